@@ -20,7 +20,7 @@ _ASK = (*_SERVICE, "--format", "json", "--progress-spinner", "off", "--requireme
 
 @dataclass(frozen=True)
 class Answer:
-    """What came of asking for one lock. `known`: "name version: id", or None where nobody could be asked."""
+    """The answer for one lock. `known`: "name version: id", or None where nobody could be asked."""
 
     lock: str
     packages: int
@@ -43,7 +43,7 @@ def main() -> int:
 
 
 def ask(lock: Path, program: str = "pip-audit") -> Answer:
-    """What is known of the packages of a lock."""
+    """Ask what is known of the packages of a lock."""
     if not lock.is_file():
         return Answer(lock.name, 0, None, "there is no such lock for this Python")
     packages, found = len(locking.read(lock)), shutil.which(program)

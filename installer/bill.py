@@ -19,13 +19,13 @@ _IDENTIFIERS = {"Apache-2.0", "BSD-2-Clause", "BSD-3-Clause", "MIT", "PSF-2.0"}
 
 
 def packed() -> tuple[Component, ...]:
-    """What the program is made of: what it requires, but for what is left out, and the compiler of the kernels."""
+    """Return what the program is made of: its requirements without those left out, and the compiler of the kernels."""
     out = {module.replace("_", "-") for module in contents.MODULES_OUT}
     return (*(part for part in components() if part.name.lower() not in out), *compiler())
 
 
 def compiler() -> tuple[Component, ...]:
-    """What compiled the kernels, if it is here: they have functions of its own and, on Windows, of its C library."""
+    """Return the compiler of the kernels, if it is here: they hold functions of it, on Windows of its C library too."""
     return components(COMPILER)[2:]
 
 

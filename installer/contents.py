@@ -1,4 +1,4 @@
-"""What belongs into the frozen program and what stays out, by module and file name."""
+"""The contents of the frozen program, by module and file name."""
 
 import pkgutil
 from collections.abc import Iterable
@@ -137,7 +137,7 @@ _LANGUAGES = ("qtbase_en", "qtbase_zh_CN", "qtbase_zh_TW")
 
 
 def is_wanted(name: str, source: str = "") -> bool:
-    """Whether a file belongs into the program; `name` is its path inside it, `source` where it comes from."""
+    """Tell whether a file belongs into the program; `name` is its path inside it, `source` where it comes from."""
     path = PurePath(name).as_posix()
     if "openvino_telemetry" in path:  # not even its name: the list of licences goes by what is there
         return False

@@ -21,7 +21,7 @@ _WHEEL = "wheel"  # in the work folder: Headstart as it is frozen and as the exp
 
 
 def prepare(root: Path, work: Path) -> Path:
-    """Its Python, with the application of `root` as it is now. What it needs is fetched once for each set of pins."""
+    """Return its Python, with the application of `root` as it is now. Packages are fetched once a set of pins."""
     folder = work / f"environment-{_key()}"
     python = folder / ("Scripts" if os.name == "nt" else "bin") / "python"
     lock = locking.path(Kind.PROGRAM)
@@ -57,7 +57,7 @@ def put_wheel(work: Path, program: Path) -> None:
 
 
 def _fetch(python: Path, root: Path, lock: Path) -> None:
-    """What the lock names, if not a byte is other; where this Python has no lock, versions alone are looked at."""
+    """Fetch what the lock names, if not a byte differs; where this Python has no lock, versions alone count."""
     if lock.is_file():
         _pip(python, "install", "--require-hashes", "--no-deps", "--requirement", str(lock))
     else:

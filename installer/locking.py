@@ -33,7 +33,7 @@ class Kind(StrEnum):
 
     @property
     def extras(self) -> str:
-        """Of the project."""
+        """Extras of the project."""
         return "installer" if self is Kind.PROGRAM else "export,test,installer"
 
 
@@ -46,13 +46,13 @@ class Locked(NamedTuple):
 
 
 def path(kind: Kind) -> Path:
-    """Where the lock of this Python on this system is, if there is one."""
+    """Return the lock of this Python on this system, if there is one."""
     python = f"cp{sys.version_info.major}{sys.version_info.minor}"
     return LOCKS / f"{kind}-{python}-{sys.platform}-{platform.machine().lower()}.txt"
 
 
 def read(file: Path) -> tuple[Locked, ...]:
-    """What a lock names; raises ValueError for a line that is none of ours."""
+    """Read a lock. Raises ValueError for a line that is none of ours."""
     return tuple(_read(file))
 
 
@@ -88,7 +88,7 @@ def constraints(pins: str, further: str) -> str:
 
 
 def variables(given: Mapping[str, str] = os.environ) -> dict[str, str]:
-    """For a pip that writes a lock: wheels of one's own, and other settings, are nothing that others could fetch."""
+    """Return the variables of a pip that writes a lock, without wheels and settings that others do not have."""
     kept = {name: value for name, value in given.items() if name not in ("PIP_FIND_LINKS", "PIP_CONSTRAINT")}
     return {**kept, "PIP_CONFIG_FILE": os.devnull}
 

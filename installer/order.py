@@ -1,4 +1,4 @@
-"""What is to be built: the command line as a value."""
+"""The command line of a build as a value."""
 
 import argparse
 from dataclasses import dataclass
@@ -34,7 +34,6 @@ class Order:
 
 
 def parser(description: str) -> argparse.ArgumentParser:
-    """What `build.py` understands."""
     parser = argparse.ArgumentParser(
         prog="installer/build.py", description=description.partition("\n")[0], allow_abbrev=False
     )

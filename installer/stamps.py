@@ -1,4 +1,4 @@
-"""What makes builds repeatable and their results checkable: times, rights, checksums, sizes."""
+"""Repeatable builds and checks of their results: times, rights, checksums, sizes."""
 
 import hashlib
 import os

@@ -97,11 +97,11 @@ class ScriptedEngine:
             time.sleep(0.005)
 
 
-def press_ctrl_c() -> None:
-    """Call the handler of Ctrl+C. A real signal may meet a stack that engines of other tests spoiled."""
-    handler = signal.getsignal(signal.SIGINT)
+def deliver(number: signal.Signals) -> None:
+    """Call the handler of a signal. A real signal may meet a stack that engines of other tests spoiled."""
+    handler = signal.getsignal(number)
     assert callable(handler)
-    handler(signal.SIGINT, None)
+    handler(number, None)
 
 
 @dataclass

@@ -2,9 +2,12 @@
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from headstart import manifest, vocabulary
+from headstart.engine.engine import LoadOptions
+from headstart.engine.load_options import ResolvedOptions
 from headstart.manifest import Manifest, PairManifest, Precision, Quality, Source, Tokenizer
 
 WORDS: Mapping[str, int] = {"a": 0, "Ġthe": 1, "Ġof": 2, "Ġand": 3}
@@ -36,6 +39,17 @@ def write_pair(folder: Path, words: Mapping[str, int] = WORDS) -> Path:
     write_model(folder / manifest.DRAFT_FOLDER, words)
     manifest.write(folder, PairManifest(folder.name, shared_ids=len(words), created=CREATED))
     return folder
+
+
+def resolved_model(folder: Path, options: LoadOptions, head: str | None = None) -> ResolvedOptions:
+    """Return options for a model in a new folder; `head` is the name of an EAGLE-3 head that drafts."""
+    target = manifest.ModelSpec.read(write_model(folder / "model"))
+    draft = None
+    if head is not None:
+        draft = manifest.ModelSpec(
+            folder / head, replace(target.manifest, name=head, architecture="LlamaForCausalLMEagle3")
+        )
+    return ResolvedOptions(options, target, draft)
 
 
 def describe(folder: Path, *, rows: int = 8, licence: str = "Apache-2.0") -> Manifest:

@@ -1,14 +1,10 @@
 """Tests of large memory pages."""
 
-import json
-import os
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from headstart import huge_pages
 from headstart.huge_pages import SETTING, VARIABLE, tunables
 
 
@@ -45,26 +41,3 @@ def test_huge_pages_are_not_requested_in_vain(tmp_path: Path, words: str) -> Non
 def test_huge_pages_are_not_requested_elsewhere(on_demand: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "platform", "win32")
     assert tunables({}, on_demand) == {}
-
-
-def test_program_restarts_once_with_its_arguments(on_demand: Path) -> None:
-    code = f"""
-import json, os, sys
-from pathlib import Path
-from headstart import huge_pages
-known = huge_pages.tunables
-huge_pages.tunables = lambda environment: known(environment, Path({str(on_demand)!r}))
-huge_pages.restart()
-print(json.dumps([sys.argv[1:], os.environ["GLIBC_TUNABLES"]]))
-"""
-    environment = {name: value for name, value in os.environ.items() if name != VARIABLE}
-    environment["PYTHONPATH"] = str(Path(huge_pages.__file__).parents[1])
-    done = subprocess.run(
-        [sys.executable, "-c", code, "chat", "--prompt", "a b"],
-        env=environment,
-        capture_output=True,
-        check=True,
-        text=True,
-        timeout=60,
-    )
-    assert json.loads(done.stdout) == [["chat", "--prompt", "a b"], SETTING]

@@ -29,9 +29,7 @@ def test_library_lists_models_pairs_and_broken_folders(root: Path) -> None:
     write_model(root / ".half-done")
     broken, pair, model = library.installed()
     assert isinstance(broken, Broken)
-    assert broken.reason == (
-        "a-broken is damaged: openvino_model.bin is missing; export it again with headstart-export."
-    )
+    assert "openvino_model.bin is missing" in broken.reason
     assert isinstance(pair, Pair)
     assert (pair.target.name, pair.draft.name) == ("b-pair/target", "b-pair/draft")
     assert isinstance(model, Model)
@@ -42,7 +40,7 @@ def test_pair_with_a_damaged_half_is_broken(root: Path) -> None:
     (write_pair(root / "pair") / "draft" / "openvino_model.bin").write_bytes(b"")
     (entry,) = library.installed()
     assert isinstance(entry, Broken)
-    assert entry.reason.startswith("pair/draft is damaged: openvino_model.bin has 0 bytes instead of 256")
+    assert "0 bytes instead of 256" in entry.reason
 
 
 def test_pair_cannot_point_outside_itself(root: Path) -> None:
@@ -85,7 +83,7 @@ def test_local_folder_does_not_hide_a_misspelling(root: Path, tmp_path: Path, mo
     write_model(root / "model")
     (tmp_path / "modle").mkdir()
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(ModelNotFoundError, match="There is no model 'modle'; installed are model"):
+    with pytest.raises(ModelNotFoundError, match="'modle'; installed are model"):
         library.choose("modle")
 
 
@@ -97,7 +95,7 @@ def test_path_without_a_model_says_what_is_missing(tmp_path: Path) -> None:
 def test_unknown_name_lists_what_exists(root: Path) -> None:
     write_model(root / "one")
     write_pair(root / "two")
-    with pytest.raises(ModelNotFoundError, match=r"There is no model 'three'; installed are one, two\."):
+    with pytest.raises(ModelNotFoundError, match=r"installed are one, two\."):
         library.choose("three")
 
 
@@ -111,12 +109,12 @@ def test_empty_library_names_the_command_to_run(root: Path, name: str | None) ->
 
 def test_single_model_needs_no_name(root: Path) -> None:
     (write_model(root / "ruin") / "manifest.json").write_text("{", encoding="utf-8")
-    with pytest.raises(ModelNotFoundError, match="No installed model can be used; `headstart models` says why"):
+    with pytest.raises(ModelNotFoundError, match="`headstart models`"):
         library.choose(None)
     write_model(root / "one")
     assert library.choose(None).name == "one"
     write_model(root / "two")
-    with pytest.raises(SettingsError, match=r"Several models are installed \(one, two\): choose one with --model"):
+    with pytest.raises(SettingsError, match=r"\(one, two\)"):
         library.choose(None)
 
 
@@ -135,9 +133,7 @@ def test_mismatched_draft_is_refused_with_the_first_differing_id(root: Path) -> 
     write_model(root / "small", OTHER_WORDS)
     with pytest.raises(MismatchedDraftError) as refusal:
         library.choose("big", "small")
-    assert str(refusal.value) == (
-        "draft small does not fit big: id 1 is 'the' here and 'Ġthe' there; choose a draft with the same tokenizer."
-    )
+    assert "id 1 is 'the' here and 'Ġthe' there" in str(refusal.value)
 
 
 def test_padding_rows_are_no_difference(root: Path) -> None:
@@ -165,7 +161,7 @@ def test_id_beyond_the_rows_is_a_difference(root: Path, target: str, draft: str)
 def test_pair_is_no_draft(root: Path) -> None:
     write_model(root / "big")
     write_pair(root / "pair")
-    with pytest.raises(SettingsError, match="pair is a pair; name one model of it as the draft: pair/draft"):
+    with pytest.raises(SettingsError, match="pair/draft"):
         library.choose("big", "pair")
 
 

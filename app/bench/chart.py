@@ -1,4 +1,4 @@
-"""The README's chart of speed, from the result of `headstart bench peers --json FILE`.
+"""The README's chart of speed, from the result of `app/bench/peers.py --json FILE`.
 
 python app/bench/chart.py FILE [--classes FILE] [--output app/docs/speed.svg]
 

@@ -63,7 +63,7 @@ def openai_client() -> Any:
 
 
 def person_class() -> Any:
-    """What an answer is to be made into."""
+    """Return the class that an answer is to be made into."""
     from pydantic import BaseModel  # noqa: PLC0415
 
     class Person(BaseModel):
@@ -209,7 +209,7 @@ def llama_index_agent() -> str:
 
 
 def command(folder: str, *words: str) -> str:
-    """What a program says. Its settings, and what it keeps, are in `folder`."""
+    """Return what a program says. Its settings, and what it keeps, are in `folder`."""
     homes = dict.fromkeys(("HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME", "LLM_USER_PATH"), folder)
     done = subprocess.run(
         words,
@@ -228,7 +228,7 @@ def command(folder: str, *words: str) -> str:
 
 
 def llm_asked(*words: str) -> str:
-    """What `llm` says with these options."""
+    """Return what `llm` says with these options."""
     with tempfile.TemporaryDirectory() as folder:
         model = {
             "model_id": "here",
@@ -282,7 +282,7 @@ def opencode_run() -> str:
 
 
 def node(name: str) -> str:
-    """What a case of clients.mjs says."""
+    """Return what a case of clients.mjs says."""
     with Path(__file__).with_suffix(".mjs").open(encoding="utf-8") as program:
         # Read from its input, Node finds packages in the folder where it runs.
         done = subprocess.run(
@@ -322,7 +322,7 @@ def ai_sdk_object() -> str:
 
 
 def python_version(package: str) -> str:
-    """That of a package in this environment; empty: none."""
+    """Return the version of a package in this environment; empty: none."""
     try:
         return importlib.metadata.version(package)
     except importlib.metadata.PackageNotFoundError:
@@ -330,7 +330,7 @@ def python_version(package: str) -> str:
 
 
 def command_version(name: str) -> str:
-    """What a command says of itself last."""
+    """Return the last word that a command says of its version."""
     if not shutil.which(name):
         return ""
     with tempfile.TemporaryDirectory() as folder:
@@ -338,7 +338,7 @@ def command_version(name: str) -> str:
 
 
 def npm_version(package: str) -> str:
-    """That of a package of Node."""
+    """Return the version of a package of Node."""
     manifest = NODE / "node_modules" / package / "package.json"
     return str(json.loads(manifest.read_text(encoding="utf-8"))["version"]) if manifest.is_file() else ""
 
@@ -378,7 +378,7 @@ CASES = (
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a case went. `used`: the answer has what the tool said. `said`: both, or why it failed."""
+    """The outcome of a case. `used`: the answer has what the tool said. `said`: both, or why it failed."""
 
     case: str
     client: str

@@ -13,6 +13,7 @@ from contextlib import closing
 from headstart import library
 from headstart.engine.bench.prompts import KINDS, read_prompts
 from headstart.engine.engine import Finish, LoadOptions, Mode, Request, Sampling, Speculation
+from headstart.engine.load_options import resolve
 from headstart.engine.local import load
 
 _SAMPLINGS = (Sampling(temperature=0.0), Sampling(temperature=0.8, top_p=0.95, seed=7))
@@ -27,7 +28,9 @@ def main() -> int:
     given = parser.parse_args()
     choice = library.choose(given.model)
     tokens, differing = 0, dict[str, int]()
-    with closing(load(LoadOptions(choice.target.folder, choice.draft.folder if choice.draft else None))) as engine:
+    with closing(
+        load(resolve(LoadOptions(choice.target.folder, choice.draft.folder if choice.draft else None)))
+    ) as engine:
         for prompt in read_prompts(given.prompts, KINDS):
             for sampling in _SAMPLINGS:
                 answers = []

@@ -38,6 +38,7 @@ from headstart.engine.engine import (
     Tools,
 )
 from headstart.engine.kernels.fusion import KERNELS
+from headstart.engine.load_options import resolve
 from headstart.engine.local import LocalEngine, load
 from headstart.engine.runners.paged import PagedRunner
 from headstart.engine.runners.precision import plain
@@ -92,7 +93,7 @@ def write(
     def note(row: Row, _token: int) -> None:
         answer.digests.append(blake2b(row.tobytes(), digest_size=16).digest())
 
-    job = replace(engine._job(request, None, None, tuple(written)), witness=note)  # noqa: SLF001 - rows are no part of an answer
+    job = replace(engine._job(request, None, None, tuple(written)), on_logits=note)  # noqa: SLF001 - rows are no part of an answer
     runner = engine.target.runner
     with runner.at_work() if isinstance(runner, PagedRunner) else nullcontext():
         for event in engine._decoder.run(job, cancel):  # noqa: SLF001
@@ -204,14 +205,14 @@ class Fuzz:
                 engine.forget([f"chat{chance.randrange(PARALLEL)}"])
             case 3:  # there is room for little
                 for prefixes in engine._prefixes:  # noqa: SLF001
-                    prefixes._most_bytes = chance.choice([0, 2**20, 2**24])  # noqa: SLF001
+                    prefixes._max_bytes = chance.choice([0, 2**20, 2**24])  # noqa: SLF001
             case 4:  # something is read ahead, and not to its end
                 ahead = engine.read_ahead(self._request(chance, Chat("ahead")))
                 for _ in range(chance.randrange(4)):
                     next(ahead, None)
             case _:
                 for prefixes in engine._prefixes:  # noqa: SLF001
-                    prefixes._most_bytes = 2**28  # noqa: SLF001
+                    prefixes._max_bytes = 2**28  # noqa: SLF001
 
     def _compare(self, name: str, expected: Answer, answer: Answer) -> None:
         self.report.answers += 1
@@ -246,8 +247,8 @@ def main() -> int:
     guessing = replace(options, draft=choice.draft.folder if choice.draft else None)
     with (
         tempfile.TemporaryDirectory() as folder,
-        closing(load(guessing)) as engine,
-        closing(load(options)) as reference,
+        closing(load(resolve(guessing))) as engine,
+        closing(load(resolve(options))) as reference,
     ):
         engine.keep_in(Path(folder))
         fuzz = Fuzz(engine, reference, given.tokens, texts())

@@ -107,7 +107,7 @@ class History:
         """`question` and `answer`: characters in the mean, four a token."""
         self._question, self._answer = question, answer
         self._random = random.Random(seed)  # noqa: S311
-        self._stats = live_answer.keep(_STATS, FinishReason.STOP)
+        self._stats = live_answer.stored_stats(_STATS, FinishReason.STOP)
         choice, length = self._random.choice, self._random.randint
         words = ["".join(choice(_SYLLABLES) for _ in range(length(1, 4))) for _ in range(30_000)]
         # As frequent as those of a language: few often, many hardly ever.

@@ -83,7 +83,7 @@ class Visit:
         }
 
     def _beating(self, act: Callable[[], object]) -> Found:
-        """What comes of an act, and how late the window's thread was meanwhile."""
+        """Return what an act returns, and how late the window's thread was meanwhile."""
         heart = Heartbeat()
         heart.start()
         found = act()
@@ -134,7 +134,7 @@ def _made(chats: int) -> Found:
 
 
 def _transcript(application: QApplication, tokens: int) -> Found:
-    """As one message, and as many."""
+    """Stream a text as one message, and as many."""
     bench = TranscriptCost(application)
     many = tokens // 400
     return {

@@ -26,7 +26,7 @@ _SHORT, _LONG = "Name three things that come in a set of {}.", "Tell a story abo
 
 
 class Outcome(NamedTuple):
-    """What became of a request: `fault` says why there is no answer. One sent away for a while has asked again."""
+    """The outcome of a request: `fault` says why there is no answer. One sent away for a while has asked again."""
 
     seconds: float
     tokens: int

@@ -1,4 +1,4 @@
-"""What a model or a pair takes in memory, against what `engine/memory.py` said before. Prints JSON; Linux only.
+"""The memory that a model or a pair takes, against what `engine/memory.py` said before. Prints JSON; Linux only.
 
 HEADSTART_HOME=... PYTHONPATH=app python app/bench/memory.py qwen2.5-coder --contexts 2048 8192
 """
@@ -17,6 +17,7 @@ from headstart import huge_pages, library
 from headstart.engine import memory
 from headstart.engine.devices import describe
 from headstart.engine.engine import KvPrecision, LoadOptions, Message, Mode, Request, Speculation
+from headstart.engine.load_options import resolve
 from headstart.engine.local import LocalEngine, load
 
 _ANSWER = 64  # tokens: enough for the draft model to have read everything and guessed
@@ -62,7 +63,9 @@ def _measure(given: argparse.Namespace, context: int) -> dict[str, object]:
     expected = memory.need(models, context, memory.kv_bits(given.kv))
     folder = choice.draft.folder if choice.draft else None
     started = time.perf_counter()
-    with closing(load(LoadOptions(choice.target.folder, folder, context=context, kv_precision=given.kv))) as engine:
+    with closing(
+        load(resolve(LoadOptions(choice.target.folder, folder, context=context, kv_precision=given.kv)))
+    ) as engine:
         seconds, loaded = round(time.perf_counter() - started, 1), _held()
         _fill(engine)
         filled = _held()

@@ -1,4 +1,4 @@
-"""How often the passage with the answer is found: 40 questions on five long texts, by tokenizer and size.
+"""The search for passages: how often the one with the answer is found, by tokenizer and size.
 
 PYTHONPATH=app python app/bench/passages.py [--markdown]
 
@@ -44,7 +44,7 @@ class Trigrams:
         self._connection.executemany("INSERT INTO passage (rowid, words) VALUES (?, ?)", texts)
 
     def best(self, question: str, most: int = MOST) -> list[Passage]:
-        """Those that hold most of the question's words, or of its trigrams where it has no spaces."""
+        """Return the passages that hold most of the question's words, or of its trigrams where it has no spaces."""
         runs = _RUN.findall(unicodedata.normalize("NFKC", question))
         terms = [term for run in runs for term in ([run] if run.isascii() else _trigrams(run))]
         query = "SELECT rowid FROM passage WHERE passage MATCH ? ORDER BY bm25(passage) LIMIT ?"

@@ -19,7 +19,8 @@ from pathlib import Path
 
 import numpy as np
 
-from headstart import huge_pages, library
+from bench import local_engine
+from headstart import library
 from headstart.engine import devices
 from headstart.engine.bench.result import bootstrap_interval, geometric_mean
 from headstart.engine.kernels.fusion import fuse
@@ -209,5 +210,5 @@ def _show(times: dict[str, dict[int, list[float]]]) -> None:
 
 
 if __name__ == "__main__":
-    huge_pages.restart()
+    local_engine.restart()
     sys.exit(main())

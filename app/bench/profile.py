@@ -42,7 +42,7 @@ def make_application() -> QApplication:
 
 
 def toy_model(_settings: Settings) -> Loadable:
-    """What is loaded where the toy engine stands in the place of models."""
+    """Return what is loaded where the toy engine stands in the place of models."""
     return Loadable("toy", LoadOptions(Path("toy")))
 
 
@@ -101,7 +101,7 @@ class Heartbeat(QObject):
         self._timer.start()
 
     def stop(self) -> Figures:
-        """Of all beats: how late half of them were at most, 99 of 100, and the latest."""
+        """Return how late half of all beats were at most, 99 of 100, and the latest."""
         self._timer.stop()
         late = sorted(self._late_ms)
         return {
@@ -125,7 +125,7 @@ def timed(act: Callable[[], object], repeats: int) -> Figures:
 
 
 def milliseconds(act: Callable[[], object]) -> float:
-    """How long it takes once."""
+    """Return the milliseconds of one call."""
     started = time.perf_counter()
     act()
     return round((time.perf_counter() - started) * 1000, 2)

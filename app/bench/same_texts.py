@@ -13,6 +13,7 @@ from pathlib import Path
 from headstart import library
 from headstart.engine.bench.prompts import USUAL_KINDS, read_prompts
 from headstart.engine.engine import Finish, LoadOptions, Mode, Request, Sampling, Speculation
+from headstart.engine.load_options import resolve
 from headstart.engine.local import LocalEngine, load
 
 _TOKENS = 32
@@ -34,7 +35,7 @@ def main() -> int:
     arguments = parser.parse_args()
     choice = library.choose(arguments.model, None)
     draft = choice.draft.folder if choice.draft else None
-    with closing(load(LoadOptions(choice.target.folder, draft))) as engine:
+    with closing(load(resolve(LoadOptions(choice.target.folder, draft)))) as engine:
         answers = _answers(engine)
     if arguments.work == "record":
         arguments.file.write_text(json.dumps(answers, indent=0), encoding="utf-8")

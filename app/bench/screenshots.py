@@ -60,7 +60,7 @@ def search(showcase: Showcase, take: _Take) -> None:
 
 
 def models(showcase: Showcase, take: _Take) -> None:
-    """What is installed."""
+    """Show what is installed."""
     _press(showcase, "models")
     take("models")
     _press(showcase, "stop")
@@ -77,7 +77,7 @@ def bench(showcase: Showcase, take: _Take) -> None:
 
 
 def tune(showcase: Showcase, take: _Take) -> None:
-    """What tuning found, and why."""
+    """Show what tuning found, and why."""
     _tune(showcase)
     take("tune")
     _press(showcase, "stop")
@@ -92,7 +92,7 @@ def race(showcase: Showcase, take: _Take) -> None:
 
 
 def preferences(showcase: Showcase, take: _Take) -> None:
-    """How far is guessed ahead."""
+    """Show how far is guessed ahead."""
     _press(showcase, "preferences")
     dialog = next(each for each in showcase.program.window.findChildren(PreferencesDialog) if each.isVisible())
     dialog.list.setCurrentRow(_GUESSING_AHEAD)
@@ -198,7 +198,7 @@ def _measure(showcase: Showcase) -> None:
 
 
 def _tune(showcase: Showcase) -> None:
-    """Until the tuned model is loaded."""
+    """Tune, and wait until the tuned model is loaded."""
     _press(showcase, "tune")
     page = showcase.program.window.tune
     page.start.click()

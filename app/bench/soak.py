@@ -102,7 +102,7 @@ def _soaked(program: Program, given: argparse.Namespace) -> dict[str, object]:
 
 
 def slopes(samples: list[Sample]) -> dict[str, float]:
-    """How much of each there is more after 1,000 further answers, by least squares; needs two samples."""
+    """Return how much more of each there is after 1,000 further answers, by least squares; needs two samples."""
     answers = [sample["answers"] for sample in samples]
     return {
         name: round(1000 * statistics.linear_regression(answers, [sample[name] for sample in samples]).slope, 3)
@@ -111,7 +111,7 @@ def slopes(samples: list[Sample]) -> dict[str, float]:
 
 
 def _sample(program: Program, answers: int) -> Sample:
-    """What both processes hold after so many answers."""
+    """Return what both processes hold after so many answers."""
     found: Sample = {"answers": answers}
     for name, process in (("window", psutil.Process()), ("engine", psutil.Process(program.link.pid))):
         found[f"{name}_mb"] = resident_mb(process)

@@ -1,4 +1,4 @@
-"""How long a start takes until one can type, and how much memory the window has then. Each start is a process."""
+"""The time of a start until one can type, and the window's memory then. Each start is a process."""
 
 import json
 import os
@@ -22,7 +22,7 @@ def starts(home: Path, repeats: int) -> list[dict[str, float]]:
 
 
 def main() -> None:
-    """In the process that is measured: what `headstart` does, and then one letter."""
+    """Do in the measured process what `headstart` does, and then type one letter."""
     from PySide6.QtCore import QTimer  # noqa: PLC0415 - imports are part of a start
     from PySide6.QtTest import QTest  # noqa: PLC0415
     from PySide6.QtWidgets import QApplication  # noqa: PLC0415

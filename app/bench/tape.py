@@ -15,8 +15,8 @@ from typing import Any
 from headstart import engine_process
 from headstart.engine.cancelling import CancelEvent
 from headstart.engine.engine import Event, Finish, LoadOptions, Message, Prefill, Request, Step
-from headstart.engine.opening import LocalModels, Opened, Tell
-from headstart.engine.protocol import Bench, Description, Facts
+from headstart.engine.opening import LoadedEngine, LocalModels, Tell
+from headstart.engine.protocol import Bench, Description, ModelInfo
 from headstart.engine.tuning.messages import Findings, Tune, TuneDecided, TuneReport
 from headstart.engine.wire import from_data, to_data
 
@@ -25,7 +25,7 @@ _PACE = 0.01  # seconds a round, played: the window shall show it growing
 
 
 class Tape:
-    """What was recorded, by what was asked; written whenever it grows."""
+    """The recorded answers by request; written whenever they grow."""
 
     def __init__(self, path: Path) -> None:
         """An empty one where there is no file yet."""
@@ -33,7 +33,7 @@ class Tape:
         self._content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
 
     def get(self, kind: str, key: object) -> Any:
-        """What was put; None where nothing was."""
+        """Return what was put; None where nothing was."""
         return self._content.get(kind, {}).get(json.dumps(key, ensure_ascii=False))
 
     def put(self, kind: str, key: object, value: object) -> None:
@@ -44,18 +44,17 @@ class Tape:
 
 
 def said_in(messages: Sequence[Message]) -> list[dict[str, str]]:
-    """What an answer is kept under: a message may have more fields than when the tape was made."""
+    """Return the key of an answer: a message may have more fields than when the tape was made."""
     return [{"role": message.role, "content": message.content} for message in messages]
 
 
 class _TapedEngine:
     """Implements Engine: answers from a tape, or another engine's that are kept on it."""
 
-    def __init__(self, tape: Tape, facts: Facts, engine: Any = None, *, in_time: bool = False) -> None:
+    def __init__(self, tape: Tape, facts: ModelInfo, engine: Any = None, *, in_time: bool = False) -> None:
         self._tape, self._facts, self._engine, self._in_time = tape, facts, engine, in_time
 
     def generate(self, request: Request, cancel: CancelEvent | None = None) -> Iterator[Event]:
-        """See Engine.generate."""
         asked = [said_in(request.messages), request.speculation.mode.value]
         if self._engine:
             events = []
@@ -71,21 +70,19 @@ class _TapedEngine:
             yield event
 
     def close(self) -> None:
-        """See Engine.close."""
         if self._engine:
             self._engine.close()
 
 
 class Recording(LocalModels):
-    """Those of this computer, with a tape running."""
+    """The models of this computer, with a tape running."""
 
     def __init__(self, tape: Tape) -> None:
         """Loads nothing yet."""
         super().__init__()
         self._tape = tape
 
-    def open(self, options: LoadOptions, tell: Tell) -> Opened:
-        """See Models.open."""
+    def open(self, options: LoadOptions, tell: Tell) -> LoadedEngine:
         opened = super().open(options, tell)
         self._tape.put("facts", "", opened.facts)
 
@@ -99,16 +96,14 @@ class Recording(LocalModels):
             self._tape.put("bench", to_data(order.size), found)
             return found
 
-        return Opened(_TapedEngine(self._tape, opened.facts, opened.engine), opened.facts, count, bench)
+        return LoadedEngine(_TapedEngine(self._tape, opened.facts, opened.engine), opened.facts, count, bench)
 
     def describe(self) -> Description:
-        """See Models.describe."""
         found = super().describe()
         self._tape.put("description", "", found)
         return found
 
     def tune(self, order: Tune, tell: Callable[[TuneReport], None], cancel: CancelEvent) -> Findings:
-        """See Models.tune."""
         found = super().tune(order, tell, cancel)
         self._tape.put("tuning", "", found)
         return found
@@ -121,29 +116,26 @@ class Playing:
         """`in_time`: a round takes as long as it took."""
         self._tape, self._in_time = tape, in_time
 
-    def open(self, options: LoadOptions, tell: Tell) -> Opened:  # noqa: ARG002
-        """See Models.open."""
-        facts = from_data(Facts, self._tape.get("facts", ""))
-        return Opened(_TapedEngine(self._tape, facts, in_time=self._in_time), facts, self._count, self._bench)
+    def open(self, options: LoadOptions, tell: Tell) -> LoadedEngine:  # noqa: ARG002
+        facts = from_data(ModelInfo, self._tape.get("facts", ""))
+        return LoadedEngine(_TapedEngine(self._tape, facts, in_time=self._in_time), facts, self._count, self._bench)
 
     def describe(self) -> Description:
-        """See Models.describe."""
         found: Description = from_data(Description, self._tape.get("description", ""))
         return found
 
     def tune(self, order: Tune, tell: Callable[[TuneReport], None], cancel: CancelEvent) -> Findings:  # noqa: ARG002
-        """See Models.tune."""
         found: Findings = from_data(Findings, self._tape.get("tuning", ""))
         for stage in found.stages:
             tell(TuneDecided(order.ticket, stage))
         return found
 
     def recall(self, options: LoadOptions) -> Findings | None:  # noqa: ARG002
-        """See Models.recall: nobody has tuned yet."""
+        """Return None: nobody has tuned yet."""
         return None
 
     def forget(self, options: LoadOptions) -> None:
-        """See Models.forget."""
+        """Forget nothing: nobody has tuned."""
 
     def _count(self, request: Request | None, text: str) -> int:
         known = self._tape.get("counts", [said_in(request.messages if request else ()), text])

@@ -56,7 +56,7 @@ from headstart.engine.engine import (
 )
 from headstart.engine.generation_config import USUAL
 from headstart.engine.measurements import Measurements
-from headstart.engine.opening import Opened, RunBench, Tell, bench_heat, machine_memory
+from headstart.engine.opening import LoadedEngine, RunBench, Tell, bench_heat, machine_memory
 from headstart.engine.protocol import (
     Bench,
     BenchPlanned,
@@ -64,8 +64,8 @@ from headstart.engine.protocol import (
     BenchStage,
     Description,
     Device,
-    Facts,
     Loading,
+    ModelInfo,
 )
 from headstart.engine.tuning.messages import (
     ANSWER,
@@ -108,12 +108,10 @@ class ToyEngine:
     """
 
     def __init__(self, pace: float = 0.0, context: int = CONTEXT) -> None:
-        """Nothing to load."""
         self._pace = pace
         self._context = context
 
     def generate(self, request: Request, cancel: threading.Event | None = None) -> Iterator[Event]:
-        """See Engine.generate."""
         prompt = _count(request, request.prompt)
         if prompt >= self._context:
             raise ContextOverflowError(
@@ -141,7 +139,7 @@ class ToyEngine:
         yield Finish(FinishReason.CANCELLED if stopped.is_set() else reason, stats, tuple(ids))
 
     def close(self) -> None:
-        """See Engine.close."""
+        """Free nothing: a toy holds no model."""
 
     def _steps(self, words: list[str], rounds: _Rounds, cancel: threading.Event) -> Iterator[Step]:
         plans = cycle(rounds)
@@ -162,8 +160,7 @@ class ToyModels:
         """`pace` is the toy's, in seconds."""
         self._pace = pace
 
-    def open(self, options: LoadOptions, tell: Tell) -> Opened:
-        """See Models.open."""
+    def open(self, options: LoadOptions, tell: Tell) -> LoadedEngine:
         tell(Loading(Phase.MODEL))
         name = options.target.name
         if name == "broken":
@@ -176,7 +173,7 @@ class ToyModels:
             os.kill(os.getpid(), signal.SIGTERM)
         context = min(CONTEXT, options.context or CONTEXT)
         draft = options.draft.name if options.draft else None
-        facts = Facts(name, draft, options.device, context, sampling=USUAL, is_batch_invariant=True)
+        facts = ModelInfo(name, draft, options.device, context, sampling=USUAL, is_batch_invariant=True)
         facts = replace(facts, parallel=options.parallel)
         engine = ToyEngine(self._pace, context)
 
@@ -186,15 +183,13 @@ class ToyModels:
                 yield
 
         others = [ToyEngine(self._pace, context) for _ in range(1, options.parallel)]
-        return Opened(engine, facts, _count, _bench_of(engine, facts), read_ahead=read_ahead, others=others)
+        return LoadedEngine(engine, facts, _count, _bench_of(engine, facts), read_ahead=read_ahead, others=others)
 
     def describe(self) -> Description:
-        """See Models.describe."""
         versions = {"headstart": __version__, "python": platform.python_version()}
         return Description((Device("TOY", "An engine without a model"),), *machine_memory(), versions)
 
     def tune(self, order: Tune, tell: Callable[[TuneReport], None], cancel: threading.Event) -> Findings:
-        """See Models.tune."""
         for stage in _STAGES:
             names = tuple(row.name for row in stage.rows[1:])
             for step in (
@@ -213,13 +208,12 @@ class ToyModels:
         return found
 
     def recall(self, options: LoadOptions) -> Findings | None:
-        """What a toy of this name was told."""
+        """Return what a toy of this name was told."""
         data = _kept(options).get(_TUNED)
         found: Findings | None = from_data(Findings, data) if data else None
         return found
 
     def forget(self, options: LoadOptions) -> None:
-        """As if it had never been tuned."""
         _kept(options).drop(_TUNED)
 
 
@@ -277,7 +271,7 @@ def step_of(pieces: tuple[Piece, ...], timing: Timing) -> Step:
 
 
 def _certain(step: Step, shown: int, likeliest: int) -> tuple[Scored, ...]:
-    """It never says anything else."""
+    """Return the scores of a step by a model that is sure of each token."""
     starts = accumulate((len(piece.text) for piece in step.pieces), initial=shown)
     tokens = [Likelihood(tuple(piece.text.encode()), 0.0) for piece in step.pieces]
     return tuple(Scored(token, start, (token,)[:likeliest]) for token, start in zip(tokens, starts, strict=False))
@@ -310,7 +304,7 @@ def _kept(load: LoadOptions) -> Measurements:
     return Measurements(paths.measurements_folder(), f"{load.target.name}-toy", {})
 
 
-def _bench_of(engine: Engine, facts: Facts) -> RunBench:
+def _bench_of(engine: Engine, facts: ModelInfo) -> RunBench:
     """Carries out Bench orders; the times are real ones, of words instead of tokens. There is no cache to forget."""
     machine = Machine(
         device="An engine without a model",

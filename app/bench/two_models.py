@@ -17,6 +17,7 @@ from headstart.engine.bench.prompts import KINDS, BenchPrompt, read_kinds, read_
 from headstart.engine.bench.race import AUTO, PLAIN, OwnMode, Run, own_modes, race
 from headstart.engine.bench.result import bootstrap_interval, geometric_mean
 from headstart.engine.engine import LoadOptions
+from headstart.engine.load_options import resolve
 from headstart.engine.local import load
 
 OLD, NEW = "old", "new"
@@ -56,7 +57,7 @@ def _modes(name: str, called: str, tokens: int, stack: ExitStack) -> tuple[OwnMo
     """Plain decoding of a model, and its automatic mode under another name."""
     choice = library.choose(name)
     options = LoadOptions(choice.target.folder, choice.draft.folder if choice.draft else None)
-    engine = stack.enter_context(closing(load(options)))
+    engine = stack.enter_context(closing(load(resolve(options))))
     plain, auto = own_modes(engine, tokens, engine.forget_all, names=(PLAIN, AUTO))
     return plain, replace(auto, name=called)
 
@@ -78,7 +79,7 @@ def _report(scores: _Scores, prompts: Sequence[BenchPrompt]) -> dict[str, object
 
 
 def _compared(timed: Sequence[dict[str, float | None]], first: str, second: str) -> dict[str, float | None]:
-    """How many times as fast the first one is."""
+    """Return how many times as fast the first one is."""
     ratios = [slow / quick for each in timed if (slow := each[second]) and (quick := each[first])]
     interval = bootstrap_interval(ratios)
     return {

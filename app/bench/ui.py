@@ -1,4 +1,4 @@
-"""What the window costs, as JSON or as a table: updates, opening, search, lists, start, memory, lateness.
+"""The cost of the window, as JSON or as a table: updates, opening, search, lists, start, memory, lateness.
 
 PYTHONPATH=app python app/bench/ui.py [--messages 10 100 200 1000] [--tokens 400] [--history 10000] [--model NAME]
 [--markdown]. Needs no model but for --model, which needs it in $HEADSTART_HOME.
@@ -36,7 +36,7 @@ from headstart.chat.store import open_store
 from headstart.ui.chat.message import MessageContent, OriginRun, RoundNote
 from headstart.ui.chat.transcript import Transcript
 from headstart.ui.program import Program
-from headstart.ui.sidebar.chats_controller import Findings, Searching
+from headstart.ui.sidebar.chats_controller import ChatSearch, SearchResults
 from headstart.ui.widgets import theme
 
 _CHUNK = 500  # tokens that come at once of what an answer had before
@@ -47,7 +47,7 @@ PROMPT = (
 
 
 class Cost(NamedTuple):
-    """Of one update. Processor time is what remains comparable on a machine that others use."""
+    """The cost of one update. Processor time remains comparable on a machine that others use."""
 
     wall_ms: float
     cpu_ms: float
@@ -143,17 +143,17 @@ def jumping(
 
 def searching(program: Program, repeats: int, queries: Mapping[str, str] = QUERIES) -> dict[str, Figures]:
     """Milliseconds from a query to its last hit in the window's thread, by kind of query."""
-    found = Searching(program.store.path.parent)
+    found = ChatSearch(program.store.path.parent)
 
     def search(query: str) -> None:
         loop = QEventLoop()
 
-        def take(findings: Findings) -> None:
+        def take(findings: SearchResults) -> None:
             if findings.is_complete:
                 loop.quit()
 
         found.found.connect(take)
-        found.begin(query)
+        found.start(query)
         loop.exec()
         found.found.disconnect(take)
 
@@ -184,7 +184,7 @@ def listing(program: Program, application: QApplication, repeats: int) -> dict[s
 
 
 def starting(home: Path, repeats: int) -> Figures:
-    """What starts on this profile take."""
+    """Return what starts on this profile take."""
     runs = starts(home, repeats)
     return {**summary(run["ready_ms"] for run in runs), "rss_mb": max(run["rss_mb"] for run in runs)}
 
@@ -237,7 +237,7 @@ def _history(application: QApplication, given: argparse.Namespace) -> dict[str, 
 
 
 def _streaming(program: Program) -> dict[str, float | int]:
-    """How late the window's thread is while a real model reads and answers."""
+    """Measure how late the window's thread is while a real model reads and answers."""
     heart, loop = Heartbeat(), QEventLoop()
     program.chat_controller.answered.connect(loop.quit)
     heart.start()
@@ -247,7 +247,7 @@ def _streaming(program: Program) -> dict[str, float | int]:
 
 
 def table(found: Mapping[str, Any]) -> str:
-    """What was measured of this, against what was asked for."""
+    """Return a table of what was measured, beside what was asked for."""
     lines = ["| measured | asked for | found |", "| :-- | --: | --: |"]
     lines += [f"| {what} | {goal} | {value} |" for what, goal, value in _rows(found)]
     return "\n".join(lines)

@@ -1,4 +1,4 @@
-"""What this computer's processor and the installed packages call themselves, and whether it runs on battery."""
+"""Processor, instruction sets, battery and package versions of this computer."""
 
 import platform
 import re
@@ -39,26 +39,26 @@ _OF_WINDOWS = {
 
 
 def missing_library(reason: str) -> str:
-    """The library that this message names, or ""."""
+    """Return the library that a message names, or ""."""
     found = _LIBRARY.search(reason)
     return found[0] if found else ""
 
 
 def window_packages(reason: str) -> str:
-    """How to install all of Qt's libraries at once, where the message names one of them; else ""."""
+    """Return how to install Qt's libraries, if the message names one of them; else ""."""
     if missing_library(reason) not in _OF_WINDOWS:
         return ""
     return f"Debian, Ubuntu: apt install {' '.join(_OF_WINDOWS.values())}"
 
 
 def processor() -> str:
-    """Its full name on Linux; elsewhere what Python knows."""
+    """Return the processor's full name on Linux; elsewhere what Python knows."""
     named = (value for name, value in _cpu_lines() if name == "model name")
     return next(named, platform.processor() or platform.machine())
 
 
 def instruction_sets() -> tuple[str, ...] | None:
-    """Such as ("AVX2", "AVX-512"); None if the system does not list them."""
+    """Return names such as ("AVX2", "AVX-512"); None if the system does not list them."""
     flags = next((set(value.split()) for name, value in _cpu_lines() if name in {"flags", "Features"}), None)
     if flags is None:
         return None
@@ -66,20 +66,20 @@ def instruction_sets() -> tuple[str, ...] | None:
 
 
 def stepping() -> str:
-    """Family, model, stepping and microcode, by which processors that compute differently can be told apart."""
+    """Return family, model, stepping and microcode: processors that differ in these may compute differently."""
     wanted = ("vendor_id", "cpu family", "model", "stepping", "microcode")
     told = dict(reversed(_cpu_lines()))  # of the first core
     return " ".join(told[name] for name in wanted if name in told) or platform.processor()
 
 
 def is_on_battery() -> bool:
-    """False where the system does not tell."""
+    """Return whether the computer runs on battery; False if the system does not say."""
     battery = psutil.sensors_battery() if hasattr(psutil, "sensors_battery") else None
     return battery is not None and not battery.power_plugged
 
 
 def package_version(package: str) -> str:
-    """Empty where it is not installed."""
+    """Return the version of a package; empty if it is not installed."""
     try:
         return metadata.version(package)
     except metadata.PackageNotFoundError:
@@ -87,7 +87,7 @@ def package_version(package: str) -> str:
 
 
 def package_versions() -> dict[str, str]:
-    """Of PACKAGES, those installed."""
+    """Return the versions of those of PACKAGES that are installed."""
     return {name: found for name in PACKAGES if (found := package_version(name))}
 
 

@@ -2,18 +2,18 @@
 
 from collections.abc import Callable, Sequence
 
-from headstart.engine.opening import Models
+from headstart.engine.opening import ModelSource
 from headstart.engine.process import host
 from headstart.engine.process.host import SharedEngine
-from headstart.engine.protocol import Facts, ServerReport, StartServer
+from headstart.engine.protocol import ModelInfo, ServerReport, StartServer
 
 
-def main(argv: Sequence[str] | None = None, models: Models | None = None) -> None:
+def main(argv: Sequence[str] | None = None, models: ModelSource | None = None) -> None:
     host.main(argv, models, serve)
 
 
 def serve(
-    order: StartServer, engine: SharedEngine, facts: Facts, tell: Callable[[ServerReport], None]
+    order: StartServer, engine: SharedEngine, facts: ModelInfo, tell: Callable[[ServerReport], None]
 ) -> host.RunningServer:
     """Start the local server. Raises SettingsError and ServerError."""
     from headstart.server.models import OneModel, served  # noqa: PLC0415 - HTTP, for which few processes have a use

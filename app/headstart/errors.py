@@ -5,13 +5,13 @@ from typing import Any, ClassVar, Self
 
 
 class Translatable(str):
-    """An English text for people, as a template and its values, so that the window can translate it."""
+    """An English text for people: a template and its values, so that the window can translate it."""
 
     template: str
     values: Mapping[str, object]
 
     def __new__(cls, template: str = "", /, **values: object) -> Self:
-        """A template without values is the text itself, whatever braces it has. A value may be translatable, too."""
+        """Make a text. A template without values is the text itself, braces included; values may be translatable."""
         if isinstance(template, cls) and not values:
             return template
         self = super().__new__(cls, template.format(**values) if values else template)
@@ -19,12 +19,12 @@ class Translatable(str):
         return self
 
     def as_data(self) -> dict[str, Any]:
-        """As JSON has it; values that are neither texts nor numbers become texts."""
+        """Return the text as JSON has it; values that are neither texts nor numbers become texts."""
         return {"template": self.template, "values": {name: _plain(value) for name, value in self.values.items()}}
 
     @classmethod
     def from_data(cls, data: object) -> Self:
-        """The text of such data, or of a mere string. Raises ValueError for something else."""
+        """Return the text that `as_data` gave, or a plain string. Raises ValueError for anything else."""
         match data:
             case str():
                 return cls(data)
@@ -46,7 +46,7 @@ def _plain(value: object) -> object:
 
 
 def listed(parts: Iterable[str]) -> Translatable:
-    """Several parts of a sentence as one."""
+    """Join several parts of a sentence."""
     first, *more = parts
     listing = Translatable(first)
     for part in more:
@@ -55,12 +55,11 @@ def listed(parts: Iterable[str]) -> Translatable:
 
 
 class HeadstartError(Exception):
-    """A fault of the world, not of the code; `str(error)` is a sentence that says what to do."""
+    """An expected failure; `str(error)` is a sentence that says what to do."""
 
     exit_code: ClassVar[int] = 1  # of the command that ends with it
 
     def __init__(self, template: str = "", /, **values: object) -> None:
-        """See Translatable."""
         self.text = Translatable(template, **values)
         super().__init__(self.text)
 
@@ -80,7 +79,7 @@ class MakesVectorsError(SettingsError):
 
 
 class ModelNotFoundError(HeadstartError):
-    """No installed model has this name; the sentence lists those that exist."""
+    """No installed model has this name; the sentence lists the installed ones."""
 
 
 class BrokenModelError(HeadstartError):
@@ -88,11 +87,11 @@ class BrokenModelError(HeadstartError):
 
 
 class MismatchedDraftError(HeadstartError):
-    """Draft and target do not speak the same vocabulary; the sentence names the first differing id."""
+    """Draft and target have different vocabularies; the sentence names the first id that differs."""
 
 
 class DeviceError(HeadstartError):
-    """The asked device does not exist or refused the model; the sentence lists the devices present."""
+    """The device does not exist or refuses the model; the sentence lists the devices that are there."""
 
 
 class UnfitError(DeviceError):
@@ -100,12 +99,12 @@ class UnfitError(DeviceError):
 
     @property
     def reason(self) -> str:
-        """What a check of it found."""
+        """The result of the check."""
         return str(self.text.values["reason"])
 
 
 class MemoryBudgetError(HeadstartError):
-    """A model needs more memory than is free; the sentence gives both numbers and the ways out."""
+    """A model needs more memory than is free; the sentence gives both numbers and the remedies."""
 
 
 class OutOfMemoryError(HeadstartError):
@@ -133,7 +132,7 @@ class EngineLostError(HeadstartError):
 
 
 class EngineBusyError(HeadstartError):
-    """The engine does what must not be disturbed; the sentence says what, and how to end it."""
+    """The engine is at work that must not be disturbed; the sentence says which, and how to end it."""
 
 
 class RemoteError(HeadstartError):
@@ -141,11 +140,11 @@ class RemoteError(HeadstartError):
 
 
 class ProtocolError(HeadstartError):
-    """What came over the wire is no message; the sentence shows its beginning."""
+    """A line from another process is no message; the sentence shows its beginning."""
 
 
 class ProtocolVersionError(ProtocolError):
-    """The other side speaks another version."""
+    """The other process speaks another version of the protocol."""
 
 
 class HistoryError(HeadstartError):
@@ -161,27 +160,27 @@ class LockedHistoryError(HistoryError):
 
 
 class WrongPassphraseError(HistoryError):
-    """Another passphrase than the one that the chat history was encrypted with."""
+    """The chat history was encrypted with another passphrase."""
 
 
 class ExchangeError(HeadstartError):
-    """A file of chats cannot be written, or is none that can be read."""
+    """A file of chats cannot be written, or cannot be read as one."""
 
 
 class AttachmentError(HeadstartError):
-    """A file cannot go with a message; the sentence says why."""
+    """A file cannot be attached to a message; the sentence says why."""
 
 
 class WindowError(HeadstartError):
-    """No window can be shown here; the sentence names the way without one."""
+    """The window cannot open here; the sentence names the way without one."""
 
 
 class ServerError(HeadstartError):
-    """The local server cannot be started as asked; the sentence names the way out."""
+    """The local server cannot be started with these settings; the sentence names the remedy."""
 
 
 class PortTakenError(ServerError):
-    """Another program listens where the local server should."""
+    """Another program listens on the port of the local server."""
 
 
 class PeerError(HeadstartError):
@@ -193,4 +192,4 @@ class ToolError(HeadstartError):
 
 
 class BatchError(HeadstartError):
-    """A batch cannot go on; the sentence says why, and that what was answered is kept."""
+    """A batch cannot go on; the sentence says why. Finished answers are kept."""

@@ -1,4 +1,4 @@
-"""The exporter: where its program is, and how its environment in the data folder is made."""
+"""The exporter: the place of its program, and the set-up of its environment in the data folder."""
 
 import contextlib
 import json
@@ -31,18 +31,18 @@ _AWAY = "exporter-removed-"  # beside it: environments to be removed, which take
 
 
 def program(name: str) -> Path:
-    """Where a program of the environment is, or would be."""
+    """Return the path of a program of the environment, whether it exists or not."""
     folder, ending = ("Scripts", ".exe") if sys.platform == "win32" else ("bin", "")
     return paths.exporter_folder() / folder / f"{name}{ending}"
 
 
 def is_whole() -> bool:
-    """Whether it can be used: made to its end, and the Python that it was made with is still there."""
+    """Return whether the environment can be used: it is complete, and its Python is still there."""
     return program(PROGRAM).is_file() and program("python").is_file() and not _mark().exists()
 
 
 def command() -> tuple[str, ...] | None:
-    """How to start the exporter; None where it is not installed with all that it needs."""
+    """Return the command that starts the exporter; None if it is not installed with all that it needs."""
     if is_whole():
         return (str(program(PROGRAM)),)
     if find_spec("torch") is None or find_spec("nncf") is None:
@@ -54,13 +54,13 @@ def command() -> tuple[str, ...] | None:
 
 
 def package() -> Path | None:
-    """What the exporter is installed from: the wheel of an installed program, or a checkout; None without either."""
+    """Return what pip installs the exporter from: a bundled wheel or a checkout; None without either."""
     checkout = Path(__file__).resolve().parents[2]
     return paths.bundled_wheel() or (checkout if (checkout / "pyproject.toml").is_file() else None)
 
 
 def install_command(words: Sequence[str]) -> str:
-    """What to type in a terminal to have the exporter, and a model: Headstart is on no package index."""
+    """Return the command line that installs the exporter and exports a model: Headstart is on no package index."""
     wheel = paths.bundled_wheel()
     if wheel is None:
         return f'pip install ".[export]" && {_joined([PROGRAM, *words])}'
@@ -74,7 +74,7 @@ def _joined(words: Sequence[str]) -> str:
 
 
 def export(source: str, more: Sequence[str] = ()) -> Path:
-    """The folder of a model, which is exported unless it is there; what goes on is shown on standard error.
+    """Return the folder of a model; export it first if it is not there. Progress goes to standard error.
 
     `source` is a recipe, a model of the hub, a folder or a GGUF file. Raises ExportError.
     """
@@ -143,15 +143,15 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Python:
-    """One that was asked. `pip`: the version that its environments get; empty where it can make none."""
+    """A Python on this computer."""
 
     path: str
     version: tuple[int, ...]
-    pip: tuple[int, ...]
+    pip: tuple[int, ...]  # version in new environments; empty: it can make none
 
     @property
     def name(self) -> str:
-        """As people call it."""
+        """Major and minor version."""
         return ".".join(map(str, self.version[:2]))
 
     @property
@@ -161,30 +161,29 @@ class Python:
 
 
 class Listener(Protocol):
-    """What hears of the progress of a set-up, in the thread that runs it."""
+    """Receiver of the progress of a set-up, in the thread that runs it."""
 
     def note_line(self, line: str) -> None:
-        """What a child process wrote."""
+        """Take a line that a child process wrote."""
 
     def note_step(self, template: str, *values: object) -> None:
-        """What is done now."""
+        """Take the step that begins now."""
 
     def note_progress(self, done: int, total: int) -> None:
-        """Bytes of this file, of how many."""
+        """Take the bytes of a file that are fetched, and all of its bytes."""
 
 
 class SetUp:
-    """Makes the exporter's environment, once. An unfinished one is never used."""
+    """Set-up of the exporter's environment, once. An unfinished environment is never used."""
 
     def __init__(self, listener: Listener) -> None:
-        """Runs nothing yet, and opens no network before `run`."""
         self._listener = listener
         self._lines: deque[str] = deque(maxlen=_LINES)
         self._child: subprocess.Popen[str] | None = None
         self._cancelled = False
 
     def run(self) -> None:
-        """Find a Python, make an environment with it, fetch `package` and what it needs, try it. Raises ExportError."""
+        """Make an environment, fetch `package` and its requirements, try the exporter. Raises ExportError."""
         if _is_being_made():
             raise ExportError("The exporter is being set up by another Headstart; wait until that has ended.")
         try:
@@ -199,13 +198,13 @@ class SetUp:
                 _try_to_put_away()
 
     def cancel(self) -> None:
-        """End it, from another thread; what was fetched to its end is in pip's cache, and not fetched again."""
+        """End the set-up, from another thread. Complete downloads stay in pip's cache."""
         self._cancelled = True
         if self._child:
             kill(self._child.pid)
 
     def find_python(self) -> Python:
-        """The first that will do. Raises ExportError, which names the one that comes nearest."""
+        """Return the first suitable Python. Raises ExportError, which names the nearest one."""
         asked: list[Python] = []
         for name, *words in _NAMES:
             if path := shutil.which(name):
@@ -273,7 +272,7 @@ class SetUp:
             kill(self._child.pid)
 
     def _said(self) -> Iterator[str]:
-        """The lines of the child, until it has ended."""
+        """Yield the lines of the child process until it ends."""
         assert self._child
         with self._child as child:
             assert child.stdout
@@ -292,7 +291,7 @@ class SetUp:
 
 
 def step_of(line: str) -> tuple[str, *tuple[object, ...]] | None:
-    """What a line of pip means, as a template and its values."""
+    """Return the step that a line of pip tells, as a template and its values."""
     if found := _FETCHING.match(line):
         return ("Fetching {} ({})", found[1], found[2]) if found[2] else ("Fetching {}", found[1])
     if found := _COLLECTING.match(line):
@@ -303,7 +302,7 @@ def step_of(line: str) -> tuple[str, *tuple[object, ...]] | None:
 
 
 def parse(line: str) -> Python | None:
-    """What a Python says of itself; None for any other words, and for one of 32 bits, which has no PyTorch."""
+    """Return the Python that a line describes; None for other lines and for 32 bits, which PyTorch does not support."""
     try:
         path, version, pip, is_wide = json.loads(line)
         if not is_wide:
@@ -314,7 +313,7 @@ def parse(line: str) -> Python | None:
 
 
 def _fault(python: Python, lines: Sequence[str], *, was_killed: bool) -> ExportError:
-    """Why a child did not do what it was for; `lines` are the last ones that the children said."""
+    """Return the reason why a child process failed; `lines` are its last ones."""
 
     def has(signs: Sequence[str]) -> bool:
         return any(sign in text for sign in signs)
@@ -354,7 +353,7 @@ def _other(reason: str) -> ExportError:
 
 
 def kill(pid: int) -> None:
-    """A process and what it has started, which would go on working."""
+    """Kill a process and its children."""
     with contextlib.suppress(psutil.Error):
         process = psutil.Process(pid)
         for each in (*process.children(recursive=True), process):
@@ -363,7 +362,7 @@ def kill(pid: int) -> None:
 
 
 def _variables() -> dict[str, str]:
-    """The user's variables without those of other Pythons; temporary files go to the data folder."""
+    """Return the user's environment without the variables of other Pythons; temporary files go to the data folder."""
     kept = {name: value for name, value in os.environ.items() if name not in _FOREIGN}
     kept |= dict.fromkeys(("TMPDIR", "TMP", "TEMP"), str(_scratch())) if _scratch().exists() else {}
     return kept | {"PIP_USER": "0", "PIP_DISABLE_PIP_VERSION_CHECK": "1"}
@@ -375,7 +374,7 @@ def _free() -> int:
 
 
 def _scratch() -> Path:
-    """For temporary files of a set-up: several gigabytes, for which the system's folder may be too small."""
+    """Return the folder for temporary files, several gigabytes: the system's may be too small."""
     return paths.exporter_folder() / "tmp"
 
 
@@ -388,7 +387,7 @@ def put_away() -> None:
 
 
 def sweep(go_on: Callable[[], bool]) -> None:
-    """Remove what was put away, as long as `go_on` says so; the rest stays for the next time."""
+    """Remove environments that were put away, while `go_on` returns True."""
     for away in paths.data_folder().glob(f"{_AWAY}*"):
         for folder, _, _ in os.walk(away, topdown=False):
             if not go_on():
@@ -397,14 +396,14 @@ def sweep(go_on: Callable[[], bool]) -> None:
 
 
 def has_remains() -> bool:
-    """Whether `sweep` has something to do; ask only where this process makes none."""
+    """Return whether `sweep` has something to do. This process must not be setting up an environment."""
     if _mark().exists() and not _is_being_made():  # one was begun and not ended
         _try_to_put_away()
     return any(paths.data_folder().glob(f"{_AWAY}*"))
 
 
 def _is_being_made() -> bool:
-    """Whether another process makes one."""
+    """Return whether another process sets up the environment."""
     try:
         maker = int(_mark().read_text(encoding="ascii"))
     except (OSError, ValueError):

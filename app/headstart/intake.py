@@ -1,4 +1,4 @@
-"""Takes a model folder that was exported elsewhere into the library: whole and as it was exported, or not at all."""
+"""Import of a model folder that was exported elsewhere: complete and verified, or not at all."""
 
 import hashlib
 import os
@@ -23,7 +23,7 @@ GoOn = Callable[[int, int], bool]  # gets the bytes done and their total; False 
 
 
 class Stopped(Exception):  # noqa: N818 - stopping is no error
-    """`go_on` said no; nothing was kept."""
+    """`go_on` returned False; nothing was kept."""
 
 
 @dataclass(frozen=True)
@@ -35,9 +35,10 @@ class _File:
 
 
 def take_in(folder: Path, go_on: GoOn, root: Path | None = None, name: str | None = None) -> str:
-    """Copy a model or a pair into the library, hash by hash, and return its name there; `name`: not the folder's.
+    """Copy a model or a pair into the library, verify its hashes, and return its name there.
 
-    Raises BrokenModelError, ExportError (NotEnoughSpaceError), SettingsError where it is there already, Stopped.
+    `name`: another name than the folder's. Raises BrokenModelError, ExportError (NotEnoughSpaceError), SettingsError if
+    the name is taken, Stopped.
     """
     root = root or paths.models_folder()
     folder = folder.absolute()
@@ -67,7 +68,7 @@ def take_in(folder: Path, go_on: GoOn, root: Path | None = None, name: str | Non
 
 
 def sweep(root: Path) -> None:
-    """Remove what a program that was killed while it copied has left among the models."""
+    """Remove what a killed program has left of a copy among the models."""
     for left in root.glob(f"{_PREFIX}*"):
         pid = left.name.removeprefix(_PREFIX).partition("-")[0]
         if not (pid.isdecimal() and psutil.pid_exists(int(pid))):
@@ -75,12 +76,12 @@ def sweep(root: Path) -> None:
 
 
 def sizes(folder: Path) -> tuple[str, int]:
-    """Name and bytes of what `take_in` would copy. Raises BrokenModelError."""
+    """Return name and bytes of the files that `take_in` would copy. Raises BrokenModelError."""
     return folder.absolute().name, sum(file.size for file in _files(folder))
 
 
 def check(entry: Model | Pair, go_on: GoOn) -> list[str]:
-    """A sentence part for each file of an installed entry that is not as it was exported. Raises Stopped."""
+    """Yield a part of a sentence for each file of an installed entry that differs from its hash. Raises Stopped."""
     files = [file for file in _files(entry.folder) if file.sha256]
     faults, digest = [], _digesting(files, go_on)
     for file in files:
@@ -104,7 +105,7 @@ def _files(folder: Path) -> list[_File]:
 
 
 def _listed(model: Model, folder: Path, name: str) -> _File:
-    """A file of the manifest; a name that leads out of the folder would be copied anywhere."""
+    """Return a file of the manifest. A name that leads out of the folder is refused."""
     path = PurePosixPath(name)
     if path.is_absolute() or ".." in path.parts or "\\" in name or ":" in name:
         raise BrokenModelError(
@@ -146,7 +147,7 @@ def _copy(files: list[_File], into: Path, go_on: GoOn) -> None:
 
 
 def _digesting(files: list[_File], go_on: GoOn) -> Callable[..., str]:
-    """Reads one of the files after the other, into `out` if that is given, and returns the hash of each."""
+    """Read the files one after the other, copy them into `out` if that is given, and return their hashes."""
     done, total = 0, sum(file.size for file in files)
 
     def digest(file: _File, out: BinaryIO | None = None) -> str:

@@ -1,4 +1,4 @@
-"""What models keep on disk of the chats that they have read: a folder for each model, in it one for each chat."""
+"""Prompt caches on disk: a folder for each model, and in it one for each chat."""
 
 import shutil
 from contextlib import suppress
@@ -10,24 +10,24 @@ ANSWERS = "answers"  # the file of a chat that a model learns from: see `engine/
 
 
 def chats() -> set[str]:
-    """Of which something is kept."""
+    """Return the chats that have a prompt cache."""
     return {folder.name for folder in paths.kept_prompts().glob("*/*")}
 
 
 def delete(*chat_ids: str) -> None:
-    """What any model keeps of these chats."""
+    """Delete the prompt caches of these chats, of every model."""
     for folder in paths.kept_prompts().glob("*/*"):
         if folder.name in chat_ids:
             shutil.rmtree(folder, ignore_errors=True)
 
 
 def delete_all() -> None:
-    """What all models keep of all chats."""
+    """Delete the prompt caches of all chats and models."""
     shutil.rmtree(paths.kept_prompts(), ignore_errors=True)
 
 
 def delete_learned() -> None:
-    """What all models have learned of all chats."""
+    """Delete what all models have learned of all chats."""
     for path in paths.kept_prompts().glob(f"*/*/{ANSWERS}"):
         with suppress(OSError):
             path.unlink()

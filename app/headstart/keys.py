@@ -1,4 +1,4 @@
-"""The keys of servers on other computers: where they are kept and found."""
+"""API keys of servers on other computers: storage and lookup."""
 
 import logging
 import os
@@ -18,7 +18,7 @@ _log = logging.getLogger(__name__)
 
 
 class Place(StrEnum):
-    """Where a key is."""
+    """The place of a key."""
 
     ENVIRONMENT = "environment"
     KEYRING = "keyring"  # of the operating system
@@ -27,30 +27,30 @@ class Place(StrEnum):
 
 @dataclass(frozen=True)
 class Key:
-    """A key with the place it was found in; `where` names that for a person."""
+    """A key and the place it was found in."""
 
     secret: str = field(repr=False)
     place: Place
-    where: str
+    where: str  # the place in words
 
 
 def variable(server: str) -> str:
-    """The environment variable that may hold a server's key, before any other place."""
+    """Return the environment variable that may hold a server's key; it comes before all other places."""
     return f"HEADSTART_KEY_{re.sub('[^A-Z0-9]', '_', server.upper())}"
 
 
 def file_of(server: str) -> Path:
-    """The file that holds a server's key where there is no keyring."""
+    """Return the file that holds a server's key if there is no keyring."""
     return paths.config_folder() / "keys" / server
 
 
 def is_usable(secret: str) -> bool:
-    """Whether this can be a key: one line of letters, digits and signs."""
+    """Return whether this can be a key: one line of letters, digits and signs."""
     return bool(secret) and secret.isascii() and secret.isprintable()
 
 
 def find(server: str) -> Key | None:
-    """The key of a server. Raises SettingsError for one that cannot be used, and for a file that others may read."""
+    """Return the key of a server. Raises SettingsError for a malformed key and for a file that others may read."""
     key = _from_environment(variable(server)) or _from_keyring(server) or _from_file(file_of(server))
     if key and not is_usable(key.secret):  # a fault of the connection would quote it
         raise _unreadable(key.where, "it is not one line of letters, digits and signs")
@@ -58,7 +58,7 @@ def find(server: str) -> Key | None:
 
 
 def keep(server: str, secret: str) -> Key:
-    """Put a key into the system's keyring, or else into a file of its owner alone. Raises SettingsError."""
+    """Store a key in the system's keyring, or in a private file if there is none. Raises SettingsError."""
     path = file_of(server)
     with _keyring(server) as ring:
         ring.set_password(_SERVICE, server, secret)
@@ -78,7 +78,7 @@ def keep(server: str, secret: str) -> Key:
 
 
 def forget(server: str) -> None:
-    """Remove what `keep` kept; an environment variable stays."""
+    """Delete a stored key; an environment variable stays."""
     with _keyring(server) as ring:
         ring.delete_password(_SERVICE, server)
     file_of(server).unlink(missing_ok=True)
@@ -86,7 +86,7 @@ def forget(server: str) -> None:
 
 @contextmanager
 def _keyring(server: str) -> Iterator[Any]:
-    """The system's keyring. Without one, or with a locked one, the block has no effect."""
+    """Context with the system's keyring. If there is none, or it is locked, the block has no effect."""
     import keyring  # noqa: PLC0415 - looks for the system's services
     from keyring.errors import KeyringError  # noqa: PLC0415
 

@@ -1,4 +1,4 @@
-"""The models installed on this computer: what exists, what a name means, which draft fits. Loads no model."""
+"""The models installed on this computer, their names, and the drafts that fit them."""
 
 import os
 import shutil
@@ -20,14 +20,14 @@ from headstart.manifest import Manifest, PairManifest
 
 NO_DRAFT = "none"
 ELSEWHERE = "remote:"  # before the name of a model on another computer
-_MOST_DRAFTS = 3  # that may be tried for a target
+_MAX_DRAFTS = 3  # most drafts that are tried for a target
 FIRST_EXPORT = "headstart-export smollm2-135m-instruct"
 _COMMAND = f"`{FIRST_EXPORT}`"
 
 
 @dataclass(frozen=True)
 class Model:
-    """One model folder. `name` is what the user types: the folder's name, "pair/target" or a path."""
+    """One model folder. `name` is the text that the user types: the folder's name, "pair/target" or a path."""
 
     name: str
     folder: Path
@@ -35,7 +35,6 @@ class Model:
 
     @property
     def misreading(self) -> Translatable:
-        """See manifest.misreading."""
         return manifest.misreading(self.folder, self.manifest)
 
     @property
@@ -70,7 +69,7 @@ Entry = Model | Pair | Broken
 
 @dataclass(frozen=True)
 class Choice:
-    """What a conversation runs on: a target and, where one is wanted, a draft with the same vocabulary."""
+    """The models of a conversation: a target and, if wanted, a draft with the same vocabulary."""
 
     name: str
     target: Model
@@ -78,7 +77,7 @@ class Choice:
 
 
 def installed(root: Path | None = None) -> tuple[Entry, ...]:
-    """Every folder with a manifest in `root`, by name; broken ones too.
+    """Return every folder with a manifest in `root`, by name; broken ones too.
 
     Without `root`: those in `paths.models_folder()`, and those that came with the program and are not there again.
     """
@@ -88,7 +87,7 @@ def installed(root: Path | None = None) -> tuple[Entry, ...]:
 
 
 def find(name: str, root: Path | None = None) -> Model | Pair:
-    """The model or pair with this name, "pair/target", "pair/draft" or path.
+    """Return the model or pair with this name, "pair/target", "pair/draft" or path.
 
     Raises ModelNotFoundError naming what exists, BrokenModelError with the reason, SettingsError for one that is not
     on this computer.
@@ -98,8 +97,9 @@ def find(name: str, root: Path | None = None) -> Model | Pair:
             "{name} is on another computer and can only chat; choose a model of `headstart models`.", name=name
         )
     entries = installed(root)
-    known = {entry.name: entry for entry in entries} | {part.name: part for part in _parts(entries)}
-    entry = known.get(name) or _at_path(name)
+    parts = [part for entry in entries if isinstance(entry, Pair) for part in (entry.target, entry.draft)]
+    by_name: dict[str, Entry] = {entry.name: entry for entry in (*entries, *parts)}
+    entry = by_name.get(name) or _at_path(name)
     if entry is None:
         raise _not_found(name, entries)
     if isinstance(entry, Broken):
@@ -108,7 +108,7 @@ def find(name: str, root: Path | None = None) -> Model | Pair:
 
 
 def choose(name: str | None, draft: str | None = None, root: Path | None = None) -> Choice:
-    """Target and draft for `--model name --draft draft`.
+    """Return target and draft for `--model name --draft draft`.
 
     No name: the only model installed. No draft: the one of the pair, if it is a pair; "none" switches that off.
     Raises ModelNotFoundError, BrokenModelError, MismatchedDraftError, SettingsError.
@@ -124,7 +124,7 @@ def choose(name: str | None, draft: str | None = None, root: Path | None = None)
 
 
 def can_chat(entry: Entry) -> TypeGuard[Model | Pair]:
-    """Whether it is whole and writes answers; an embedding model does not."""
+    """Return True if it is whole and writes answers; an embedding model does not."""
     return isinstance(entry, Pair) or (isinstance(entry, Model) and not entry.manifest.embedding)
 
 
@@ -154,7 +154,7 @@ def require_new(name: str, root: Path) -> None:
 
 
 def size_on_disk(entry: Entry) -> int:
-    """Bytes of all files in its folder."""
+    """Return the bytes of all files in its folder."""
     return sum(path.stat().st_size for path in entry.folder.rglob("*") if path.is_file())
 
 
@@ -176,31 +176,31 @@ def require_same_vocabulary(target: Model, draft: Model) -> None:
 
 
 def vocabulary_difference(target: Model, draft: Model) -> Translatable | None:
-    """Where the vocabulary of a draft ("here") leaves that of its target ("there"); None where it fits."""
+    """Return where the vocabulary of a draft ("here") leaves that of its target ("there"); None if it fits."""
     if target.manifest.tokenizer.fingerprint == draft.manifest.tokenizer.fingerprint:
         return None
     mine, theirs = vocabulary.read(draft.folder), vocabulary.read(target.folder)
-    found = vocabulary.first_difference(
+    difference = vocabulary.first_difference(
         _without_padding(mine, theirs, rows=target.manifest.logit_rows),
         _without_padding(theirs, mine, rows=draft.manifest.logit_rows),
     )
-    if not found:
+    if not difference:
         return None
     return Translatable(
         "id {id} is {first} here and {second} there",
-        id=found.id,
-        first=_quoted(found.first),
-        second=_quoted(found.second),
+        id=difference.id,
+        first=_quoted(difference.first),
+        second=_quoted(difference.second),
     )
 
 
 def fitting_drafts(target: Model) -> dict[str, Path]:
-    """Other installed models with the target's vocabulary that are small enough to draft for it, by name; a few."""
+    """Return a few other installed models, by name, that have the target's vocabulary and are small enough."""
     usable = [entry for entry in installed() if can_chat(entry)]
     drafts = [entry.draft if isinstance(entry, Pair) else entry for entry in usable]
     small = [draft for draft in drafts if draft.manifest.size_bytes < target.manifest.size_bytes / 2]
-    found = {draft.name: draft.folder for draft in small if draft.folder != target.folder and _fits(target, draft)}
-    return dict(list(found.items())[:_MOST_DRAFTS])
+    fitting = {draft.name: draft.folder for draft in small if draft.folder != target.folder and _fits(target, draft)}
+    return dict(list(fitting.items())[:_MAX_DRAFTS])
 
 
 def _fits(target: Model, draft: Model) -> bool:
@@ -245,12 +245,8 @@ def _open_part(folder: Path, name: str, part: str) -> Model:
     return model
 
 
-def _parts(entries: tuple[Entry, ...]) -> list[Model]:
-    return [part for entry in entries if isinstance(entry, Pair) for part in (entry.target, entry.draft)]
-
-
 def _at_path(name: str) -> Model | Pair | None:
-    """The model at a path. A bare word is a path only where a model lies: any folder could share a misspelt name."""
+    """Return the model at a path. A bare word is a path only if a model lies there."""
     path = Path(name).expanduser()
     written_as_path = "/" in name or os.sep in name or name in {".", ".."}
     if (written_as_path and path.is_dir()) or (path / manifest.FILE_NAME).is_file():
@@ -286,7 +282,7 @@ def _draft(entry: Model | Pair, name: str | None, root: Path | None) -> Model | 
 
 
 def _without_padding(tokens: dict[int, str], other: dict[int, str], *, rows: int) -> dict[int, str]:
-    """`tokens` without the ids that are padding rows of the other model, which has `rows` rows."""
+    """Return `tokens` without the ids that are padding rows of the other model, which has `rows` rows."""
     last = max(other, default=-1)
     return {index: token for index, token in tokens.items() if not last < index < rows}
 

@@ -23,13 +23,13 @@ _LONGEST = 80  # letters of a licence's name; some packages put the whole text t
 
 @dataclass(frozen=True)
 class Component:
-    """One part. `texts`: the files of its licence that came with it, which some packages lack."""
+    """A part of Headstart."""
 
     name: str
     version: str
     licence: str  # empty where the package does not say
     address: str
-    texts: tuple[Path, ...]
+    texts: tuple[Path, ...]  # licence files; some packages lack them
 
     def text(self) -> str:
         """All licence files, one after another."""
@@ -37,7 +37,7 @@ class Component:
 
 
 def components(root: str = OWN, places: Iterable[Path] = ()) -> tuple[Component, ...]:
-    """Headstart, Python, and every package that it cannot do without, by name; of another program in `places`."""
+    """Return Headstart, Python and every required package, by name; `places`: the packages of another program."""
     path = [str(place) for place in places] or sys.path
     used = {_key(dist.name): dist for dist in _needed(root, path, set())}
     used.pop(_key(OWN), None)
@@ -46,7 +46,7 @@ def components(root: str = OWN, places: Iterable[Path] = ()) -> tuple[Component,
 
 
 def _needed(name: str, path: list[str], seen: set[str]) -> Iterator[metadata.Distribution]:
-    """A package and what it requires, extras left out; what is not installed is not needed on this system."""
+    """Yield a package and its requirements without extras. What is not installed is not needed on this system."""
     if _key(name) in seen:
         return
     seen.add(_key(name))

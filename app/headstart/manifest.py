@@ -1,4 +1,4 @@
-"""What a model folder says about itself: `manifest.json`, written by the exporter."""
+"""The description of a model folder: `manifest.json`, written by the exporter."""
 
 import dataclasses
 import hashlib
@@ -19,14 +19,14 @@ HEAD_FOLDER = "head"  # in a model folder: a head for it, of EAGLE-3 or Hydra
 HYDRA = "Hydra"  # architecture of a head that is made by `headstart-export head`
 DRAFT_FOLDER = "draft"
 TOKENIZER_FILE = "openvino_tokenizer.bin"
-# Patterns in it by which earlier exports joined "digits one by one" with the splitting of words. The first is no
-# tokenizer's own, the second is one where the source lists digits apart.
+# Patterns by which earlier exports joined "digits one by one" with the splitting of words. No tokenizer has the first
+# by itself; a tokenizer has the second if its source lists digits apart.
 _JOINED = rb"\p{N}|'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+|"
 _JOINED_DIGITS = rb"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
 _DIGITS = re.compile(rb'"type":\s*"Digits"')
-TABLE_FILE = "table.npz"  # what the model usually writes next; optional, found by being listed in `files`
-TABLE_CONTEXT = 3  # tokens before, at most, that an entry of it depends on
-TABLE_BITS = 21  # of each of them in its key: three fit into 64 bits
+TABLE_FILE = "table.npz"  # an n-gram table; optional, present if `files` lists it
+TABLE_CONTEXT = 3  # most tokens before an entry on which it depends
+TABLE_BITS = 21  # of each token in the key: three fit into 64 bits
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class File:
 
 @dataclass(frozen=True)
 class Source:
-    """Where the weights came from. `kind`: "hub", "packages", "folder" or "gguf"."""
+    """The origin of the weights. `kind`: "hub", "packages", "folder" or "gguf"."""
 
     kind: str
     id: str
@@ -59,7 +59,7 @@ class Adapter:
 
 @dataclass(frozen=True)
 class Precision:
-    """How the weights are stored, as read back from the IR. `weights`: int8, int8-sym, int4, int4-sym or fp16."""
+    """The form of the stored weights, as read back from the IR. `weights`: int8, int8-sym, int4, int4-sym or fp16."""
 
     weights: str
     mode: str | None = None  # NNCF's word, e.g. "int8_asym"
@@ -86,12 +86,12 @@ class Quality:
 
     @property
     def perplexity_ratio(self) -> float:
-        """Above 1: the compressed model predicts the text worse."""
+        """The loss in perplexity; above 1 the compressed model predicts the text worse."""
         return self.perplexity_compressed / self.perplexity_source
 
     @property
     def measure(self) -> str:
-        """What it was compared with, in words."""
+        """The source of the comparison, in words."""
         return {"gguf": "the GGUF file it came from", "weights": "the original weights"}.get(
             self.against or "", "its source"
         )
@@ -99,7 +99,7 @@ class Quality:
 
 @dataclass(frozen=True)
 class Tokenizer:
-    """What decides whether two models can work together."""
+    """The data that decides if two models can work together."""
 
     fingerprint: str  # vocabulary.fingerprint() of the folder
     vocabulary: int  # entries, padding rows not counted
@@ -111,7 +111,7 @@ class Tokenizer:
 class Shortlist:
     """The tokens that a draft guesses among: a .npy file of the folder with their ids, the most frequent first.
 
-    The IR has all rows of the output head; whoever loads it may cut it down to the first `rows` of the list.
+    The IR has all rows of the output head; a load may cut it down to the first `rows` of the list.
     """
 
     file: str
@@ -120,25 +120,25 @@ class Shortlist:
 
 @dataclass(frozen=True)
 class Table:
-    """What a table of usual words was counted from, and how far its guesses hold on other answers of the model."""
+    """The sources of an n-gram table, and how well it guesses other answers of the model."""
 
     tokens: int  # of the model's own answers
-    acceptance: tuple[float, ...]  # share of places where the first guess holds; of these, where the next one does, ..
+    acceptance: tuple[float, ...]  # share of places where the first guess holds; of those, where the next one does; ...
     places: int
 
 
 @dataclass(frozen=True)
 class Mark:
-    """How far the guesses of a head held while it learned, on answers of its target that it did not learn from."""
+    """A head's accuracy at one point of its training, on answers of its target that it did not learn from."""
 
     tokens: int  # seen so far, each as often as it was
     hours: float
-    acceptance: Mapping[str, tuple[float, ...]]  # by class: the first guess; where it holds, the next one; ...
+    acceptance: Mapping[str, tuple[float, ...]]  # by class: of the first guess; of the next one after it; ...
 
 
 @dataclass(frozen=True)
 class LearnedHead:
-    """What a head that was made on this computer learned from, and its learning curve."""
+    """The training of a head on this computer."""
 
     layers: tuple[int, ...]  # of the target, from 0, whose hidden states it reads
     texts: int
@@ -149,23 +149,20 @@ class LearnedHead:
 
 @dataclass(frozen=True)
 class Embedding:
-    """How a model that turns texts into vectors makes one of its hidden states.
+    """The way from a hidden state to a vector."""
 
-    `pooling`: "mean" of all tokens, that of the first ("cls"), or of the "last". `normalized`: to the length 1.
-    """
-
-    pooling: str
-    normalized: bool
+    pooling: str  # "mean" of all tokens, the first token ("cls"), or the "last"
+    normalized: bool  # to the length 1
     dimensions: int
     agreement: float  # the least cosine of a vector with that of the source weights, on a few texts
 
 
 @dataclass(frozen=True)
 class Manifest:
-    """One model folder. `role` is what the recipe meant it for ("target", "draft", "any"); any that fits may draft."""
+    """The description of one model folder."""
 
     name: str
-    role: str
+    role: str  # the recipe's intent: "target", "draft" or "any"; any model that fits may draft
     source: Source
     licence: str
     architecture: str
@@ -192,12 +189,12 @@ class Manifest:
 
     @property
     def is_eagle(self) -> bool:
-        """Whether it is an EAGLE-3 head: it guesses from what its own target computes, and is no model by itself."""
+        """The model is an EAGLE-3 head: it guesses from what its own target computes, and is no model by itself."""
         return "eagle3" in self.architecture.lower()
 
     @property
     def is_hydra(self) -> bool:
-        """Whether it is a Hydra head: as an EAGLE-3 head it guesses from what its own target computes."""
+        """The model is a Hydra head: like an EAGLE-3 head, it guesses from what its own target computes."""
         return self.architecture == HYDRA
 
 
@@ -216,7 +213,7 @@ class PairManifest:
 
 
 def read(folder: Path) -> Manifest | PairManifest:
-    """The manifest of a model or pair folder. Raises BrokenModelError with the reason and the remedy."""
+    """Return the manifest of a model or pair folder. Raises BrokenModelError with the reason and the remedy."""
     path = folder / FILE_NAME
     try:
         data = json.loads(path.read_text(encoding="utf-8"))
@@ -234,21 +231,21 @@ def read(folder: Path) -> Manifest | PairManifest:
         raise BrokenModelError(
             "{path} was written for another version of Headstart; export the model again.", path=path
         )
-    wanted: type[Manifest] | type[PairManifest] = PairManifest if data.get("kind") == "pair" else Manifest
+    kind: type[Manifest] | type[PairManifest] = PairManifest if data.get("kind") == "pair" else Manifest
     try:
-        return msgspec.convert(data, wanted)
+        return msgspec.convert(data, kind)
     except (msgspec.ValidationError, UnicodeEncodeError) as error:  # the latter: a name with half a character
         raise BrokenModelError("{path} is damaged ({error}); export the model again.", path=path, error=error) from None
 
 
 def head_folder(folder: Path) -> Path | None:
-    """Of the head that a model folder has of its own; None: it has none."""
+    """Return the folder of the head inside a model folder; None if it has none."""
     head = folder / HEAD_FOLDER
     return head if (head / FILE_NAME).is_file() else None
 
 
 def read_model(folder: Path) -> Manifest:
-    """Like `read`, for a folder that must hold one model."""
+    """Return the manifest of a folder that must hold one model. Raises BrokenModelError."""
     manifest = read(folder)
     if isinstance(manifest, PairManifest):
         raise BrokenModelError(
@@ -258,6 +255,19 @@ def read_model(folder: Path) -> Manifest:
             draft_folder=DRAFT_FOLDER,
         )
     return manifest
+
+
+@dataclass(frozen=True)
+class ModelSpec:
+    """A model folder and its manifest."""
+
+    folder: Path
+    manifest: Manifest
+
+    @classmethod
+    def read(cls, folder: Path) -> "ModelSpec":
+        """Read the manifest of a folder. Raises BrokenModelError."""
+        return cls(folder, read_model(folder))
 
 
 def write(folder: Path, manifest: Manifest | PairManifest) -> None:
@@ -270,19 +280,19 @@ def write(folder: Path, manifest: Manifest | PairManifest) -> None:
 
 
 def hash_file(path: Path) -> str:
-    """SHA-256 of a file, in hex."""
+    """Return the SHA-256 of a file, in hex."""
     with path.open("rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 def hash_files(folder: Path) -> dict[str, File]:
-    """Every file of the folder but the manifest, by its relative POSIX path."""
+    """Return every file of the folder but the manifest, by its relative POSIX path."""
     paths = sorted(path for path in folder.rglob("*") if path.is_file() and path.name != FILE_NAME)
     return {path.relative_to(folder).as_posix(): File(hash_file(path), path.stat().st_size) for path in paths}
 
 
 def damaged_files(folder: Path, manifest: Manifest, *, hashes: bool) -> list[Translatable]:
-    """A sentence part for each listed file that is missing or differs; sizes only unless `hashes`."""
+    """Return a part of a sentence for each listed file that is missing or differs; without `hashes`, in size."""
     faults = []
     for name, listed in manifest.files.items():
         path = folder / name
@@ -303,7 +313,7 @@ def damaged_files(folder: Path, manifest: Manifest, *, hashes: bool) -> list[Tra
 
 
 def misreading(folder: Path, manifest: Manifest) -> Translatable:
-    """What is wrong with the tokens of a model from before tokenizers were proven, in a sentence; mostly nothing."""
+    """Return a sentence about wrong tokens of a model from before tokenizers were proven; empty for most models."""
     if manifest.tokenizer.proof is not None or not _joins_splits(folder):
         return Translatable()
     source = manifest.source
@@ -328,7 +338,7 @@ def _joins_splits(folder: Path) -> bool:
 
 
 def table_key(context: Sequence[int]) -> int:
-    """The key in a table of usual words of what follows these one to three tokens."""
+    """Return the key in an n-gram table for what follows these one to three tokens."""
     key = 0
     for token in context:
         key = key << TABLE_BITS | token + 1  # 0 is no token: a shorter context has a key of its own

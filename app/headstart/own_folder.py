@@ -1,4 +1,4 @@
-"""Folders and files that only their owner may look into."""
+"""Folders and files that only their owner may read."""
 
 import os
 import tempfile
@@ -6,7 +6,7 @@ from pathlib import Path
 
 
 def make(folder: Path) -> None:
-    """The folder, and whatever is missing above it; one that is there stays as it is. Raises OSError."""
+    """Make a folder and its missing parents; an existing one keeps its rights. Raises OSError."""
     missing = [each for each in (folder, *folder.parents) if not each.exists()]
     for each in reversed(missing):
         each.mkdir(mode=0o700, exist_ok=True)
@@ -14,7 +14,7 @@ def make(folder: Path) -> None:
 
 
 def write(path: Path, content: str | bytes) -> None:
-    """A file in its folder, whole or not at all: prompts and keys are private. Raises OSError."""
+    """Write a private file atomically. Raises OSError."""
     make(path.parent)
     descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=".new-")  # with mode 0600
     unfinished = Path(name)

@@ -1,7 +1,7 @@
-"""The parameters of an answer, each declared once: name, default, bounds and one sentence.
+"""Parameters of an answer and of loading, each declared once: name, default, bounds and one sentence.
 
-Flags, settings.toml, the settings in the window, bodies of HTTP requests and what other servers are asked are derived
-from the fields of these classes. A new parameter of sampling is a field here and a line in the sampler.
+Flags, settings.toml, the settings of the window, bodies of HTTP requests and requests to other servers are derived from
+the fields of these classes. A new parameter of sampling is a field here and a line in the sampler.
 """
 
 import types
@@ -18,7 +18,7 @@ _Params = TypeVar("_Params")
 
 @dataclass(frozen=True)
 class Parameter:
-    """What is said of a parameter besides the name, type and default of its field; bounds are included."""
+    """The declaration of a parameter besides the name, type and default of its field; bounds are included."""
 
     meaning: str  # one sentence, as a person reads it
     low: float | None = None
@@ -35,7 +35,7 @@ class Parameter:
 
 @dataclass(frozen=True)
 class Declared:
-    """A parameter as everyone but the engine meets it; None is automatic."""
+    """A parameter outside the engine; None is automatic."""
 
     name: str
     field: str
@@ -45,17 +45,17 @@ class Declared:
 
     @property
     def title(self) -> str:
-        """As the window labels it."""
+        """The label in the window."""
         return self.about.title or self.name.replace("_", " ").capitalize()
 
     @property
     def may_be_automatic(self) -> bool:
-        """Whether it may be left to the model or the program."""
+        """Whether the model or the program may choose the value."""
         return self.default is None
 
     @property
     def bounds(self) -> str:
-        """What it must be, as in "between 0 and 100"; empty without bounds."""
+        """The bounds in words, as in "between 0 and 100"; empty without bounds."""
         low, high, above = self.about.low, self.about.high, self.about.above
         if low is not None and high is not None:
             return f"between {low:g} and {high:g}" if high < _LARGE else f"{low:g} or more"
@@ -64,13 +64,13 @@ class Declared:
         return "" if above is None else f"above {above:g}" + ("" if high is None else f" and at most {high:g}")
 
     def allows(self, value: float) -> bool:
-        """Whether a value lies within the bounds; not a number never does."""
+        """Return whether a value lies within the bounds; NaN never does."""
         low, high, above = self.about.low, self.about.high, self.about.above
         return (low is None or value >= low) and (high is None or value <= high) and (above is None or value > above)
 
 
 def parameter(default: Any, meaning: str, **more: Any) -> Any:
-    """A field that is a parameter; see Parameter for `more`."""
+    """Return a dataclass field that is a parameter; `more` are fields of Parameter."""
     return field(default=default, metadata={"parameter": Parameter(meaning, **more)})
 
 
@@ -79,7 +79,7 @@ def _models_own(default: Any, meaning: str, **more: Any) -> Any:
 
 
 def declared(params: type[object]) -> tuple[Declared, ...]:
-    """The parameters of a class in their order."""
+    """Return the parameters of a class in order."""
     kind: Any = params
     return _declared(kind)
 
@@ -100,7 +100,7 @@ def _declared(params: type[Any]) -> tuple[Declared, ...]:
 
 
 def filled(params: type[_Params], values: Mapping[str, Any]) -> _Params:
-    """Parameters from values by their outer names; None, or nothing, is automatic. Raises SettingsError."""
+    """Make parameters from values by their outer names; None or a missing value is automatic. Raises SettingsError."""
     known = declared(params)
     told = {each.field: each.kind(values[each.name]) for each in known if values.get(each.name) is not None}
     if left := tuple(each.field for each in known if each.about.is_models_own and each.field not in told):
@@ -109,7 +109,7 @@ def filled(params: type[_Params], values: Mapping[str, Any]) -> _Params:
 
 
 def told(params: object) -> dict[str, Any]:
-    """The values by their outer names; None is automatic."""
+    """Return the values by their outer names; None is automatic."""
     left = getattr(params, "automatic", ())
     return {each.name: None if each.field in left else getattr(params, each.field) for each in declared(type(params))}
 
@@ -145,7 +145,7 @@ class EngineKind(StrEnum):
 
 
 class KvPrecision(StrEnum):
-    """How keys and values are kept. What an 8-bit cache saves it costs in precision: rejected guesses leave a trace."""
+    """Precision of cached keys and values. With 8 bits, rejected guesses leave a trace."""
 
     AUTO = "auto"  # 16 bits
     F16 = "f16"
@@ -153,7 +153,7 @@ class KvPrecision(StrEnum):
 
 
 class Precision(StrEnum):
-    """What a model computes in. All but f32 are used only after a trial on this device (`validation.py`)."""
+    """Precision of the arithmetic. All but f32 are used only after a trial on this device (`validation.py`)."""
 
     AUTO = "auto"  # f32 until a trial has found a faster one that is right here
     F32 = "f32"
@@ -250,9 +250,9 @@ class SamplingParams:
             raise SettingsError(f"automatic must be names of these values, not {self.automatic}.")
 
     def settled(self, own: "SamplingParams") -> "SamplingParams":
-        """With the model's own values where they are left to it.
+        """Return these values with the model's own in place of the automatic ones.
 
-        Greedy takes none of them, as they are meant for temperatures.
+        Greedy decoding takes none of them: they are meant for temperatures.
         """
         own = own if self.temperature or "temperature" in self.automatic else SamplingParams()
         return replace(self, automatic=(), **{name: getattr(own, name) for name in self.automatic})
@@ -260,7 +260,7 @@ class SamplingParams:
 
 @dataclass(frozen=True)
 class SpeculationParams:
-    """What the user fixed of the speculation; None leaves a bound to the policy. Both bounds may be set together."""
+    """Limits of speculation that the user sets; None leaves a bound to the policy. Both bounds may be set."""
 
     mode: Mode = parameter(
         Mode.AUTO,
@@ -306,7 +306,7 @@ class SpeculationParams:
 
 @dataclass(frozen=True, kw_only=True)
 class LoadConfig:
-    """How a model is loaded."""
+    """Options of loading a model."""
 
     device: str = parameter(
         "",
@@ -341,7 +341,7 @@ class LoadConfig:
 
 @dataclass(frozen=True, kw_only=True)
 class EngineConfig(LoadConfig):
-    """The same, and the engine."""
+    """Options of loading a model, and the engine."""
 
     engine: EngineKind = parameter(
         EngineKind.AUTO,

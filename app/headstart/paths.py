@@ -1,4 +1,4 @@
-"""The folders of this computer that Headstart uses. Creates none of them."""
+"""The folders that Headstart uses. Nothing is created here."""
 
 import os
 import sys
@@ -13,24 +13,24 @@ def models_folder() -> Path:
 
 
 def bundled_models_folder() -> Path | None:
-    """Folder of the models that came with an installed program, never written to; None where none came."""
+    """Folder of the models that came with an installed program, read-only; None if none came."""
     folder = Path(sys.executable).with_name("models")
     return folder if getattr(sys, "frozen", False) and folder.is_dir() else None
 
 
 def bundled_wheel() -> Path | None:
-    """Headstart as a package for pip, as it came with an installed program, for its exporter; None where none came."""
+    """The wheel that came with an installed program, for its exporter; None if none came."""
     folder = Path(sys.executable).with_name("exporter")
     return next(iter(sorted(folder.glob("*.whl"))), None) if getattr(sys, "frozen", False) else None
 
 
 def exporter_folder() -> Path:
-    """The Python environment of the exporter, where people set one up beside an installed program."""
+    """The Python environment of the exporter, beside an installed program."""
     return data_folder() / "exporter"
 
 
 def data_folder() -> Path:
-    """What the user would miss: models, history, settings of tuning."""
+    """User data: models, history, results of tuning."""
     return _chosen_home() or platformdirs.user_data_path("headstart", appauthor=False)
 
 
@@ -40,7 +40,7 @@ def history_folder() -> Path:
 
 
 def typed_lines() -> Path:
-    """What was typed into `headstart chat`, unless the history is encrypted."""
+    """The input history of `headstart chat`, unless the history is encrypted."""
     return data_folder() / "chat-history"
 
 
@@ -55,44 +55,44 @@ def last_model() -> Path:
 
 
 def config_folder() -> Path:
-    """What people set and may edit: settings.toml."""
+    """The folder of settings.toml."""
     return _chosen_home() or platformdirs.user_config_path("headstart", appauthor=False)
 
 
 def cache_folder() -> Path:
-    """What can be fetched or measured again: downloads."""
+    """Data that can be fetched or measured again: downloads."""
     home = _chosen_home()
     return home / "cache" if home else platformdirs.user_cache_path("headstart", appauthor=False)
 
 
 def kept_prompts() -> Path:
-    """Keys and values of chats: what models have read of them, so that they need not read it again."""
+    """Keys and values of chats, so that models need not read them again."""
     return cache_folder() / "prompts"
 
 
 def logs_folder() -> Path:
-    """What happened, for bug reports."""
+    """Logs for bug reports."""
     home = _chosen_home()
     return home / "logs" if home else platformdirs.user_log_path("headstart", appauthor=False)
 
 
 def measurements_folder() -> Path:
-    """What was measured on this machine: precision choice, cost tables, calibrations."""
+    """Measurements of this computer: precisions, cost tables, calibrations."""
     return data_folder() / "measured"
 
 
 def server_key() -> Path:
-    """The hash of the key that programs show to `headstart serve`."""
+    """The hash of the API key of `headstart serve`."""
     return data_folder() / "server-key"
 
 
 def servers_folder() -> Path:
-    """What each server that runs has loaded and answers, one file each."""
+    """One file for each running server: its loaded models and requests."""
     return data_folder() / "servers"
 
 
 def last_benchmark() -> Path:
-    """What the window's benchmark measured last."""
+    """The last result of the window's benchmark."""
     return measurements_folder() / "last-benchmark.json"
 
 

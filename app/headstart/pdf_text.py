@@ -22,7 +22,7 @@ _DAMAGE = (
 
 
 def open_pdf(path: Path) -> "PdfReader":
-    """A document whose pages can be read. Raises AttachmentError."""
+    """Open a document whose pages can be read. Raises AttachmentError."""
     from pypdf import PdfReader  # noqa: PLC0415 - only needed for a PDF
     from pypdf.errors import DependencyError, PyPdfError  # noqa: PLC0415
 
@@ -49,9 +49,9 @@ def open_pdf(path: Path) -> "PdfReader":
 
 
 def pages(path: Path, reader: "PdfReader") -> Iterator[str]:
-    """The text of each page. Raises AttachmentError where a page is damaged, and at the end if all were without text.
+    """Yield the text of each page. Raises AttachmentError for a damaged page, and at the end if no page has text.
 
-    A person must not take half a document for the whole, so one bad page refuses the file.
+    One bad page refuses the file: you must not take half a document for the whole.
     """
     from pypdf.errors import PyPdfError  # noqa: PLC0415
 

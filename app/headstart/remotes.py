@@ -1,4 +1,4 @@
-"""The servers on other computers that a person named, kept in remotes.toml."""
+"""Servers on other computers, as remotes.toml names them."""
 
 import dataclasses
 import ipaddress
@@ -42,7 +42,7 @@ def configured(path: Path | None = None) -> tuple[Remote, ...]:
 
 
 def find(model: str, path: Path | None = None) -> Remote:
-    """The server and model that `remote:NAME` or `remote:NAME/MODEL` means. Raises ModelNotFoundError."""
+    """Return the server and model that `remote:NAME` or `remote:NAME/MODEL` means. Raises ModelNotFoundError."""
     assert is_remote(model), "the caller knows what is remote"
     name, _, chosen = model.removeprefix(ELSEWHERE).partition("/")
     known = configured(path)
@@ -58,35 +58,35 @@ def find(model: str, path: Path | None = None) -> Remote:
 
 
 def is_remote(model: str | None) -> bool:
-    """Whether this names a model of another computer."""
+    """Return whether this names a model of another computer."""
     return model is not None and model.startswith(ELSEWHERE)
 
 
 def model_name(server: Remote) -> str:
-    """What `find` finds it by."""
+    """Return the name by which `find` finds a server."""
     return f"{ELSEWHERE}{server.label}"
 
 
 def load_options(server: Remote) -> LoadOptions:
-    """How an engine gets at it."""
+    """Return the load options for a server."""
     return LoadOptions(Path(server.label), remote=server)
 
 
 def add(server: Remote, path: Path | None = None) -> None:
-    """Keep a server, in place of one with its name. Raises SettingsError."""
+    """Store a server; one with the same name is replaced. Raises SettingsError."""
     others = [known for known in configured(path) if known.name != server.name]
     _save([*others, server], path or default_path())
 
 
 def remove(name: str, path: Path | None = None) -> Remote:
-    """Forget a server. Raises ModelNotFoundError or SettingsError."""
+    """Delete a server. Raises ModelNotFoundError or SettingsError."""
     server = find(f"{ELSEWHERE}{name}", path)
     _save([known for known in configured(path) if known.name != name], path or default_path())
     return server
 
 
 def checked(server: Remote) -> Remote:
-    """The server with its address in the usual form. Raises SettingsError."""
+    """Return the server with a normalised address. Raises SettingsError."""
     if not _NAME.fullmatch(server.name):
         raise SettingsError(
             "A server's name has up to 40 letters, digits, dots, dashes and underscores, unlike {name!r}.",
@@ -96,13 +96,13 @@ def checked(server: Remote) -> Remote:
 
 
 def is_exposed(server: Remote) -> bool:
-    """Whether someone between the two computers can read the messages."""
+    """Return whether someone between the two computers can read the messages."""
     parts = urlsplit(server.url)
     return parts.scheme == "http" and not is_here(server)
 
 
 def is_here(server: Remote) -> bool:
-    """Whether the server is another program of this computer, so that nothing leaves it."""
+    """Return whether the server runs on this computer, so that nothing leaves it."""
     host = urlsplit(server.url).hostname or ""
     try:
         return host == "localhost" or ipaddress.ip_address(host).is_loopback

@@ -28,7 +28,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class About:
-    """What is known of a setting besides its default. `low` and `high` are included unless `above` says otherwise."""
+    """The declaration of a setting besides its default. `low` and `high` are included unless `above` says otherwise."""
 
     section: str  # its table in the file and its page in the window
     meaning: str  # one sentence
@@ -54,7 +54,7 @@ def _own(default: object, section: str, meaning: str, **bounds: Any) -> Any:
 
 
 def with_parameters(cls: type[_Class], sections: Mapping[str, type] = _PARAMETERS) -> type[_Class]:
-    """Settings with those of an answer's parameters, by their section."""
+    """Return the class of settings with the fields of an answer's parameters, by section."""
     for section, params in sections.items():
         for each in declared(params):
             if each.about.in_window:
@@ -183,16 +183,16 @@ class Settings:
 
     @property
     def sampling(self) -> SamplingParams:
-        """How tokens are chosen."""
+        """The sampling parameters."""
         return filled(SamplingParams, vars(self))
 
     @property
     def guessing(self) -> SpeculationParams:
-        """Who guesses ahead, and how far."""
+        """The speculation parameters."""
         return filled(SpeculationParams, vars(self))
 
     def with_values(self, values: Mapping[str, object]) -> "Settings":
-        """With plain data (of TOML or JSON) over these settings; bad values are logged and ignored."""
+        """Return these settings with plain data (TOML or JSON) over them; bad values are logged and ignored."""
         found: dict[str, Any] = {}
         for name in values.keys() & defaults().keys():
             try:
@@ -206,22 +206,22 @@ class Settings:
             return dataclasses.replace(self, **(found | {"speculation": "auto"}))
 
     def for_chat(self, own: Mapping[str, object]) -> "Settings":
-        """With a chat's own settings over these."""
+        """Return these settings with a chat's own over them."""
         return self.with_values({name: value for name, value in own.items() if name in per_chat()})
 
     def chat_values(self) -> dict[str, object]:
-        """Plain data of all that a chat may have of its own: how an answer was made."""
+        """Return the settings that a chat may have of its own, as plain data."""
         return {name: plain(getattr(self, name)) for name in per_chat()}
 
 
 def plain(value: object) -> object:
-    """A value as TOML and JSON have it."""
+    """Return a value as TOML and JSON have it."""
     return list(value) if isinstance(value, tuple) else dict(value) if isinstance(value, Mapping) else value
 
 
 @cache
 def defaults() -> Mapping[str, Any]:
-    """Names in order with their defaults."""
+    """Return the defaults by name, in order."""
     found: dict[str, Any] = {}
     for field in dataclasses.fields(Settings):
         factory = field.default_factory
@@ -231,24 +231,24 @@ def defaults() -> Mapping[str, Any]:
 
 @cache
 def about() -> Mapping[str, About]:
-    """Names in order with what is known of them."""
+    """Return the declarations by name, in order."""
     return {field.name: field.metadata["about"] for field in dataclasses.fields(Settings)}
 
 
 @cache
 def in_section(section: str) -> tuple[str, ...]:
-    """Names of the settings of one table of the file, and one page of the window."""
+    """Return the names of the settings of one table of the file, which is one page of the window."""
     return tuple(name for name, known in about().items() if known.section == section)
 
 
 @cache
 def per_chat() -> tuple[str, ...]:
-    """Names of the settings that a chat may have of its own."""
+    """Return the names of the settings that a chat may have of its own."""
     return tuple(name for name, known in about().items() if known.per_chat)
 
 
 def accepted(name: str, value: object) -> object:
-    """Plain data as the value of a setting. Raises SettingsError."""
+    """Return plain data as the value of a setting. Raises SettingsError."""
     hint = _hints()[name]
     if hint in (float, float | None) and isinstance(value, int) and not isinstance(value, bool):
         value = float(value)
@@ -259,7 +259,7 @@ def accepted(name: str, value: object) -> object:
 
 
 def check(name: str, value: object) -> None:
-    """Raises SettingsError with a sentence that names the setting and what it may be."""
+    """Raise SettingsError for a bad value; the sentence names the setting and its bounds."""
     known = about()[name]
     if not _is_a(_hints()[name], value):
         raise _refusal(name, _KINDS[_hints()[name]], _shown(value))
@@ -292,7 +292,7 @@ _KINDS: Mapping[Any, str] = {
 
 
 def _shown(value: object) -> str:
-    """For the log, which must not contain what people wrote."""
+    """Return a value for the log, which must not contain what people wrote."""
     shown = repr(value)
     return shown if len(shown) <= 24 and not isinstance(value, Mapping | list | tuple) else f"a {type(value).__name__}"
 

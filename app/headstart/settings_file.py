@@ -26,7 +26,7 @@ def default_path() -> Path:
 
 
 def load(path: Path | None = None) -> Settings:
-    """The settings of a file. Missing and bad values get their defaults; bad ones are logged."""
+    """Read the settings of a file. Missing and bad values get their defaults; bad ones are logged."""
     path = path or default_path()
     try:
         content = tomllib.loads(path.read_text(encoding="utf-8"))
@@ -72,7 +72,7 @@ def _flat(content: Mapping[str, Any]) -> dict[str, object]:
 
 
 def _document(path: Path) -> "TOMLDocument":
-    """The content of the file; one that is no TOML is renamed, so that its owner can repair it."""
+    """Return the content of the file. A file that is no TOML is renamed, so that its owner can repair it."""
     import tomlkit  # noqa: PLC0415 - only needed to write
     from tomlkit.exceptions import TOMLKitError  # noqa: PLC0415
 

@@ -1,4 +1,4 @@
-"""Counting what usually follows one to three tokens of texts: the columns of a table of usual words."""
+"""Counts of what follows one to three tokens in texts: the columns of an n-gram table."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -18,7 +18,7 @@ Columns = Mapping[str, NDArray[Any]]  # keys, tokens, hits, seen: see `TableDraf
 
 
 def count(pieces: Sequence[Tokens], known: Columns | None = None) -> Columns:
-    """What followed most often in texts, beyond what is `known`. A piece's first tokens are context alone."""
+    """Count the most frequent continuations in texts, beyond `known`. A piece's first tokens are context alone."""
     sizes = range(1, TABLE_CONTEXT + 1)
     contexts = np.concatenate([_contexts(ids) for ids in [_NOTHING, *pieces]])
     following = np.concatenate([ids[TABLE_CONTEXT:] for ids in [_NOTHING, *pieces]])
@@ -41,7 +41,7 @@ def count(pieces: Sequence[Tokens], known: Columns | None = None) -> Columns:
 
 
 def keys_of(contexts: Tokens, size: int) -> NDArray[np.uint64]:
-    """As `manifest.table_key` of the last `size` tokens of each."""
+    """Return `manifest.table_key` of the last `size` tokens of each context."""
     keys = np.zeros(len(contexts), np.uint64)
     for column in contexts.T[-size:]:
         keys = (keys << np.uint64(TABLE_BITS)) | (column + 1).astype(np.uint64)
@@ -52,7 +52,7 @@ _NOTHING: Tokens = np.empty(0, np.int64)
 
 
 def _contexts(ids: Tokens) -> Tokens:
-    """The tokens before each place of a text that has enough of them: [places, TABLE_CONTEXT]."""
+    """Return the tokens before each place of a text that has enough of them: [places, TABLE_CONTEXT]."""
     places = max(ids.size - TABLE_CONTEXT, 0)
     return np.stack([ids[back : back + places] for back in range(TABLE_CONTEXT)], axis=1)
 
@@ -60,7 +60,7 @@ def _contexts(ids: Tokens) -> Tokens:
 def _best(
     keys: NDArray[np.uint64], following: Tokens, weights: Counts
 ) -> tuple[NDArray[np.uint64], Tokens, Counts, Counts]:
-    """Of each context, by rising key: the token that followed most often, how often that was, and how often any did."""
+    """Return per context, by rising key: its most frequent continuation, the count of that, and of all."""
     if not keys.size:
         return keys, following, weights, weights
     order = np.lexsort((following, keys))

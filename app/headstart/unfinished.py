@@ -1,4 +1,4 @@
-"""The folders in which exports work, beside the places of their results; a killed export leaves its own behind."""
+"""Working folders of exports, beside their results; a killed export leaves its folder behind."""
 
 import json
 import os
@@ -14,7 +14,7 @@ OWNER_FILE = "owner.json"
 
 @dataclass(frozen=True)
 class Unfinished:
-    """One of them. Its name is the prefix, the result's name, and letters that `tempfile` chose, without a dash."""
+    """A working folder. Its name is the prefix, the result's name, and letters of `tempfile` without a dash."""
 
     root: Path
 
@@ -25,17 +25,17 @@ class Unfinished:
 
     @property
     def replaced(self) -> Path:
-        """Where an older result waits while the new one moves in."""
+        """The place of an older result while the new one moves in."""
         return self.root / "replaced"
 
     def own(self) -> None:
-        """Note that this process works in it."""
+        """Note that this process works in the folder."""
         owner = {"pid": os.getpid(), "started": _start_time(os.getpid())}
         (self.root / OWNER_FILE).write_text(json.dumps(owner), encoding="utf-8")
 
     @property
     def owner(self) -> int | None:
-        """The number of the process that works in it; None if that has ended."""
+        """The number of the process that works in the folder; None if that has ended."""
         try:
             owner = json.loads((self.root / OWNER_FILE).read_text(encoding="utf-8"))
             return int(owner["pid"]) if _start_time(owner["pid"]) == owner["started"] else None
@@ -43,19 +43,19 @@ class Unfinished:
             return None
 
     def remove(self) -> None:
-        """Delete it. An older result that was just being replaced goes back to its place."""
+        """Delete the folder. An older result that was being replaced goes back to its place."""
         if self.replaced.exists() and not self.output.exists():
             self.replaced.rename(self.output)
         shutil.rmtree(self.root, ignore_errors=True)
 
 
 def found(folder: Path) -> list[Unfinished]:
-    """Those in a folder, by name."""
+    """Return the working folders in a folder, by name."""
     return [Unfinished(root) for root in sorted(folder.glob(f"{PREFIX}*-*")) if root.is_dir()]
 
 
 def _start_time(pid: int) -> float | None:
-    """Tells a process from a later one with the same number; -1 when there is no such process."""
+    """Return the start time of a process, which tells it from a later one of the same number; -1: no such process."""
     try:
         return float(psutil.Process(pid).create_time())
     except psutil.NoSuchProcess:

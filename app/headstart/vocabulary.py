@@ -13,7 +13,7 @@ FILE_NAME = "tokenizer.json"
 
 @dataclass(frozen=True)
 class Difference:
-    """The first id on which two vocabularies disagree; None where a vocabulary has no such id."""
+    """The first id on which two vocabularies disagree. None: a vocabulary has no such id."""
 
     id: int
     first: str | None
@@ -21,7 +21,7 @@ class Difference:
 
 
 def read(folder: Path) -> dict[int, str]:
-    """id -> token text as the tokenizer writes it ("Ġthe"), added tokens included."""
+    """Return the text of each id as the tokenizer writes it ("Ġthe"), added tokens included."""
     data = _load(folder / FILE_NAME)
     try:
         pieces = data["model"]["vocab"]
@@ -41,19 +41,15 @@ def read(folder: Path) -> dict[int, str]:
 
 @dataclass(frozen=True)
 class Reading:
-    """How a tokenizer reads a text. `added`: what `encode` would turn into control ids if a user typed it.
+    """The way in which a tokenizer reads a text."""
 
-    `control`: those of them that are marked special: decoded text does not show them. `composes`: whether letters and
-    marks become one character first (NFC).
-    """
-
-    added: frozenset[str]
-    control: frozenset[str]
-    composes: bool
+    added: frozenset[str]  # texts that `encode` turns into control ids
+    control: frozenset[str]  # the special ones among them: decoded text does not show them
+    composes: bool  # letters and marks become one character first (NFC)
 
 
 def reading(folder: Path) -> Reading:
-    """What the tokenizer does to a text beside its vocabulary."""
+    """Return what the tokenizer does to a text beside its vocabulary."""
     data = _load(folder / FILE_NAME)
     added = data.get("added_tokens", [])
     if not isinstance(added, list) or not all(isinstance(token, dict) and "content" in token for token in added):
@@ -64,14 +60,14 @@ def reading(folder: Path) -> Reading:
 
 
 def _composes(normalizer: Any) -> bool:
-    """By the first step, as any other would have to be done before it."""
+    """Return True if the tokenizer's first step is NFC. Any other step would have to come after it."""
     steps = normalizer.get("normalizers") if isinstance(normalizer, dict) else None
     first = steps[0] if isinstance(steps, list) and steps else normalizer
     return isinstance(first, dict) and first.get("type") == "NFC"
 
 
 def fingerprint(folder: Path) -> str:
-    """SHA-256 over all (id, token) in order: equal exactly when two vocabularies agree."""
+    """Return the SHA-256 over all (id, token) in order. It is equal exactly when two vocabularies agree."""
     digest = hashlib.sha256()
     for index, token in sorted(read(folder).items()):
         digest.update(f"{index}\0{token}\0".encode())
@@ -79,7 +75,7 @@ def fingerprint(folder: Path) -> str:
 
 
 def first_difference(first: dict[int, str], second: dict[int, str]) -> Difference | None:
-    """The lowest id whose tokens differ, or None when all agree."""
+    """Return the lowest id whose tokens differ, or None if all agree."""
     for index in sorted(first.keys() | second.keys()):
         if first.get(index) != second.get(index):
             return Difference(index, first.get(index), second.get(index))

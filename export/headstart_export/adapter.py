@@ -20,7 +20,7 @@ _STARTS = (True, False, "eva", "gaussian", "orthogonal")  # ways to begin that l
 
 @dataclass(frozen=True)
 class Adapter:
-    """What is to be merged; `described` as the manifest has it."""
+    """An adapter to merge; `described` as the manifest has it."""
 
     path: Path
     alpha: float

@@ -1,4 +1,4 @@
-"""What a finished model answers to a committed set of prompts: tables and drafts are made from it.
+"""Answers of a finished model to a committed set of prompts, of which tables and drafts are made.
 
 Many answers are written at once, as one pass over a token of each takes far less time than a pass for each. What all
 prompts begin with is read once. A model that OpenVINO cannot run with paged attention writes one after the other.
@@ -47,7 +47,7 @@ def prompts() -> list[str]:
 
 
 def more_prompts() -> list[str]:
-    """Those that are made of a task and a subject each, all kinds mixed."""
+    """Return prompts of a task and a subject each, all kinds mixed."""
     return combined(_groups()[_MORE])
 
 
@@ -69,10 +69,10 @@ def _groups() -> dict[str, Any]:
 
 
 def written(folder: Path, parameters: int, counts: Path, advance: Advance) -> list[Text]:
-    """What a finished model with so many parameters writes in minutes: answers to `prompts`, maybe to more of them.
+    """Return what a finished model writes in minutes: answers to `prompts`, and to more of them if it is small.
 
-    In a process of its own, which saves `Counts` of the answers to `prompts` in the file `counts`. Raises ExportError
-    when it fails.
+    It runs in a process of its own, which saves `Counts` of the answers to `prompts` in the file `counts`. Raises
+    ExportError when it fails.
     """
     failure = Translatable("The model cannot write answers with OpenVINO ({reason}).")
     asked = prompts()
@@ -131,7 +131,6 @@ def settings_of(folder: Path) -> precision.Properties:
 
 
 def in_16_bits(states: NDArray[np.float32]) -> Hidden:
-    """As they are kept."""
     largest = np.finfo(np.float16).max
     kept: Hidden = np.clip(states, -largest, largest).astype(np.float16)
     return kept
@@ -220,7 +219,7 @@ class _Writer:
     def _read(
         self, writing: Sequence[tuple[Any, _Answer]], ids: Sequence[list[int]]
     ) -> Iterable[tuple[Row, NDArray[np.float32] | None]]:
-        """Of each sequence: the logits behind its ids, and the states of them if they are wanted."""
+        """Return for each sequence the logits behind its ids, and their states if they are wanted."""
         sequences = [sequence for sequence, _ in writing]
         first = self._sequences[0]
         if isinstance(first, PagedRunner):

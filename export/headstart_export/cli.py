@@ -198,7 +198,6 @@ def _verify_parser() -> argparse.ArgumentParser:
 
 
 def _add_source_options(parser: argparse.ArgumentParser) -> None:
-    """What says more about a source."""
     parser.add_argument(
         "--draft",
         metavar="SOURCE",

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from headstart import vocabulary
-from headstart.engine.runners.graph import LEAST_LAYERS
+from headstart.engine.runners.graph import MIN_LAYERS
 from headstart.errors import ExportError, MismatchedDraftError
 from headstart_export import gguf, process
 from headstart_export.progress import Advance, ignore
@@ -240,13 +240,13 @@ def require_head_fits(head: Path, target: Path, names: tuple[str, str], *, code:
                 second=second,
                 first=first,
             )
-    if wanted.num_hidden_layers < LEAST_LAYERS:
+    if wanted.num_hidden_layers < MIN_LAYERS:
         raise MismatchedDraftError(
             "{target} has {num_hidden_layers} layers, but OpenVINO GenAI runs EAGLE-3 heads with models of "
             "at least {least_layers}; choose an ordinary draft.",
             target=names[0],
             num_hidden_layers=wanted.num_hidden_layers,
-            least_layers=LEAST_LAYERS,
+            least_layers=MIN_LAYERS,
         )
 
 

@@ -31,7 +31,7 @@ Shares = NDArray[np.float64]  # [vocabulary], or one more axis before
 
 
 def rank(tokenizer: Any, counts: Shares, found: Iterable[str]) -> list[int]:
-    """All ids of the vocabulary: those that must not be missing first, then by expected share."""
+    """Return all ids of the vocabulary: first those that must not be missing, then by expected share."""
     pieces = {index: piece for piece, index in tokenizer.get_vocab().items()}
     size = max(pieces) + 1
     written, chances = (_shares(each[:size]) for each in counts)

@@ -22,7 +22,7 @@ _RESERVED = ("roberta", "xlm-roberta", "camembert", "mpnet")  # their positions 
 
 @dataclass(frozen=True)
 class Recipe:
-    """What makes one vector of hidden states. `length`: tokens that it reads at a time."""
+    """The way from hidden states to one vector. `length`: tokens that it reads at a time."""
 
     pooling: str
     normalized: bool
@@ -30,7 +30,7 @@ class Recipe:
 
 
 def is_one(source: Path) -> bool:
-    """Whether a folder holds a model that turns texts into vectors, and not one that writes."""
+    """Tell whether a folder holds a model that turns texts into vectors, and not one that writes."""
     if not source.is_dir():
         return False
     names = " ".join(map(str, _read(source / "config.json").get("architectures") or ()))
@@ -38,7 +38,7 @@ def is_one(source: Path) -> bool:
 
 
 def understand(source: Path) -> Recipe:
-    """What its files say. Raises ExportError for what they leave open, and for what cannot be done here."""
+    """Read its files. Raises ExportError for what they leave open, and for what cannot be done here."""
     modules = _read(source / MODULES_FILE, list)
     if not modules:
         raise ExportError(

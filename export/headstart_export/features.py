@@ -1,4 +1,4 @@
-"""What a head learns from: texts that its target wrote or read, and the target's hidden states at their tokens.
+"""Texts that a target wrote or read, with its hidden states at their tokens, for a head to learn from.
 
 Everything lies in one folder, in pairs of files that are written whole or not at all, so that a stopped run goes on.
 """
@@ -43,7 +43,7 @@ class Text:
 
 
 def prompts() -> list[str]:
-    """Those that the target answers to be learned from, all classes mixed; the same ones at each call."""
+    """Return the prompts whose answers are learned from, all classes mixed; the same ones at each call."""
     return answers.combined(_groups())
 
 
@@ -71,7 +71,6 @@ class Store:
             self._ask(TRIALS, kinds, asked, ignore, tokens=TRIAL, temperature=0.0)
 
     def has(self, number: int) -> bool:
-        """Whether file `number` is there."""
         return self._states(f"{number:04}").is_file()
 
     def write(self, number: int, found: Sequence[Sequence[int]], advance: Advance) -> int:
@@ -115,7 +114,7 @@ class Store:
 
     @contextlib.contextmanager
     def _file(self, name: str) -> Iterator[tuple[Path, list[object]]]:
-        """Where to write the states of a file and its texts: it is there once both are."""
+        """Return where to write the states of a file and its texts. The file is there once both are."""
         half, texts = self.folder / f".{name}.npy", list[object]()
         yield half, texts
         self._texts(name).write_text(json.dumps(texts), encoding="utf-8")

@@ -30,7 +30,7 @@ _MINUTES = 2  # to look at a file; the metadata of the largest vocabularies take
 
 
 def probe(path: Path) -> dict[str, Any]:
-    """What a sane file says of itself. Raises ExportError for another."""
+    """Return what a sane file says of itself. Raises ExportError for another."""
     there = path.stat()
     return dict(_probed(path, there.st_size, there.st_mtime_ns))
 
@@ -47,7 +47,7 @@ def _probed(path: Path, _size: int, _written: int) -> dict[str, Any]:
 
 
 def load(path: Path, advance: Advance = ignore, **options: Any) -> Any:
-    """What `from_pretrained` gives for these options, the weights in f16; raises what that raises."""
+    """Return what `from_pretrained` gives for these options, the weights in f16; raise what that raises."""
     import torch  # noqa: PLC0415
     from transformers import AutoModelForCausalLM  # noqa: PLC0415
 
@@ -118,7 +118,7 @@ def _reader_class() -> Any:
 
 
 def _long_array(reader: Any, kinds: Any, offset: int) -> int:
-    """How many entries the array at `offset` has; 0 where it is short and may be left to the library."""
+    """Return how many entries the array at `offset` has; 0 where it is short and may be left to the library."""
     if reader.byte_order != "I":
         raise ValueError("it was written for computers with the other byte order")
     (count,) = struct.unpack_from("<Q", reader.data, offset + 4)
@@ -210,7 +210,7 @@ _LLAMA = _ENDINGS + r"|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}" + _TAIL
 
 @dataclass(frozen=True)
 class Splitting:
-    """How text is cut before the merges: each pattern splits the pieces that the one before it left."""
+    """Patterns that cut text before the merges. Each one splits the pieces that the one before it left."""
 
     patterns: tuple[str, ...]
     ignore_merges: bool = False  # a whole piece that is a token needs no merges
@@ -355,7 +355,7 @@ def _sentencepiece(of: Callable[..., Any]) -> Any:
 
 
 def pre_tokenizer(splitting: Splitting) -> Any:
-    """What splits text so."""
+    """Return the pre-tokenizer of these patterns."""
     from tokenizers import Regex, pre_tokenizers  # noqa: PLC0415
 
     splits = [pre_tokenizers.Split(Regex(pattern), behavior="isolated") for pattern in splitting.patterns]

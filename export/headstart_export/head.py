@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from headstart import manifest
-from headstart.engine.runners.graph import HIDDEN_STATES, LEAST_LAYERS, tapped_layers
+from headstart.engine.runners.graph import HIDDEN_STATES, MIN_LAYERS, tapped_layers
 from headstart.engine.runners.head import MAPPING, NEXT
 from headstart.errors import ExportError, NotEnoughSpaceError
 from headstart.manifest import LearnedHead, Manifest
@@ -83,9 +83,9 @@ def run(options: argparse.Namespace, cache: Path, progress: Progress) -> Path:
     config = json.loads((target / "config.json").read_text(encoding="utf-8"))
     output = target / manifest.HEAD_FOLDER
     workspace.refuse_existing(output, replace=options.force)
-    if int(config.get("num_hidden_layers", 0)) < LEAST_LAYERS:
+    if int(config.get("num_hidden_layers", 0)) < MIN_LAYERS:
         raise ExportError("{model} has fewer than {least} layers, too few for a head.",
-                          model=described.name, least=LEAST_LAYERS)  # fmt: skip
+                          model=described.name, least=MIN_LAYERS)  # fmt: skip
     progress.expect(_STEPS)
     store = _open_store(options, described, target, cache)
     hidden = int(config["hidden_size"])
@@ -234,7 +234,7 @@ def _finish(
 
 
 def tried(folder: Path, texts: list[Text]) -> dict[str, float]:
-    """By class: the share of a finished head's first guesses that its target takes."""
+    """Return by class the share of a finished head's first guesses that its target takes."""
     import openvino  # noqa: PLC0415
 
     session = openvino.Core().compile_model(folder / convert.MODEL_FILE, "CPU", quality.SETTINGS).create_infer_request()

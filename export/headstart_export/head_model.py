@@ -36,7 +36,7 @@ _SCALES = ".scales"  # behind the name of a matrix: what its rows are multiplied
 
 @dataclass(frozen=True)
 class Measures:
-    """Of a head. `config`: that of its target."""
+    """The sizes of a head. `config`: that of its target."""
 
     config: Mapping[str, Any]
     inner: int  # neurons
@@ -56,7 +56,6 @@ class Head(nn.Module):  # type: ignore[misc]
     reading: Tensor  # usual size of each channel of the target's states, some of which are a hundred times as large
 
     def __init__(self, measures: Measures) -> None:
-        """With weights that mean nothing yet."""
         super().__init__()
         hidden, linear = measures.hidden, partial(nn.Linear, bias=False)
         norm = partial(nn.RMSNorm, hidden, eps=float(measures.config.get("rms_norm_eps", 1e-6)))
@@ -114,7 +113,6 @@ class TargetWeights:
                     self._sources[found["name"]] = source
 
     def has(self, name: str) -> bool:
-        """Whether there is such a weight."""
         return name in self._sources
 
     def get(self, name: str) -> Tensor:
@@ -246,7 +244,7 @@ def save(head: Head, path: Path) -> None:
 
 
 def _weights(head: Head) -> dict[str, Tensor]:
-    """Those that were learned; the divisors of the target's states are a part of `fc`."""
+    """Return the weights that were learned, `fc` with the divisors of the target's states in it."""
     weights = {name: weight.detach().float() for name, weight in head.named_parameters()}
     return weights | {"fc.weight": weights["fc.weight"] / head.reading}
 

@@ -1,4 +1,4 @@
-"""How a head learns: chains of guesses are unrolled as they will be made, and compared with what the target expects."""
+"""The training of a head: chains of guesses, unrolled as they will be made, beside what the target expects."""
 
 import math
 import pickle
@@ -35,7 +35,7 @@ _SPEAK_EVERY = 20.0  # seconds
 
 @dataclass(frozen=True)
 class Plan:
-    """How long a head learns: so many passes through all texts, or until the seconds are over."""
+    """The length of a training: so many passes through all texts, or until the seconds are over."""
 
     passes: int
     seconds: float
@@ -45,7 +45,7 @@ class Plan:
 
 @dataclass
 class _State:
-    """What a stopped training goes on from, but for the weights."""
+    """The state that a stopped training goes on from, but for the weights."""
 
     tokens: int = 0  # seen so far
     passes: int = 0  # that are over
@@ -190,12 +190,12 @@ def _learned(text: Text) -> int:
 
 
 def long_enough(text: Text, steps: int) -> bool:
-    """Whether a text has at least one place for a chain of `steps` guesses."""
+    """Tell whether a text has at least one place for a chain of `steps` guesses."""
     return len(text.ids) - steps >= text.given
 
 
 def _batches(texts: Sequence[Text], seed: int) -> list[list[Text]]:
-    """All texts, in an order that depends on nothing but the seed."""
+    """Return all texts in an order that depends on nothing but the seed."""
     order = torch.randperm(len(texts), generator=torch.Generator().manual_seed(seed)).tolist()
     batches: list[list[Text]] = [[]]
     for index in order:
@@ -216,7 +216,7 @@ def _computing() -> Any:
 
 
 def _loss(head: Head, texts: Sequence[Text]) -> Tensor:
-    """How unlike the target's the head's expectations are, in nats a guess: the weighted sum of the steps."""
+    """Return how far the head's expectations are from the target's, in nats a guess: the weighted sum of the steps."""
     read = [text.states[text.given :, -(text.states.shape[1] // STATES) :] for text in texts]
     loss = torch.zeros(())
     with _computing():
@@ -233,7 +233,7 @@ def _loss(head: Head, texts: Sequence[Text]) -> Tensor:
 
 
 def acceptance(head: Head, texts: Sequence[Text]) -> dict[str, tuple[float, ...]]:
-    """By class and place in a chain: the share of guesses that the target takes, of those whose predecessors it took.
+    """Return by class and place in a chain the share of guesses that the target takes where it took those before.
 
     The texts are what the target says when it is most certain, so that a guess holds where it is the text's next token.
     """

@@ -53,7 +53,7 @@ FULL = 1 << 20  # a disk with fewer free bytes is what made a write fail
 
 @dataclass(frozen=True)
 class Job:
-    """Where an export works, and the reporter of its progress."""
+    """The place of an export's work, and the reporter of its progress."""
 
     space: Workspace
     cache: Path
@@ -117,7 +117,7 @@ def export(order: Order, output: Path, cache: Path, progress: Progress, *, force
 
 
 def _steps(order: Order, known: Prepared | None = None) -> int:
-    """Those of an export. `known`: its target, or only model; until it is prepared, each step seems to be needed."""
+    """Return the steps of an export. `known`: its target, or only model; None: unprepared, so each step counts."""
     if isinstance(order, PairOrder):
         is_ranked = 0 < order.draft_vocab < (len(known.tokenizer) if known else math.inf)
         return _steps(order.target, known) + _STEPS + is_ranked
@@ -172,7 +172,7 @@ def _build_embedding(model: Prepared, recipe: embedding.Recipe, job: Job) -> Non
 
 @contextmanager
 def opened(order: Order, output: Path, cache: Path, progress: Progress, *, force: bool) -> Iterator[Job]:
-    """Where an order can be carried out; what was built in `space.result` becomes the output if nothing is raised."""
+    """Make room for an order; what is built in `space.result` becomes the output if nothing is raised."""
     workspace.refuse_existing(output, replace=force)
     workspace.clean_leftovers(output)
     workspace.require_room(order, output, cache)
@@ -260,7 +260,7 @@ def _converted(
 
 
 def _is_equal(folder: Path, other: Path) -> bool:
-    """Whether two tokenizers are the same. Their graphs are not compared: they are numbered on, in one process."""
+    """Tell whether two tokenizers are the same. Graphs are numbered on within a process, so they are not compared."""
     names = (vocabulary.FILE_NAME, "openvino_tokenizer.bin", "openvino_detokenizer.bin")
     return all(filecmp.cmp(folder / name, other / name, shallow=False) for name in names)
 
@@ -378,7 +378,7 @@ def describe_head(
 
 
 def _have_it_write(folder: Path, parameters: int, job: Job) -> list[Text]:
-    """What the model answers to as many prompts as its size permits; nothing where OpenVINO cannot run it so."""
+    """Return the model's answers to as many prompts as its size permits; nothing where OpenVINO cannot run it so."""
     try:
         with job.progress.step("Having the model write, to count what it usually says") as advance:
             return answers.written(folder, parameters, _counts(job), advance)
@@ -498,7 +498,7 @@ def _write_manifest(
 
 @dataclass(frozen=True)
 class Verified:
-    """What the proofs say of a finished model today. `texts` agree; `quality` was measured anew, as was `agreement`."""
+    """A finished model's proofs of today. `texts` agree; `quality` was measured anew, as was `agreement`."""
 
     name: str
     texts: int
@@ -609,7 +609,7 @@ def _in_a_line(model: manifest.Manifest, agreement: float) -> str:
 
 
 def _warning(model: manifest.Manifest, agreement: float) -> str:
-    """What to do about a model that is not good enough."""
+    """Return advice about a model that is not good enough."""
     better = "int8" if model.precision.weights.startswith(quantize.INT4) else "fp16"
     remedy = "take another model" if model.precision.weights == "fp16" else f"export it again with --weights {better}"
     return (
@@ -659,7 +659,7 @@ def _config(folder: Path) -> dict[str, Any]:
 
 
 def _require_agreement(target: Prepared, draft: Prepared) -> int:
-    """How many ids the two tokenizers share. Raises MismatchedDraftError naming the first that differs.
+    """Return how many ids the two tokenizers share. Raises MismatchedDraftError naming the first that differs.
 
     Rows of the weights beyond the vocabulary are padding and do not count.
     """

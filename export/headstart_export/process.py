@@ -57,7 +57,7 @@ def muted(stream: TextIO) -> Iterator[None]:
 def call(
     function: Callable[..., Any], *, minutes: float, failure: str, advance: Advance | None = None, **arguments: object
 ) -> Any:
-    """What a function of a module returns for these arguments, all of them as JSON has them.
+    """Return what a function of a module returns for these arguments, all of them as JSON has them.
 
     `advance` hears of the progress that the function tells with `tell`. Raises ExportError with the sentence `failure`,
     whose {reason} is put in, when it fails or takes too long.

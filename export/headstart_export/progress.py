@@ -1,4 +1,4 @@
-"""What the user sees of an export: a bar on a terminal, plain lines elsewhere."""
+"""The progress of an export: a bar on a terminal, plain lines elsewhere."""
 
 import contextlib
 import threading
@@ -17,7 +17,7 @@ Advance = Callable[[int, int], None]  # (done, in all), in bytes or in parts of 
 
 
 def ignore(_done: int, _total: int) -> None:
-    """Where nobody asks how far something is."""
+    """Report to nobody."""
 
 
 def megabytes(count: int) -> str:
@@ -31,10 +31,9 @@ def duration(seconds: float) -> str:
 
 
 class Step:
-    """How far a step is. As text: "51 MB of 1.2 GB", "42 %, about 30 s left"; its seconds while nothing is counted."""
+    """A step's progress. As text: "51 MB of 1.2 GB", "42 %, about 30 s left"; its seconds while nothing is counted."""
 
     def __init__(self, *, in_bytes: bool) -> None:
-        """It begins now."""
         self._in_bytes = in_bytes
         self._begun = time.monotonic()
         self._done = self._total = 0
@@ -75,7 +74,7 @@ class _Reporter:
         raise NotImplementedError
 
     def expect(self, steps: int) -> None:
-        """So many steps more will follow than were expected; below 0: fewer."""
+        """Expect so many steps more than before; below 0: fewer."""
         self._expected += steps
 
     def finish(self) -> None:

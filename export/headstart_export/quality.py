@@ -1,4 +1,4 @@
-"""How far a finished model is from its source weights, on one fixed text, and how much memory it takes.
+"""The distance of a finished model from its source weights on one fixed text, and the memory that it takes.
 
 Teacher-forced: both models read the same text, and at each position their distributions over the next token are
 compared. The source computes in f32, whatever precision its weights are stored in.
@@ -124,7 +124,7 @@ _PARTS = 3 + len(GROUPS)  # of the measuring, which take about as long as each o
 
 @dataclass(frozen=True)
 class Answer:
-    """What came of trying a model. `agreement`: share of places at which its best token is the source's."""
+    """The outcome of trying a model. `agreement`: share of places at which its best token is the source's."""
 
     quality: Quality | None  # None: of an EAGLE-3 head, which reads no text by itself
     ram_bytes: int  # that the process grew by when the model was loaded and had read one token
@@ -180,7 +180,7 @@ def _cache_fault(session: Any, text: list[int], width: int) -> str:
     whole = read(session, ids, width=width).copy()
 
     def differ(sizes: Sequence[int], past: int = 0, mask: Sequence[int] = ()) -> bool:
-        """Whether passes of these sizes behind `past` tokens, kept in slots of this mask, give other logits."""
+        """Tell whether passes of these sizes behind `past` tokens, kept in slots of this mask, give other logits."""
         unlike = []
         for size in sizes:
             found = read(session, ids[past : past + size], past, width, mask)

@@ -26,7 +26,7 @@ _CALIBRATED = ("awq", "scale_estimation", "gptq")  # NNCF's names
 
 @dataclass(frozen=True)
 class Int4:
-    """What is asked of INT4 weights.
+    """Options of INT4 weights.
 
     `calibration` on texts: "awq" (with scale estimation), "gptq" (with both) or "none". `ratio`: share of the
     layers' weights that become INT4, the others INT8; None: all, or fewer where all are not good enough. `group_size`:
@@ -72,7 +72,7 @@ def compress(source: Path, weights: str, target: Path, int4: Int4 = USUAL, texts
 
 
 def read_back(path: Path) -> Precision:
-    """What the IR itself says about its weights; "fp16" when nothing was compressed."""
+    """Return what the IR itself says about its weights; "fp16" when nothing was compressed."""
     process.prepare()
     import openvino  # noqa: PLC0415
 
@@ -116,7 +116,7 @@ def require(mode: str | None, found: Precision) -> None:
 
 
 def inputs_for(ports: Any, ids: Sequence[int], past: int = 0, mask: Sequence[int] = ()) -> dict[str, Any]:
-    """What the input `ports` of a model read for these ids behind `past` others. `mask`: as in `quality.read`."""
+    """Return the inputs of a model with these `ports` for ids behind `past` others. `mask`: as in `quality.read`."""
     inputs = {
         "input_ids": np.array([ids], np.int64),
         "attention_mask": np.array([[*(mask or [1] * past), *[1] * len(ids)]], np.int64),
@@ -139,7 +139,7 @@ def _settings(nncf: Any, weights: str, int4: Int4) -> dict[str, Any]:
 
 
 def _calibrated(nncf: Any, model: Any, int4: Int4, texts: Sequence[Sequence[int]]) -> dict[str, Any]:
-    """What NNCF is given to calibrate on texts; the most sensitive layers are chosen by them, too."""
+    """Return NNCF's arguments to calibrate on texts, which also choose the most sensitive layers."""
     read = nncf.Dataset([inputs_for(model.inputs, ids) for ids in texts[:_TEXTS]])
     return {"dataset": read, "awq": True, "scale_estimation": True, "gptq": int4.calibration == "gptq"}
 

@@ -49,7 +49,7 @@ class HubSource(Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind
 
     @property
     def is_pinned(self) -> bool:
-        """Whether it names one content for ever: by a commit, or by the hash of its file."""
+        """Tell whether it names one content for ever: by a commit, or by the hash of its file."""
         return bool(self.sha256 or _COMMIT.fullmatch(self.revision))
 
 
@@ -97,7 +97,7 @@ class Chat(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Sampling(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """What takes the place of the sampling in the source's `generation_config.json`, by the same names."""
+    """Sampling that replaces that of the source's `generation_config.json`, by the same names."""
 
     temperature: _Number | None = None
     top_p: _Number | None = None
@@ -157,12 +157,11 @@ class ModelOrder(Struct, frozen=True):
 
     @property
     def name(self) -> str:
-        """What the model is called."""
         return self.recipe.name
 
     @property
     def calibrated(self) -> bool:
-        """Whether its weights are to be fitted to answers."""
+        """Tell whether its weights are to be fitted to answers."""
         return self.weights == quantize.INT4 and self.int4.calibration != "none"
 
 
@@ -198,7 +197,7 @@ class Arguments(Struct, frozen=True):
 
 
 def folder() -> Path:
-    """Where the recipes lie: inside the installed package, or in `models/` of a source tree."""
+    """Return the folder of the recipes: inside the installed package, or `models/` of a source tree."""
     installed = Path(__file__).parent / "recipes"
     return installed if installed.is_dir() else Path(__file__).parents[2] / "models"
 
@@ -214,7 +213,7 @@ def find(name: str) -> Recipe | None:
 
 
 def find_model(name: str) -> ModelRecipe:
-    """Like `find`, for a name that must be a single model."""
+    """Find the recipe of a single model. Raises ExportError."""
     recipe = find(name)
     if not isinstance(recipe, ModelRecipe):
         raise ExportError("There is no model recipe {name!r}; there are {names}.", name=name, names=", ".join(names()))
@@ -232,7 +231,7 @@ def load(path: Path) -> Recipe:
 
 
 def rows(text: str) -> int:
-    """How many tokens "32k", "64k" or a number means; 0 for "full". Raises ValueError."""
+    """Return how many tokens "32k", "64k" or a number means; 0 for "full". Raises ValueError."""
     if text == FULL:
         return 0
     number, thousands = text.removesuffix("k"), text.endswith("k")
@@ -242,7 +241,7 @@ def rows(text: str) -> int:
 
 
 def understand(arguments: Arguments) -> Order:
-    """What is to be built. Raises ExportError when a source is unknown or options contradict each other."""
+    """Return what is to be built. Raises ExportError when a source is unknown or options contradict each other."""
     order = _understood(arguments)
     models = (order.target, order.draft) if isinstance(order, PairOrder) else (order,)
     if arguments.calibration not in (None, "none") and not any(model.calibrated for model in models):

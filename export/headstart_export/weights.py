@@ -1,4 +1,4 @@
-"""What fetched weights are, and whether they may be used: looked at before anything is loaded."""
+"""A look at fetched weights before anything is loaded, and whether they may be used."""
 
 import json
 import math
@@ -38,7 +38,7 @@ ELSEWHERE_KEY = "transformers_weights"  # of config.json: names another file in 
 
 @dataclass(frozen=True)
 class Facts:
-    """What an export needs to know beforehand."""
+    """Facts that an export needs beforehand."""
 
     parameters: int
     is_gguf: bool

@@ -1,4 +1,4 @@
-"""Where an export works: disk and memory that it needs, and a temporary folder beside the place of the result.
+"""The room for an export: disk and memory that it needs, and a temporary folder beside the place of the result.
 
 A process that dies leaves its folder behind; the next export into the same place removes it. Where the death fell
 between taking the old result away and moving the new one in, the old one is put back first.
@@ -47,16 +47,14 @@ Need = tuple[Path, int]  # bytes that are wanted in one place on disk
 
 @dataclass(frozen=True)
 class Workspace(Unfinished):
-    """It holds `result` (which becomes the output) and `scratch` (intermediate files)."""
+    """A folder with `result` (which becomes the output) and `scratch` (intermediate files)."""
 
     @property
     def result(self) -> Path:
-        """Where the model folder grows."""
         return self.root / "result"
 
     @property
     def scratch(self) -> Path:
-        """Where anything else may be written."""
         return self.root / "scratch"
 
     def move_into_place(self) -> None:
@@ -160,7 +158,7 @@ def require_room(order: Order, output: Path, cache: Path) -> None:
 
 
 def parameters(order: ModelOrder) -> int:
-    """As the recipe says, or as the source itself does; 0 where only an unreachable hub could tell."""
+    """Return what the recipe says, or the source itself; 0 where only an unreachable hub could tell."""
     first = order.recipe.sources[0]
     if isinstance(first, LocalSource):
         return weights.inspect(first.path, code=order.code).parameters

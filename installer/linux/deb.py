@@ -67,7 +67,7 @@ License: Apache-2.0
 
 
 class PackagingError(HeadstartError):
-    """What packs is not installed, or refused."""
+    """A packer is not installed, or refused."""
 
 
 def stage(frozen: Frozen, folder: Path, version: str, epoch: int) -> tuple[Path, Path]:
@@ -137,7 +137,7 @@ def _control(root: Path, form: str, package: str, version: str, depends: str = "
 
 
 def compress(path: Path) -> None:
-    """As `gzip -9n` does: no name, no time."""
+    """Compress as `gzip -9n` does: no name, no time."""
     _said("gzip", "-9n", str(path))
 
 
@@ -170,7 +170,7 @@ def _md5(path: Path) -> str:
 
 
 def _said(*command: str, folder: Path | None = None) -> str:
-    """What a program of Debian prints. Raises PackagingError."""
+    """Return what a program of Debian prints. Raises PackagingError."""
     if not shutil.which(command[0]):
         raise PackagingError(f"{command[0]} is not here; on Debian: apt-get install dpkg-dev gzip coreutils.")
     done = subprocess.run(command, cwd=folder, env=dict(os.environ), capture_output=True, text=True, check=False)

@@ -1,4 +1,4 @@
-"""What a Linux desktop is told of Headstart: menu entry, icons, file type, description, manual."""
+"""Files that tell a Linux desktop of Headstart: menu entry, icons, file type, description, manual."""
 
 import shutil
 import subprocess

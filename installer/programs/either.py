@@ -1,4 +1,4 @@
-"""What the frozen program runs: the engine where it is called by that name, else the window and the command line."""
+"""The start of the frozen program: the engine if it is called by that name, else the window and the command line."""
 
 import sys
 from pathlib import Path

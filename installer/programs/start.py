@@ -1,4 +1,4 @@
-"""What the launchers of Windows run: `start.py PROGRAM ...`, PROGRAM being window, command or engine.
+"""The program of the launchers of Windows: `start.py PROGRAM ...`, PROGRAM being window, command or engine.
 
 A program of PyInstaller knows by itself that it is installed; here that is said, before anything asks.
 """

@@ -38,7 +38,7 @@ def stage(folder: Path, work: Path) -> None:
 
 
 def parts(folder: Path) -> tuple[Component, ...]:
-    """What the program in `folder` is made of."""
+    """Return the parts of the program in `folder`."""
     out = {module.replace("_", "-") for module in contents.MODULES_OUT}
     found = components(places=[folder / "app", folder / "lib"])
     named = [part for part in found if part.name.lower() not in out]
@@ -60,7 +60,7 @@ def compile_modules(folder: Path) -> None:
 
 
 def _runs(python: str) -> bool:
-    """Whether this is the Python of the program, of whatever system."""
+    """Tell whether this is the Python of the program, of whatever system."""
     if not shutil.which(python):
         return False
     done = subprocess.run([python, "--version"], capture_output=True, text=True, check=False)

@@ -49,9 +49,9 @@ def unpack(archive: Path, folder: Path, work: Path) -> None:
 
 
 def _download(folder: Path) -> None:
-    """To tell its name and version pip runs the archive's setup.py, so it has the hash to look at before that.
+    """Download the archive with its hash at hand, as pip runs its setup.py to learn its name and version.
 
-    What runs it is the setuptools that is here: another one would be fetched without a hash.
+    The setuptools that is here runs it: another one would be fetched without a hash.
     """
     asked = folder / f"{NAME}.txt"
     asked.write_text(f"{_line()}\n", encoding="utf-8")

@@ -36,7 +36,7 @@ _OF_DRIVERS = {"opencl", "ze_loader"}
 
 
 class ToolError(HeadstartError):
-    """What makes packages for Windows is not installed, or refused."""
+    """A tool that makes packages for Windows is not installed, or refused."""
 
 
 def require() -> None:
@@ -47,7 +47,7 @@ def require() -> None:
 
 
 def said(*command: str | Path, folder: Path | None = None) -> str:
-    """What a program prints. Raises ToolError."""
+    """Return what a program prints. Raises ToolError."""
     words: Sequence[str] = [str(word) for word in command]
     done = subprocess.run(words, cwd=folder, capture_output=True, text=True, errors="replace", check=False)
     if done.returncode:

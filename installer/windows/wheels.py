@@ -103,7 +103,7 @@ def fetch(root: Path, folder: Path) -> tuple[Path, ...]:
 def gather(
     root: Path, folder: Path, check: Callable[[Path], None], variables: Mapping[str, str] = os.environ
 ) -> tuple[Path, ...]:
-    """See `fetch`. `check` sees each wheel before anything else does; `variables` are those of pip."""
+    """Gather the wheels. `check` sees each of them before anything else does; `variables` are those of pip."""
     folder.mkdir(parents=True, exist_ok=True)
     project = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     versions, had, wanted_next = pins(), dict[str, Path](), _names(project["dependencies"])
@@ -138,7 +138,7 @@ def unpack(wheels: Iterable[Path], folder: Path) -> None:
 
 
 def is_wanted(path: str) -> bool:
-    """Whether a file of a wheel belongs into the program; `path` is where Python would find it.
+    """Tell whether a file of a wheel belongs into the program; `path` is where Python would find it.
 
     `contents.py` decides for the parts that all systems share.
     """
@@ -180,7 +180,7 @@ def unpack_some(wheels: Iterable[Path], package: str, names: Iterable[str], fold
 
 
 def _place(name: str) -> str:
-    """Where a member of a wheel goes, below the folder of modules; empty for scripts, headers and folders."""
+    """Return the place of a wheel's member below the folder of modules; empty for scripts, headers and folders."""
     parts = PurePosixPath(name).parts
     assert ".." not in parts
     assert not name.startswith("/")

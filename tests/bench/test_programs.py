@@ -13,21 +13,18 @@ from typing import Any
 import openai
 import pytest
 
-from bench import clients, open_questions, passages, two_checkouts, two_models
+from bench import clients, passages, two_checkouts, two_models
 from bench.many_requests import measure, throughput
-from bench.open_questions import Answer
 from bench.soak import slopes
-from bench.toy import ToyEngine
 from bench.ui import table
 from headstart import library
 from headstart.engine.bench.prompts import BenchPrompt
 from headstart.engine.bench.race import PLAIN, Run
-from headstart.engine.engine import FinishReason, LoadOptions
-from headstart.engine.local import load
+from headstart.engine.engine import LoadOptions
 from headstart.errors import BrokenModelError
 from headstart.server.worker import Limits
+from tests.engine.answers import load
 from tests.fakes import ScriptedEngine
-from tests.model_folders import write_model
 from tests.server.serving import KEY, MODEL, serving
 from tests.source_tree import ROOT
 
@@ -135,44 +132,6 @@ def test_failed_answer_is_counted_as_lost() -> None:
         found = measure(running.url, KEY, row=3, together=6)
     assert (found["in_a_row"]["answered"], found["in_a_row"]["lost"], found["at_once"]["lost"]) == (2, 1, 0)
     assert "500" in found["in_a_row"]["faults"][0]
-
-
-def answer(text: str, reason: FinishReason = FinishReason.STOP) -> Answer:
-    """Return an answer to some question."""
-    return Answer("some", "kind", "What?", text, len(text.split()), reason)
-
-
-@pytest.mark.parametrize(
-    ("text", "broken"),
-    [
-        *((text, True) for text in ("", " \n", "a\ufffdb\ufffdc\ufffd", "\x00\x01\x02\x03")),
-        *((text, False) for text in ("Yes.", "你好！🙂🙂🙂", "def f():\n\treturn 1\n", "long text " * 100 + "\ufffd")),
-    ],
-)
-def test_unreadable_answer_is_broken(text: str, *, broken: bool) -> None:
-    assert answer(text).is_broken is broken
-
-
-def test_open_answer_is_judged_by_end_and_new_words() -> None:
-    assert answer("one two three four five six").freshness == answer("short").freshness == 1.0
-    assert answer("so it goes on " * 5).freshness == pytest.approx(4 / 17)
-    given = [answer("a b c d"), answer("a " * 9, FinishReason.REPETITION), answer("", FinishReason.LENGTH)]
-    assert open_questions.table(given, 300).splitlines()[-1] == "| some | 1 | 1 | 1 | 1 | 72% |"
-
-
-def test_every_question_is_asked_in_every_way(
-    headstart_home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Captured
-) -> None:
-    write_model(headstart_home / "models" / "smol")
-    output = tmp_path / "answers.json"
-    monkeypatch.setattr(open_questions, "load_apart", lambda _: ToyEngine())
-    ways = ["greedy", "0.7, top-p 0.9"]
-    monkeypatch.setattr(sys, "argv", ["open", "--model", "smol", "--sampling", *ways, "--output", str(output)])
-    open_questions.main()
-    written = json.loads(output.read_text(encoding="utf-8"))
-    assert [each["way"] for each in written] == [way for way in ways for _ in range(30)]
-    assert all(each["text"].startswith("You wrote: ") for each in written)
-    assert "| greedy | 30 | 0 | 0 | 0 |" in capsys.readouterr().out
 
 
 PROGRAM = """#!{python}

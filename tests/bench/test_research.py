@@ -8,18 +8,15 @@ import pytest
 
 from bench.research import policy_constants
 from bench.research.policy_constants import CONSTANTS, MODULES, Constant
-from bench.research.recordings import WRONG, Text
-from bench.research.recycled_choices import Read, Siblings, recycled, with_siblings
 from bench.research.replay import lines, main
-from headstart.engine.policy import policy
-from headstart.engine.sampling import Guess
+from headstart.engine.policy import plan
 from tests.source_tree import ROOT
 
 Captured = pytest.CaptureFixture[str]
 TRACE = ROOT / "tests" / "engine" / "data" / "edit.jsonl"
 # What counts places, or what no recording meets: tables of likely tokens, prices of a machine that nobody measured.
 OTHERS = {
-    *("SIZES", "BULK", "_TABULATED", "_LEAST", "_SWITCHING", "_PREFILL", "_MATCHES", "_CHANCES"),
+    *("SIZES", "BULK", "_TABULATED", "_MIN_MS", "_SWITCHING", "_PREFILL", "_MATCHES", "_CHANCES"),
     *("_DOUBTED", "_ALLOWANCE", "_SHIPPED_DOUBTS", "_MEANS"),
 }
 
@@ -41,10 +38,10 @@ def test_every_policy_constant_is_measured(module: ModuleType) -> None:
 
 @pytest.mark.slow
 def test_spoilt_rule_is_slower() -> None:
-    spoilt = Constant(policy, "LONGEST", kind="count")
+    spoilt = Constant(plan, "LONGEST", kind="count")
     (row,) = policy_constants.measure([spoilt], seeds=(1,))["constants"]
     assert row["half"]["mean"] < 0.0
-    assert policy.LONGEST == spoilt.value == 15
+    assert plan.LONGEST == spoilt.value == 15
 
 
 def test_rules_are_listed_with_mean_worst_and_best(capsys: Captured, tmp_path: Path) -> None:
@@ -72,17 +69,3 @@ def test_table_names_its_files(capsys: Captured) -> None:
 def test_other_file_is_refused(capsys: Captured, tmp_path: Path) -> None:
     assert main([str(tmp_path / "none")]) == 1
     assert "cannot be read" in capsys.readouterr().err
-
-
-def test_the_choice_behind_a_token_comes_back_with_the_token() -> None:
-    tokens = [(letter,) for letter in b"abxab"]
-    likeliest = [[(letter,)] for letter in b"?c?cd"]
-    assert recycled(Read(tokens, likeliest), begin=1) == [None, None, None, (ord("c"),)]
-
-
-def test_a_recycled_choice_stands_last_beside_a_guess_and_may_come() -> None:
-    text = Text([True, False], [0.75, 0.5], [None, None], runners_up=[[], [Guess(7, 0.1)]], came=[None, None])
-    played = with_siblings(text, Siblings([True, True], [False, True]), worth=0.5)
-    assert played.came == [None, 1]
-    assert played.runners_up[0] == [Guess(WRONG, 0.125)]
-    assert played.runners_up[1] == [Guess(7, 0.1), Guess(WRONG, 0.25)]

@@ -1,11 +1,10 @@
-"""`headstart chat --batch`: its lines, its answers, who writes them, resuming, Ctrl+C, kills and full disks."""
+"""`headstart chat --batch`: lines, answers, several at a time, resuming, Ctrl+C, kills and full disks."""
 
 import errno
 import json
 import os
 import signal
 import sys
-import threading
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
@@ -14,18 +13,18 @@ from typing import Any
 
 import pytest
 
-from bench.toy import ToyEngine
+from bench.toy import PROGRAM, ToyEngine
 from headstart import library
 from headstart.cli import main
 from headstart.cli.batch import Answers, BadLine, Defaults, Identity, Task, read
 from headstart.cli.options import Settings
 from headstart.engine import generation_config
-from headstart.engine.backends.genai import batching
-from headstart.engine.engine import Event, LoadOptions, Message, Mode, Request, Speculation
-from headstart.engine.generation_config import USUAL
-from headstart.errors import BatchError, DeviceError, EngineLostError, SettingsError
-from tests.fakes import RecordingLoad, ScriptedEngine, press_ctrl_c
-from tests.model_folders import write_model, write_pair
+from headstart.engine.engine import LoadOptions, Message, Mode, Request, Speculation
+from headstart.engine.process.client import EngineClient
+from headstart.engine.supervision import Journal
+from headstart.errors import BatchError, EngineLostError, MemoryBudgetError, SettingsError
+from tests.fakes import RecordingLoad, ScriptedEngine, deliver
+from tests.model_folders import write_model
 
 Captured = pytest.CaptureFixture[str]
 
@@ -49,9 +48,8 @@ class Place:
         texts = [line if isinstance(line, str) else json.dumps(line) for line in lines]
         self.prompts.write_text("".join(f"{text}\n" for text in texts), encoding="utf-8")
 
-    def run(self, *more: str, engine: str = "own") -> int:
-        flags = ["--batch", str(self.prompts), "--model", "smol", "--batch-engine", engine, *more]
-        return main(["chat", *flags], self.load)
+    def run(self, *more: str) -> int:
+        return main(["chat", "--batch", str(self.prompts), "--model", "smol", *more], self.load)
 
     def answers(self) -> list[dict[str, Any]]:
         return [json.loads(line) for line in self.output.read_text(encoding="utf-8").splitlines()]
@@ -59,41 +57,10 @@ class Place:
 
 @pytest.fixture
 def place(tmp_path: Path, headstart_home: Path) -> Place:
-    """A model that is sampled as OpenVINO GenAI does it, too."""
+    """A model with a recommended temperature."""
     model = write_model(headstart_home / "models" / "smol")
     (model / generation_config.FILE_NAME).write_text('{"do_sample": true, "temperature": 0.7}', encoding="utf-8")
     return Place(tmp_path)
-
-
-@dataclass
-class Genai:
-    """Stands where OpenVINO GenAI is opened; gives the last answer first, as several at once end in any order."""
-
-    error: Exception | None = None
-    size: int | None = None
-    opened: list[int] = field(default_factory=list)
-    engine: ScriptedEngine = field(default_factory=ScriptedEngine)
-
-    def open(self, _options: LoadOptions, size: int, _longest: int) -> "Genai":
-        self.opened.append(size)
-        if self.error:
-            raise self.error
-        self.size = self.size or size
-        return self
-
-    def answers(self, requests: Iterator[tuple[int, Request]], cancel: threading.Event) -> Iterator[tuple[int, Event]]:
-        answered = [(key, list(self.engine.generate(request, cancel))) for key, request in requests]
-        yield from ((key, event) for key, events in reversed(answered) for event in events)
-
-    def close(self) -> None:
-        self.engine.close()
-
-
-@pytest.fixture
-def genai(monkeypatch: pytest.MonkeyPatch) -> Genai:
-    fake = Genai()
-    monkeypatch.setattr(batching, "ContinuousBatching", fake.open)
-    return fake
 
 
 def questions(number: int) -> Sequence[dict[str, Any]]:
@@ -111,12 +78,12 @@ def test_batch_writes_a_line_for_each_prompt(place: Place, capsys: Captured) -> 
     assert list(first) == ["id", "text", "finish_reason", "token_ids", "stats", "settings"]
     assert (first["id"], first["text"], first["finish_reason"]) == ("a", "The quick", "length")
     assert (second["id"], second["text"]) == (7, "The quick brown fox jumps over the lazy dog.")
-    expected = {"model": "smol", "draft": None, "engine": "own", "system": "Be brief.", "temperature": 0.5, "seed": 0}
+    expected = {"model": "smol", "draft": None, "parallel": 1, "system": "Be brief.", "temperature": 0.5, "seed": 0}
     assert expected.items() <= second["settings"].items()
     assert second["stats"]["output_tokens"] == 9
     shown = capsys.readouterr()
     assert shown.out == ""
-    assert "2 prompts for Headstart's own engine" in shown.err
+    assert "2 prompts, 1 at a time." in shown.err
     assert str(place.output) in shown.err
     assert place.load.engine.closed
 
@@ -129,7 +96,7 @@ def test_batch_writes_used_values_and_repetitions(place: Place) -> None:
     own = {"do_sample": True, "temperature": 0.6, "top_k": 20}
     model = library.choose("smol").target.folder
     (model / generation_config.FILE_NAME).write_text(json.dumps(own), encoding="utf-8")
-    assert main(["chat", "--batch", str(place.prompts), "--batch-engine", "own"], lambda _: ToyEngine()) == 0
+    assert main(["chat", "--batch", str(place.prompts)], lambda _: ToyEngine()) == 0
     first, second = place.answers()
     names = ("temperature", "top_p", "top_k", "repetition_penalty", "stop_on_repetition")
     assert [first["settings"][name] for name in names] == [0.6, 0.5, 20, 1.0, True]
@@ -196,7 +163,7 @@ def test_ctrl_c_ends_after_the_answer_and_twice_at_once(
 ) -> None:
     def press(request: int, number: int) -> None:
         if request == 2 and 1 < number <= 1 + presses:
-            press_ctrl_c()
+            deliver(signal.SIGINT)
 
     engine = ScriptedEngine(before_round=press)
     place.load = RecordingLoad(engine)
@@ -220,7 +187,7 @@ def test_ctrl_c_while_loading_says_how_to_go_on(place: Place, capsys: Captured) 
         raise KeyboardInterrupt
 
     place.ask(*questions(3))
-    assert main(["chat", "--batch", str(place.prompts), "--batch-engine", "own"], interrupted) == 130
+    assert main(["chat", "--batch", str(place.prompts)], interrupted) == 130
     assert "3 prompts to go." in capsys.readouterr().err
 
 
@@ -251,76 +218,54 @@ def test_refused_setting_fails_its_line_and_a_lost_engine_the_run(place: Place, 
     assert capsys.readouterr().err.endswith("headstart: It is gone.\n")
 
 
-def test_genai_answers_two_prompts_without_a_draft(place: Place, genai: Genai, capsys: Captured) -> None:
-    genai.size = 1
+def test_batch_takes_as_many_answers_at_a_time_as_memory_holds(place: Place, capsys: Captured) -> None:
+    engine, tried = ScriptedEngine(), list[int]()
+
+    def load(options: LoadOptions) -> ScriptedEngine:
+        tried.append(options.parallel)
+        if options.parallel > 2:
+            raise MemoryBudgetError("It is too big.")
+        return engine
+
+    place.ask(*questions(20))
+    assert main(["chat", "--batch", str(place.prompts), "--model", "smol"], load) == 0
+    assert tried == [8, 4, 2]
+    assert len(place.answers()) == 20
+
+
+def test_batch_loads_for_no_more_answers_than_prompts(place: Place) -> None:
     place.ask(*questions(3))
-    assert place.run(engine="auto") == 0
-    assert genai.opened == [3]
-    assert genai.engine.closed
-    assert not place.load.options
-    assert [line["id"] for line in place.answers()] == [3, 2, 1]
-    settings = place.answers()[0]["settings"]
-    assert genai.engine.requests[0].sampling.temperature == settings["temperature"] == USUAL.temperature
-    assert (settings["engine"], settings["batch_size"], settings["speculation"]) == ("genai", 3, "off")
-    shown = capsys.readouterr().err
-    assert "3 prompts for OpenVINO GenAI, 3 at once" in shown
-    assert "holds 1 at once" in shown
+    assert place.run() == 0
+    assert [options.parallel for options in place.load.options] == [3]
 
 
-@pytest.mark.parametrize(
-    ("prompts", "flags", "at_once"),
-    [(7, [], None), (8, [], 8), (20, [], 8), (20, ["--batch-size", "16"], 16), (20, ["--batch-size", "4"], None)],
-)
-def test_genai_answers_many_prompts_with_a_draft(
-    place: Place, genai: Genai, headstart_home: Path, prompts: int, flags: list[str], at_once: int | None
-) -> None:
-    write_pair(headstart_home / "models" / "couple")
-    place.ask(*questions(prompts))
-    assert place.run("--model", "couple", "--greedy", *flags, engine="auto") == 0
-    assert genai.opened == ([at_once] if at_once else [])
-    assert len(place.load.options) == (0 if at_once else 1)
-    assert len(place.answers()) == prompts
+@pytest.fixture
+def client(tmp_path: Path) -> Iterator[EngineClient]:
+    """A process with an engine that writes several answers at the same time."""
+    with closing(EngineClient((*PROGRAM, "--pace", "0.005"), Journal(tmp_path / "log"))) as client:
+        yield client
 
 
-def test_unsupported_options_go_to_the_own_engine(place: Place, genai: Genai, capsys: Captured) -> None:
-    place.ask(
-        *questions(3), {"id": 4, "prompt": "Four", "temperature": 1, "seed": 2}, {"id": 5, "prompt": "5", "min_p": 0.1}
-    )
-    assert place.run("--batch-size", "2", engine="genai") == 0
-    assert contents(genai.engine.requests) == ["Question 1", "Question 2", "Question 3"]
-    assert contents(place.load.engine.requests) == ["Four", "5"]
-    shown = capsys.readouterr().err
-    assert "3 prompts for OpenVINO GenAI, 2 at once" in shown
-    assert "2 prompts for Headstart's own engine" in shown
-    assert "a seed (1), min-p (1)." in shown
+def test_batch_writes_answers_at_the_same_time(place: Place, client: EngineClient, capsys: Captured) -> None:
+    def load(options: LoadOptions) -> EngineClient:
+        client.load(options)
+        return client
+
+    place.ask({"id": 1, "prompt": "toy: words 200"}, {"id": 2, "prompt": "toy: words 3"})
+    assert main(["chat", "--batch", str(place.prompts), "--model", "smol"], load) == 0
+    assert [line["id"] for line in place.answers()] == [2, 1]
+    assert {line["settings"]["parallel"] for line in place.answers()} == {2}
+    assert "2 prompts, 2 at a time." in capsys.readouterr().err
 
 
-def test_own_engine_is_loaded_once(place: Place, genai: Genai) -> None:
-    place.ask({"id": 1, "prompt": "One"}, {"id": 2, "prompt": "Two", "min_p": 0.1})
-    assert place.run(engine="auto") == 0
-    assert len(place.load.options) == 1
-    assert len(place.load.engine.requests) == 2
-    assert not genai.opened
-
-
-def test_unavailable_genai_is_replaced_or_refused(place: Place, genai: Genai, capsys: Captured) -> None:
-    genai.error = DeviceError("OpenVINO GenAI cannot answer in batches on CPU (reason); use --batch-engine own.")
-    place.ask(*questions(3))
-    assert place.run(engine="genai") == 1
-    assert not place.load.options
-    assert place.run(engine="auto") == 0
-    assert len(place.load.engine.requests) == 3
-    assert "3 prompts for Headstart's own engine" in capsys.readouterr().err
-
-
-def test_tiny_models_answer_through_both_engines(tiny_pair: Path, place: Place) -> None:
+def test_tiny_pair_answers_a_batch(tiny_pair: Path, place: Place) -> None:
     place.ask(*questions(3), {"id": 4, "prompt": "Question 1", "min_p": 0.1}, {"id": 5, "prompt": "word " * 2000})
-    flags = ["--batch-engine", "genai", "--batch-size", "2", "--max-new-tokens", "6", "--greedy"]
-    assert main(["chat", "--batch", str(place.prompts), "--model", str(tiny_pair), *flags]) == 1
+    flags = ["--model", str(tiny_pair), "--max-new-tokens", "6", "--greedy"]
+    assert main(["chat", "--batch", str(place.prompts), *flags]) == 1
     by_id = {line["id"]: line for line in place.answers()}
     assert {number: len(by_id[number]["token_ids"]) for number in (1, 2, 3, 4)} == {1: 6, 2: 6, 3: 6, 4: 6}
     assert by_id[1]["text"] == by_id[4]["text"]  # greedily min-p changes nothing
-    assert [by_id[number]["settings"]["engine"] for number in (1, 4)] == ["genai", "own"]
+    assert {by_id[number]["settings"]["parallel"] for number in (1, 2, 3, 4)} == {5}
     assert by_id[1]["stats"]["ttft_ms"] > 0
     assert "context holds" in by_id[5]["error"]
 
@@ -357,11 +302,10 @@ def test_line_settings_override_the_command_line(tmp_path: Path) -> None:
     changed = {"max_new_tokens": 9, "stop": ("a", "b"), "temperature": 0.25}
     changed |= {"seed": 5, "top_p": 0.5, "speculation": "off"}
     assert task.settings == Settings().with_values(changed)
-    assert task.seeded
-    usual = Defaults(Settings().with_values({"max_new_tokens": 7}), "Be brief.", seeded=True)
+    usual = Defaults(Settings().with_values({"max_new_tokens": 7}), "Be brief.")
     task = one(tmp_path, '{"id": "a", "prompt": "Hi", "speculation": "fixed", "num_assistant_tokens": 3}', usual)
     assert task.messages == (Message("system", "Be brief."), Message("user", "Hi"))
-    assert (task.request.max_new_tokens, task.seeded) == (7, True)
+    assert task.request.max_new_tokens == 7
     assert task.settings.speculation == Speculation(Mode.FIXED, 3)
 
 

@@ -9,7 +9,6 @@ import pytest
 
 from bench import chart
 from headstart.cli import bench, main
-from headstart.engine.bench.first_token import OURS, Before, FirstToken, FirstTokenResult, Ratio
 from headstart.engine.bench.prompts import BenchPrompt
 from headstart.engine.bench.race import Heat, Run
 from headstart.engine.bench.result import (
@@ -140,143 +139,22 @@ def test_remark_says_whether_the_promise_held(
     assert [figures(sentence) for sentence in more] == [["0.88"], *rest]
 
 
-@pytest.fixture
-def short(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Flags of a short race, with a prompt that fits the context of tiny models."""
-    monkeypatch.setattr(bench, "read_prompts", lambda _per_kind, _kinds: (CODE,))
-    return ["--tokens", "8", "--repeats", "1"]
-
-
 @pytest.mark.slow
-def test_race_prints_a_table_and_writes_json(
-    short: list[str], tiny_pair: Path, tmp_path: Path, capsys: Captured
-) -> None:
+def test_race_prints_a_table_and_writes_json(tiny_pair: Path, tmp_path: Path, capsys: Captured) -> None:
     file = tmp_path / "bench.json"
-    more = ["--json", str(file), "--markdown"]
-    assert main(["bench", "--model", str(tiny_pair), *short, *more]) == 0
+    size = ["--classes", "story", "--prompts", "1", "--tokens", "8", "--repeats", "1"]
+    flags = ["--model", str(tiny_pair), *size, "--json", str(file), "--markdown"]
+    assert main(["bench", *flags]) == 0
     shown = capsys.readouterr()
     assert shown.out.startswith("| auto | mean (95 %) | 5th percentile | worst prompt | ")
     assert "\n| genai 5 | " in shown.out
-    assert "code-1, repeat 1, genai 5: " in shown.err
+    assert "story-1, repeat 1, genai 5: " in shown.err
     data = json.loads(file.read_text(encoding="utf-8"))
-    assert main(["bench", "--model", str(tiny_pair), *short, "--resume", *more]) == 0
-    assert "code-1, repeat 1" not in capsys.readouterr().err
+    assert main(["bench", *flags, "--resume"]) == 0
+    assert "story-1, repeat 1" not in capsys.readouterr().err
     assert json.loads(file.read_text(encoding="utf-8"))["prompts"] == data["prompts"]
     assert list(data) == [
         *("machine", "setting", "prompts", "standings", "memory", "schema", "hindsight", "promise", "skipped"),
     ]
     assert [len(score["ms_per_token"]) for score in data["prompts"][0]["scores"].values()] == [1] * 8
     assert data["memory"]["peak_rss"] is None or data["memory"]["beyond"] is not None
-
-
-def test_first_token_sheet_has_a_line_for_each_length_and_program() -> None:
-    ours = dict.fromkeys(Before, FirstToken(128, 0, (800.0, 820.0, 900.0)))
-    ratio = Ratio(0.5, Interval(0.4, 0.61))
-    theirs = dict.fromkeys(Before, FirstToken(128, None, (1600.0, 1700.0, 1800.0), ratio))
-    by_length = {128: {OURS: ours, "llama.cpp": theirs}, 512: {OURS: ours}}
-    found = FirstTokenResult(MACHINE, "big", "small", {"INFERENCE_PRECISION_HINT": "f32"}, 3, by_length, ("Out.",))
-    assert bench.first_token_sheet(found) == [
-        ["tokens of the prompt", "cold", "same chat", "other chat", "after a restart", "after attaching"],
-        ["128, Headstart", *["820 ms"] * 5],
-        ["128, llama.cpp", *["1700 ms 0.50x (0.40–0.61)"] * 5],
-        ["512, Headstart", *["820 ms"] * 5],
-    ]
-    setting, legend, last = bench.first_token_remarks(found)
-    assert setting.endswith(" Medians of 3 repeats.")
-    assert "read no file ahead" in legend
-    assert last == "Out."
-    alone = replace(found, repeats=1, by_length={512: {OURS: ours}}, skipped=())
-    assert bench.first_token_remarks(alone) == [setting.removesuffix(" Medians of 3 repeats.")]
-
-
-@pytest.mark.slow
-def test_first_token_benchmark_prints_and_writes_json(tiny_pair: Path, tmp_path: Path, capsys: Captured) -> None:
-    file = tmp_path / "first.json"
-    sizes = ["--lengths", "64,128,1024", "--repeats", "2"]
-    flags = ["--model", str(tiny_pair), *sizes, "--json", str(file)]
-    assert main(["bench", "prompt", *flags, "--markdown"]) == 0
-    shown = capsys.readouterr()
-    assert shown.out.startswith("| tokens of the prompt | cold | same chat | ")
-    assert "\n| 128, OpenVINO GenAI | " in shown.out
-    assert "\n- Prompts of 1024 tokens stay out: " in shown.out
-    assert "· 128 tokens, repeat 2, after a restart, OpenVINO GenAI: " in shown.err
-    data = json.loads(file.read_text(encoding="utf-8"))
-    assert data["schema"] == 1
-    programs = data["by_length"]["128"]
-    assert list(programs) == ["Headstart", "OpenVINO GenAI"]
-    assert programs["OpenVINO GenAI"]["cold"]["ratio"]["interval"].keys() == {"low", "high"}
-    for by_situation in programs.values():
-        assert list(by_situation) == ["cold", "same chat", "other chat", "after a restart", "after attaching"]
-        assert all(len(found["ms"]) == 2 for found in by_situation.values())
-    assert main(["bench", "prompt", *flags, "--peer", "none"]) == 0
-    assert "OpenVINO GenAI" not in capsys.readouterr().out
-
-
-@pytest.mark.parametrize("command", ["peers", "prompt"])
-def test_llama_cpp_needs_a_server_and_a_model(command: str, tmp_path: Path, capsys: Captured) -> None:
-    assert main(["bench", command, "--model", "any", "--gguf", str(tmp_path)]) == 2
-    assert "--llama-server PATH" in capsys.readouterr().err
-
-
-def test_too_short_prompts_are_refused(capsys: Captured) -> None:
-    assert main(["bench", "prompt", "--lengths", "512,40"]) == 2
-    assert "not 40." in capsys.readouterr().err
-
-
-@pytest.mark.slow
-def test_forward_prints_and_writes_json(tiny_pair: Path, tmp_path: Path, capsys: Captured) -> None:
-    file = tmp_path / "forward.json"
-    sizes = ["--most-tokens", "4", "--most-context", "64", "--repeats", "1"]
-    assert main(["dev", "forward", "--model", str(tiny_pair), *sizes, "--json", str(file)]) == 0
-    shown = capsys.readouterr().out
-    assert "tiny-draft, ms" in shown
-    data = json.loads(file.read_text(encoding="utf-8"))
-    assert [set(model["by_tokens"]) for model in data["models"]] == [{"1", "2", "3", "4"}] * 2
-
-
-@pytest.mark.slow
-def test_peers_race_and_absent_ones_are_named(
-    short: list[str], tiny_pair: Path, tiny_source: Path, tmp_path: Path, capsys: Captured
-) -> None:
-    file = tmp_path / "peers.json"
-    flags = [*short, "--genai-lengths", "2,3", "--source", str(tiny_source), "--json", str(file), "--markdown"]
-    assert main(["bench", "peers", "--model", str(tiny_pair), *flags]) == 0
-    shown = capsys.readouterr().out
-    data = json.loads(file.read_text(encoding="utf-8"))
-    assert list(data["standings"]) == [
-        *("plain", "auto", "plain again", "genai plain", "genai 2", "genai 3"),
-        *(f"genai threshold {value}" for value in (0.2, 0.4, 0.6, 0.8)),
-        *("genai lookup 3", "genai lookup 5", "genai lookup 10", "hf plain", "hf lookup"),
-    ]
-    assert [found["peer"] for found in data["hindsight"]] == ["genai", "hf"]
-    assert "- llama.cpp stays out: " in shown
-    assert "| auto against the best of | genai | hf | genai with TTFT | hf with TTFT |\n" in shown
-
-
-def test_advice_prints_a_table_of_a_result(tmp_path: Path, capsys: Captured) -> None:
-    heats = [
-        Heat(prompt, name, 0, Run((1, 2), 0.0, 100.0 / speedup, 7))
-        for prompt, speedups in {
-            CODE: {"plain": 1.0, "fixed 3": 1.9, "ngram": 1.2, "auto": 2.0},
-            STORY: {"plain": 1.0, "fixed 3": 0.9, "ngram": 1.0, "auto": 1.0},
-        }.items()
-        for name, speedup in speedups.items()
-    ]
-    prompts = prompt_results(heats)
-    raced = replace(result(), prompts=prompts, standings=standings(prompts, ["plain", "fixed 3", "ngram", "auto"]))
-    file, written = tmp_path / "speed.json", tmp_path / "advice.json"
-    file.write_text(json.dumps(as_json(raced)), encoding="utf-8")
-    assert main(["bench", "advice", str(file), "--json", str(written)]) == 0
-    _, code, story = (line.split() for line in capsys.readouterr().out.splitlines())
-    assert code == ["code", "draft,", "3", "1.90x", "2.00x"]
-    assert story == ["story", "off", "1.00x", "1.00x"]
-    told = json.loads(written.read_text(encoding="utf-8"))["advice"]
-    assert (told[0]["kind"], told[0]["method"], told[0]["lengths"]) == ("code", "draft", [3, 3])
-
-
-@pytest.mark.parametrize("text", ["", "{}", "[]", '{"standings": []}'])
-def test_advice_refuses_another_file(text: str, tmp_path: Path, capsys: Captured) -> None:
-    file = tmp_path / "other.json"
-    file.write_text(text, encoding="utf-8")
-    assert main(["bench", "advice", str(file)]) == 2
-    assert capsys.readouterr().err.startswith(f"headstart: {file} ")

@@ -2,6 +2,7 @@
 
 import io
 import json
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -13,7 +14,7 @@ from headstart.cli import main
 from headstart.cli.program import WindowFlags
 from headstart.engine.engine import LoadOptions
 from headstart.errors import DeviceError
-from tests.fakes import RecordingLoad, ScriptedEngine, press_ctrl_c
+from tests.fakes import RecordingLoad, ScriptedEngine, deliver
 from tests.model_folders import write_model
 from tests.test_pdf_text import HELLO_PDF
 
@@ -46,7 +47,7 @@ def test_reference_prints_shared_flags_once(capsys: Captured) -> None:
     page = capsys.readouterr().out
     assert page.count("- `--num-assistant-tokens N`") == 1
     section, _, _ = page.partition("### headstart run")[2].partition("###")
-    assert "Speculation, Many prompts, Output, Tools, Trace: as in [`headstart chat`](#headstart-chat)." in section
+    assert "Speculation, Many prompts, Output, Tools: as in [`headstart chat`](#headstart-chat)." in section
 
 
 def test_help_loads_no_model_library() -> None:
@@ -61,11 +62,15 @@ def test_help_loads_no_model_library() -> None:
 
 @pytest.mark.parametrize(
     ("old", "new"),
-    [(["text", "a.pdf"], "dev text"), (["bench", "forward"], "dev forward")],
+    [
+        (["text", "a.pdf"], "headstart dev text"),
+        (["bench", "forward"], "python app/bench/forward.py"),
+        (["dev", "forward"], "python app/bench/forward.py"),
+    ],
 )
 def test_moved_command_names_its_place(old: list[str], new: str, capsys: Captured) -> None:
     assert main(old) == 2
-    assert capsys.readouterr() == ("", f"headstart: This command is now `headstart {new}`.\n")
+    assert capsys.readouterr() == ("", f"headstart: This command is now `{new}`.\n")
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish", "powershell"])
@@ -307,7 +312,7 @@ def test_failed_piped_line_shows_in_the_exit_code(load: RecordingLoad, monkeypat
 
 def interrupted_engine() -> ScriptedEngine:
     """An engine whose user presses Ctrl+C after the first round of every answer."""
-    return ScriptedEngine(before_round=lambda _, number: press_ctrl_c() if number == 2 else None)
+    return ScriptedEngine(before_round=lambda _, number: deliver(signal.SIGINT) if number == 2 else None)
 
 
 @pytest.mark.usefixtures("root")

@@ -57,7 +57,7 @@ def test_allowed_tool_is_called(capsys: Captured) -> None:
     assert second.messages[-1] == Message("tool", "3.0")
     out, err = capsys.readouterr()
     assert out == "It is 3.\n"
-    assert "of clock; /tools lists them. Headstart cannot see if they use the network." in err
+    assert "of clock; /tools lists them." in err
     assert '· Calling add {"a": 1, "b": 2}\n· It gave: 3.0\n' in err
 
 
@@ -140,7 +140,7 @@ def test_failing_server_is_told_and_the_chat_goes_on(tmp_path: Path, capsys: Cap
     code, engine = chat("Hi", "--tools", scripts=("Hello.",))
     assert code == 0
     assert engine.requests[0].tools is None
-    assert "The server x cannot be started: there is no program no-such-program." in capsys.readouterr().err
+    assert "no program no-such-program" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -9,11 +10,14 @@ import pytest
 
 from headstart import library
 from headstart.cli import main
+from headstart.cli import tune as tune_command
 from headstart.cli.tune import CUT_SHORT, NOTHING_GAINED, reason
 from headstart.engine.bench.result import Spread
+from headstart.engine.cancelling import CancelEvent
 from headstart.engine.engine import LoadOptions
+from headstart.engine.opening import LocalModels
 from headstart.engine.tuning import search
-from headstart.engine.tuning.messages import DEFAULT, Findings, Row, Stage, TuneRequest, TuningStep
+from headstart.engine.tuning.messages import DEFAULT, Findings, Row, Stage, Tune, TuneReport, TuneRequest, TuningStep
 from headstart.engine.tuning.search import Tell, Trial, decided
 from headstart.engine.tuning.store import Tuned
 from headstart.errors import Translatable
@@ -41,12 +45,27 @@ WON = Stage(
 )
 
 
+class EngineHere:
+    """Tunes in this process, as the engine's process does."""
+
+    def tune(self, request: TuneRequest, report: Callable[[TuneReport], None]) -> Findings:
+        return LocalModels().tune(Tune(1, request), report, CancelEvent())
+
+    def close(self) -> None:
+        pass
+
+
+@pytest.fixture(autouse=True)
+def _here(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tune_command, "EngineClient", EngineHere)
+
+
 @pytest.fixture
 def plans(monkeypatch: pytest.MonkeyPatch) -> list[TuneRequest]:
     """The requests to a tuner that has its findings ready."""
     asked: list[TuneRequest] = []
 
-    def tune(request: TuneRequest, tell: Tell) -> tuple[Tuned, Findings]:
+    def tune(request: TuneRequest, tell: Tell, _cancel: CancelEvent) -> tuple[Tuned, Findings]:
         asked.append(request)
         tell(TuningStep("target"))
         return Tuned("CPU", ONE_THREAD), findings(WON, Stage("drafts", (KEPT,)))

@@ -19,8 +19,8 @@ from headstart.engine.engine import (
     Sampling,
     Speculation,
 )
-from headstart.engine.local import LocalEngine, load
-from tests.engine.answers import Answer, ask
+from headstart.engine.local import LocalEngine
+from tests.engine.answers import Answer, ask, load
 from tests.server.serving import KEY, Running, serving
 
 QUESTIONS = ("What is the capital of France?", "Write a haiku about rain, then explain it in two sentences.")

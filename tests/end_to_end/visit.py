@@ -16,7 +16,7 @@ from headstart.chat.reader import Reader, open_reader
 from headstart.settings import Settings
 from headstart.settings_file import FILE_NAME as FILE_OF_SETTINGS
 from headstart.settings_file import save
-from headstart.ui.sidebar.chats_controller import LAST
+from headstart.ui.sidebar.chats_controller import LAST_CHAT
 from headstart.ui.widgets.theme import LIGHT
 from tests.end_to_end.screen import Screen, wait
 
@@ -81,17 +81,17 @@ class Visit:
     def messages(self) -> tuple[Message, ...]:
         """Return the messages of the chat last opened."""
         with self._reading() as reader:
-            return reader.conversation(reader.recall(LAST) or "").path if reader else ()
+            return reader.conversation(reader.recall(LAST_CHAT) or "").path if reader else ()
 
     def versions(self, id_: int) -> tuple[Message, ...]:
         """All that were answered in this place of the chat last opened."""
         with self._reading() as reader:
-            return reader.conversation(reader.recall(LAST) or "").versions(id_) if reader else ()
+            return reader.conversation(reader.recall(LAST_CHAT) or "").versions(id_) if reader else ()
 
     def open_title(self) -> str:
         """Return the title of the chat last opened."""
         with self._reading() as reader:
-            chat = reader.chat(reader.recall(LAST) or "") if reader else None
+            chat = reader.chat(reader.recall(LAST_CHAT) or "") if reader else None
             return chat.title if chat else ""
 
     def wait_for_answer(self, number: int, state: State) -> Message:

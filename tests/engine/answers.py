@@ -1,16 +1,18 @@
-"""Asks a loaded engine and checks what holds for every answer; policies that decide at random. Loads nothing."""
+"""Asks a loaded engine and checks what holds for every answer; policies that decide at random."""
 
 import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from headstart.engine import local
 from headstart.engine.cancelling import CancelEvent
 from headstart.engine.drafters.base import Draft
 from headstart.engine.engine import (
     Event,
     Finish,
     FinishReason,
+    LoadOptions,
     Message,
     Mode,
     Origin,
@@ -21,10 +23,12 @@ from headstart.engine.engine import (
     Stats,
     Step,
 )
+from headstart.engine.load_options import resolve
 from headstart.engine.local import LocalEngine
 from headstart.engine.policy.cost_model import Costs, Curve
-from headstart.engine.policy.policy import DraftPlan, Knowledge, Policy
-from headstart.engine.policy.rounds import Situation
+from headstart.engine.policy.plan import DraftSession, PolicyState
+from headstart.engine.policy.policy import Policy
+from headstart.engine.policy.rounds import DraftPlan, RoundState
 
 PLAIN = Speculation(mode=Mode.OFF)
 LIST = "Write a licence that lists the terms, the terms, the terms and the conditions of the work:"
@@ -45,6 +49,11 @@ class Answer:
     @property
     def essence(self) -> tuple[str, tuple[int, ...], FinishReason]:
         return self.text, self.ids, self.reason
+
+
+def load(options: LoadOptions) -> LocalEngine:
+    """Load Headstart's own engine."""
+    return local.load(resolve(options))
 
 
 def request(
@@ -102,33 +111,35 @@ def flip_a_bit(path: Path) -> None:
 
 
 class Whimsical(Policy):
-    """Drafts whatever comes to its mind; the answer must not care."""
+    """Drafts at random; the answer must not depend on it."""
 
     def __init__(self, seed: int) -> None:
         super().__init__(Costs(Curve.shipped(1.0)))
         self._dice = random.Random(seed)
 
-    def _planned(self, situation: Situation, known: Knowledge) -> DraftPlan:
-        return _Whim(situation, known, self._dice)
+    def plan(self, state: RoundState) -> DraftPlan:
+        dice, limit = self._dice, state.remaining - 1
+        plans = [DraftPlan(state)]
+        offer = state.free_drafts.get(Origin.NGRAM)
+        if offer and limit > 0:
+            plans.append(DraftPlan(state, Origin.NGRAM, dice.randint(1, min(len(offer.tokens), limit))))
+        if state.uncached_tokens and limit > 0:
+            plans.append(DraftPlan(state, next(iter(state.uncached_tokens)), min(15, limit)))
+        return dice.choice(plans)
+
+    def begin_round(self, state: RoundState) -> DraftSession:
+        return WhimsicalSession(self.plan(state), self.state, self._dice)
 
 
-class _Whim(DraftPlan):
-    """Any drafter that has something to offer."""
+class WhimsicalSession(DraftSession):
+    """Stops anywhere, and verifies any beginning of the draft."""
 
-    def __init__(self, situation: Situation, known: Knowledge, dice: random.Random) -> None:
-        super().__init__(situation, known)
-        self._dice, most = dice, situation.remaining - 1
-        choices: list[tuple[str, int]] = [(Origin.TARGET, 0)]
-        offer = situation.offers.get(Origin.NGRAM)
-        if offer and most > 0:
-            choices.append((Origin.NGRAM, dice.randint(1, min(len(offer.tokens), most))))
-        if situation.lags and most > 0:
-            choices.append((next(iter(situation.lags)), min(15, most)))
-        self.drafter, self.limit = dice.choice(choices)
+    def __init__(self, plan: DraftPlan, policy: PolicyState, dice: random.Random) -> None:
+        super().__init__(plan, policy)
+        self._dice = dice
 
-    def wants_more(self, draft: Draft) -> bool:
-        return len(draft.confidences) < self.limit and self._dice.random() < 0.8
+    def should_continue(self, draft: Draft) -> bool:
+        return len(draft.confidences) < self.plan.limit and self._dice.random() < 0.8
 
-    def _kept(self, draft: Draft) -> int:
-        """Any beginning of what was drafted, or of what n-grams offer behind it."""
-        return self._dice.randint(0, len(draft.tokens))
+    def _num_to_verify(self, draft: Draft) -> tuple[int, float]:
+        return self._dice.randint(0, len(draft.tokens)), 0.0

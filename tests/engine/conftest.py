@@ -2,8 +2,6 @@
 
 import dataclasses
 import shutil
-import stat
-import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -12,10 +10,11 @@ import pytest
 from headstart import manifest
 from headstart.engine import detokenizer
 from headstart.engine.engine import LoadOptions
-from headstart.engine.local import LocalEngine, load
+from headstart.engine.local import LocalEngine
 from headstart.engine.tokenizer import Tokenizer
 from tests.conftest import built_once
 from tests.engine import tiny_tokenizers
+from tests.engine.answers import load
 
 
 @pytest.fixture(scope="session")
@@ -93,13 +92,3 @@ def _loaded(options: LoadOptions, home: Path) -> LocalEngine:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("HEADSTART_HOME", str(home))
         return load(options)
-
-
-@pytest.fixture
-def llama_server(tmp_path: Path) -> Path:
-    """A program that can be started as llama.cpp's server is; it writes its processes' numbers beside itself."""
-    program = tmp_path / "llama-server"
-    script = Path(__file__).with_name("fake_llama_server.py")
-    program.write_text(f'#!/bin/sh\necho $$ >> "$0.pids"\nexec "{sys.executable}" "{script}" "$@"\n')
-    program.chmod(program.stat().st_mode | stat.S_IEXEC)
-    return program

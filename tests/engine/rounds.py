@@ -1,11 +1,11 @@
-"""Rounds as tests tell them: how many tokens are offered, guessed, checked and right. A text's own are 0, 1, 2."""
+"""Rounds by their numbers of drafted, checked and accepted tokens. The tokens of a text are 0, 1, 2, .."""
 
 from collections.abc import Sequence
 
 from headstart.engine.drafters.base import Draft
 from headstart.engine.engine import Origin, Timing
-from headstart.engine.policy.policy import DraftPlan, Policy
-from headstart.engine.policy.rounds import Outcome, Situation
+from headstart.engine.policy.policy import Policy
+from headstart.engine.policy.rounds import DraftPlan, Outcome, RoundState, Selection
 
 WRONG = -1
 TARGET_MS = {1: 71.0, 2: 72.0, 3: 73.0, 4: 75.0, 6: 82.0, 8: 92.0, 12: 110.0, 16: 140.0}  # of a pass by its tokens
@@ -25,8 +25,8 @@ def guessed(confidences: Sequence[float], tail: int = 0, match: int = 0) -> Draf
     return Draft(tokens(len(confidences) + tail), tuple(confidences), match)
 
 
-def planned(policy: Policy, situation: Situation) -> tuple[str, int]:
-    plan = policy.plan(situation)
+def planned(policy: Policy, state: RoundState) -> tuple[str, int]:
+    plan = policy.plan(state)
     return plan.drafter, plan.limit
 
 
@@ -38,9 +38,10 @@ def outcome(
     *,
     ms: Timing,
     right: int | None = None,
+    match: int = 0,
 ) -> Outcome:
     """Return the outcome of a round that checked so many guesses, of which `right` are right, checked or not."""
     right = accepted if right is None else right
-    everything = Draft(tokens(max(len(confidences), checked), right), tuple(confidences), plan.guessed.match_length)
-    looked_at = Draft(everything.tokens[:checked], (), plan.guessed.match_length)
-    return Outcome(plan.situation, plan.drafter, everything, looked_at, range(accepted + 1), ms, 1 + looked_at.size)
+    draft = Draft(tokens(max(len(confidences), checked), right), tuple(confidences), match)
+    verified = Draft(draft.tokens[:checked], (), match)
+    return Outcome(plan, Selection(draft, verified, 1 + verified.size), range(accepted + 1), ms)

@@ -201,7 +201,7 @@ def test_unwritable_table_costs_no_answer(folder: Path, caplog: pytest.LogCaptur
 
 
 def test_tables_are_bounded_and_the_oldest_chats_go(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(answer_table, "MOST_TOKENS", 40)
+    monkeypatch.setattr(answer_table, "MAX_TOKENS", 40)
     table = opened(folder)
     for number in range(6):
         learn(table, replace(CHAT, chat=f"chat-{number}"), written=[4, 5, 6] * 3)

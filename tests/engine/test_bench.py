@@ -5,15 +5,13 @@ import json
 import math
 import random
 import re
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
-from headstart.engine.bench.measure import BenchPlan, ForwardPlan, Progress, genai, measure, measure_forward
-from headstart.engine.bench.peers import AssistedSource, LlamaSource, PeerOptions
-from headstart.engine.bench.prompts import KINDS, MOST_PER_KIND, USUAL_KINDS, BenchPrompt, read_kinds, read_prompts
+from headstart.engine.bench.measure import BenchPlan, Progress, genai, measure
+from headstart.engine.bench.prompts import KINDS, MAX_PER_KIND, USUAL_KINDS, BenchPrompt, read_kinds, read_prompts
 from headstart.engine.bench.race import (
     EVERYTHING,
     USUAL,
@@ -47,9 +45,9 @@ from headstart.engine.bench.result import (
 from headstart.engine.cancelling import CancelEvent
 from headstart.engine.devices import Machine
 from headstart.engine.engine import Drafter, LoadOptions, Mode, Sampling, Speculation
-from headstart.engine.local import load
 from headstart.engine.wire import from_data
-from headstart.errors import PeerError, SettingsError
+from headstart.errors import SettingsError
+from tests.engine.answers import load
 from tests.fakes import ScriptedEngine
 
 MACHINE = Machine("A Processor", 2, "Linux x86_64", "3.11", "0.1", "2026.4.1-22982-abc", "2026.4.1.0")
@@ -381,22 +379,6 @@ def test_cancelled_race_ends_in_an_answer() -> None:
     assert rounds == [1, 2, 3]
 
 
-@pytest.mark.slow
-def test_forward_times_passes_of_tiny_models(tiny_target: Path, tiny_draft: Path) -> None:
-    options = LoadOptions(tiny_target, tiny_draft, context=256)
-    engine, stages = load(options), list[str]()
-    plan = ForwardPlan(options, tokens=(1, 2, 64, 512), contexts=(100, 16, 256), repeats=2)
-    result = measure_forward(engine, plan, stages.append)
-    assert [model.role for model in result.models] == ["target", "draft"]
-    for model in result.models:
-        assert list(model.by_tokens) == [1, 2, 64]  # 512 do not fit
-        assert list(model.by_context) == [16, 100]
-        assert all(0.0 < timed.least <= timed.median for timed in model.by_tokens.values())
-    assert not engine.target.runner.tokens
-    assert any("number of tokens" in stage for stage in stages)
-    engine.close()
-
-
 @pytest.mark.parametrize(
     ("text", "kinds"), [("all", KINDS), ("story", ("story",)), ("math, code,math", ("math", "code"))]
 )
@@ -497,71 +479,7 @@ def test_advice_without_a_draft_is_about_ngrams() -> None:
     assert edit.words == "n-gram, 5"
 
 
-OPTIONS = PeerOptions("CPU", tokens=8, stop_ids=frozenset({2, 0}), encode=lambda _: list(range(5, 40)), context=256)
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="the fake is a shell script")
-class TestLlama:
-    """llama.cpp's server."""
-
-    def test_peer_answers_plainly_and_with_several_lengths(self, llama_server: Path) -> None:
-        with LlamaSource(llama_server, Path("target.gguf"), Path("draft.gguf")).open(OPTIONS) as modes:
-            assert [mode.name for mode in modes] == ["llama plain", "llama ngram", "llama 3", "llama 5"]
-            plain, _, three, _ = [mode.answer(CODE) for mode in modes]
-        assert (plain.tokens, plain.prompt_tokens, plain.drafted) == ((39, 38, 37, 39, 38, 37, 39, 38), 35, 0)
-        assert (plain.ttft_ms, plain.decode_ms, plain.ms_per_token) == (40.0, 70.0, 10.0)
-        assert (three.drafted, three.accepted) == (6, 3)
-
-    def test_peer_without_a_draft_uses_lookup(self, llama_server: Path) -> None:
-        with LlamaSource(llama_server, Path("target.gguf")).open(OPTIONS) as modes:
-            assert [mode.name for mode in modes] == ["llama plain", "llama ngram"]
-
-    def test_server_that_ends_is_told_with_its_output(self, llama_server: Path) -> None:
-        reason = r"its server ended \(error: failed to load model\)\."
-        with pytest.raises(PeerError, match=reason), LlamaSource(llama_server, Path("broken")).open(OPTIONS):
-            pass
-
-    def test_server_that_refuses_is_told(self, llama_server: Path) -> None:
-        source = LlamaSource(llama_server, Path("busy"))
-        with source.open(OPTIONS) as (plain, _), pytest.raises(PeerError, match="status 500"):
-            plain.answer(CODE)
-
-    def test_missing_server_program_is_told(self, tmp_path: Path) -> None:
-        source = LlamaSource(tmp_path, Path("target.gguf"))
-        with pytest.raises(PeerError, match="cannot be started"), source.open(OPTIONS):
-            pass
-
-
-class TestTransformers:
-    """Hugging Face's assisted generation."""
-
-    @pytest.mark.slow
-    def test_child_process_answers_from_the_source_weights(self, tiny_source: Path) -> None:
-        with AssistedSource(tiny_source, tiny_source).open(OPTIONS) as modes:
-            runs = {mode.name: mode.answer(CODE) for mode in modes}
-        assert list(runs) == ["hf plain", "hf assisted", "hf lookup"]
-        assert runs["hf plain"].tokens == runs["hf assisted"].tokens == runs["hf lookup"].tokens
-        assert [len(run.tokens) for run in runs.values()] == [8, 8, 8]
-        assert all(run.ttft_ms > 0.0 and run.decode_ms > 0.0 for run in runs.values())
-
-    @pytest.mark.slow
-    def test_draft_with_another_head_may_not_assist(self, tiny_models: Path) -> None:
-        with AssistedSource(tiny_models / "target-hf", tiny_models / "draft-hf").open(OPTIONS) as modes:
-            assert [mode.name for mode in modes] == ["hf plain", "hf lookup"]
-
-    @pytest.mark.slow
-    def test_missing_source_weights_are_told(self, tmp_path: Path) -> None:
-        source = AssistedSource(tmp_path / "nothing")
-        with pytest.raises(PeerError, match=r"stay out: .*nothing does not exist\."), source.open(OPTIONS):
-            pass
-
-    def test_missing_exporter_is_told(self, tmp_path: Path) -> None:
-        source = AssistedSource(tmp_path, command=(sys.executable, "-c", "raise SystemExit(1)"))
-        with pytest.raises(PeerError, match='install headstart with the extra "export"'), source.open(OPTIONS):
-            pass
-
-
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_kind_has_enough_prompts(kind: str) -> None:
     prompts = read_prompts(1000, (kind,))
-    assert len({prompt.text for prompt in prompts}) == len(prompts) == MOST_PER_KIND
+    assert len({prompt.text for prompt in prompts}) == len(prompts) == MAX_PER_KIND

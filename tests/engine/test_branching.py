@@ -11,23 +11,25 @@ from typing import Any
 import numpy as np
 import pytest
 
+from bench.research.trace import Recorder, RecordingSession
 from headstart.engine import loading
 from headstart.engine.drafters.base import Draft
 from headstart.engine.engine import LoadOptions, Mode, Origin, Sampling, Speculation
-from headstart.engine.loading import Place, load_model
-from headstart.engine.local import LocalEngine, load
+from headstart.engine.loading import RunnerConfig, load_model
+from headstart.engine.local import LocalEngine
 from headstart.engine.policy.cost_model import Costs, Curve
-from headstart.engine.policy.policy import DraftPlan, Knowledge, Policy
-from headstart.engine.policy.rounds import Outcome, Situation
+from headstart.engine.policy.plan import DraftSession
+from headstart.engine.policy.policy import Policy
+from headstart.engine.policy.rounds import DraftPlan, Outcome, RoundState
 from headstart.engine.runners.paged import BranchingRunner, PagedRunner
 from headstart.engine.runners.passes import Pass
 from headstart.engine.runners.precision import probe_ids, reference
 from headstart.engine.runners.runner import Branch
-from headstart.engine.runners.selftest import branch_error, fault
+from headstart.engine.runners.selftest import branch_error, self_test
 from headstart.engine.sequence import Job
 from headstart.engine.speculative import Decoder
-from headstart.engine.trace import Recorder, RecordingPlan
-from tests.engine.answers import CODE, LIST, PLAIN, ask, forget, request
+from headstart.manifest import ModelSpec
+from tests.engine.answers import CODE, LIST, PLAIN, ask, forget, load, request
 from tests.engine.test_exactness import VOCABULARY, write
 from tests.toy import BranchingToy, ToyRunner, toy_drafters
 
@@ -59,18 +61,21 @@ def runners(tiny_target: Path) -> tuple[BranchingRunner, PagedRunner]:
 class Eager(Recorder):
     """Drafts always, and checks as many branches as find room."""
 
-    def _planned(self, situation: Situation, known: Knowledge) -> DraftPlan:
-        return (DraftPlan if known.speculation.mode is Mode.OFF else EagerPlan)(situation, known)
+    depth = 3
+
+    def plan(self, state: RoundState) -> DraftPlan:
+        return DraftPlan(state) if self.state.speculation.mode is Mode.OFF else super().plan(state)
+
+    def begin_round(self, state: RoundState) -> DraftSession:
+        return EagerSession(self.plan(state), self.state, self.depth)
 
 
-class EagerPlan(RecordingPlan):
-    def __init__(self, situation: Situation, known: Knowledge) -> None:
-        super().__init__(situation, known, depth=3)
-
-    def _branches(self, shares: Sequence[Sequence[float]], kept: int) -> list[tuple[int, int]]:
-        """Up to the end of the answer and of the context."""
-        room = self.situation.remaining - 1 - kept
-        return [(place, rank) for place in range(kept) for rank in range(len(shares[place]))][: max(room, 0)]
+class EagerSession(RecordingSession):
+    def _branches(self, draft: Draft, count: int) -> Sequence[Branch]:
+        """Return branches up to the end of the answer and of the context."""
+        room = max(self.plan.state.remaining - 1 - count, 0)
+        guesses = [(place, guess) for place in range(count) for guess in draft.runners_up[place]]
+        return [Branch(1 + place, guess.token) for place, guess in guesses[:room]]
 
 
 class TestRunner:
@@ -115,19 +120,19 @@ class TestRunner:
 
     def test_branch_check_finds_false_branches(self, tiny_target: Path) -> None:
         assert branch_error(BranchingToy()) == 0.0
-        assert not fault(BranchingRunner(tiny_target, "CPU", EXACT, 80))
+        assert not self_test(BranchingRunner(tiny_target, "CPU", EXACT, 80))
         for false in (Blind, Immovable):
             assert branch_error(false(tiny_target, "CPU", EXACT, 80)) > 0.9
 
     def test_branching_runner_is_chosen_where_it_works(
         self, tiny_target: Path, measured: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        place = Place("CPU", 128)
+        place = RunnerConfig("CPU", 128)
         monkeypatch.setitem(loading.RUNNERS, "branching", Blind)
-        assert type(load_model(tiny_target, place, measured).runner) is PagedRunner
+        assert type(load_model(ModelSpec.read(tiny_target), place).runner) is PagedRunner
         monkeypatch.undo()
         (measured / next(measured.iterdir()).name).unlink()
-        assert type(load_model(tiny_target, place, measured).runner) is BranchingRunner
+        assert type(load_model(ModelSpec.read(tiny_target), place).runner) is BranchingRunner
 
     def test_branching_runner_is_for_processors(self, tiny_target: Path) -> None:
         with pytest.raises(RuntimeError, match="nothing is known of branches on GPU"):
@@ -151,14 +156,14 @@ class TestText:
         for _ in range(2):
             again = Job(job.prompt, job.max_new_tokens, job.stop_ids, sampling, Speculation())
             assert write(decoder, again)[0::2] == (plain, reason)
-        assert sum(outcome.branched for outcome in outcomes) == target.taken
+        assert sum(outcome.is_branch_taken for outcome in outcomes) == target.taken
 
     @pytest.mark.parametrize("sampling", [Sampling(), Sampling(temperature=0.9, seed=4)], ids=["greedy", "sampled"])
     @pytest.mark.parametrize("text", [LIST, CODE], ids=["list", "code"])
     def test_branches_change_no_token_of_a_pair(self, eager: LocalEngine, text: str, sampling: Sampling) -> None:
         expected = ask(forget(eager), request(text, sampling=sampling, speculation=PLAIN, tokens=60))
         outcomes: list[Outcome] = []
-        eager._policy.observers.append(lambda _plan, outcome: outcomes.append(outcome))
+        eager.policy.observers.append(outcomes.append)
         given = ask(forget(eager), request(text, sampling=sampling, speculation=Speculation(), tokens=60))
         assert given.essence == expected.essence
         assert any(outcome.verified > len(outcome.confidences) for outcome in outcomes)
@@ -168,7 +173,7 @@ class TestText:
         """A pair, checking as many branches as find room."""
         with closing(load(LoadOptions(tiny_quantized, tiny_draft))) as engine:
             assert engine.target.runner.can_branch
-            engine._policy = engine._decoder._policy = Eager(engine._policy.costs)
+            engine.policy = engine._decoder._policy = Eager(engine.policy.costs)
             yield engine
 
 
@@ -181,7 +186,7 @@ def test_passes_that_are_filled_up_write_the_plain_text_up_to_the_end_of_the_con
         policy = Policy(
             Costs(Curve({1: 70.0, 8: 79.0, 16: 95.0}, switch_ms=15.0), {Origin.DRAFT: Curve({1: 12.0}, switch_ms=5.0)})
         )
-        policy.observers.append(lambda _plan, outcome: sizes.append(outcome.size))
+        policy.observers.append(lambda outcome: sizes.append(outcome.size))
         return Decoder(target, toy_drafters(target, ToyRunner(VOCABULARY, context, 3, blur=0.2)), policy)
 
     job = Job((1, 2, 3), 400, frozenset(), Sampling(temperature=temperature, seed=5), Speculation())
@@ -206,5 +211,5 @@ def test_branch_is_accepted_at_the_first_wrong_candidate() -> None:
 def toy_decoder(target: ToyRunner, learned: Callable[[Outcome], Any] | None = None) -> Decoder:
     policy = Eager(Costs(Curve({1: 70.0, 8: 79.0, 16: 95.0}), {Origin.DRAFT: Curve({1: 12.0})}))
     if learned:
-        policy.observers.append(lambda _plan, outcome: learned(outcome))
+        policy.observers.append(learned)
     return Decoder(target, toy_drafters(target, ToyRunner(VOCABULARY, 1000, 3, blur=0.8)), policy)

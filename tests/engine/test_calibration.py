@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from headstart.engine.drafters.base import Draft
 from headstart.engine.engine import Origin
 from headstart.engine.policy.acceptance import DraftCalibration, FreeCalibration
-from headstart.engine.policy.cost_model import Costs, Curve, Kept
+from headstart.engine.policy.cost_model import Costs, Curve, LastPass
 from headstart.engine.policy.stopping import mean
 from tests.engine.rounds import TARGET_MS, copied
 
@@ -155,10 +155,10 @@ class TestCosts:
 
     def test_pass_is_filled_up_while_cheaper_than_a_switch(self) -> None:
         costs = Costs(Curve({1: 70.0, 4: 76.0, 8: 90.0}, switch_ms=10.0))
-        assert costs.verify(6, 0, Kept(4)) == pytest.approx([70.0, 76.0, 76.0, 76.0, 89.5, 93.0])
-        assert [costs.size(tokens, 0, Kept(4)) for tokens in (1, 2, 4, 5)] == [4, 4, 4, 5]
-        assert costs.size(1, 0, Kept(8)) == 1
-        assert costs.size(1, 0, Kept(4, spent_ms=5.0)) == 1
+        assert costs.verify(6, 0, LastPass(4)) == pytest.approx([70.0, 76.0, 76.0, 76.0, 89.5, 93.0])
+        assert [costs.size(tokens, 0, LastPass(4)) for tokens in (1, 2, 4, 5)] == [4, 4, 4, 5]
+        assert costs.size(1, 0, LastPass(8)) == 1
+        assert costs.size(1, 0, LastPass(4, spent_ms=5.0)) == 1
 
     @pytest.mark.parametrize(("switch_ms", "tokens"), [(0.0, 1), (3.0, 1), (5.0, 2)])
     def test_draft_reads_a_token_again_where_a_switch_costs_more(self, switch_ms: float, tokens: int) -> None:

@@ -10,11 +10,15 @@ import pytest
 from headstart.engine import devices, loading, opening
 from headstart.engine.backends.genai.engine import GenaiEngine
 from headstart.engine.engine import EngineKind, LoadOptions
-from headstart.engine.local import LocalEngine, load
-from headstart.engine.opening import EngineChoice, LocalModels, choose
+from headstart.engine.load_options import resolve
+from headstart.engine.local import LocalEngine
+from headstart.engine.opening import EngineChoice, LocalModels, choose_engine
 from headstart.engine.protocol import Bench, BenchSize
 from headstart.engine.runners import selftest
 from headstart.errors import DeviceError, SettingsError, UnfitError
+from headstart.manifest import ModelSpec
+from tests.engine.answers import load
+from tests.model_folders import resolved_model
 from tests.openvino_core import CPU, GPU, NPU, FakeCore, Properties, plug_in
 
 BUILT_IN: Properties = {"FULL_DEVICE_NAME": "Built-in graphics", "DEVICE_TYPE": "Type.INTEGRATED"}
@@ -53,10 +57,12 @@ def test_auto_is_the_first_device_of_openvino(
     assert devices.require(asked) == meant
 
 
-def test_unknown_draft_device_is_refused_before_reading(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unknown_draft_device_is_refused_before_loading(
+    tiny_target: Path, tiny_draft: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     plug_in(monkeypatch, FakeCore({"CPU": CPU}))
     with pytest.raises(DeviceError, match=r"no device GPU here; present: CPU\. Choose one with --draft-device"):
-        load(LoadOptions(Path("nowhere"), Path("nowhere"), draft_device="GPU"))
+        load(LoadOptions(tiny_target, tiny_draft, draft_device="GPU"))
 
 
 OPTIONS = LoadOptions(Path("target"))
@@ -67,7 +73,7 @@ UNFIT = f"{BECAUSE} Headstart's own engine failed a check of this device (paged:
 HEAD = f"{BECAUSE} Headstart's own engine uses the EAGLE-3 head a-head on a processor only."
 
 
-def _unasked() -> str:
+def _unasked(*_: object) -> str:
     raise AssertionError("nothing is to be tried out here")
 
 
@@ -87,9 +93,15 @@ def _unasked() -> str:
     ],
 )
 def test_engine_is_chosen_by_device(
-    options: LoadOptions, head: str | None, against: str | None, expected: EngineChoice
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    options: LoadOptions,
+    head: str | None,
+    against: str | None,
+    expected: EngineChoice,
 ) -> None:
-    assert choose(options, head, _unasked if against is None else lambda: against) == expected
+    monkeypatch.setattr(opening, "_objection", _unasked if against is None else lambda _: against)
+    assert choose_engine(resolved_model(tmp_path, options, head)) == expected
 
 
 @pytest.mark.parametrize(
@@ -99,32 +111,34 @@ def test_engine_is_chosen_by_device(
         (replace(OPTIONS, device="NPU"), None, "An NPU compiles a fixed prompt length in, while Headstart's own engi"),
     ],
 )
-def test_own_engine_refuses_an_unfit_device(options: LoadOptions, head: str | None, sentence: str) -> None:
+def test_own_engine_refuses_an_unfit_device(
+    tmp_path: Path, options: LoadOptions, head: str | None, sentence: str
+) -> None:
     with pytest.raises(SettingsError, match=sentence):
-        choose(replace(options, engine=EngineKind.HEADSTART), head, _unasked)
+        choose_engine(resolved_model(tmp_path, replace(options, engine=EngineKind.HEADSTART), head))
 
 
 def _no_runner(*_: object) -> object:
     raise RuntimeError("the driver knows no such operation")
 
 
-def test_gpu_is_tried_once_for_each_driver(tiny_target: Path, measured: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_gpu_is_tried_once_for_each_driver(tiny_target: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     plug_in(monkeypatch, FakeCore({"CPU": CPU, "GPU": GPU}))
     monkeypatch.setattr(loading, "RUNNERS", {"paged": _no_runner, "stateful": _no_runner})
     options = LoadOptions(tiny_target, device="GPU")
-    found = opening.chosen(options)
+    found = choose_engine(resolve(options))
     assert found.kind is GENAI
     assert "paged: the driver knows no such operation; stateful: the driver" in found.reason
     monkeypatch.setattr(loading, "RUNNERS", {"paged": _unasked, "stateful": _unasked})
-    assert opening.chosen(options) == found
+    assert choose_engine(resolve(options)) == found
     with pytest.raises(UnfitError, match=r"GPU refuses target \(paged: the driver .* Try --device CPU"):
-        loading.load_model(tiny_target, loading.Place("GPU", 64), measured)
+        loading.load_model(ModelSpec.read(tiny_target), loading.RunnerConfig("GPU", 64))
 
     monkeypatch.setattr(loading, "RUNNERS", {"paged": lambda *_: SimpleNamespace(can_branch=False)})
     monkeypatch.setattr(selftest, "rollback_error", lambda _: 0.0)
-    assert opening.chosen(options) == found
+    assert choose_engine(resolve(options)) == found
     plug_in(monkeypatch, FakeCore({"CPU": CPU, "GPU": {**GPU, "GPU_DRIVER_VERSION": "26.1"}}))
-    assert opening.chosen(options) == OURS
+    assert choose_engine(resolve(options)) == OURS
 
 
 def test_gpu_with_a_false_rollback_is_left_to_genai(tiny_target: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -133,7 +147,7 @@ def test_gpu_with_a_false_rollback_is_left_to_genai(tiny_target: Path, monkeypat
     monkeypatch.setattr(selftest, "rollback_error", lambda _: 0.5)
     assert (
         "paged: logits differ by 50.0% of their deviation"
-        in opening.chosen(LoadOptions(tiny_target, device="GPU")).reason
+        in choose_engine(resolve(LoadOptions(tiny_target, device="GPU"))).reason
     )
 
 

@@ -22,16 +22,16 @@ from hypothesis import strategies as st
 from headstart import manifest, token_table
 from headstart.engine.cancelling import CancelEvent
 from headstart.engine.drafters import table as usual_words
-from headstart.engine.drafters.base import NO_DRAFT, Draft, WantsMore
-from headstart.engine.drafters.draft_model import CHUNK, MOST_DRAFTED, DraftModel
+from headstart.engine.drafters.base import NO_DRAFT, Draft, ShouldContinue
+from headstart.engine.drafters.draft_model import CHUNK, MAX_DRAFTED, DraftModel
 from headstart.engine.drafters.ngram import NgramDrafter
 from headstart.engine.drafters.table import Table, TableDrafter
 from headstart.engine.engine import Drafter, LoadOptions, Mode, Origin, Sampling, Speculation, Timing
 from headstart.engine.loading import read_shortlist
-from headstart.engine.local import LocalEngine, load
+from headstart.engine.local import LocalEngine
 from headstart.engine.policy.cost_model import Costs, Curve
 from headstart.engine.policy.policy import Policy
-from headstart.engine.policy.rounds import Situation
+from headstart.engine.policy.rounds import RoundState
 from headstart.engine.runners.runner import Interrupted, Logits
 from headstart.engine.sampling import Ids, Sampler
 from headstart.engine.sequence import Job, Sequence
@@ -39,7 +39,7 @@ from headstart.engine.speculative import Decoder
 from headstart.errors import BrokenModelError
 from headstart_export import cli
 from headstart_export import table as counting
-from tests.engine.answers import LIST, PLAIN, ask, forget, request
+from tests.engine.answers import LIST, PLAIN, ask, forget, load, request
 from tests.engine.rounds import copied, outcome, tokens
 from tests.engine.test_exactness import TABLE, VOCABULARY, random_job, write
 from tests.toy import ToyRunner
@@ -129,12 +129,12 @@ def test_draft_proposes_what_it_would_write_alone(draft: DraftModel, sampling: S
 def test_draft_asks_before_each_token(draft: DraftModel) -> None:
     seen: list[int] = []
 
-    def wants_more(draft: Draft) -> bool:
+    def should_continue(draft: Draft) -> bool:
         seen.append(len(draft.tokens))
         return len(draft.tokens) < 3
 
     context = [3, 1, 4]
-    assert len(draft.propose(begun(context), wants_more).tokens) == 3
+    assert len(draft.propose(begun(context), should_continue).tokens) == 3
     assert seen == [0, 1, 2, 3]
     draft.accept(begun(context), 0)
     assert draft.propose(begun(context), up_to(0)).tokens == ()
@@ -147,7 +147,7 @@ def test_draft_continues_after_any_number_of_accepted_tokens(draft: DraftModel, 
     held = len(context) + accepted
     context = [*context, *guesses[:accepted], 7]
     draft.accept(begun(context), held)
-    assert draft.price(begun(context)) == (2 if accepted == 5 else 1)
+    assert draft.uncached_tokens(begun(context)) == (2 if accepted == 5 else 1)
     assert draft.propose(begun(context), up_to(4)).tokens == written_alone(context, 4)
 
 
@@ -157,7 +157,7 @@ def test_draft_keeps_the_shared_prefix(draft: DraftModel) -> None:
     edited = [*range(12), 5, 5, 5]
     draft.begin(begun(edited))
     assert list(draft.runner.tokens) == list(range(12))
-    assert draft.price(begun(edited)) == 3
+    assert draft.uncached_tokens(begun(edited)) == 3
     assert draft.propose(begun(edited), up_to(3)).tokens == written_alone(edited, 3)
 
 
@@ -167,28 +167,28 @@ def test_draft_reads_head_and_end_of_a_long_text(monkeypatch: pytest.MonkeyPatch
     draft, prompt = DraftModel(ToyRunner(context=100), 24), random.Random(4).choices(range(24), k=300)
     text = begun(prompt)
     draft.begin(text)
-    assert draft.price(text) == 40
+    assert draft.uncached_tokens(text) == 40
     guessed = draft.propose(text, up_to(3)).tokens
     assert draft.runner.tokens[:40] == [*prompt[:8], *prompt[-32:]]
     text.write([*guessed[:2], 5])
     draft.accept(text, len(prompt) + 2)
-    assert draft.price(text) == 1
+    assert draft.uncached_tokens(text) == 1
     assert draft.runner.tokens == [*prompt[:8], *prompt[-32:], *guessed[:2]]
     longer = begun([*text.context, 7, 7, 7])  # the next question goes on with what was read
     draft.begin(longer)
-    assert draft.price(longer) == 4
+    assert draft.uncached_tokens(longer) == 4
     other = begun(prompt[:30])
     draft.begin(other)
-    assert draft.price(other) == 30 - 8
+    assert draft.uncached_tokens(other) == 30 - 8
     draft.propose(other, up_to(1))
     assert draft.runner.tokens[:30] == prompt[:30]
 
 
 def test_draft_prices_the_tokens_that_it_has_to_read() -> None:
-    draft, most = DraftModel(ToyRunner(context=100), 24), 100 - MOST_DRAFTED
-    assert draft.price(begun([1] * (most + 1))) is None
-    assert draft.price(begun([1] * most)) == most
-    assert len(draft.propose(begun([1] * most), up_to(MOST_DRAFTED)).tokens) == MOST_DRAFTED
+    draft, most = DraftModel(ToyRunner(context=100), 24), 100 - MAX_DRAFTED
+    assert not draft.can_draft(begun([1] * (most + 1)))
+    assert draft.uncached_tokens(begun([1] * most)) == most
+    assert len(draft.propose(begun([1] * most), up_to(MAX_DRAFTED)).tokens) == MAX_DRAFTED
 
 
 def test_draft_with_passes_of_one_size_proposes_the_same() -> None:
@@ -216,12 +216,12 @@ def test_draft_with_a_wider_head_proposes_known_tokens() -> None:
 def test_draft_without_a_token_of_the_text_is_disabled(caplog: pytest.LogCaptureFixture) -> None:
     draft = DraftModel(ToyRunner(vocabulary=10), 24)
     draft.begin(begun([1, 23, 3]))
-    assert draft.price(begun([1, 23, 3])) is None
+    assert not draft.can_draft(begun([1, 23, 3]))
     assert "cannot read a token of the text" in caplog.text
     draft.begin(begun([1, 2, 3]))
-    assert draft.price(begun([1, 2, 3])) == 3
+    assert draft.uncached_tokens(begun([1, 2, 3])) == 3
     draft.accept(begun([1, 2, 3, 10]), 3)
-    assert draft.price(begun([1, 2, 3, 10])) is None
+    assert not draft.can_draft(begun([1, 2, 3, 10]))
 
 
 def test_draft_reads_a_long_text_in_chunks() -> None:
@@ -232,7 +232,7 @@ def test_draft_reads_a_long_text_in_chunks() -> None:
         draft.propose(begun(context, GREEDY, runner.cancel), up_to(3))
     assert runner.calls == [CHUNK, CHUNK]
     runner.cancel.clear()
-    assert draft.price(begun(context)) == len(context) - 2 * CHUNK
+    assert draft.uncached_tokens(begun(context)) == len(context) - 2 * CHUNK
     proposal = draft.propose(begun(context), up_to(3))
     assert proposal.tokens == written_alone(context, 3)
 
@@ -274,7 +274,7 @@ def agreement(text: abc.Sequence[int], place: int) -> int:
     return max(size for size in sizes if list(text[place - size : place]) == list(text[len(text) - size :]))
 
 
-def up_to(count: int) -> WantsMore:
+def up_to(count: int) -> ShouldContinue:
     return lambda draft: len(draft.tokens) < count
 
 
@@ -308,14 +308,14 @@ def test_confidences_are_probabilities_without_noise() -> None:
 def test_prediction_is_proposed_from_the_first_token() -> None:
     drafter = NgramDrafter()
     drafter.read([1, 2, 3])
-    drafter.foretell([7, 8, 9, 10])
+    drafter.predict([7, 8, 9, 10])
     drafter.extend([7])
     assert drafter.look_up(5) == Draft((8, 9, 10), match_length=4)
     drafter.extend([0, 8, 9])
     assert drafter.look_up(5).tokens == (10,)
     drafter.extend([10])
     assert drafter.look_up(5) == NO_DRAFT
-    drafter.foretell([])
+    drafter.predict([])
     drafter.extend([7, 8])
     assert drafter.look_up(5) == NO_DRAFT
 
@@ -323,7 +323,7 @@ def test_prediction_is_proposed_from_the_first_token() -> None:
 def test_longer_match_comes_before_the_prediction() -> None:
     drafter = NgramDrafter()
     drafter.read([1, 2, 3, 4, 5])
-    drafter.foretell([3, 4, 9])
+    drafter.predict([3, 4, 9])
     drafter.extend([0, 1, 2, 3, 4])
     assert drafter.look_up(1).tokens == (5,)
     drafter.extend([6, 3, 4])
@@ -380,8 +380,8 @@ def test_trimmed_draft_changes_no_answer(engine: LocalEngine, sampling: Sampling
 def test_draft_vocab_bounds_the_guesses(engine: LocalEngine, sampling: Sampling) -> None:
     """The draft is the target, and noise belongs to the token: only tokens outside the list end a run of guesses."""
     assert engine.draft is not None
-    assert engine.draft.kept is not None
-    inside = set(engine.draft.kept.tolist())
+    assert engine.draft.draft_vocab is not None
+    inside = set(engine.draft.draft_vocab.tolist())
     given = ask(forget(engine), request(LIST, sampling=sampling, speculation=FIXED, tokens=120))
     rounds = [step.round for step in given.steps if step.round.drafter is Origin.DRAFT]
     assert len(rounds) > 10
@@ -395,7 +395,7 @@ def test_draft_vocab_bounds_the_guesses(engine: LocalEngine, sampling: Sampling)
 
 @pytest.mark.parametrize(("rows", "kept"), [(None, LISTED), (50, 50), (500, 500), (9999, 500), (0, None)])
 def test_draft_vocab_has_the_requested_size(listed_draft: Path, rows: int | None, kept: int | None) -> None:
-    ids = read_shortlist(listed_draft, manifest.read_model(listed_draft), rows)
+    ids = read_shortlist(manifest.ModelSpec.read(listed_draft), rows)
     assert (None if ids is None else ids.size) == kept
     assert ids is None or (np.diff(ids) > 0).all()
 
@@ -412,7 +412,7 @@ def test_draft_vocab_has_the_requested_size(listed_draft: Path, rows: int | None
 def test_unfit_draft_vocab_is_refused(tiny_draft: Path, tmp_path: Path, ranked: Any, fault: str) -> None:
     folder = with_list(Path(shutil.copytree(tiny_draft, tmp_path / "wrong")), ranked, 2)
     with pytest.raises(BrokenModelError, match=f"The list of draft tokens in .* {fault}.*export the model again"):
-        read_shortlist(folder, manifest.read_model(folder))
+        read_shortlist(manifest.ModelSpec.read(folder))
 
 
 @pytest.mark.parametrize("sampling", [GREEDY, WARM, PENALISED, CUT], ids=["greedy", "warm", "penalised", "cut"])
@@ -451,7 +451,7 @@ def test_draft_guesses_within_its_vocab(sampling: Sampling) -> None:
 
 
 def test_tokens_without_a_place_in_the_target_are_cut() -> None:
-    listed = DraftModel(TrimmedToy(), 10, KEPT).listed
+    listed = DraftModel(TrimmedToy(), 10, KEPT).draft_vocab
     assert listed is not None
     assert listed.tolist() == [1, 2, 3, 5, 8]
 
@@ -470,7 +470,7 @@ def offered(held: int = 2) -> dict[str, Draft]:
     return {Origin.TABLE: Draft(tokens(2, right=held), (0.95, 0.9))}
 
 
-OFFERED = Situation(context=100, remaining=200, offers=offered())
+OFFERED = RoundState(context=100, remaining=200, free_drafts=offered())
 
 
 @pytest.fixture
@@ -507,11 +507,11 @@ def play(policy: Policy, rounds: int, held: int, cost_ms: float = 0.0) -> list[s
     """Rounds in which `held` of the offered tokens turn out right; who guessed."""
     drafters = []
     for _ in range(rounds):
-        plan = policy.plan(replace(OFFERED, offers=offered(held)))
+        plan = policy.plan(replace(OFFERED, free_drafts=offered(held)))
         drafters.append(plan.drafter)
         found = min(held, plan.limit)
         timing = Timing(verify_ms=Curve(TABLE).ms(1 + plan.limit) + (cost_ms if plan.limit else 0.0))
-        policy.observe(plan, outcome(plan, plan.limit, found, ms=timing))
+        policy.observe(outcome(plan, plan.limit, found, ms=timing))
     return drafters
 
 
@@ -680,7 +680,7 @@ class TestPolicy:
         for drafter in (Drafter.DRAFT, Drafter.NGRAM):
             assert Origin.TABLE not in play(a_policy(Speculation(drafter=drafter)), 40, held=2)
         alone = a_policy(Speculation(drafter=Drafter.TABLE))
-        both = replace(OFFERED, offers=copied(8, 8) | offered(), lags={Origin.DRAFT: 1})
+        both = replace(OFFERED, free_drafts=copied(8, 8) | offered(), uncached_tokens={Origin.DRAFT: 1})
         assert alone.plan(both).drafter == Origin.TABLE
         assert a_policy().plan(both).drafter != Origin.TABLE
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from headstart.engine.drafters import registry
-from headstart.engine.drafters.base import NO_DRAFT, Draft, WantsMore
+from headstart.engine.drafters.base import NO_DRAFT, Draft, ShouldContinue
 from headstart.engine.drafters.registry import Sources
 from headstart.engine.engine import Mode, Origin, Sampling, Speculation
 from headstart.engine.policy.cost_model import Costs, Curve
@@ -25,7 +25,7 @@ from tests.toy import ToyRunner, toy_drafters
 class Seer:
     """Guesses the target's favourite, or with `lies` what it likes least."""
 
-    name, origin = "seer", Origin.UNKNOWN
+    name = "seer"
     is_free = True
     lies = False
 
@@ -38,15 +38,18 @@ class Seer:
 
     def begin(self, text: Sequence) -> None: ...
 
-    def price(self, _text: Sequence) -> int:
+    def can_draft(self, _text: Sequence) -> bool:
+        return True
+
+    def uncached_tokens(self, _text: Sequence) -> int:
         return 0 if self.is_free else 1
 
-    def propose(self, text: Sequence, wants_more: WantsMore) -> Draft:
+    def propose(self, text: Sequence, should_continue: ShouldContinue) -> Draft:
         draft = NO_DRAFT
-        while len(draft.tokens) < min(4, text.most_candidates) and wants_more(draft):
+        while len(draft.tokens) < min(4, text.max_candidates) and should_continue(draft):
             row = self._target.row([*text.context, *draft.tokens])
             token = int(row.argmin()) if self.lies else int(row.argmax())
-            draft = Draft((*draft.tokens, token), (*draft.confidences, 0.9))
+            draft = Draft((*draft.tokens, token), (*draft.confidences, 0.9), origin=Origin.UNKNOWN)
         return draft
 
     def accept(self, text: Sequence, held: int) -> None: ...

@@ -149,7 +149,7 @@ def test_head_of_another_kind_is_unchanged(store: Store, tail: Tail) -> None:
 def test_runner_with_a_trimmed_head_gives_the_same_logits(tiny_draft: Path, kind: Any) -> None:
     kept: Ids = np.arange(3, 600, 7)
     whole, trimmed = (kind(tiny_draft, "CPU", EXACT, 128, ids) for ids in (None, kept))
-    assert (whole.kept, trimmed.kept is kept) == (None, True)
+    assert (whole.draft_vocab, trimmed.draft_vocab is kept) == (None, True)
     assert whole.vocabulary == trimmed.vocabulary == 624
     expected = whole.forward([5, 1, 9, 9, 0], rows=3)
     np.testing.assert_allclose(trimmed.forward([5, 1, 9, 9, 0], rows=3), expected[:, kept], atol=1e-5)

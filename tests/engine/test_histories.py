@@ -8,9 +8,9 @@ import pytest
 from bench.histories import Fuzz, texts
 from headstart.engine.engine import LoadOptions
 from headstart.engine.kernels.fusion import KERNELS
-from headstart.engine.local import load
 from headstart.engine.runners.precision import plain
 from headstart.engine.runners.selftest import Invariance
+from tests.engine.answers import load
 
 STOCK = {**plain(), KERNELS: ""}
 HISTORIES = 12

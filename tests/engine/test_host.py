@@ -10,7 +10,7 @@ import pytest
 from bench.toy import ToyModels
 from headstart.engine import protocol
 from headstart.engine.engine import LoadOptions, Message, Request
-from headstart.engine.opening import Opened, Tell
+from headstart.engine.opening import LoadedEngine, Tell
 from headstart.engine.process.host import Host
 from tests.waiting import PATIENCE
 
@@ -29,7 +29,7 @@ class RecordingHost:
             return store_one(self)
 
         class Models(ToyModels):
-            def open(self, options: LoadOptions, tell: Tell) -> Opened:
+            def open(self, options: LoadOptions, tell: Tell) -> LoadedEngine:
                 return replace(super().open(options, tell), store_one=store, forget=forget)
 
         def forget(chats: Collection[str]) -> None:

@@ -14,8 +14,8 @@ import pytest
 from headstart import manifest
 from headstart.engine import loading
 from headstart.engine.engine import LoadOptions, Mode, Precision, Speculation
-from headstart.engine.loading import Place, load_model
-from headstart.engine.local import LocalEngine, load
+from headstart.engine.loading import RunnerConfig, load_model
+from headstart.engine.local import LocalEngine
 from headstart.engine.measurements import Measurements
 from headstart.engine.runners.paged import PagedRunner
 from headstart.engine.runners.passes import Pass
@@ -23,15 +23,16 @@ from headstart.engine.runners.precision import OWN, VERIFY, plain, properties, r
 from headstart.engine.runners.runner import Branch
 from headstart.engine.runners.selftest import rollback_error
 from headstart.engine.runners.stateful import StatefulRunner
-from headstart.engine.validation import Verdict, known, note, refuse
+from headstart.engine.validation import Verdict, find_verdict, refuse, store_verdict
 from headstart.errors import BrokenModelError, DeviceError, Translatable
-from tests.engine.answers import LIST, ask, flip_a_bit, forget, request
+from headstart.manifest import ModelSpec
+from tests.engine.answers import LIST, ask, flip_a_bit, forget, load, request
 from tests.source_tree import ROOT
 from tests.toy import ToyRunner
 
 Alter = Callable[..., Path]
-EXACT = Place("CPU", 256)
-FAST = Place("CPU", 256)
+EXACT = RunnerConfig("CPU", 256)
+FAST = RunnerConfig("CPU", 256)
 
 
 @pytest.fixture
@@ -52,74 +53,71 @@ def compiled(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 def test_paged_runner_is_chosen_and_remembered(tiny_target: Path, measured: Path, compiled: list[str]) -> None:
-    loaded = load_model(tiny_target, EXACT, measured)
+    loaded = load_model(ModelSpec.read(tiny_target), EXACT)
     assert isinstance(loaded.runner, PagedRunner)
     assert not loaded.runner.tokens
     assert compiled == ["PagedRunner f32"]
-    load_model(tiny_target, EXACT, measured)
+    load_model(ModelSpec.read(tiny_target), EXACT)
     assert compiled == ["PagedRunner f32"] * 2
     assert remembered(measured)[loading.PROVEN] == "paged"
 
 
-def test_first_load_measures_nothing(tiny_target: Path, measured: Path, compiled: list[str]) -> None:
-    loaded = load_model(tiny_target, FAST, measured)
+def test_first_load_measures_nothing(tiny_target: Path, compiled: list[str]) -> None:
+    loaded = load_model(ModelSpec.read(tiny_target), FAST)
     assert compiled == ["PagedRunner f32"]  # which is checked as it was loaded
     assert loaded.properties == plain()
     assert not loaded.notes
 
 
-def test_compressed_weights_are_first_loaded_for_our_own_kernels(tiny_quantized: Path, measured: Path) -> None:
-    loaded = load_model(tiny_quantized, FAST, measured)
+def test_compressed_weights_are_first_loaded_for_our_own_kernels(tiny_quantized: Path) -> None:
+    loaded = load_model(ModelSpec.read(tiny_quantized), FAST)
     assert loaded.properties == properties(OWN)
     assert not loaded.notes
 
 
-def test_kernels_that_prove_wrong_are_replaced(
-    tiny_quantized: Path, measured: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_kernels_that_prove_wrong_are_replaced(tiny_quantized: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     faults = iter(["logits differ", ""])
-    monkeypatch.setattr(loading, "fault", lambda _runner: next(faults))
-    loaded = load_model(tiny_quantized, FAST, measured)
+    monkeypatch.setattr(loading, "self_test", lambda _runner: next(faults))
+    loaded = load_model(ModelSpec.read(tiny_quantized), FAST)
     assert loaded.properties == plain()
-    refused = known(loaded.measurements, properties(OWN))
+    refused = find_verdict(loaded.measurements, properties(OWN))
     assert refused is not None
     assert refused.reason == "logits differ"
 
 
-def test_fastest_proven_precision_is_chosen(tiny_target: Path, measured: Path) -> None:
-    known = load_model(tiny_target, FAST, measured).measurements
+def test_fastest_proven_precision_is_chosen(tiny_target: Path) -> None:
+    known = load_model(ModelSpec.read(tiny_target), FAST).measurements
     for hint, ms in (("f32", 9.0), ("bf16", 8.0)):
-        note(known, properties(hint), Verdict(ms={1: ms, VERIFY: ms}))
-    note(known, properties("f16"), Verdict(Translatable("64 of 64 results are not numbers")))
-    assert load_model(tiny_target, FAST, measured).properties == properties("bf16")
+        store_verdict(known, properties(hint), Verdict(ms={1: ms, VERIFY: ms}))
+    store_verdict(known, properties("f16"), Verdict(Translatable("64 of 64 results are not numbers")))
+    assert load_model(ModelSpec.read(tiny_target), FAST).properties == properties("bf16")
     refuse(known, properties("bf16"), Translatable("it gave results that are not numbers"))
-    assert load_model(tiny_target, FAST, measured).properties == plain()
+    assert load_model(ModelSpec.read(tiny_target), FAST).properties == plain()
 
 
-def test_refused_precision_is_replaced_and_told(tiny_target: Path, measured: Path) -> None:
-    known = load_model(tiny_target, FAST, measured).measurements
+def test_refused_precision_is_replaced_and_told(tiny_target: Path) -> None:
+    known = load_model(ModelSpec.read(tiny_target), FAST).measurements
     refuse(known, properties("f16"), Translatable("64 of 64 results are not numbers"))
-    loaded = load_model(tiny_target, dataclasses.replace(FAST, precision=Precision.F16), measured)
+    loaded = load_model(ModelSpec.read(tiny_target), dataclasses.replace(FAST, precision=Precision.F16))
     assert loaded.properties == plain()
-    assert loaded.notes == (
-        f"{loaded.manifest.name} does not run in f16 here, as 64 of 64 results are not numbers; it runs in f32.",
-    )
+    (note,) = loaded.notes
+    assert all(part in note for part in (loaded.manifest.name, "f16", "64 of 64 results", "f32"))
 
 
-def test_model_without_a_valid_precision_is_refused(tiny_target: Path, measured: Path) -> None:
-    known = load_model(tiny_target, FAST, measured).measurements
+def test_model_without_a_valid_precision_is_refused(tiny_target: Path) -> None:
+    known = load_model(ModelSpec.read(tiny_target), FAST).measurements
     for properties_ in (plain(), reference()):
         refuse(known, properties_, Translatable("64 of 64 results are not numbers"))
-    with pytest.raises(BrokenModelError, match="64 of 64 results are not numbers, in f32 too"):
-        load_model(tiny_target, FAST, measured)
+    with pytest.raises(BrokenModelError, match="64 of 64 results"):
+        load_model(ModelSpec.read(tiny_target), FAST)
 
 
 def test_other_weights_are_measured_again(tiny_target: Path, altered: Alter, measured: Path) -> None:
-    load_model(tiny_target, EXACT, measured).measurements.put("seconds", 1.0)
+    load_model(ModelSpec.read(tiny_target), EXACT).measurements.put("seconds", 1.0)
     other = altered(tiny_target)
     flip_a_bit(other / "openvino_model.bin")  # another weight, but the manifest knows of it
     manifest.write(other, dataclasses.replace(manifest.read_model(other), files=manifest.hash_files(other)))
-    known = load_model(other, EXACT, measured).measurements
+    known = load_model(ModelSpec.read(other), EXACT).measurements
     assert known.get("seconds") is None
     assert known.get(loading.PROVEN) == "branching"
 
@@ -170,7 +168,7 @@ def test_stateful_runner_gives_the_answers_of_the_paged_one(
         assert given.essence == expected.essence
 
 
-def test_stateful_runner_is_remembered(tiny_target: Path, measured: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_stateful_runner_is_remembered(tiny_target: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     tried: list[str] = []
 
     def trying(*arguments: Any) -> Any:
@@ -179,34 +177,30 @@ def test_stateful_runner_is_remembered(tiny_target: Path, measured: Path, monkey
 
     use_runners(monkeypatch, paged=trying, stateful=StatefulRunner)
     for _ in range(2):
-        assert isinstance(load_model(tiny_target, EXACT, measured).runner, StatefulRunner)
+        assert isinstance(load_model(ModelSpec.read(tiny_target), EXACT).runner, StatefulRunner)
     assert tried == ["paged"] * 2  # as it would be used, then apart
 
 
 def test_model_without_a_runner_is_refused(tiny_target: Path, measured: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     use_runners(monkeypatch, paged=refusing, stateful=Forgetful)
-    with pytest.raises(
-        BrokenModelError, match=r"paged: the transformation knows no such layer; stateful: logits differ"
-    ):
-        load_model(tiny_target, EXACT, measured)
+    with pytest.raises(BrokenModelError, match=r"paged: .*; stateful: "):
+        load_model(ModelSpec.read(tiny_target), EXACT)
     assert not measured.exists()
 
 
-def test_runner_that_fails_later_is_replaced(
-    tiny_target: Path, measured: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_runner_that_fails_later_is_replaced(tiny_target: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     use_runners(monkeypatch, paged=PagedRunner, stateful=StatefulRunner)
-    load_model(tiny_target, EXACT, measured)
+    load_model(ModelSpec.read(tiny_target), EXACT)
     use_runners(monkeypatch, paged=NotRunning, stateful=StatefulRunner)
     for place in (EXACT, FAST):
         with pytest.raises(BrokenModelError, match="cannot be loaded"):
-            load_model(tiny_target, place, measured)
+            load_model(ModelSpec.read(tiny_target), place)
 
 
 @pytest.mark.parametrize("known", [["paged"], "unheard-of"])
-def test_unknown_remembered_runner_is_chosen_again(tiny_target: Path, measured: Path, known: object) -> None:
-    load_model(tiny_target, EXACT, measured).measurements.put(loading.PROVEN, known)
-    assert load_model(tiny_target, EXACT, measured).measurements.get(loading.PROVEN) == "branching"
+def test_unknown_remembered_runner_is_chosen_again(tiny_target: Path, known: object) -> None:
+    load_model(ModelSpec.read(tiny_target), EXACT).measurements.put(loading.PROVEN, known)
+    assert load_model(ModelSpec.read(tiny_target), EXACT).measurements.get(loading.PROVEN) == "branching"
 
 
 def test_rollback_check_finds_a_false_rollback(tiny_target: Path) -> None:
@@ -222,11 +216,11 @@ def test_runners_pass_the_checks_with_real_weights(real_smollm2: Path, kind: typ
     assert rollback_error(kind(real_smollm2, "CPU", reference(), 80)) < 0.005
 
 
-def test_device_may_refuse_a_good_model(tiny_target: Path, measured: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_device_may_refuse_a_good_model(tiny_target: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("headstart.engine.devices.available", lambda: ("CPU", "GPU.0"))
     use_runners(monkeypatch, paged=refusing, stateful=refusing)
     with pytest.raises(DeviceError, match=r"GPU\.0 refuses target \(paged: .*Try --device CPU"):
-        load_model(tiny_target, dataclasses.replace(EXACT, device="gpu.0"), measured)
+        load_model(ModelSpec.read(tiny_target), dataclasses.replace(EXACT, device="gpu.0"))
 
 
 def use_runners(monkeypatch: pytest.MonkeyPatch, *, paged: Any, stateful: Any) -> None:
@@ -301,10 +295,11 @@ SCRIPT = """
 import gc, signal, sys
 from pathlib import Path
 from headstart.engine.engine import LoadOptions
+from headstart.engine.load_options import resolve
 from headstart.engine.local import load
 target, draft = map(Path, sys.argv[1:])
-first = load(LoadOptions(target, draft, context=128))
-second = load(LoadOptions(target, context=128))
+first = load(resolve(LoadOptions(target, draft, context=128)))
+second = load(resolve(LoadOptions(target, context=128)))
 for engine in (first, second):
     engine.close()
     gc.collect()
@@ -355,9 +350,7 @@ def test_damaged_draft_is_named(tiny_target: Path, tiny_draft: Path, altered: Al
         load(LoadOptions(tiny_target, folder))
 
 
-def test_large_file_is_hashed_once(
-    tiny_target: Path, altered: Alter, measured: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_large_file_is_hashed_once(tiny_target: Path, altered: Alter, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(loading, "_SMALL_FILE", 50_000)
     hashed: list[str] = []
     hash_file = manifest.hash_file
@@ -368,15 +361,15 @@ def test_large_file_is_hashed_once(
 
     monkeypatch.setattr(manifest, "hash_file", noting)
     folder = altered(tiny_target)
-    load_model(folder, EXACT, measured)
+    load_model(ModelSpec.read(folder), EXACT)
     assert "openvino_model.bin" in hashed
     hashed.clear()
-    load_model(folder, EXACT, measured)
+    load_model(ModelSpec.read(folder), EXACT)
     assert "openvino_model.bin" not in hashed
     assert "config.json" in hashed
     flip_a_bit(folder / "openvino_model.bin")
     with pytest.raises(BrokenModelError, match=r"openvino_model\.bin"):
-        load_model(folder, EXACT, measured)
+        load_model(ModelSpec.read(folder), EXACT)
 
 
 def test_missing_model_is_told(tiny_target: Path, tmp_path: Path) -> None:
@@ -398,10 +391,10 @@ def test_pair_folder_is_no_model(tiny_pair: Path) -> None:
         load(LoadOptions(tiny_pair))
 
 
-def test_unreadable_file_is_told(tiny_target: Path, measured: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unreadable_file_is_told(tiny_target: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def denied(path: Path) -> str:
         raise PermissionError(13, "Permission denied", str(path))
 
     monkeypatch.setattr(manifest, "hash_file", denied)
     with pytest.raises(BrokenModelError, match=r"tiny-target is damaged: it cannot be read \(.*Permission denied"):
-        load_model(tiny_target, EXACT, measured)
+        load_model(ModelSpec.read(tiny_target), EXACT)

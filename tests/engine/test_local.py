@@ -44,16 +44,16 @@ from headstart.engine.engine import (
     Token,
 )
 from headstart.engine.loading import LoadedModel
-from headstart.engine.local import LocalEngine, load
+from headstart.engine.local import LocalEngine
 from headstart.engine.policy.cost_model import SIZES, Costs, Curve
 from headstart.engine.policy.policy import Policy
 from headstart.engine.runners.precision import pass_ms, plain, reference
 from headstart.engine.runners.runner import Logits, NonFiniteError, Runner
 from headstart.engine.sequence import Job, Sequence
 from headstart.engine.speculative import Decoder
-from headstart.engine.validation import Verdict, known, note
+from headstart.engine.validation import Verdict, find_verdict, store_verdict
 from headstart.errors import BrokenModelError, ChatTemplateError, ContextOverflowError
-from tests.engine.answers import LIST, Answer, ask, forget, request
+from tests.engine.answers import LIST, Answer, ask, forget, load, request
 from tests.toy import BranchingToy, ToyRunner, toy_drafters
 
 FIXED = Speculation(Mode.FIXED, 4)
@@ -237,8 +237,8 @@ def test_policy_state_is_stored(
     engine = load(options)
     assert passes == []
     ask(engine, request(LIST, speculation=FIXED))
-    learned = engine._policy.to_json()
-    assert load(options)._policy.to_json() == json.loads(json.dumps(learned))
+    learned = engine.policy.to_json()
+    assert load(options).policy.to_json() == json.loads(json.dumps(learned))
     assert len(list((headstart_home / "measured").glob("tiny-target-policy-*.json"))) == 1
 
 
@@ -246,15 +246,17 @@ def test_measured_prices_replace_shipped_ones(tiny_target: Path, headstart_home:
     options = LoadOptions(tiny_target)
     engine = load(options)
     ask(engine, request(LIST, speculation=FIXED))
-    learned = engine._policy.to_json()
-    note(engine.target.measurements, plain(), Verdict(ms={tokens: 100.0 + tokens for tokens in SIZES}, switch_ms=5.0))
-    again = load(options)._policy
+    learned = engine.policy.to_json()
+    store_verdict(
+        engine.target.measurements, plain(), Verdict(ms={tokens: 100.0 + tokens for tokens in SIZES}, switch_ms=5.0)
+    )
+    again = load(options).policy
     assert again.costs.target.ms(6) == pytest.approx(106.0)
     assert {name: part for name, part in again.to_json().items() if name != "costs"} == json.loads(
         json.dumps({name: part for name, part in learned.items() if name != "costs"})
     )
     ask(load(options), request(LIST, speculation=FIXED))
-    assert load(options)._policy.costs.target.ms(6) != pytest.approx(106.0)  # from now on it learns
+    assert load(options).policy.costs.target.ms(6) != pytest.approx(106.0)  # from now on it learns
 
 
 @pytest.mark.slow
@@ -301,9 +303,10 @@ WATCHED = ("socket.connect", "socket.getaddrinfo", "os.fork", "os.posix_spawn", 
 sys.addaudithook(lambda event, arguments: events.append(event) if event in WATCHED else None)
 
 from headstart.engine.engine import Finish, LoadOptions, Message, Request
+from headstart.engine.load_options import resolve
 from headstart.engine.local import load
 
-engine = load(LoadOptions(Path(sys.argv[1])))
+engine = load(resolve(LoadOptions(Path(sys.argv[1]))))
 *_, finish = engine.generate(Request((Message("user", "Hello"),), max_new_tokens=8))
 telemetry = sys.modules["openvino_telemetry"]
 print(f"{len(finish.token_ids)} tokens, telemetry {telemetry}, events {events}")
@@ -415,9 +418,9 @@ def test_failing_draft_is_disabled(at: int, speculation: Speculation, caplog: py
     if speculation is DRAFTED:  # else the policy may leave it alone
         assert not draft.runner.tokens  # nothing of its cache is trusted
         assert caplog.text.count("set aside for this answer") == 1
-        assert draft.price(begun) is None
+        assert not draft.can_draft(begun)
     draft.begin(begun)  # the next answer tries it again
-    assert draft.price(begun) is not None
+    assert draft.can_draft(begun)
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf])
@@ -476,7 +479,7 @@ def test_other_precision_continues_the_answer(pair_engine: LocalEngine, passes: 
     assert len(notes) == 1
     assert "gave results that are not numbers in f32; it goes on in unrounded f32." in notes[0]
     assert engine.target is reloaded
-    found = known(whole.target.measurements, whole.target.properties)
+    found = find_verdict(whole.target.measurements, whole.target.properties)
     assert found is not None
     assert found.reason == "it gave results that are not numbers"
     if passes == 0:

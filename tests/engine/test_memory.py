@@ -16,12 +16,13 @@ from bench.toy import PROGRAM
 from headstart import cli, manifest
 from headstart.engine import devices, memory
 from headstart.engine.engine import LoadOptions, Message, Request, Step
-from headstart.engine.local import load
+from headstart.engine.load_options import ResolvedOptions, resolve
 from headstart.engine.memory import instead_of, release, released
 from headstart.engine.process.client import EngineClient
 from headstart.engine.supervision import Journal, program
 from headstart.errors import BrokenModelError, EngineLostError, HeadstartError, MemoryBudgetError, OutOfMemoryError
-from headstart.manifest import Manifest, Tokenizer
+from headstart.manifest import Manifest, ModelSpec, Tokenizer
+from tests.engine.answers import load
 from tests.model_folders import write_model
 
 MIB = 2**20
@@ -83,6 +84,10 @@ def test_prefix_cache_takes_the_memory_that_is_left(qwen: tuple[Manifest, Manife
     assert memory.room(qwen, 8192, 16, wanted + 80_000 * MIB) == 8192 + 512 * MIB // 28_672
 
 
+def require(models: tuple[Manifest, Manifest], options: LoadOptions) -> None:
+    memory.require(ResolvedOptions(options, *(ModelSpec(Path(model.name), model) for model in models)))
+
+
 def test_too_large_model_is_refused_with_ways_out(
     qwen: tuple[Manifest, Manifest], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -91,19 +96,19 @@ def test_too_large_model_is_refused_with_ways_out(
     with pytest.raises(
         MemoryBudgetError, match=rf"about 4\.6 GB of memory, but 3\.0 GB is free: .*\({fitting} tokens would"
     ):
-        memory.require(*qwen, replace(OPTIONS, context=32_768))
-    memory.require(*qwen, replace(OPTIONS, context=32_768, ignore_memory=True))
-    memory.require(*qwen, replace(OPTIONS, context=fitting))
+        require(qwen, replace(OPTIONS, context=32_768))
+    require(qwen, replace(OPTIONS, context=32_768, ignore_memory=True))
+    require(qwen, replace(OPTIONS, context=fitting))
 
 
 def test_estimate_counts_the_head(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = write_model(tmp_path / "model")
     target = manifest.read_model(folder)
     monkeypatch.setattr(memory, "free_memory", lambda: memory.need((target,), 256).total)
-    memory.require(target, None, LoadOptions(folder, context=256))
+    memory.require(resolve(LoadOptions(folder, context=256)))
     write_model(folder / manifest.HEAD_FOLDER)
     with pytest.raises(MemoryBudgetError):
-        memory.require(target, None, LoadOptions(folder, context=256))
+        memory.require(resolve(LoadOptions(folder, context=256)))
 
 
 def test_estimate_uses_the_memory_of_the_device(
@@ -111,9 +116,9 @@ def test_estimate_uses_the_memory_of_the_device(
 ) -> None:
     monkeypatch.setattr(devices, "memory", lambda name: 2_000_000_000 if name == "GPU.1" else None)
     with pytest.raises(MemoryBudgetError, match=r"takes about 2\.5 GB of memory, but GPU\.1 has 2\.0 GB"):
-        memory.require(*qwen, replace(OPTIONS, device="GPU.1", draft_device="CPU", context=16_384))
+        require(qwen, replace(OPTIONS, device="GPU.1", draft_device="CPU", context=16_384))
     monkeypatch.setattr(memory, "free_memory", lambda: 1_400_000_000)
-    memory.require(*qwen, replace(OPTIONS, device="GPU.1", draft_device="CPU", context=1024))
+    require(qwen, replace(OPTIONS, device="GPU.1", draft_device="CPU", context=1024))
 
 
 def test_load_checks_memory_before_it_reads_weights(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

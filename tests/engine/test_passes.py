@@ -15,12 +15,12 @@ import pytest
 
 from headstart.engine.cancelling import CancelEvent
 from headstart.engine.engine import Finish, FinishReason, LoadOptions, Request, Sampling, Speculation, Step
-from headstart.engine.local import LocalEngine, load
+from headstart.engine.local import LocalEngine
 from headstart.engine.runners import passes
 from headstart.engine.runners.paged import BranchingRunner
 from headstart.engine.runners.precision import probe_ids, reference
 from headstart.engine.runners.runner import Branch, Interrupted, Logits, infer
-from tests.engine.answers import CODE, LIST, PLAIN, Answer, ask, request
+from tests.engine.answers import CODE, LIST, PLAIN, Answer, ask, load, request
 from tests.waiting import PATIENCE, wait_until
 
 SEQUENCES = 3

@@ -12,8 +12,9 @@ import pytest
 
 from headstart import manifest
 from headstart.engine.engine import KvPrecision, LoadOptions, Precision
-from headstart.engine.loading import Place, load_model, measure
-from headstart.engine.local import draft_place, load, target_place
+from headstart.engine.load_options import resolve
+from headstart.engine.loading import RunnerConfig, load_model, measure, verify_files
+from headstart.engine.local import draft_config, target_config
 from headstart.engine.measurements import Measurements
 from headstart.engine.runners.paged import BranchingRunner, PagedRunner
 from headstart.engine.runners.precision import (
@@ -29,9 +30,19 @@ from headstart.engine.runners.precision import (
     reference,
     switch_ms,
 )
-from headstart.engine.validation import Subject, Trial, Verdict, known, measured_ms, note, refusals, refuse
+from headstart.engine.validation import (
+    Subject,
+    Trial,
+    Verdict,
+    find_verdict,
+    measured_ms,
+    refusals,
+    refuse,
+    store_verdict,
+)
 from headstart.errors import Translatable
-from tests.engine.answers import LIST, ask, request
+from headstart.manifest import ModelSpec
+from tests.engine.answers import LIST, ask, load, request
 from tests.toy import ToyRunner
 from tests.waiting import PATIENCE, wait_until
 
@@ -81,8 +92,8 @@ def test_switch_ms_is_the_extra_time_of_the_first_pass(monkeypatch: pytest.Monke
 
 
 @pytest.mark.parametrize(("kv", "kinds"), [(KvPrecision.F16, {"f16", "bf16"}), (KvPrecision.U8, {"u8"})])
-def test_the_cache_is_kept_as_asked(tiny_target: Path, measured: Path, kv: KvPrecision, kinds: set[str]) -> None:
-    runner = load_model(tiny_target, Place("CPU", 100, kv=kv), measured).runner
+def test_the_cache_is_kept_as_asked(tiny_target: Path, kv: KvPrecision, kinds: set[str]) -> None:
+    runner = load_model(ModelSpec.read(tiny_target), RunnerConfig("CPU", 100, kv=kv)).runner
     assert isinstance(runner, PagedRunner)
     assert isinstance(runner, BranchingRunner) == (kv is KvPrecision.F16)
     assert {cache.element_type.get_type_name() for cache in runner.caches} <= kinds
@@ -121,7 +132,7 @@ WRONG = {
 
 def test_failed_trial_is_refused_with_its_reason(subject: Subject) -> None:
     Trial(ODD).run(subject, [setting(fault) for fault in ("first", *WRONG, "right")])
-    found = {fault: known(subject.measurements, setting(fault)) for fault in ("first", *WRONG, "right")}
+    found = {fault: find_verdict(subject.measurements, setting(fault)) for fault in ("first", *WRONG, "right")}
     for fault, verdict in found.items():
         assert verdict is not None
         assert re.fullmatch(WRONG.get(fault, ""), verdict.reason)
@@ -131,23 +142,23 @@ def test_failed_trial_is_refused_with_its_reason(subject: Subject) -> None:
 def test_measured_ms_is_the_fastest_pass(measured: Path) -> None:
     known_ = Measurements(measured, "model", {"weights": "abc"})
     assert measured_ms(measured, "abc") is None
-    note(known_, setting("slow"), Verdict(ms={1: 9.0}))
-    note(known_, setting("quick"), Verdict(ms={1: 5.0}))
-    note(known_, setting("wrong"), Verdict(Translatable("it is wrong"), {1: 1.0}))
-    note(Measurements(measured, "other", {"weights": "def"}), setting("quick"), Verdict(ms={1: 2.0}))
+    store_verdict(known_, setting("slow"), Verdict(ms={1: 9.0}))
+    store_verdict(known_, setting("quick"), Verdict(ms={1: 5.0}))
+    store_verdict(known_, setting("wrong"), Verdict(Translatable("it is wrong"), {1: 1.0}))
+    store_verdict(Measurements(measured, "other", {"weights": "def"}), setting("quick"), Verdict(ms={1: 2.0}))
     assert measured_ms(measured, "abc") == 5.0
 
 
 def test_hanging_trial_is_ended_and_refused(subject: Subject) -> None:
     Trial(ODD, patience=3.0).run(subject, [setting("hang")])
-    assert known(subject.measurements, setting("hang")) == Verdict(Translatable("it gave no sign for 3 seconds"))
+    assert find_verdict(subject.measurements, setting("hang")) == Verdict(Translatable("it gave no sign for 3 seconds"))
 
 
 def test_untimed_trial_is_timed_on_request(subject: Subject) -> None:
     Trial(ODD).run(subject, [setting("right")], timed=False)
-    assert known(subject.measurements, setting("right")) == Verdict()
+    assert find_verdict(subject.measurements, setting("right")) == Verdict()
     Trial(ODD).run(subject, [setting("right")])
-    found = known(subject.measurements, setting("right"))
+    found = find_verdict(subject.measurements, setting("right"))
     assert found is not None
     assert found.ms
 
@@ -160,16 +171,16 @@ def test_stopped_trial_decides_nothing(subject: Subject) -> None:
     trial.stop()
     thread.join(PATIENCE)
     assert not thread.is_alive()
-    assert known(subject.measurements, setting("hang")) is None
+    assert find_verdict(subject.measurements, setting("hang")) is None
     trial.run(subject, [setting("right")])  # nor does it begin anything anew
-    assert known(subject.measurements, setting("right")) is None
+    assert find_verdict(subject.measurements, setting("right")) is None
 
 
 def test_malformed_findings_are_ignored(subject: Subject) -> None:
     several: list[object] = [7, "x", {"a": 1}, {"a": {"reason": ""}}, {"a": {"reason": "", "ms": 3, "switch_ms": 0}}]
     for nonsense in several:
         subject.measurements.put("validated", nonsense)
-        assert known(subject.measurements, plain()) is None
+        assert find_verdict(subject.measurements, plain()) is None
 
 
 def test_refusals_are_listed_by_model_and_setting(subject: Subject, measured: Path) -> None:
@@ -178,9 +189,9 @@ def test_refusals_are_listed_by_model_and_setting(subject: Subject, measured: Pa
 
 
 def test_real_model_passes_every_precision(tiny_target: Path, headstart_home: Path) -> None:
-    measure(tiny_target, "CPU", Trial())
-    loaded = load_model(tiny_target, target_place(LoadOptions(tiny_target)), headstart_home / "measured")
-    found = {hint: known(loaded.measurements, properties(hint)) for hint in ("f32", "bf16", "f16")}
+    measure(verify_files(ModelSpec.read(tiny_target), "CPU"), Trial())
+    loaded = load_model(ModelSpec.read(tiny_target), target_config(resolve(LoadOptions(tiny_target))))
+    found = {hint: find_verdict(loaded.measurements, properties(hint)) for hint in ("f32", "bf16", "f16")}
     assert all(found.values()), "each was either proved right or refused"
     assert found["f32"] is not None
     assert found["f32"].ms
@@ -190,7 +201,7 @@ def test_real_model_passes_every_precision(tiny_target: Path, headstart_home: Pa
 def test_forced_precision_is_tried_before_the_chat(tiny_target: Path) -> None:
     for precision in (Precision.F16, Precision.BF16):
         engine = load(LoadOptions(tiny_target, precision=precision))
-        found = known(engine.target.measurements, properties(precision.value))
+        found = find_verdict(engine.target.measurements, properties(precision.value))
         assert found is not None
         used = engine.target.properties["INFERENCE_PRECISION_HINT"]
         assert used == ("f32" if found.reason else precision.value)
@@ -200,4 +211,4 @@ def test_forced_precision_is_tried_before_the_chat(tiny_target: Path) -> None:
 
 def test_draft_config_leaves_the_precision_open(tiny_draft: Path) -> None:
     options = LoadOptions(tiny_draft, tiny_draft, precision=Precision.F16)
-    assert draft_place(tiny_draft, options).precision is Precision.AUTO
+    assert draft_config(ModelSpec.read(tiny_draft), options).precision is Precision.AUTO

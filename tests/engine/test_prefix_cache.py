@@ -15,11 +15,12 @@ import numpy as np
 import pytest
 
 from headstart.engine.engine import Keep, Message, Request
-from headstart.engine.loading import Place, load_model
+from headstart.engine.loading import RunnerConfig, load_model
 from headstart.engine.prefix_cache import PartFiles, PrefixCache, identity_of
 from headstart.engine.protocol import Generate, decode_order, encode
 from headstart.engine.runners.runner import Logits, Runner
 from headstart.errors import HeadstartError, SettingsError
+from headstart.manifest import ModelSpec
 from tests.toy import RememberingToy, read
 
 PART = 4
@@ -685,7 +686,7 @@ def test_histories_are_those_of_a_fresh_cache(tmp_path: Path, histories: int) ->
 
 
 def test_a_real_cache_takes_back_its_bits(tiny_target: Path, tmp_path: Path) -> None:
-    runner = load_model(tiny_target, Place("CPU", 512), tmp_path).runner
+    runner = load_model(ModelSpec.read(tiny_target), RunnerConfig("CPU", 512)).runner
     assert runner.can_save
     chance = np.random.default_rng(7)
     first, second = (chance.integers(3, 200, 120).tolist() for _ in range(2))

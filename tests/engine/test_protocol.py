@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headstart.engine import protocol
-from headstart.engine.bench.result import Spread
+from headstart.engine.bench.result import BenchResult, Memory, Setting, Spread
+from headstart.engine.devices import Machine
 from headstart.engine.engine import (
     Finish,
     FinishReason,
@@ -62,6 +63,13 @@ STAGE = tuning.Stage(
         tuning.Row("on NPU", {}, failure=Translatable("{device} refuses it.", device="NPU")),
     ),
 )
+BEFORE = BenchResult(
+    Machine("A processor", 2, "Linux x86_64", "3.11", "0.1", "2026.4", "2026.4"),
+    Setting("a", None, {"INFERENCE_PRECISION_HINT": "f32"}, None, tokens=16, repeats=1),
+    prompts=(),
+    standings={},
+    memory=Memory(weights=3, kv=2, peak_rss=None),
+)
 ORDERS: tuple[protocol.Order, ...] = (
     protocol.Load(LoadOptions(Path("models/a b"), Path("models/c"), "GPU.1", 2048)),
     protocol.Load(LoadOptions(Path("models/a"))),
@@ -76,6 +84,7 @@ ORDERS: tuple[protocol.Order, ...] = (
     protocol.Bench(
         7, protocol.BenchSize(prompts=1, tokens=16, repeats=1, with_peer=False, kinds=("math", "code"), sweep=True)
     ),
+    protocol.Bench(7, protocol.BenchSize(1, 16, 1, with_peer=False, contestants=("plain", "fixed 3")), BEFORE),
     tuning.Tune(8, tuning.TuneRequest(LoadOptions(Path("a")), {"b/draft": Path("b/draft")}, placed=True, seconds=60.0)),
     tuning.RecallTuned(9, LoadOptions(Path("a"))),
     tuning.ForgetTuned(9, LoadOptions(Path("a"))),
@@ -87,7 +96,7 @@ ORDERS: tuple[protocol.Order, ...] = (
 REPORTS: tuple[protocol.Report, ...] = (
     protocol.Ready(1234, "1.0"),
     protocol.Loading(Phase.RUNTIME),
-    protocol.Loaded(protocol.Facts("target", None, "CPU", 8192)),
+    protocol.Loaded(protocol.ModelInfo("target", None, "CPU", 8192)),
     protocol.PromptRead(4),
     protocol.TitleWritten(5, "A title"),
     protocol.TitleWritten(5, None),
@@ -105,6 +114,7 @@ REPORTS: tuple[protocol.Report, ...] = (
     protocol.BenchHeat(7, "code-1", "code", "auto", 1, None, 1),
     protocol.Benched(7, {"schema": 1, "prompts": [{"id": "code-1", "speedup": None, "equal": True, "ms": [1.5, 2]}]}),
     protocol.Benched(7, None),
+    protocol.BenchSoFar(7, {"schema": 1, "prompts": []}),
     tuning.TuneStep(8, tuning.TuningStep(tuning.TARGET)),
     tuning.TuneStep(8, tuning.TuningStep(tuning.DRAFTS, "bf16", ("1 thread",))),
     tuning.TuneDecided(8, STAGE),

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from bench.forward import ForwardPlan, measure_forward
 from headstart import library
-from headstart.engine.bench.measure import ForwardPlan, measure_forward
 from headstart.engine.bench.prompts import read_prompts
 from headstart.engine.cancelling import CancelEvent
 from headstart.engine.engine import (
@@ -27,9 +27,9 @@ from headstart.engine.engine import (
     Speculation,
     Step,
 )
-from headstart.engine.local import LocalEngine, load
+from headstart.engine.local import LocalEngine
 from headstart.errors import MismatchedDraftError
-from tests.engine.answers import PLAIN, Answer, ask, request
+from tests.engine.answers import PLAIN, Answer, ask, load, request
 
 AUTO = Speculation()
 FIXED = Speculation(Mode.FIXED, 5)

@@ -82,7 +82,9 @@ def test_logprobs_are_given_once_a_token_is_certain() -> None:
 def test_on_logits_gets_the_row_of_each_token(trial: int, *, branches: bool) -> None:
     rng = random.Random(trial)
     seen: list[tuple[Row, int]] = []
-    job = replace(random_job(rng, random_speculation(rng)), witness=lambda row, token: seen.append((row.copy(), token)))
+    job = replace(
+        random_job(rng, random_speculation(rng)), on_logits=lambda row, token: seen.append((row.copy(), token))
+    )
     target, draft = BranchingToy(VOCABULARY, seed=3), ToyRunner(VOCABULARY, seed=3, blur=1.0)
     branching = Decoder(
         target, toy_drafters(target, draft), Eager(Costs(Curve(TABLE), {Origin.DRAFT: Curve({1: 20.0})}))

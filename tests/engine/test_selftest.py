@@ -9,16 +9,18 @@ import pytest
 from headstart.cli import doctor
 from headstart.engine import loading, opening, validation
 from headstart.engine.engine import LoadOptions
-from headstart.engine.loading import Place, load_model
-from headstart.engine.local import load
+from headstart.engine.load_options import resolve
+from headstart.engine.loading import RunnerConfig, load_model
 from headstart.engine.measurements import Measurements
 from headstart.engine.runners.paged import BranchingRunner, PagedRunner
 from headstart.engine.runners.precision import OWN, VERIFY, plain, probe_ids, properties, reference
 from headstart.engine.runners.selftest import MAX_CONTEXT, Invariance, batch_invariance
 from headstart.engine.runners.stateful import StatefulRunner
 from headstart.engine.validation import Verdict
+from headstart.manifest import ModelSpec
+from tests.engine.answers import load
 
-PLACE = Place("CPU", 512)
+PLACE = RunnerConfig("CPU", 512)
 
 
 @pytest.fixture(scope="module")
@@ -109,7 +111,7 @@ def test_masks_take_no_padding(tiny_quantized: Path) -> None:
 
 
 def test_a_load_tries_once_and_again_for_a_longer_context(
-    tiny_quantized: Path, measured: Path, monkeypatch: pytest.MonkeyPatch
+    tiny_quantized: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tried = list[int]()
 
@@ -119,30 +121,26 @@ def test_a_load_tries_once_and_again_for_a_longer_context(
 
     monkeypatch.setattr(loading, "batch_invariance", noting)
     for context in (512, 512, 300, 1024, 512, MAX_CONTEXT, 2 * MAX_CONTEXT):
-        loaded = load_model(tiny_quantized, Place("CPU", context), measured)
+        loaded = load_model(ModelSpec.read(tiny_quantized), RunnerConfig("CPU", context))
         assert loaded.is_batch_invariant
         assert not loaded.runner.tokens
     assert tried == [512, 1024, MAX_CONTEXT]
 
 
-def test_what_decides_no_text_is_not_tried(
-    tiny_quantized: Path, measured: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_decides_no_text_is_not_tried(tiny_quantized: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delattr(loading, "batch_invariance")
-    assert not load_model(tiny_quantized, replace(PLACE, decides=False), measured).is_batch_invariant
+    assert not load_model(ModelSpec.read(tiny_quantized), replace(PLACE, decides=False)).is_batch_invariant
 
 
-def test_arithmetic_whose_passes_agree_is_preferred_if_it_is_almost_as_fast(
-    tiny_quantized: Path, measured: Path
-) -> None:
-    known: Measurements = load_model(tiny_quantized, PLACE, measured).measurements
+def test_arithmetic_whose_passes_agree_is_preferred_if_it_is_almost_as_fast(tiny_quantized: Path) -> None:
+    known: Measurements = load_model(ModelSpec.read(tiny_quantized), PLACE).measurements
     for hint, ms in ((OWN, 9.0), ("bf16", 8.5), ("f32", 8.0)):
-        validation.note(known, properties(hint), Verdict(ms={1: ms, VERIFY: ms}))
+        validation.store_verdict(known, properties(hint), Verdict(ms={1: ms, VERIFY: ms}))
         agrees = Invariance(0 if hint == "f32" else 2, branches=True, context=MAX_CONTEXT)
-        validation.note_invariance(known, properties(hint), agrees)
-    assert load_model(tiny_quantized, PLACE, measured).properties == properties("bf16")
-    validation.note(known, properties("f32"), Verdict(ms={1: 7.0, VERIFY: 7.0}))
-    loaded = load_model(tiny_quantized, PLACE, measured)
+        validation.store_invariance(known, properties(hint), agrees)
+    assert load_model(ModelSpec.read(tiny_quantized), PLACE).properties == properties("bf16")
+    validation.store_verdict(known, properties("f32"), Verdict(ms={1: 7.0, VERIFY: 7.0}))
+    loaded = load_model(ModelSpec.read(tiny_quantized), PLACE)
     assert loaded.properties == properties("f32")
     assert not loaded.is_batch_invariant
 
@@ -151,12 +149,12 @@ def test_a_person_is_told_where_guesses_may_change_a_word(
     tiny_quantized: Path, headstart_home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     options = LoadOptions(tiny_quantized, context=512)
-    facts = opening._facts(load(options), options)
+    facts = opening._model_info(load(options), resolve(options))
     assert (facts.is_batch_invariant, facts.arithmetic, facts.notes) == (True, OWN, ())
     for path in (headstart_home / "measured").glob("*.json"):
         path.unlink()
     monkeypatch.setattr(loading, "batch_invariance", lambda _: Invariance(0, branches=False, context=512))
-    facts = opening._facts(load(options), options)
+    facts = opening._model_info(load(options), resolve(options))
     assert not facts.is_batch_invariant
     assert ["guesses may change which one you get" in note for note in facts.notes] == [True]
 
@@ -164,7 +162,7 @@ def test_a_person_is_told_where_guesses_may_change_a_word(
 def test_doctor_says_which_models_have_the_same_bits(headstart_home: Path) -> None:
     known = Measurements(headstart_home / "measured", "toy", {"model": "toy", "device": "CPU"})
     for hint, least in ((OWN, 1), ("bf16", 0)):
-        validation.note_invariance(known, properties(hint), Invariance(least, branches=True, context=MAX_CONTEXT))
+        validation.store_invariance(known, properties(hint), Invariance(least, branches=True, context=MAX_CONTEXT))
     sound, odd = doctor._invariances()
     assert (sound.level, odd.level) == (doctor.Level.OK, doctor.Level.NOTE)
     assert OWN in sound.text

@@ -108,7 +108,7 @@ def test_failing_drafts_do_not_silence_ngrams() -> None:
     assert new_ms(text, draft=False) >= 0.95 * new_ms(text)
 
 
-# An answer of each class of the benchmark by Qwen2.5-Coder-1.5B INT8 with its 0.5B INT4 draft, `--trace-depth 8`.
+# An answer of each class of the benchmark by Qwen2.5-Coder-1.5B INT8 with its 0.5B INT4 draft, at depth 8.
 FILES = sorted((Path(__file__).parent / "data").glob("*.jsonl"))
 RECORDINGS = {file.stem: read_recordings(file)[0] for file in FILES}
 OTHERS = [rule for name, rule in rules.WITH_DRAFT.items() if name in rules.SIMPLE]
@@ -185,8 +185,8 @@ class NoisyMachine(rules.Machine):
         self.ms += ms
         return ms
 
-    def drafting(self, drafter: str, context: int, candidates: int, lag: int) -> float:
-        ms = super().drafting(drafter, context, candidates, lag)
+    def drafting(self, drafter: str, context: int, candidates: int, uncached: int) -> float:
+        ms = super().drafting(drafter, context, candidates, uncached)
         self.ms += ms
         return ms
 

@@ -9,8 +9,8 @@ from headstart.engine.policy.cost_model import Curve
 from headstart.engine.policy.stopping import (
     Prices,
     Spread,
+    best_prefix,
     drafting_gain,
-    kept_prefix,
     mean,
     survivals,
 )
@@ -49,7 +49,7 @@ Rule = Callable[[Prices, Sequence[float]], bool]
 
 def ended(prices: Prices, chances: Sequence[float]) -> Value:
     held = survivals(chances)
-    kept = kept_prefix(prices, held)
+    kept = best_prefix(prices, held)
     return 1 + sum(held[:kept]), prices.verify[kept]
 
 

@@ -15,7 +15,8 @@ import pytest
 from headstart import manifest
 from headstart.engine.bench.race import RaceCancelled
 from headstart.engine.cancelling import CancelEvent
-from headstart.engine.engine import LoadOptions, Open
+from headstart.engine.engine import LoadOptions, Unset
+from headstart.engine.load_options import resolve
 from headstart.engine.local import LocalEngine
 from headstart.engine.opening import LocalModels, load
 from headstart.engine.tuning import search as searching
@@ -176,7 +177,7 @@ def test_drafts_and_sizes_of_the_head_are_tried() -> None:
     assert drafts(LoadOptions(LOAD.target), {}) == {}
 
 
-ALL_OPEN = tuple(Open)
+ALL_UNSET = tuple(Unset)
 TARGET, DRAFT, OTHER = Path("target"), Path("draft"), Path("other")
 ONE_THREAD = {"INFERENCE_NUM_THREADS": "1"}
 FOUND = Tuned("CPU", ONE_THREAD, DRAFT, "hash", 300)
@@ -184,21 +185,21 @@ FOUND = Tuned("CPU", ONE_THREAD, DRAFT, "hash", 300)
 
 def test_tuned_values_fill_open_options() -> None:
     def used(draft: Path | None = OTHER, found: Tuned = FOUND, **asked: Any) -> LoadOptions:
-        return store.merged(LoadOptions(TARGET, draft, **asked), found)
+        return store.merge(LoadOptions(TARGET, draft, **asked), found)
 
     three = {"INFERENCE_NUM_THREADS": "3"}
-    assert used(open=ALL_OPEN) == LoadOptions(TARGET, DRAFT, draft_vocab=300, properties=ONE_THREAD)
-    assert used(properties=three, open=(Open.PROPERTIES,)) == LoadOptions(TARGET, OTHER, properties=three)
-    assert used(None, open=(Open.PROPERTIES, Open.DEVICE)).draft is None
-    assert used(DRAFT, draft_vocab=7, open=ALL_OPEN).draft_vocab == 7
-    assert used(device="GPU", open=(Open.PROPERTIES, Open.DRAFT)) == LoadOptions(TARGET, OTHER, device="GPU")
-    assert used(found=replace(FOUND, device="GPU"), open=ALL_OPEN).device == "GPU"
+    assert used(unset=ALL_UNSET) == LoadOptions(TARGET, DRAFT, draft_vocab=300, properties=ONE_THREAD)
+    assert used(properties=three, unset=(Unset.PROPERTIES,)) == LoadOptions(TARGET, OTHER, properties=three)
+    assert used(None, unset=(Unset.PROPERTIES, Unset.DEVICE)).draft is None
+    assert used(DRAFT, draft_vocab=7, unset=ALL_UNSET).draft_vocab == 7
+    assert used(device="GPU", unset=(Unset.PROPERTIES, Unset.DRAFT)) == LoadOptions(TARGET, OTHER, device="GPU")
+    assert used(found=replace(FOUND, device="GPU"), unset=ALL_UNSET).device == "GPU"
 
 
 @pytest.fixture
 def pair(tiny_target: Path, tiny_draft: Path) -> LoadOptions:
     """The tiny pair, with everything left open."""
-    return LoadOptions(tiny_target, tiny_draft, open=ALL_OPEN)
+    return LoadOptions(tiny_target, tiny_draft, unset=ALL_UNSET)
 
 
 def found_for(pair: LoadOptions, draft: Path | None) -> Tuned:
@@ -207,19 +208,19 @@ def found_for(pair: LoadOptions, draft: Path | None) -> Tuned:
 
 def test_load_uses_tuned_values_until_they_are_forgotten(pair: LoadOptions) -> None:
     store.keep(pair, found_for(pair, None))
-    engine = load(pair)
+    engine = load(resolve(pair))
     assert isinstance(engine, LocalEngine)
     assert engine.target.properties["INFERENCE_NUM_THREADS"] == "1"
     assert engine.draft is None
     assert len(ask(engine, request(LIST, tokens=4)).ids) == 4
     assert store.forget(pair)
     assert not store.forget(pair)
-    assert store.applied(pair) == replace(pair, open=())
+    assert store.fill_unset(pair) == replace(pair, unset=())
 
 
 def test_tuning_of_a_target_alone_is_separate(pair: LoadOptions) -> None:
     store.keep(pair, found_for(pair, pair.draft))
-    assert store.applied(replace(pair, draft=None)).properties == {}
+    assert store.fill_unset(replace(pair, draft=None)).properties == {}
 
 
 @pytest.mark.parametrize(
@@ -252,12 +253,12 @@ def test_tuning_belongs_to_the_weights(pair: LoadOptions, altered: Callable[...,
 def test_tuned_draft_that_changed_is_not_used(pair: LoadOptions, altered: Callable[..., Path], *, gone: bool) -> None:
     other = altered(pair.target)
     store.keep(pair, found_for(pair, other))
-    assert store.applied(pair).draft == other
+    assert store.fill_unset(pair).draft == other
     if gone:
         (other / manifest.FILE_NAME).unlink()
     else:
         change_weights(other)
-    assert store.applied(pair) == replace(pair, open=())
+    assert store.fill_unset(pair) == replace(pair, unset=())
 
 
 @pytest.mark.parametrize("value", [7, {}, {"device": 3}, {"device": "CPU", "properties": []}])
@@ -286,7 +287,7 @@ def test_tiny_pair_is_tuned(pair: LoadOptions, tiny_other: Path, monkeypatch: py
     store.keep(pair, chosen, found)
     assert store.read(pair) == chosen
     assert store.findings(pair) == found
-    load(pair).close()
+    load(resolve(pair)).close()
     assert store.forget(pair)
     assert store.findings(pair) is None
 

@@ -29,14 +29,14 @@ QUESTION = protocol.Generate(1, Request((Message("user", "hello"),)))
 STEP = protocol.Stepped(1, Step("a", Round((), 0, 0, Origin.TARGET, Timing())))
 END = protocol.Finished(1, Finish(FinishReason.STOP, Tally().stats(plain_ms=None, ledger_ms=0.0, context_length=0), ()))
 P = Timeouts()
-TOY = protocol.Facts("toy", None, "CPU", 8192)
+TOY = protocol.ModelInfo("toy", None, "CPU", 8192)
 ORDERS = get_args(protocol.Order)
 
 
 class Engine:
     """A watch with the time in our hands; the process uses `share` of a core."""
 
-    def __init__(self, *messages: Any, share: float = 0.0, facts: protocol.Facts = TOY) -> None:
+    def __init__(self, *messages: Any, share: float = 0.0, facts: protocol.ModelInfo = TOY) -> None:
         self.now = self.used = 0.0
         self.share = share
         self.watchdog = Watchdog(P, lambda: self.now)
@@ -112,7 +112,7 @@ def test_answer_of_the_local_server_is_work() -> None:
         (replace(TOY, draft="draft"), (protocol.Prefilled(1, Prefill(0, 400)), STEP), P.round + P.token * 400),
     ],
 )
-def test_long_prompt_has_more_time(facts: protocol.Facts, reports: tuple[object, ...], seconds: float) -> None:
+def test_long_prompt_has_more_time(facts: protocol.ModelInfo, reports: tuple[object, ...], seconds: float) -> None:
     hang = Engine(QUESTION, *reports, facts=facts).silent(10**6)
     assert hang
     assert hang.seconds == pytest.approx(seconds + POLL_S, abs=POLL_S)
@@ -137,7 +137,7 @@ def test_kinds_of_work_have_their_timeouts(tmp_path: Path) -> None:
 
 
 def test_remote_engine_has_its_own_timeouts() -> None:
-    engine = Engine(QUESTION, facts=protocol.Facts("far", None, "", 0, server="office"))
+    engine = Engine(QUESTION, facts=protocol.ModelInfo("far", None, "", 0, server="office"))
     assert engine.silent(5000) is None
     engine.note(END, protocol.Load(LoadOptions(Path("far"), remote=Remote("office", "https://office/v1"))))
     assert engine.silent(5000) is None

@@ -13,6 +13,7 @@ from headstart.engine.engine import (
     Speculation,
     Stats,
 )
+from headstart.engine.load_options import resolve
 from headstart.engine.local import load
 
 
@@ -21,7 +22,7 @@ def chats_as_without(options: LoadOptions, sampling: Sampling, speculation: Spec
     first, second = (Message("user", f"Question {number}: what is new?") for number in (1, 2))
     chats = [(first,), (second,), (first, Message("assistant", "Nothing."), second), (first,)]
     took = []
-    with closing(load(replace(options))) as engine:
+    with closing(load(resolve(replace(options)))) as engine:
         for messages in chats:
             request = Request(messages, max_new_tokens=40, sampling=sampling)
             *_, plain = engine.generate(replace(request, speculation=Speculation(Mode.OFF)))

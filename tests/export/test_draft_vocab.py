@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from headstart.engine.bench.prompts import KINDS, MOST_PER_KIND, read_prompts
+from headstart.engine.bench.prompts import KINDS, MAX_PER_KIND, read_prompts
 from headstart_export import answers, draft_vocab
 from tests import tiny
 
@@ -75,6 +75,6 @@ def test_prompts_are_varied_and_not_those_of_the_benchmark() -> None:
     assert len({*prompts, *more}) == len(prompts) + len(more) > 800
     for some in (prompts, more[:200]):  # the kinds are mixed early
         assert sum(any("\u4e00" <= character <= "\u9fff" for character in prompt) for prompt in some) >= 20
-    measured = [message.content for prompt in read_prompts(MOST_PER_KIND, KINDS) for message in prompt.messages]
+    measured = [message.content for prompt in read_prompts(MAX_PER_KIND, KINDS) for message in prompt.messages]
     assert len(measured) > 30
     assert not set(measured) & {*prompts, *more}

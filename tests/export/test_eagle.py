@@ -9,9 +9,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from bench.peers import EagleSource
 from headstart import manifest
 from headstart.engine import opening
-from headstart.engine.bench.peers import EagleSource, GenaiModel, PeerOptions
+from headstart.engine.backends.embedding import EmbeddingEngine
+from headstart.engine.bench.genai_peer import GenaiModel, PeerOptions
 from headstart.engine.bench.prompts import BenchPrompt
 from headstart.engine.drafters.eagle import EagleDrafter
 from headstart.engine.engine import (
@@ -26,6 +28,7 @@ from headstart.engine.engine import (
     Sampling,
     Speculation,
 )
+from headstart.engine.load_options import resolve
 from headstart.engine.local import LocalEngine
 from headstart.engine.runners.head import HeadRunner, Taps
 from headstart.engine.runners.paged import BranchingRunner
@@ -85,8 +88,11 @@ def engines(exports: Exports, tmp_path_factory: pytest.TempPathFactory) -> Itera
     """The pair with each engine; Headstart's own is chosen by itself."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("HEADSTART_HOME", str(tmp_path_factory.mktemp("home")))
-        chosen = opening.load(exports.options), opening.load(replace(exports.options, engine=EngineKind.GENAI))
-    loaded = {engine.kind: engine for engine in chosen}
+        chosen = (
+            opening.load(resolve(exports.options)),
+            opening.load(resolve(replace(exports.options, engine=EngineKind.GENAI))),
+        )
+    loaded = {engine.kind: engine for engine in chosen if not isinstance(engine, EmbeddingEngine)}
     assert list(loaded) == [EngineKind.HEADSTART, EngineKind.GENAI]
     yield loaded
     for engine in loaded.values():
@@ -106,7 +112,7 @@ def alone(exports: Exports, tmp_path_factory: pytest.TempPathFactory) -> Iterato
     """The target without a head, which guesses nothing."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("HEADSTART_HOME", str(tmp_path_factory.mktemp("home")))
-        engine = opening.load(replace(exports.options, draft=None))
+        engine = opening.load(resolve(replace(exports.options, draft=None)))
     assert isinstance(engine, LocalEngine)
     yield engine
     engine.close()
@@ -240,7 +246,7 @@ def test_hidden_states_of_unread_tokens_are_missing(exports: Exports) -> None:
     target.forward(read[256:])
     drafter.begin(text)
     text.write([7])
-    assert drafter.price(text) == 300 - 256
+    assert drafter.uncached_tokens(text) == 300 - 256
     assert drafter.propose(text, lambda draft: draft.size < 2).tokens
     assert list(head.tokens[:44]) == [*read[257:], 7]
 
@@ -253,9 +259,10 @@ def test_model_may_have_its_own_head(
     shutil.copytree(exports.pair / "draft", model / manifest.HEAD_FOLDER)
     about = manifest.read_model(model)
     manifest.write(model, replace(about, files=manifest.hash_files(model)))
-    engine = opening.load(replace(exports.options, target=model, draft=None))
+    engine = opening.load(resolve(replace(exports.options, target=model, draft=None)))
     found = finished(engine, replace(QUESTION, speculation=FIXED))
-    facts = opening._facts(engine, exports.options)
+    assert isinstance(engine, LocalEngine)
+    facts = opening._model_info(engine, resolve(exports.options))
     engine.close()
     assert (facts.draft, facts.head) == (None, "head")
     assert found.token_ids == plain
@@ -267,7 +274,7 @@ def test_head_of_another_model_is_refused(
 ) -> None:
     monkeypatch.setenv("HEADSTART_HOME", str(tmp_path / "home"))
     with pytest.raises(BrokenModelError, match="it has no layers that a head can read"):
-        opening.load(replace(exports.options, target=tiny_target))
+        opening.load(resolve(replace(exports.options, target=tiny_target)))
 
 
 def test_benchmark_races_a_head_with_several_lengths(exports: Exports, plain: tuple[int, ...]) -> None:

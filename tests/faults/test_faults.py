@@ -21,7 +21,6 @@ from headstart.chat.store import open_store
 from headstart.cli import main
 from headstart.cli.editor import history_file
 from headstart.cli.options import write_json
-from headstart.engine.engine import LoadOptions, Tracing
 from headstart.errors import HistoryError, SettingsError
 from headstart.settings import Settings
 from headstart.settings_file import save
@@ -152,16 +151,6 @@ def test_backup_of_a_future_day_does_not_stop_new_ones(home: Path) -> None:
     assert made.path.exists()
     assert len(list_backups(home / "history")) == MAX_COPIES
     assert not is_due(home / "history")
-
-
-def test_trace_on_a_full_disk_costs_no_answer(tiny_target: Path, tmp_path: Path) -> None:
-    from headstart.engine.local import load  # noqa: PLC0415 - it needs OpenVINO
-    from tests.engine.answers import ask, request  # noqa: PLC0415
-
-    engine = load(LoadOptions(tiny_target, tracing=Tracing(Path("/dev/full"))))
-    for _ in range(2):
-        assert ask(engine, request("a b c d", tokens=8)).ids
-    engine.close()
 
 
 def test_typed_history_on_a_full_disk_costs_nothing(tmp_path: Path) -> None:

@@ -160,7 +160,7 @@ def test_client_that_reads_nothing_is_dropped() -> None:
 
 
 def test_full_queue_refuses_with_retry_after() -> None:
-    engine = ScriptedEngine(["word " * 500, WORDS], pause=0.05)
+    engine = ScriptedEngine(["word " * 4000, WORDS], pause=0.05)
     with serving(engine, Limits(waiting=1)) as running, running.client(retries=9) as patient:
         with closing(send(running, whole())):
             wait_for(engine, 1)
@@ -221,7 +221,7 @@ def test_killed_engine_is_told_and_restarted(toy: EngineClient) -> None:
 
 
 def test_stop_ends_streams_with_an_error() -> None:
-    engine = ScriptedEngine(["word " * 1000], pause=0.05)
+    engine = ScriptedEngine(["word " * 4000], pause=0.05)
     with serving(engine) as running, running.client() as client, ThreadPoolExecutor(1) as pool:
         stream = client.chat.completions.create(model=MODEL, messages=message("Hi"), stream=True)
         next(stream)
@@ -259,7 +259,7 @@ def test_reports_have_tokens_and_status() -> None:
 
 def test_report_of_a_disconnect() -> None:
     ear = Ear()
-    with serving(ScriptedEngine(["word " * 1000], pause=0.01), tell=ear.take) as running:
+    with serving(ScriptedEngine(["word " * 4000], pause=0.05), tell=ear.take) as running:
         connection = http.client.HTTPConnection("127.0.0.1", running.port, timeout=PATIENCE)
         with closing(connection):
             connection.request("POST", CHAT, chat_body(), {"Authorization": f"Bearer {KEY}"})

@@ -9,8 +9,8 @@ import openai
 import pytest
 
 from headstart.engine.engine import LoadOptions
-from headstart.engine.local import load
 from headstart.engine.tokenizer import Tokenizer
+from tests.engine.answers import load
 from tests.server.serving import MODEL, serving
 
 TEXT = "The terms of this licence are these: " * 12  # more than one part of a prompt

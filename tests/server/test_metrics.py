@@ -39,7 +39,7 @@ def test_metrics_count_requests_tokens_and_seconds() -> None:
 
 
 def test_metrics_have_the_queue() -> None:
-    with serving(ScriptedEngine(["word " * 500], pause=0.05)) as running:
+    with serving(ScriptedEngine(["word " * 4000], pause=0.05)) as running:
         asking = [
             threading.Thread(target=running.ask, args=("POST", CHAT), kwargs={"body": chat_body()}) for _ in "abc"
         ]

@@ -72,6 +72,24 @@ def test_models_are_listed_with_their_context(shelf: Shelf) -> None:
     assert shelf.engines["Alpha"].requests[0].max_new_tokens == 50, "half of the context that was expected"
 
 
+@pytest.mark.parametrize("is_batch_invariant", [True, False])
+def test_fingerprint_tells_whether_an_answer_repeats(is_batch_invariant: bool) -> None:
+    def fingerprint(arithmetic: str) -> str:
+        engine = ScriptedEngine(["Hello."] * 3)
+        opened = OpenModel(engine, arithmetic=arithmetic, is_batch_invariant=is_batch_invariant)
+        models = LoadedModels(lambda: [Served("Alpha", 100)], lambda _: opened)
+        with serving(ScriptedEngine(), models=models) as server, server.client() as client:
+            create = client.chat.completions.create
+            replies = [create(model="Alpha", messages=HI).system_fingerprint for _ in range(2)]
+            replies += [event.system_fingerprint for event in create(model="Alpha", messages=HI, stream=True)]
+        (one,) = set(replies)  # before and after it is loaded
+        return one or ""
+
+    fingerprints = {fingerprint(arithmetic) for arithmetic in ("f32", "bf16")}
+    assert len(fingerprints) == 2
+    assert {each.endswith("-varies") for each in fingerprints} == {not is_batch_invariant}
+
+
 def test_named_model_is_loaded_and_replaces_another(shelf: Shelf) -> None:
     with running(shelf) as server, server.client() as client:
         assert [asked(client, name) for name in ("beta", "Alpha", "alpha", "openai/ALPHA", "beta")] == [

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from headstart.engine.engine import LoadOptions, Mode, Sampling, Speculation
-from headstart.engine.local import load
+from tests.engine.answers import load
 from tests.server.serving import MODEL, Running, serving
 
 PLAIN: Any = {"sampling": Sampling(automatic=("temperature",)), "speculation": Speculation(mode=Mode.OFF)}

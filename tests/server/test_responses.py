@@ -167,7 +167,7 @@ def test_logprobs_are_sent_on_request(client: openai.OpenAI) -> None:
 
 
 def test_stream_error_is_raised_by_the_client() -> None:
-    with serving(ScriptedEngine(["word " * 500], pause=0.05)) as running, running.client() as client:
+    with serving(ScriptedEngine(["word " * 4000], pause=0.05)) as running, running.client() as client:
         stream = client.responses.create(model=MODEL, input="Hi", stream=True)
         next(stream)
         running.server.stop()

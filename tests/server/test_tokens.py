@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from headstart.engine.engine import LoadOptions, Message, Tool
-from headstart.engine.local import load
 from headstart.engine.tokenizer import Tokenizer
+from tests.engine.answers import load
 from tests.server.serving import MODEL, Running, serving
 
 TEXT = "The terms <|im_end|> of the\n licence, naïve 🙂"

@@ -14,7 +14,7 @@ from headstart.ui.notifications import BusNotification, Motion, desktop_message
 
 NAME, PATH = "org.freedesktop.Notifications", "/org/freedesktop/Notifications"
 PORTAL, PORTAL_PATH = "org.freedesktop.portal.Desktop", "/org/freedesktop/portal/desktop"
-LIMIT_MS = 15_000
+LIMIT_MS = 60_000
 
 
 _interface: Any = ClassInfo  # declared as something else than the decorator that it is

@@ -45,7 +45,7 @@ def test_escape_stops_and_keeps_the_part(qtbot: QtBot, open_program: Open) -> No
     app = open_program(pace=0.02)
     stop = app.window.actions_by_name["stop"]
     assert not stop.isEnabled()
-    begin(qtbot, app, "toy: words 400")
+    begin(qtbot, app, "toy: words 4000")
     qtbot.waitUntil(stop.isEnabled, timeout=WAIT)
     with qtbot.waitSignal(app.chat_controller.answered, timeout=WAIT):
         QTest.keyClick(app.window, Qt.Key.Key_Escape)
@@ -53,7 +53,7 @@ def test_escape_stops_and_keeps_the_part(qtbot: QtBot, open_program: Open) -> No
     text, state = stored(app)[-1]
     assert state is State.STOPPED
     assert text.startswith("The toy engine")
-    assert len(text.split()) < 400
+    assert len(text.split()) < 4000
     assert shown(app)[-1].state is MessageState.STOPPED
     ask(qtbot, app, "go on")
     assert texts(app)[-1] == "You wrote: go on"
@@ -63,7 +63,7 @@ def test_button_sends_and_stops(qtbot: QtBot, open_program: Open) -> None:
     app = open_program(pace=0.02)
     button = app.window.chat.composer._send
     assert not button.isEnabled()
-    QTest.keyClicks(app.window.chat.composer.edit, "toy: words 400")
+    QTest.keyClicks(app.window.chat.composer.edit, "toy: words 4000")
     assert button.isEnabled()
     button.click()
     qtbot.waitUntil(lambda: button.accessibleName() == "Stop", timeout=WAIT)
@@ -81,7 +81,7 @@ def test_streamed_text_is_on_disk_before_its_end(qtbot: QtBot, open_program: Ope
 
 def test_closing_during_an_answer_keeps_its_part(qtbot: QtBot, open_program: Open) -> None:
     app = open_program(pace=0.02)
-    begin(qtbot, app, "toy: words 400")
+    begin(qtbot, app, "toy: words 4000")
     again = open_program()
     text, state = stored(again)[-1]
     assert state is State.INTERRUPTED

@@ -101,7 +101,7 @@ def test_banner_of_a_wrong_server_ends_with_typing(qtbot: QtBot, app: Program) -
 
 
 def test_banner_of_another_cause_stays(app: Program) -> None:
-    app.chat_controller.say("The disk is full.")
+    app.chat_controller.show_error("The disk is full.")
     app.window.chat.composer.set_text("typed")
     app.window.panel.edited.emit("temperature", 0.7)
     app.loader.changed.emit()

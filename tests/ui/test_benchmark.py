@@ -58,16 +58,16 @@ def test_benchmark_page_describes_the_first_run(qtbot: QtBot, app: Program) -> N
     assert page.report.isHidden()
     assert page.form.extent.currentText() == "Quick (2 minutes)"
     assert page.form.prompts.isVisibleTo(page) is False
-    assert "2 prompts (code, explanation), about 8 answers of at most 125 tokens" in page.form._extent.text()
-    assert "about 2 minutes at ten tokens a second" in page.form._extent.text()
+    assert "2 prompts (code, explanation), about 8 answers" in page.form._extent.text()
+    assert "about 2 minutes" in page.form._extent.text()
     page.form.extent.setCurrentIndex(1)
     page.form.prompts.setValue(2)
     page.form.repeats.setValue(3)
     page.form.tokens.setValue(100)
     page.form.peer.setChecked(False)
     text = page.form._extent.text()
-    assert "10 prompts (code, edit, explanation, summary, story), about 120 answers of at most 100 tokens" in text
-    assert "about 20 minutes at ten tokens a second" in text
+    assert "10 prompts (code, edit, explanation, summary, story)" in text
+    assert "about 20 minutes" in text
     page.form.peer.setChecked(True)
     assert "about 210 answers" in page.form._extent.text()
 
@@ -134,7 +134,7 @@ def test_benchmark_shows_results_and_advice(qtbot: QtBot, open_program: Open) ->
     assert [row[0] for row in shown] == ["all prompts", *classes]
     assert all(float(cell.rstrip("×")) > 0.0 for row in shown for cell in row[1:])
     assert report._headline.text() == f"Automatic: {shown[0][-1]} as fast as without guessing"
-    assert "Every setting wrote the same texts" in report._remarks.text()
+    assert "the same texts" in report._remarks.text()
     assert "An engine without a model" in report._machine.text()
     assert "auto" in report.chart.accessibleDescription()
     assert [row[0] for row in advised] == classes
@@ -169,7 +169,7 @@ def test_last_benchmark_is_shown_after_a_restart(qtbot: QtBot, open_program: Ope
     again.window.actions_by_name["bench"].trigger()
     assert cells(again.window.bench.report.table) == before
     assert again.window.bench.report._machine.text() == when
-    assert "at the speed last measured here" in again.window.bench.form._extent.text()
+    assert "last measured" in again.window.bench.form._extent.text()
 
 
 def test_cancelled_benchmark_keeps_the_last_result(qtbot: QtBot, open_program: Open) -> None:

@@ -9,8 +9,8 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QComboBox
 from pytestqt.qtbot import QtBot
 
-from headstart.ui.chat.comparison import AnswerColumn, Comparison, differences
-from headstart.ui.chat.live_answer import faster
+from headstart.ui.chat.comparison import AnswerColumn, Comparison, compare_texts
+from headstart.ui.chat.live_answer import speed_ratio
 from headstart.ui.chat.message import MessageAction, MessageState
 from headstart.ui.engine_request import installed_model
 from headstart.ui.program import Program
@@ -68,7 +68,7 @@ def regenerate(qtbot: QtBot, app: Program) -> None:
     ],
 )
 def test_texts_are_compared_word_by_word(first: str, second: str, share: float, lacks: tuple[str, str]) -> None:
-    found = differences(first, second)
+    found = compare_texts(first, second)
     assert found.share == pytest.approx(share)
     assert " ".join(first[start:end] for start, end in found.first) == lacks[0]
     assert " ".join(second[start:end] for start, end in found.second) == lacks[1]
@@ -76,9 +76,9 @@ def test_texts_are_compared_word_by_word(first: str, second: str, share: float, 
 
 def test_speeds_are_compared_where_meaningful() -> None:
     slow, fast = {"tokens_per_second": 5.0}, {"tokens_per_second": 10.0}
-    assert faster(fast, slow) == 2.0
-    assert faster(fast, {**slow, "repeats": 3}) is None
-    assert faster(fast, {}) is None
+    assert speed_ratio(fast, slow) == 2.0
+    assert speed_ratio(fast, {**slow, "repeats": 3}) is None
+    assert speed_ratio(fast, {}) is None
 
 
 def test_comparison_shows_the_version_before(qtbot: QtBot, app: Program) -> None:

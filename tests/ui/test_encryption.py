@@ -260,7 +260,7 @@ def test_encrypted_chat_is_answered_searched_and_stored(
     program = open_encrypted()
     ask(qtbot, program, "toy: words 12 of the walrus")
     program.window.sidebar.search.setText("walrus")
-    qtbot.waitUntil(lambda: bool(program.chats._findings.hits), timeout=WAIT)
+    qtbot.waitUntil(lambda: bool(program.chats._results.hits), timeout=WAIT)
     assert killing.readable(encrypted) == set()
 
 

@@ -20,9 +20,9 @@ from headstart.engine.protocol import (
     BenchPlanned,
     BenchSize,
     BenchStage,
-    Facts,
     Failed,
     Loading,
+    ModelInfo,
 )
 from headstart.engine.tuning.messages import TuneDecided, TunedKnown, TuneEnded, TuneRequest, TuneStep
 from headstart.ui.engine_link import EngineLink
@@ -72,7 +72,7 @@ def shown(heard: Heard) -> bool:
 def test_link_loads_and_answers(qtbot: QtBot, link: EngineLink, heard: Heard) -> None:
     with qtbot.waitSignal(link.loaded, timeout=WAIT) as loaded:
         link.load(LoadOptions(Path("models/big"), Path("models/small")))
-    assert loaded.args == [Facts("big", "small", "CPU", 2048, sampling=USUAL, is_batch_invariant=True)]
+    assert loaded.args == [ModelInfo("big", "small", "CPU", 2048, sampling=USUAL, is_batch_invariant=True)]
     assert link.facts is not None
     assert link.facts.has_draft
     with qtbot.waitSignal(link.prefill, timeout=WAIT) as prefill:

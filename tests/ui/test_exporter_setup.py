@@ -102,7 +102,7 @@ def test_setup_button_goes_on_to_the_model(
     plan(Plan())
     app = open_program(find=installed_model, loaded=False)
     page = app.window.models
-    assert "fetches about 500 MB, which take 2.10 GB on the disk" in words(page.exporter)
+    assert "2.10 GB" in words(page.exporter)
     assert "python3 -m venv" in words(page.exporter)
     told: list[str] = []
     app.models.adding._setup.stepped.connect(told.append)
@@ -179,7 +179,7 @@ def test_setup_without_python_names_the_remedy(
     setup.ended.connect(lambda _usable, sentence: told.append(sentence))
     setup.start()
     qtbot.waitUntil(lambda: bool(told), timeout=WAIT)
-    assert "No Python was found on this computer" in told[0]
+    assert "No Python" in told[0]
 
 
 def test_setup_on_a_full_disk_is_refused_early(
@@ -187,7 +187,7 @@ def test_setup_on_a_full_disk_is_refused_early(
 ) -> None:
     plan(Plan())
     monkeypatch.setattr(exporter, "_free", lambda: 800_000_000)
-    assert "and 0.8 GB are free; make room" in ending(qtbot, setup)[1]
+    assert "0.8 GB" in ending(qtbot, setup)[1]
     assert nothing_is_left(headstart_home)
 
 
@@ -199,10 +199,9 @@ def test_setup_of_another_process_is_left_alone(
     mark.parent.mkdir(parents=True)
     mark.write_text(str(os.getppid()))
     assert not exporter.has_remains()
-    assert ending(qtbot, setup) == (
-        False,
-        "The exporter is being set up by another Headstart; wait until that has ended.",
-    )
+    is_ready, sentence = ending(qtbot, setup)
+    assert not is_ready
+    assert "another Headstart" in sentence
     assert mark.is_file()
     mark.write_text("999999999")  # it died
     assert exporter.has_remains()
@@ -356,5 +355,5 @@ def test_setup_understands_pip_without_a_network(
     qtbot: QtBot, headstart_home: Path, real: ExporterSetup, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr(paths, "bundled_wheel", lambda: wheel(tmp_path, "not-to-be-had"))
-    assert "The package index cannot be reached" in ending(qtbot, real)[1]
+    assert "index cannot be reached" in ending(qtbot, real)[1]
     qtbot.waitUntil(lambda: nothing_is_left(headstart_home), timeout=WAIT)

@@ -273,7 +273,7 @@ def test_switch_of_the_server_gets_the_focus_back(app: Program) -> None:
 def test_chat_page_keeps_the_focus_in_the_composer(qtbot: QtBot, open_program: Open) -> None:
     app = open_program(pace=0.02)
     edit = app.window.chat.composer.edit
-    app.chat_controller.advise("something")
+    app.chat_controller.show_hint("something")
     press(app, app.window.chat.notice._close)
     assert keyboard(app) is edit
     begin(qtbot, app, "toy: words 60")

@@ -72,19 +72,19 @@ def test_panel_shows_the_saved_time(panel: LivePanel, earned: float, words: str)
     panel.grow([earning(0.0)])
     assert label_of(panel, "Time saved (estimate)").text() == "–"  # the prompt's own pass is no round
     panel.grow([earning(-900.0), earning(earned)])
-    ledger = label_of(panel, "Time saved (estimate)")
-    assert ledger.text() == words
-    assert "as the engine reckons it" in ledger.toolTip()
+    saved_ms = label_of(panel, "Time saved (estimate)")
+    assert saved_ms.text() == words
+    assert "as the engine reckons it" in saved_ms.toolTip()
     panel.grow([step(0, 0, 0, Timing())])
-    assert ledger.text() == words  # text left over at the end is told without
+    assert saved_ms.text() == words  # text left over at the end is told without
     panel.begin()
-    assert ledger.text() == "–"
+    assert saved_ms.text() == "–"
 
 
 @pytest.mark.parametrize(("columns", "spare", "rows"), [(6, 0, 1), (6, -1, 2), (3, 0, 2), (3, -1, 3), (2, 0, 3)])
 def test_figures_take_the_rows_they_need(panel: LivePanel, columns: int, spare: int, rows: int) -> None:
     panel.show()
-    panel.resize(panel.needed(columns) + spare, 200)
+    panel.resize(panel.width_for(columns) + spare, 200)
     panel.grow([earning(0.0), earning(12_345.0), step(1, 4, 0, Timing(45, 45, 10), 12_345.0)])
     QApplication.processEvents()
     labels = panel.findChildren(ElidedLabel)
@@ -93,13 +93,13 @@ def test_figures_take_the_rows_they_need(panel: LivePanel, columns: int, spare: 
 
 
 def test_panel_says_that_there_is_no_ledger(panel: LivePanel) -> None:
-    ledger = label_of(panel, "Time saved (estimate)")
-    assert "does not reckon" not in ledger.toolTip()
+    saved_ms = label_of(panel, "Time saved (estimate)")
+    assert "does not reckon" not in saved_ms.toolTip()
     panel.grow([step(0, 0, 0, Timing())])  # of a server, which tells no tokens
-    assert (ledger.text(), "does not reckon" in ledger.accessibleDescription()) == ("–", True)
+    assert (saved_ms.text(), "does not reckon" in saved_ms.accessibleDescription()) == ("–", True)
     panel.begin()
     panel.grow([earning(None), earning(None)])
-    assert (ledger.text(), "does not reckon" in ledger.toolTip()) == ("–", True)
+    assert (saved_ms.text(), "does not reckon" in saved_ms.toolTip()) == ("–", True)
 
 
 def test_another_chat_starts_without_figures(qtbot: QtBot, app: Program) -> None:
@@ -154,11 +154,13 @@ STATS = Stats(
     ],
 )
 def test_statistics_line_has_the_gain(stats: Stats, line: str) -> None:
-    assert live_answer.line(live_answer.keep(stats, FinishReason.STOP)) == line
+    assert live_answer.summary(live_answer.stored_stats(stats, FinishReason.STOP)) == line
 
 
 def test_statistics_lines_have_origins_and_times() -> None:
-    lines = live_answer.lines(live_answer.keep(replace(STATS, ledger_ms=1234.0), FinishReason.STOP)).splitlines()
+    lines = live_answer.report(
+        live_answer.stored_stats(replace(STATS, ledger_ms=1234.0), FinishReason.STOP)
+    ).splitlines()
     assert lines[0].startswith("20.0 tokens/s")
     assert lines[1:] == [
         "2.00× as fast as without guessing, on this computer",
@@ -171,16 +173,16 @@ def test_statistics_lines_have_origins_and_times() -> None:
         "Context: 111 of 2,048 tokens",
     ]
     known = live_answer.details(
-        live_answer.keep(replace(STATS, prompt_tokens=4120, reused_tokens=4100), FinishReason.STOP)
+        live_answer.stored_stats(replace(STATS, prompt_tokens=4120, reused_tokens=4100), FinishReason.STOP)
     )
     assert "Prompt: 4,120 tokens, 4,100 of them read before" in known.splitlines()
-    lost = live_answer.details(live_answer.keep(replace(STATS, ledger_ms=-20.0), FinishReason.STOP))
+    lost = live_answer.details(live_answer.stored_stats(replace(STATS, ledger_ms=-20.0), FinishReason.STOP))
     assert "Time lost (estimate): 0.02 s" in lost
-    assert live_answer.lines({}) == ""
+    assert live_answer.report({}) == ""
 
 
 def test_continued_answer_is_counted_whole() -> None:
-    first = live_answer.keep(replace(STATS, ledger_ms=500.0), FinishReason.LENGTH)
+    first = live_answer.stored_stats(replace(STATS, ledger_ms=500.0), FinishReason.LENGTH)
     second = replace(
         STATS, output_tokens=50, rounds=10, drafted=20, accepted=10, ttft_ms=9.0, decode_ms=1000.0, ledger_ms=-100.0
     )
@@ -197,7 +199,7 @@ def test_continued_answer_is_counted_whole() -> None:
 def test_final_figures_are_those_of_the_answer(panel: LivePanel) -> None:
     panel.grow([earning(0.0), *[step(3, 4, 2, Timing(40, 50, 10))] * 9])
     assert (label_of(panel, "Speed").text(), label_of(panel, "Accepted").text()) == ("30.0 tokens/s", "50 %")
-    panel.end(live_answer.keep(STATS, FinishReason.STOP))
+    panel.end(live_answer.stored_stats(STATS, FinishReason.STOP))
     assert (label_of(panel, "Speed").text(), label_of(panel, "Accepted").text()) == ("20.0 tokens/s", "75 %")
     assert label_of(panel, "Guesses per step").text() == "2.0"
     panel.begin()
@@ -206,11 +208,11 @@ def test_final_figures_are_those_of_the_answer(panel: LivePanel) -> None:
 
 def test_repetitive_answer_has_no_gain() -> None:
     looped = replace(STATS, repeats=4, ledger_ms=0.0)
-    assert live_answer.gain(live_answer.keep(STATS, FinishReason.STOP))
+    assert live_answer.gain(live_answer.stored_stats(STATS, FinishReason.STOP))
     for reason in (FinishReason.REPETITION, FinishReason.LENGTH):  # the other where it was let go on
-        figures = live_answer.keep(looped, reason)
+        figures = live_answer.stored_stats(looped, reason)
         assert (live_answer.gain(figures), figures["speedup"]) == ("", None)
-        assert "saved" not in live_answer.lines(figures)
+        assert "saved" not in live_answer.report(figures)
 
 
 def test_repetition_takes_the_saved_time_back(panel: LivePanel) -> None:
@@ -232,6 +234,6 @@ def test_repetition_takes_the_saved_time_back(panel: LivePanel) -> None:
     ],
 )
 def test_unusual_finish_reason_is_told(reason: FinishReason, words: str) -> None:
-    notice = live_answer.notice(live_answer.keep(STATS, reason))
+    notice = live_answer.notice(live_answer.stored_stats(STATS, reason))
     assert words in notice
     assert bool(words) == bool(notice)

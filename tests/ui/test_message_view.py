@@ -385,10 +385,10 @@ def test_attachment_is_shown_with_name_and_language() -> None:
 
 
 def test_long_attachment_is_cut_at_a_line() -> None:
-    _, (_, code), _ = attached_blocks([Attachment("a.txt", "12345\n67890\nabc")], most=14)
+    _, (_, code), _ = attached_blocks([Attachment("a.txt", "12345\n67890\nabc")], max_characters=14)
     assert isinstance(code, Code)
     assert code.text == "12345\n67890\n…"
-    _, (_, code), _ = attached_blocks([Attachment("a.txt", "1" * 100)], most=14)
+    _, (_, code), _ = attached_blocks([Attachment("a.txt", "1" * 100)], max_characters=14)
     assert isinstance(code, Code)
     assert len(code.text) == 9
 

@@ -10,7 +10,7 @@ from pytestqt.qtbot import QtBot
 
 from bench.profile import toy_model
 from headstart import manifest, settings_file
-from headstart.engine.engine import Open as Left
+from headstart.engine.engine import Unset
 from headstart.errors import BrokenModelError
 from headstart.settings import Settings
 from headstart.ui.background_task import BackgroundTask
@@ -85,15 +85,15 @@ def test_unnamed_device_is_left_to_tuning(root: Path, tmp_path: Path) -> None:
     write_model(root / "smol")
     automatic = installed_model(Settings()).options
     assert automatic.device == "CPU"
-    assert {Left.DEVICE, Left.DRAFT_DEVICE} <= set(automatic.open)
+    assert {Unset.DEVICE, Unset.DRAFT_DEVICE} <= set(automatic.unset)
     older = tmp_path / "settings.toml"
     older.write_text('version = 1\n[model]\ndevice = "GPU"\ndraft_device = "NPU"\n')
     chosen = installed_model(settings_file.load(older)).options
     assert (chosen.device, chosen.draft_device) == ("GPU", "NPU")
-    assert not {Left.DEVICE, Left.DRAFT_DEVICE} & set(chosen.open)
+    assert not {Unset.DEVICE, Unset.DRAFT_DEVICE} & set(chosen.unset)
     placed = installed_model(Settings().for_chat({"device": "CPU"})).options  # of a chat that asked for it
     assert placed.device == "CPU"
-    assert Left.DEVICE not in placed.open
+    assert Unset.DEVICE not in placed.unset
 
 
 def test_device_may_be_auto(open_program: Open) -> None:

@@ -8,7 +8,7 @@ from PySide6.QtWidgets import QToolButton
 from pytestqt.qtbot import QtBot
 
 from headstart.chat.conversation import Attachment, Passage
-from headstart.ui.chat.attachments import Chip
+from headstart.ui.chat.attachments import AttachmentChip
 from headstart.ui.chat.message import MessageAction
 from headstart.ui.chat.message_view import MessageView
 from headstart.ui.program import Program
@@ -30,7 +30,7 @@ def book(tmp_path: Path) -> Path:
 
 def chips(app: Program) -> list[str]:
     """Return the words of the chips on screen."""
-    found = app.window.chat.composer.findChildren(Chip)
+    found = app.window.chat.composer.findChildren(AttachmentChip)
     return [chip.accessibleName() for chip in found if not chip.isHidden()]
 
 
@@ -56,7 +56,7 @@ def test_large_file_is_sent_in_passages(qtbot: QtBot, app: Program, book: Path) 
     qtbot.waitUntil(lambda: chips(app) == ["book.txt, 4,692 tokens · in passages"], timeout=WAIT)
     qtbot.waitUntil(lambda: composer._count.text().endswith(" / 2,048 tokens"), timeout=WAIT)
     assert "Too long" not in composer._count.text()
-    assert "passages that fit your question" in composer.findChildren(Chip)[0].toolTip()
+    assert "passages that fit your question" in composer.findChildren(AttachmentChip)[0].toolTip()
     composer.set_text("")
     ask(qtbot, app, "when does the walrus sleep?")
     assert sent(app).startswith("Passages of book.txt:\n```\n")

@@ -13,8 +13,8 @@ from headstart.ui.chat.text_view import TextView
 from headstart.ui.formatting import short_path
 from headstart.ui.markdown import markdown
 from headstart.ui.markdown.blocks import Code, Preview
-from headstart.ui.markdown.preview import PreviewDialog, ending, harmless
-from headstart.ui.widgets.layouts import file_place
+from headstart.ui.markdown.preview import PreviewDialog, file_suffix, sanitize_svg
+from headstart.ui.widgets.layouts import initial_path
 from headstart.ui.widgets.theme import LIGHT
 
 Show = Callable[[str], TextView]
@@ -54,7 +54,7 @@ def show(qtbot: QtBot) -> Show:
     ],
 )
 def test_file_suffix_follows_the_language(language: str, text: str, expected: str) -> None:
-    assert ending(Code(text, language, ())) == expected
+    assert file_suffix(Code(text, language, ())) == expected
 
 
 @pytest.mark.parametrize(
@@ -84,7 +84,7 @@ def test_code_is_saved_to_a_chosen_file(show: Show, tmp_path: Path, monkeypatch:
     show("```py\nprint('é')\n```").anchorClicked.emit(QUrl("save:0"))
     assert asked == ["code.py"]
     assert told == [f"Saved to {short_path(tmp_path / 'mine.py')}"]
-    assert file_place() == str(tmp_path)
+    assert initial_path() == str(tmp_path)
     assert (tmp_path / "mine.py").read_text(encoding="utf-8") == "print('é')\n"
     monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_: ("", ""))
     show("```py\nx\n```").anchorClicked.emit(QUrl("save:0"))
@@ -141,7 +141,7 @@ def test_picture_reads_no_file(qtbot: QtBot, tmp_path: Path) -> None:
 def test_picture_loses_external_references() -> None:
     kept = '<defs><g id="a"/></defs><use href="#a"/><text>a &amp; b</text>'
     lost = '<script>x</script><image href="https://e.org/a.png"/><foreignObject><p/></foreignObject>'
-    assert harmless(f"<!DOCTYPE svg><svg>{lost}{kept}</svg>").strip().endswith(f"<svg>{kept}</svg>")
+    assert sanitize_svg(f"<!DOCTYPE svg><svg>{lost}{kept}</svg>").strip().endswith(f"<svg>{kept}</svg>")
 
 
 def test_page_is_shown_without_scripts_pictures_and_links(qtbot: QtBot, tmp_path: Path) -> None:

@@ -97,7 +97,7 @@ def test_project_has_its_own_model(qtbot: QtBot, app: Program) -> None:
     app.chats.refresh()
     choose(app, "Thesis")
     assert app.chat_controller.session.settings.model == "other"
-    app.window.sidebar.project_opened.emit("Thesis")
+    app.window.sidebar.project_edit_requested.emit("Thesis")
     shown = dialog(app)
     assert shown.model.currentText() == "other"
     shown.model.setCurrentIndex(0)
@@ -142,9 +142,9 @@ def test_taken_project_name_is_refused(qtbot: QtBot, app: Program) -> None:
     make(app, "Home")
     make(app, "HOME")
     shown = dialog(app)
-    assert "already is a project “HOME”" in shown._fault.text()
+    assert "already is a project “HOME”" in shown._error.text()
     QTest.keyClicks(shown.name, " 2")
-    assert not shown._fault.text()
+    assert not shown._error.text()
     press(shown, "Save")
     assert [project.name for project in app.store.projects()] == ["Home", "HOME 2"]
     choose(app, "Home")

@@ -10,7 +10,17 @@ from PySide6.QtWidgets import QInputDialog, QPushButton
 from pytestqt.qtbot import QtBot
 
 from headstart.ui.chat.empty_page import examples
-from headstart.ui.chat.prompts import Filled, PromptDialog, built_in, called, filled, library, matching, named, own_part
+from headstart.ui.chat.prompts import (
+    FilledPrompt,
+    PromptDialog,
+    built_in_prompts,
+    fill,
+    library,
+    matching_names,
+    own_prompts,
+    prompt_name,
+    typed_name,
+)
 from headstart.ui.models.catalogue import Strength, strength
 from headstart.ui.program import Program
 from headstart.ui.settings import presets
@@ -25,33 +35,40 @@ def test_prompt_library_is_read_back() -> None:
     assert prompts["summarise"] == "Shorter"
     assert "tests" not in prompts
     assert list(prompts) == sorted(prompts, key=str.casefold)
-    assert library(own_part(prompts)) == prompts
-    assert own_part(library({})) == {}
+    assert library(own_prompts(prompts)) == prompts
+    assert own_prompts(library({})) == {}
 
 
 def test_built_in_prompts_are_valid() -> None:
-    assert len(built_in()) == 5
-    for name, text in built_in().items():
-        assert named(name) == name
+    assert len(built_in_prompts()) == 5
+    for name, text in built_in_prompts().items():
+        assert prompt_name(name) == name
         assert "{cursor}" in text
 
 
 @pytest.mark.parametrize(
     ("prompt", "expected"),
     [
-        ("plain", Filled("plain", 5)),
-        ("a {cursor} b {cursor}", Filled("a  b ", 2)),
-        ("<{selection}|{clipboard}|{other}>", Filled("<S {cursor}|C|{other}>", 22)),
+        ("plain", FilledPrompt("plain", 5)),
+        ("a {cursor} b {cursor}", FilledPrompt("a  b ", 2)),
+        ("<{selection}|{clipboard}|{other}>", FilledPrompt("<S {cursor}|C|{other}>", 22)),
     ],
 )
-def test_placeholders_are_filled_once(prompt: str, expected: Filled) -> None:
-    assert filled(prompt, "C", "S {cursor}") == expected
+def test_placeholders_are_filled_once(prompt: str, expected: FilledPrompt) -> None:
+    assert fill(prompt, "C", "S {cursor}") == expected
 
 
 def test_only_a_prefix_of_a_name_opens_the_library() -> None:
-    assert [called(text) for text in ("/", "/su", "/su m", "a/", "/usr/bin", "")] == ["", "su", None, None, None, None]
-    assert matching(["rewrite", "write", "explain"], "WRI") == ["write", "rewrite"]
-    assert named(" /my own/name ") == "my-own-name"
+    assert [typed_name(text) for text in ("/", "/su", "/su m", "a/", "/usr/bin", "")] == [
+        "",
+        "su",
+        None,
+        None,
+        None,
+        None,
+    ]
+    assert matching_names(["rewrite", "write", "explain"], "WRI") == ["write", "rewrite"]
+    assert prompt_name(" /my own/name ") == "my-own-name"
 
 
 def test_prompt_is_chosen_by_keyboard(qtbot: QtBot, app: Program) -> None:
@@ -147,14 +164,14 @@ def test_prompt_dialog_says_what_is_wrong(qtbot: QtBot, app: Program) -> None:
     dialog = _dialog(app)
     assert not dialog.import_button.isEnabled()
     dialog.add_button.click()
-    assert dialog._fault.text() == "/prompt has no text yet."
+    assert dialog._error.text() == "/prompt has no text yet."
     dialog.text.setPlainText("Text")
     assert dialog.save_button.isEnabled()
     _retype(dialog, "tests")
-    assert "Two prompts are called /tests" in dialog._fault.text()
+    assert "Two prompts are called /tests" in dialog._error.text()
     assert not dialog.save_button.isEnabled()
     _retype(dialog, "/ ")
-    assert dialog._fault.text() == "Every prompt needs a name."
+    assert dialog._error.text() == "Every prompt needs a name."
     dialog.reject()
     assert not app.settings.now.prompts
 

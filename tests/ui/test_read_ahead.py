@@ -15,7 +15,7 @@ from pytestqt.qtbot import QtBot
 from headstart.engine.engine import FinishReason, LoadOptions, Message, Request
 from headstart.engine.protocol import Order, ReadAhead, TurnTaken
 from headstart.settings import Settings
-from headstart.ui.chat.composer import Composer, Count
+from headstart.ui.chat.composer import Composer, TokenCount
 from headstart.ui.chat.message import MessageAction
 from headstart.ui.engine_link import EngineLink
 from headstart.ui.engine_request import Loadable
@@ -285,7 +285,7 @@ def test_ready_mark_moves_nothing(qtbot: QtBot, points: int) -> None:
     composer.setStyleSheet(stylesheet.sheet(LIGHT, font))
     composer.show_model("a model", "")
     composer.show_reach("Offline", "", leaves=False)
-    composer.show_count(Count(Request((Message("user", "Hi"),)), 1315, 8192))
+    composer.show_count(TokenCount(Request((Message("user", "Hi"),)), 1315, 8192))
     composer.show()
 
     def places() -> list[QRect]:

@@ -14,7 +14,7 @@ from headstart.chat import search
 from headstart.chat.conversation import Attachment, Conversation, Message, Role
 from headstart.chat.store import Store, open_store
 from headstart.ui.program import Program
-from headstart.ui.sidebar.chats_controller import Findings, Searching
+from headstart.ui.sidebar.chats_controller import ChatSearch, SearchResults
 from tests.ui.person import WAIT, ask, chat_rows, click_chat, texts
 
 
@@ -35,24 +35,24 @@ def store(tmp_path: Path) -> Iterator[Store]:
 
 
 @pytest.fixture
-def searching(qtbot: QtBot, store: Store) -> Iterator[Searching]:
+def searching(qtbot: QtBot, store: Store) -> Iterator[ChatSearch]:
     """A search in that history."""
-    made = Searching(store.path.parent)
+    made = ChatSearch(store.path.parent)
     yield made
     made.close()
 
 
-def test_search_gives_partial_and_final_results(qtbot: QtBot, searching: Searching) -> None:
-    seen: list[Findings] = []
+def test_search_gives_partial_and_final_results(qtbot: QtBot, searching: ChatSearch) -> None:
+    seen: list[SearchResults] = []
     searching.found.connect(seen.append)
-    searching.begin("needle")
+    searching.start("needle")
     qtbot.waitUntil(lambda: bool(seen) and seen[-1].is_complete, timeout=WAIT)
     assert [len(findings.hits) for findings in seen] == [25, 50, 75, 100, 100]
     assert [findings.is_complete for findings in seen] == [False, False, False, False, True]
 
 
 def test_newest_query_interrupts_the_one_before(
-    qtbot: QtBot, searching: Searching, monkeypatch: pytest.MonkeyPatch
+    qtbot: QtBot, searching: ChatSearch, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     started, is_replaced, where = threading.Event(), threading.Event(), []
 
@@ -63,12 +63,12 @@ def test_newest_query_interrupts_the_one_before(
         return literal in text
 
     monkeypatch.setattr(search, "holds", slow)
-    seen: list[Findings] = []
+    seen: list[SearchResults] = []
     searching.found.connect(seen.append)
-    searching.begin("!?!")
+    searching.start("!?!")
     assert started.wait(WAIT / 1000)
-    searching.begin("walrus", tag="none")
-    searching.begin("walrus")
+    searching.start("walrus", tag="none")
+    searching.start("walrus")
     is_replaced.set()
     qtbot.waitUntil(lambda: bool(seen) and seen[-1].is_complete, timeout=WAIT)
     assert {findings.query for findings in seen} == {"walrus"}
@@ -78,9 +78,9 @@ def test_newest_query_interrupts_the_one_before(
 
 def test_search_error_is_told(qtbot: QtBot, tmp_path: Path) -> None:
     (tmp_path / "history.db").write_bytes(b"not a database at all" * 100)
-    searching = Searching(tmp_path)
+    searching = ChatSearch(tmp_path)
     with qtbot.waitSignal(searching.error_occurred, timeout=WAIT) as told:
-        searching.begin("x")
+        searching.start("x")
     assert "is damaged" in told.args[0]
     searching.close()
 
@@ -205,7 +205,7 @@ def test_hit_in_an_attachment_opens_it(qtbot: QtBot, app: Program) -> None:
     assert _marked_in_files(app) == ["Walrus"]
     transcript = app.window.chat.transcript
     (match,) = transcript._matches
-    place = transcript.view(0).place_of(match.start, match.file)
+    place = transcript.view(0).rect_of(match.start, match.file)
     assert 0 <= transcript.view(0).mapTo(transcript, place.center().toPoint()).y() < transcript.height()
 
 

@@ -17,7 +17,7 @@ from headstart.chat.reader import Group
 from headstart.ui.chat.message import MessageAction
 from headstart.ui.dialogs import CommandPalette
 from headstart.ui.program import Program
-from headstart.ui.sidebar.chat_list import fitting, groups
+from headstart.ui.sidebar.chat_list import fitting_names, groups
 from headstart.ui.sidebar.sidebar import ChatMenu, TagMenu
 from tests.ui.person import WAIT, ask, chat_rows, click_chat, shown, texts, write
 
@@ -378,10 +378,10 @@ def _answer_name(app: Program, name: str) -> None:
 def test_tag_names_are_shown_or_counted(qapp: QApplication) -> None:
     metrics = QFontMetrics(qapp.font())
     whole, first = (sum(metrics.horizontalAdvance(name) + 20 for name in names) for names in (["a", "wide"], ["a"]))
-    assert fitting(["a", "wide"], metrics, whole) == ["a", "wide"]
-    assert fitting(["a", "wide", "wider"], metrics, first + metrics.horizontalAdvance("+2") + 20) == ["a", "+2"]
-    assert fitting(["a", "wide"], metrics, 1) == ["+2"]
-    assert fitting([], metrics, 1) == []
+    assert fitting_names(["a", "wide"], metrics, whole) == ["a", "wide"]
+    assert fitting_names(["a", "wide", "wider"], metrics, first + metrics.horizontalAdvance("+2") + 20) == ["a", "+2"]
+    assert fitting_names(["a", "wide"], metrics, 1) == ["+2"]
+    assert fitting_names([], metrics, 1) == []
 
 
 def test_new_tag_filters_the_list(qtbot: QtBot, app: Program) -> None:
@@ -424,7 +424,7 @@ def test_open_chat_is_tagged_by_keyboard(qtbot: QtBot, app: Program) -> None:
     QTest.keyClick(menus[0], Qt.Key.Key_Return)
     assert app.chat_controller.session.chat.tags == ("zoo",)
     assert app.store.tags() == (Group("zoo", 1),)
-    app.tags.mark([app.chat_controller.session.chat.id], "zoo", given=False)
+    app.tags.set_tag([app.chat_controller.session.chat.id], "zoo", tagged=False)
     assert app.store.tags() == (Group("zoo", 0),)
     assert not app.chat_controller.session.chat.tags
 

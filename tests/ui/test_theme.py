@@ -155,13 +155,13 @@ def test_menu_has_contrast_with_the_page(qapp: QApplication, choice: ThemeChoice
 def test_theme_follows_setting_and_desktop(
     choice: ThemeChoice, scheme: Qt.ColorScheme, preference: Qt.ContrastPreference, expected: Theme
 ) -> None:
-    assert theme.chosen(choice, scheme, preference) is expected
+    assert theme.select_theme(choice, scheme, preference) is expected
 
 
 def test_theme_follows_high_contrast(app: Program, monkeypatch: pytest.MonkeyPatch) -> None:
     hints = QApplication.styleHints().accessibility()
-    asked = theme.chosen
-    monkeypatch.setattr(theme, "chosen", lambda choice, scheme, _: asked(choice, scheme, Preference.HighContrast))
+    asked = theme.select_theme
+    monkeypatch.setattr(theme, "select_theme", lambda choice, scheme, _: asked(choice, scheme, Preference.HighContrast))
     hints.contrastPreferenceChanged.emit(Preference.HighContrast)
     assert app.appearance.theme is CONTRAST_LIGHT
     assert CONTRAST_LIGHT.outline in app.window.sidebar.styleSheet()
@@ -240,7 +240,7 @@ def test_reduced_motion_stops_animations(qapp: QApplication, app: Program) -> No
     app.settings.change(reduced_motion=True)
     assert not _moving(app)
     assert (qapp.cursorFlashTime(), qapp.isEffectEnabled(effect)) == (0, False)
-    assert app.race._still
+    assert app.race._is_still
     app.settings.change(reduced_motion=False)
     assert _moving(app)
     assert (qapp.cursorFlashTime(), qapp.isEffectEnabled(effect)) == (flash, animated)

@@ -31,8 +31,8 @@ class Power(NamedTuple):
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Mains power, a short pause, and room for what a toy answers."""
     monkeypatch.setattr(psutil, "sensors_battery", lambda: None, raising=False)
-    monkeypatch.setattr(chat_titles, "_PAUSE", 30)
-    monkeypatch.setattr(chat_titles, "_LONGEST", 40)
+    monkeypatch.setattr(chat_titles, "_PAUSE_MS", 30)
+    monkeypatch.setattr(chat_titles, "_MAX_TOKENS", 40)
 
 
 @pytest.fixture
@@ -74,7 +74,7 @@ def test_short_question_is_the_title(qtbot: QtBot, asked: list[WriteTitle], open
 def test_title_of_the_user_is_kept(
     qtbot: QtBot, asked: list[WriteTitle], open_program: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(chat_titles, "_PAUSE", 800)  # after the chat was read
+    monkeypatch.setattr(chat_titles, "_PAUSE_MS", 800)  # after the chat was read
     app = open_program(pace=0.03)
     ask(qtbot, app, LONG)
     qtbot.waitUntil(lambda: bool(asked), timeout=WAIT)

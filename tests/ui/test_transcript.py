@@ -60,8 +60,8 @@ def _seen(transcript: Transcript) -> list[int]:
 
 
 def _select(transcript: Transcript, first: int, last: int) -> None:
-    transcript.view(first).ask(MessageAction.SELECT)
-    transcript.view(last).ask(MessageAction.SELECT_UP_TO)
+    transcript.view(first).perform(MessageAction.SELECT)
+    transcript.view(last).perform(MessageAction.SELECT_UP_TO)
 
 
 def test_chat_opens_at_its_end(make: Make) -> None:
@@ -206,14 +206,14 @@ def test_message_ranges_are_selected_and_copied(make: Make, qtbot: QtBot) -> Non
     copied = QGuiApplication.clipboard().text()
     assert copied.startswith("**You:**\n\nMessage 2. Some **text**")
     assert "**Assistant:**\n\nMessage 3." in copied
-    assert "Some text that" in transcript.as_text(transcript.selected_messages())
+    assert "Some text that" in transcript.to_text(transcript.selected_messages())
     QTest.keyClick(transcript, Qt.Key.Key_Escape)
     assert transcript.selected_messages() == []
 
 
 def test_plain_copy_omits_thinking(make: Make) -> None:
     message = MessageContent(1, "assistant", "<think>\nhm\n</think>\n\n**Yes**", author="Qwen")
-    assert make(0).as_text([message]) == "Qwen:\nYes"
+    assert make(0).to_text([message]) == "Qwen:\nYes"
 
 
 def test_reused_view_is_clean(make: Make, qtbot: QtBot) -> None:

@@ -8,6 +8,7 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import httpx
 import pytest
@@ -29,6 +30,7 @@ from headstart.ui.actions import COMMANDS
 from headstart.ui.models.add_model_controller import ExportRun
 from headstart.ui.translation import FOLDER, Translation, choose_locale, language_of, translate_error
 from tests import translations
+from tests.model_folders import resolved_model
 from tests.source_tree import Module
 from tests.translations import Message, is_of_a_terminal
 from tests.ui.conftest import Speak
@@ -367,7 +369,8 @@ def test_settings_and_buttons_have_the_names_that_the_window_gives_them(reworded
 
 def _refused(*, device: str = "CPU", head: str | None = None) -> object:
     options = LoadOptions(Path("model"), device=device, engine=EngineKind.HEADSTART)
-    return opening.choose(options, head, lambda: "")
+    with TemporaryDirectory() as folder:
+        return opening.choose_engine(resolved_model(Path(folder), options, head))
 
 
 def _sampled_with_a_draft() -> object:
@@ -401,7 +404,7 @@ CASES: dict[str, tuple[Callable[[], object], str]] = {
         "“Headstart”, “Temperature” to 0, or “Guess ahead” to “Off”.",
     ),
     "device": (
-        lambda: _raised(loading.refusal(Path("/m/small"), "GPU", "no")),
+        lambda: _raised(loading.load_error(Path("/m/small"), "GPU", "no")),
         "GPU refuses small (no). Try it with “Device” set to CPU.",
     ),
     "missing device": (
@@ -418,7 +421,7 @@ CASES: dict[str, tuple[Callable[[], object], str]] = {
         "There is no model 'big': none is installed yet.",
     ),
     "broken": (
-        lambda: _raised(loading.refusal(Path("/m/small"), "CPU", "no")),
+        lambda: _raised(loading.load_error(Path("/m/small"), "CPU", "no")),
         f"{Path('/m/small')} cannot be loaded (no). Export it again on the page of models.",
     ),
     "key": (lambda: _answered(401, "no"), "office wants a key (no); add the server again with its “Key”."),

@@ -92,7 +92,7 @@ def test_narrow_composer_keeps_the_seconds_of_loading(app: Program) -> None:
 
 
 def test_long_step_shows_its_seconds(qtbot: QtBot, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(progress, "_LONG", 1)
+    monkeypatch.setattr(progress, "_SHOW_TIME_AFTER", 1)
     card = progress.WorkCard()
     qtbot.addWidget(card)
     card.begin("Exporting tiny")

@@ -1,4 +1,4 @@
-"""What half and double of each tuned constant of the policy do to the speed of recorded and made-up answers.
+"""The effect of half and double of each tuned constant of the policy on recorded and made-up answers.
 
 python app/bench/research/policy_constants.py [--markdown]
 
@@ -24,9 +24,9 @@ from tests.engine import simulation  # noqa: E402
 
 from bench.research.recordings import Recording, read_recordings  # noqa: E402
 from bench.research.replay import Machine, fixed_ms, policy_ms  # noqa: E402
-from headstart.engine.policy import acceptance, cost_model, loss_budget, policy  # noqa: E402
+from headstart.engine.policy import acceptance, cost_model, loss_budget, plan, policy  # noqa: E402
 
-MODULES = (acceptance, cost_model, loss_budget, policy)
+MODULES = (acceptance, cost_model, loss_budget, plan, policy)
 DATA = _ROOT / "tests" / "engine" / "data"
 HAND = "chosen by hand"
 FORM = "a form, not a fit"
@@ -37,7 +37,7 @@ Value = float | tuple[float, ...]
 
 @dataclass(frozen=True)
 class Constant:
-    """One constant: where it is, how it is scaled, where it comes from."""
+    """A tuned constant."""
 
     module: ModuleType
     name: str
@@ -46,12 +46,12 @@ class Constant:
 
     @property
     def value(self) -> Value:
-        """As it ships."""
-        found: Value = getattr(self.module, self.name)
-        return found
+        """The value that ships."""
+        value: Value = getattr(self.module, self.name)
+        return value
 
     def scaled(self, factor: float) -> Value:
-        """Half or double of it; of a tuple, all of it together."""
+        """Return `factor` times the value; all of a tuple together."""
         value = self.value
         if isinstance(value, tuple):
             return tuple(self._scaled(each, factor) for each in value)
@@ -96,23 +96,23 @@ CONSTANTS = (
     Constant(loss_budget, "_FIRST_PAUSE", kind="count"),
     Constant(loss_budget, "_LONGEST_PAUSE", kind="count"),
     Constant(loss_budget, "_LONGER", kind="count"),
-    Constant(loss_budget, "_KEPT", kind="memory"),
-    Constant(loss_budget, "_ALWAYS"),
+    Constant(loss_budget, "_PACE_MEMORY", kind="memory"),
+    Constant(loss_budget, "_PACE_PRIOR"),
     Constant(loss_budget, "_DRAFT_ALLOWANCE", _LOSS),
     Constant(loss_budget, "_HEAD_ALLOWANCE", "no recording has an EAGLE-3 head"),
     Constant(loss_budget, "_NGRAM_ALLOWANCE", _LOSS),
-    Constant(policy, "LONGEST", "with the target's own token a pass over 16", "count"),
-    Constant(policy, "_HORIZON", "tests/engine/test_stopping.py: within 1 % of the best policy", "count"),
-    Constant(policy, "_RATE_LIMIT"),
-    Constant(policy, "_SHARED"),
-    Constant(policy, "_PATIENCE"),
+    Constant(plan, "LONGEST", "with the target's own token a pass over 16", "count"),
+    Constant(plan, "_HORIZON", "tests/engine/test_stopping.py: within 1 % of the best policy", "count"),
+    Constant(plan, "_RATE_LIMIT"),
+    Constant(plan, "_AMORTIZE_ROUNDS"),
+    Constant(plan, "_PATIENCE"),
     Constant(policy, "_USUAL_LENGTHS", "a log-normal spread around 200"),
 )
 
 
 @contextmanager
 def _set(constant: Constant, value: Value) -> Iterator[None]:
-    """It and what was made of it."""
+    """Set a constant and what is derived from it."""
     values: dict[str, object] = {constant.name: value}
     if constant.name in ("_CONTEXT", "_SWITCH"):
         places = {"_CONTEXT": 2, "_SWITCH": 3}
@@ -166,12 +166,12 @@ def _speedups(plays: Sequence[Play], seed: int) -> list[float]:
 
 
 def _gain(base: Sequence[float], now: Sequence[float]) -> float:
-    """Per cent, in the geometric mean."""
+    """Return the change of the geometric mean in per cent."""
     return 100.0 * (statistics.geometric_mean(b / a for a, b in zip(base, now, strict=True)) - 1)
 
 
 def measure(constants: Sequence[Constant], seeds: Sequence[int] = SEEDS) -> dict[str, Any]:
-    """Speed beside that of the constants as they ship, in per cent."""
+    """Return the change of speed against the shipped values, in per cent."""
     plays = _plays()
     base = {seed: _speedups(plays, seed) for seed in seeds}
     rows = []
@@ -191,12 +191,12 @@ def measure(constants: Sequence[Constant], seeds: Sequence[int] = SEEDS) -> dict
     return {"answers": len(plays), "seeds": len(seeds), "constants": rows}
 
 
-def _table(found: dict[str, Any]) -> str:
+def _table(results: dict[str, Any]) -> str:
     lines = [
         "| file | constant | value | where it comes from | half | double |",
         "| --- | --- | --- | --- | --- | --- |",
     ]
-    for row in found["constants"]:
+    for row in results["constants"]:
         value = ", ".join(
             f"{each:g}" for each in (row["value"] if isinstance(row["value"], tuple) else (row["value"],))
         )
@@ -215,8 +215,8 @@ def main() -> int:
     parser.add_argument("--markdown", action="store_true")
     given = parser.parse_args()
     constants = [each for each in CONSTANTS if not given.names or each.name in given.names]
-    found = measure(constants)
-    print(_table(found) if given.markdown else json.dumps(found, indent=1))
+    results = measure(constants)
+    print(_table(results) if given.markdown else json.dumps(results, indent=1))
     return 0
 
 

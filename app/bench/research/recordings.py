@@ -1,4 +1,4 @@
-"""Recorded answers (`engine/trace.py` describes the lines) with what every drafter would have proposed."""
+"""Recorded answers with the drafts that every drafter would have made. `trace.py` describes the lines."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from bench.research.trace import FORMAT
 from headstart.engine.drafters.base import NO_DRAFT, Draft
 from headstart.engine.drafters.ngram import NGRAM_REACH, NgramDrafter
 from headstart.engine.engine import Origin
@@ -13,36 +14,35 @@ from headstart.engine.policy.cost_model import Costs
 from headstart.engine.policy.policy import Policy
 from headstart.engine.runners.runner import common_prefix
 from headstart.engine.sampling import Guess
-from headstart.engine.trace import FORMAT
 from headstart.errors import HeadstartError
 
-_UNKNOWN = 0.5  # confidence of a candidate that nothing is known of
-WRONG = -1  # a token that the text does not have: its own are the numbers of their places
+_UNKNOWN = 0.5  # confidence of a candidate that was not recorded
+WRONG = -1  # a token outside the text, whose own tokens are the numbers of their places
 
 
 class TraceError(HeadstartError):
-    """A trace cannot be read or lacks something; the sentence says how to record one."""
+    """A trace cannot be read, or lacks something."""
 
 
 @dataclass(frozen=True)
 class Offer:
-    """An n-gram offer and how many of its candidates, from the first, are what the text says."""
+    """A draft of n-grams, and how many of its tokens, from the first, are those of the text."""
 
     length: int
     match_length: int
     held: int
 
     def at(self, place: int) -> Draft:
-        """The offer at a place of the text, the tokens of a text being the numbers of their places."""
+        """Return the draft at a place of the text. The tokens of a text are the numbers of their places."""
         tokens = [place + i if i < self.held else WRONG for i in range(self.length)]
         return Draft(tuple(tokens), match_length=self.match_length)
 
 
 @dataclass(frozen=True)
 class Text:
-    """What would be guessed at each place, the text before it being given; all sequences are equally long.
+    """The draft's guess at each place of a text. All sequences are equally long.
 
-    As the draft's guess at a place depends on nothing but the text before it, a round may begin anywhere.
+    A guess depends only on the text before its place, so a round may begin anywhere.
     """
 
     right: Sequence[bool]  # whether the draft's guess is the text's token
@@ -57,16 +57,15 @@ class Text:
     drafter: str = Origin.DRAFT  # whose guesses these are
 
     def __len__(self) -> int:
-        """Places."""
         return len(self.right)
 
     def drafted(self, at: int, count: int) -> Draft:
-        """What a draft model guesses from place `at`, and what n-grams put behind it."""
+        """Return the draft of a model from place `at`, with the n-grams behind it."""
         held = run_length(self.right[at : at + count])
         known = [*self.confidence[at : min(at + held + 1, at + count)], *self.strays.get(at + held, ())]
         known += [_UNKNOWN] * (count - len(known))
         tokens = [at + i if i < held else WRONG for i in range(count)]
-        # Behind a wrong guess n-grams are taken to offer the same.
+        # Assumption: n-grams offer the same behind a wrong guess.
         offer = self.offers[at + count] if count and at + count < len(self) else None
         tail = offer.at(at + count) if offer else NO_DRAFT
         return Draft(
@@ -74,7 +73,7 @@ class Text:
         )
 
     def _beside(self, at: int, count: int, held: int) -> tuple[tuple[Guess, ...], ...]:
-        """The runners-up to `count` candidates from place `at`, as far as they are known."""
+        """Return the known runners-up to `count` candidates from place `at`."""
         if not self.runners_up:
             return ()
         wrong = at + held
@@ -88,28 +87,28 @@ class Text:
         return tuple(beside)
 
     def without_runners_up(self) -> "Text":
-        """As if no draft had any."""
+        """Return the same text without runners-up."""
         return replace(self, runners_up=(), came=(), stray_runners_up={})
 
     def beginning(self, places: int) -> "Text":
-        """The same text, ended after so many places."""
+        """Return the first `places` places of the text."""
         return replace(
             self, right=self.right[:places], confidence=self.confidence[:places], offers=self.offers[:places]
         )
 
 
 def run_length(flags: Sequence[bool]) -> int:
-    """How many hold from the first on."""
+    """Return how many flags, from the first, are set."""
     return next((i for i, flag in enumerate(flags) if not flag), len(flags))
 
 
 Line = Mapping[str, Any]
-_NO_TOKEN = -1  # stands where an answer ended: no n-gram offers it
+_NO_TOKEN = -1  # stands behind the end of an answer: no n-gram offers it
 
 
 @dataclass(frozen=True)
 class Recording:
-    """One recorded answer on the machine that it was recorded on."""
+    """One recorded answer, with the prices of its machine."""
 
     name: str
     text: Text
@@ -119,34 +118,34 @@ class Recording:
     learned: Mapping[str, Any]  # the policy as it was stored before
 
     def costs(self) -> Costs:
-        """The prices, anew: whoever plays with them alters them."""
+        """Return a new copy of the prices, since a replay alters them."""
         costs = Costs.from_json(self.prices)
         assert costs is not None, "a recording has prices"
         return costs
 
     def policy(self, *, fresh: bool = False) -> Policy:
-        """One that knows these prices and, unless it is to be fresh, what had been learned before."""
+        """Return a policy with these prices; unless `fresh`, with all that was learned before the answer."""
         policy = None if fresh else Policy.from_json(self.learned)
         return policy or Policy(self.costs())
 
 
 def read_recordings(path: Path) -> list[Recording]:
-    """All finished answers of a file, those of one token or less apart. Raises TraceError."""
+    """Return all finished answers of a file that have two tokens or more. Raises TraceError."""
     try:
         lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
         return list(_recordings(path, lines))
     except (OSError, UnicodeDecodeError) as error:
-        raise TraceError(f"{path} cannot be read ({error}); name a file that --trace wrote.") from None
+        raise TraceError(f"{path} cannot be read ({error}); name a file that bench.research.trace wrote.") from None
     except (ValueError, KeyError, TypeError, IndexError, AttributeError) as error:
-        raise TraceError(f"{path} is no complete trace ({error!r}); record it again with --trace.") from None
+        raise TraceError(f"{path} is no complete trace ({error!r}); record it again.") from None
 
 
 def _recordings(path: Path, lines: Sequence[Line]) -> Iterator[Recording]:
     header = lines[0] if lines else {}
     if header.get("is") != "header" or header["format"] != FORMAT:
-        raise TraceError(f"{path} is no trace of this version; record it again with --trace.")
+        raise TraceError(f"{path} is no trace of this version; record it again.")
     if header["depth"] is None:
-        raise TraceError(f"{path} tells nothing beyond where drafting stopped; record it with --trace-depth 8.")
+        raise TraceError(f"{path} tells nothing beyond where drafting stopped; record it with --depth 8.")
     answer: Line = {}
     rounds: list[Line] = []
     for line in lines[1:]:
@@ -194,7 +193,7 @@ def _rank(ranked: Sequence[Guess], token: int) -> int | None:
 
 
 def _offers(prompt: Sequence[int], written: Sequence[int], places: int) -> list[Offer | None]:
-    """What n-grams offer at each place, the first token of the answer being given by the prompt's own pass."""
+    """Return the draft of n-grams at each place. The prompt's own pass gives the first token of the answer."""
     drafter = NgramDrafter()
     drafter.read([*prompt, written[0]])
     rest = [*written[1:], *[_NO_TOKEN] * places][:places]

@@ -1,9 +1,9 @@
-"""Plays the policy and other rules of drafting on recorded answers, without a model.
+"""A replay of recorded answers by the policy and by other rules of drafting, without a model.
 
 PYTHONPATH=app python -m bench.research.replay TRACE...
 
-A trace is a file that `headstart chat --trace FILE --trace-depth 8` wrote. The oracles know which candidates will be
-accepted: they show how much is left to be gained.
+A trace is a file of `python -m bench.research.trace MODEL FILE --depth 8`. The oracles know which candidates will be
+accepted: they show how much is left to gain.
 """
 
 import argparse
@@ -17,12 +17,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bench.research.recordings import Recording, Text, TraceError, read_recordings, run_length
-from headstart.engine.drafters.base import Draft, WantsMore
+from headstart.engine.drafters.base import Draft, ShouldContinue
 from headstart.engine.engine import Drafter, Origin, Speculation, Timing
 from headstart.engine.policy.cost_model import Costs
 from headstart.engine.policy.loss_budget import Pace
 from headstart.engine.policy.policy import Policy
-from headstart.engine.policy.rounds import Situation
+from headstart.engine.policy.rounds import Outcome, RoundState
 from headstart.engine.runners.runner import common_prefix
 
 
@@ -30,47 +30,44 @@ class Machine:
     """Milliseconds of passes, with a relative scatter."""
 
     def __init__(self, costs: Costs, scatter: float = 0.0, seed: int = 1) -> None:
-        """The same seed scatters alike."""
         self.costs = costs
         self._scatter, self._rng = scatter, random.Random(seed)  # noqa: S311 - noise, no secret
         self._last = 0  # tokens of the target's last pass
 
     def verifying(self, context: int, tokens: int) -> float:
-        """A pass of the target."""
+        """Return the milliseconds of a pass of the target."""
         target = self.costs.target
         switch_ms = target.switch_ms if tokens != self._last else 0.0
         self._last = tokens
         return (target.ms(tokens, context) + switch_ms) * self.pace(context)
 
-    def drafting(self, drafter: str, context: int, candidates: int, lag: int) -> float:
-        """Drafting them, reading `lag` tokens before the first."""
+    def drafting(self, drafter: str, context: int, candidates: int, uncached: int) -> float:
+        """Return the milliseconds of drafting, with `uncached` tokens to read first."""
         if not candidates:
             return 0.0
-        step_ms, catch_up_ms = self.costs.drafting(drafter, lag, context)
+        step_ms, catch_up_ms = self.costs.drafting(drafter, uncached, context)
         return (candidates * step_ms + catch_up_ms) * self.pace(context)
 
     def pace(self, _context: int) -> float:
-        """How much longer than usual a pass takes now."""
+        """Return how many times as long as usual a pass takes."""
         return self._rng.gauss(1.0, self._scatter) if self._scatter else 1.0
 
 
 class Replay:
-    """One answer: where it stands and what the draft has read."""
+    """One answer: its progress, and what the draft has read."""
 
     def __init__(self, text: Text, machine: Machine) -> None:
-        """Begin before the first place."""
         self.text, self.machine = text, machine
         self.at, self.ms = 0, 0.0
         self._read = 0  # tokens
 
     @property
     def ended(self) -> bool:
-        """Whether the text is written."""
         return self.at >= len(self.text)
 
     @property
     def context(self) -> int:
-        """Tokens so far."""
+        """Tokens so far, prompt included."""
         return self.text.prompt + self.at
 
     @property
@@ -78,22 +75,22 @@ class Replay:
         """Tokens that may be written."""
         return (self.text.limit or len(self.text)) - self.at
 
-    def situation(self, *, draft: bool = True) -> Situation:
-        """What a policy is told before a round."""
+    def state(self, *, draft: bool = True) -> RoundState:
+        """Return what the next round starts from."""
         offer = self.text.offers[self.at]
-        offers: dict[str, Draft] = {Origin.NGRAM: offer.at(self.at)} if offer else {}
-        lags = {self.text.drafter: self.context - self._read} if draft else {}
-        return Situation(self.context, self.remaining, offers, lags)
+        free_drafts: dict[str, Draft] = {Origin.NGRAM: offer.at(self.at)} if offer else {}
+        uncached_tokens = {self.text.drafter: self.context - self._read} if draft else {}
+        return RoundState(self.context, self.remaining, free_drafts, uncached_tokens)
 
-    def propose(self, wants_more: WantsMore) -> Draft:
-        """As Drafter.propose."""
+    def propose(self, should_continue: ShouldContinue) -> Draft:
+        """Draft as `Drafter.propose` does."""
         drafted = 0
-        while wants_more(self.text.drafted(self.at, drafted)):
+        while should_continue(self.text.drafted(self.at, drafted)):
             drafted += 1
         return self.text.drafted(self.at, drafted)
 
     def play(self, checked: Draft, drafted: int = 0, size: int = 0) -> tuple[list[int], Timing]:
-        """Check a draft, for which a model guessed so many tokens: what was chosen, and the time it took."""
+        """Check a draft of which a model drafted `drafted` tokens. Return the chosen tokens and the times."""
         context, machine = self.context, self.machine
         held = common_prefix(checked.tokens, range(self.at, self.at + len(checked.tokens)))
         chosen = list(range(self.at, self.at + held + 1))
@@ -114,28 +111,28 @@ class Replay:
 def policy_ms(
     policy: Policy, text: Text, machine: Machine, bounds: Speculation | None = None, *, draft: bool = True
 ) -> float:
-    """Milliseconds to write the text, the policy being asked as the decoding loop asks it."""
+    """Return the milliseconds to write the text with the policy, as the decoding loop uses it."""
     replay = Replay(text, machine)
     policy.begin_answer(bounds or Speculation())
     while not replay.ended:
-        plan = policy.plan(replay.situation(draft=draft))
-        guessed = replay.propose(plan.wants_more) if plan.offer is None else plan.offer
-        drafted = len(guessed.confidences) if plan.offer is None else 0
-        checked = plan.trim(guessed)
-        policy.observe(plan, plan.outcome(*replay.play(checked, drafted, plan.size)))
+        session = policy.begin_round(replay.state(draft=draft))
+        guessed = session.plan.free_draft or replay.propose(session.should_continue)
+        drafted = len(guessed.confidences) if session.plan.is_drafted else 0
+        selection = session.select(guessed)
+        policy.observe(Outcome(session.plan, selection, *replay.play(selection.checked, drafted, selection.size)))
     return replay.ms
 
 
 FIXED_LENGTHS = range(1, 9)
-_FIRST = 5  # length that an adaptive rule begins with
+_FIRST = 5  # first length of an adaptive rule
 _LONGEST = 15
-_RECENT = 8  # rounds that the history average looks back on
+_RECENT = 8  # rounds of the history average
 
 NextLength = Callable[[int, int, int], int]  # from the length, what was drafted, what was accepted
 
 
 def ruled_ms(text: Text, machine: Machine, length: int, following: NextLength) -> float:
-    """Milliseconds with a draft length that follows a rule."""
+    """Return the milliseconds with a draft length that follows a rule."""
     replay = Replay(text, machine)
     while not replay.ended:
         drafted = min(length, replay.remaining - 1)
@@ -145,19 +142,19 @@ def ruled_ms(text: Text, machine: Machine, length: int, following: NextLength) -
 
 
 def fixed_ms(text: Text, machine: Machine, length: int) -> float:
-    """Milliseconds with the same draft length in every round; 0 is plain decoding."""
+    """Return the milliseconds with the same draft length in every round; 0 is plain decoding."""
     return ruled_ms(text, machine, length, lambda same, _drafted, _accepted: same)
 
 
 def two_up_one_down_ms(text: Text, machine: Machine) -> float:
-    """The rule of Hugging Face's assisted generation: two longer when all were accepted, else one shorter."""
+    """Apply the rule of Hugging Face's assisted generation: two longer if all are accepted, else one shorter."""
     return ruled_ms(
         text, machine, _FIRST, lambda k, drafted, hit: min(k + 2, _LONGEST) if hit == drafted else max(k - 1, 1)
     )
 
 
 def history_average_ms(text: Text, machine: Machine) -> float:
-    """One more than the mean of what the last rounds accepted."""
+    """Draft one token more than the last rounds accepted in the mean."""
     history = [4] * _RECENT
 
     def following(_length: int, _drafted: int, accepted: int) -> int:
@@ -169,7 +166,7 @@ def history_average_ms(text: Text, machine: Machine) -> float:
 
 @dataclass(frozen=True)
 class Foresight:
-    """What an oracle may use: it knows which candidates of these will be accepted."""
+    """The drafters of an oracle, which knows what will be accepted."""
 
     draft: bool = True
     ngram: bool = True
@@ -177,7 +174,7 @@ class Foresight:
 
 
 def oracle_ms(text: Text, machine: Machine, foresight: Foresight | None = None) -> float:
-    """The least milliseconds of all: each round drafts and verifies exactly what will be accepted."""
+    """Return the least milliseconds: each round drafts and verifies exactly what will be accepted."""
     rest = [0.0]  # rest[i]: the last i places
     for at in reversed(range(len(text))):
         context = text.prompt + at
@@ -193,7 +190,7 @@ def oracle_ms(text: Text, machine: Machine, foresight: Foresight | None = None) 
 
 
 def _moves(text: Text, at: int, foresight: Foresight) -> Iterator[tuple[int, int]]:
-    """(drafted, accepted) of every round from here that wastes nothing."""
+    """Yield (drafted, accepted) of every round from here that wastes nothing."""
     most = min(len(text) - at - 1, _LONGEST)
     runs: list[tuple[int, int]] = [(0, _held(text, at))] if foresight.ngram else []
     if foresight.draft:
@@ -210,7 +207,7 @@ def _held(text: Text, at: int) -> int:
 
 
 def best_fixed_ms(text: Text, machine: Callable[[], Machine]) -> float:
-    """Milliseconds with the fixed length that suits this text best, plain decoding included."""
+    """Return the milliseconds with the best fixed length of this text, plain decoding included."""
     return min(fixed_ms(text, machine(), length) for length in (0, *FIXED_LENGTHS))
 
 
@@ -219,17 +216,16 @@ _PACES = [1 + step / 5 for step in range(11)]  # times the rate of plain decodin
 
 
 class _Foreseeing(Policy):
-    """A policy that may lose as much as it likes and keeps one worth of time."""
+    """A policy without a loss budget, with a constant worth of time."""
 
     pace = 1.0  # times the rate of plain decoding
 
     def begin_answer(self, speculation: Speculation, expected_tokens: int | None = None) -> None:
-        """As Policy.begin_answer, with accounts that are never empty."""
         super().begin_answer(speculation, expected_tokens)
-        self._books.pace = _Steady(self.pace / self.plain_ms)
-        self._books.used.update((Origin.DRAFT, Origin.HEAD))
+        self._budget.pace = _Steady(self.pace / self.plain_ms)
+        self._budget.used.update((Origin.DRAFT, Origin.HEAD))
         for name in (Origin.DRAFT, Origin.HEAD, Origin.NGRAM, Origin.TABLE):
-            self._books.accounts[name].balance = math.inf
+            self._budget.accounts[name].balance = math.inf
 
 
 class _Steady(Pace):
@@ -242,21 +238,21 @@ class _Steady(Pace):
 
 
 def calibrated_ms(recording: Recording) -> float:
-    """The least that the policy's own rule can reach: its calibration is that of this very text, its pace the best."""
+    """Return the least that the policy's rule can reach: with the calibration of this very text and the best pace."""
     policy = recording.policy()
     for _ in range(_PLAYS):
         policy_ms(policy, recording.text, _machine(recording), draft=recording.has_draft)
-    learned, found = policy.to_json(), []
+    learned, results = policy.to_json(), []
     for pace in _PACES:
         foreseeing = _Foreseeing.from_json(learned)
         assert foreseeing is not None, "a policy reads what it wrote"
         foreseeing.pace, foreseeing.costs = pace, recording.costs()
-        found.append(policy_ms(foreseeing, recording.text, _machine(recording), draft=recording.has_draft))
-    return min(found)
+        results.append(policy_ms(foreseeing, recording.text, _machine(recording), draft=recording.has_draft))
+    return min(results)
 
 
 def best_mix_ms(recording: Recording) -> float:
-    """The automatic length with the drafters, together or alone, that suit this text best."""
+    """Return the milliseconds with the drafters, together or alone, that suit this text best."""
     return min(
         policy_ms(recording.policy(), recording.text, _machine(recording), Speculation(drafter=drafter))
         for drafter in (Drafter.ANY, Drafter.DRAFT, Drafter.NGRAM)
@@ -304,7 +300,7 @@ WITHOUT_DRAFT: Mapping[str, Rule] = {"oracle": _oracle(Foresight(draft=False))}
 
 
 def speedups(recording: Recording) -> dict[str, float]:
-    """Of the automatic policy (as it was, and knowing nothing yet) and of every other rule, over plain decoding."""
+    """Return the speed of the policy, as it was and as a new one, and of every other rule, over plain decoding."""
     plain = fixed_ms(recording.text, _machine(recording), 0)
     others = WITH_DRAFT if recording.has_draft else WITHOUT_DRAFT
     contestants = {AUTO: _auto(fresh=False), f"{AUTO}, new pair": _auto(fresh=True), **others}
@@ -314,9 +310,9 @@ def speedups(recording: Recording) -> dict[str, float]:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Print a line for each rule. Returns the exit code."""
+    """Print a line for each rule. Return the exit code."""
     parser = argparse.ArgumentParser(description="Play rules of drafting on recorded answers, without a model.")
-    parser.add_argument("traces", nargs="+", type=Path, metavar="TRACE", help="a file written with --trace-depth")
+    parser.add_argument("traces", nargs="+", type=Path, metavar="TRACE", help="a file written with --depth")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write every figure to this file")
     parser.add_argument("--markdown", action="store_true", help="print a row for each file")
     given = parser.parse_args(arguments)
@@ -336,7 +332,7 @@ _COLUMNS = (AUTO, f"{AUTO}, new pair", "best fixed length", "best mix", CALIBRAT
 
 
 def table(figures: Mapping[str, Mapping[str, float]]) -> list[str]:
-    """A row for each file, in Markdown: geometric means over its answers, times plain decoding."""
+    """Return a row of Markdown for each file: geometric means over its answers, times plain decoding."""
     by_file: dict[str, list[Mapping[str, float]]] = {}
     for name, by_rule in figures.items():
         by_file.setdefault(name.rpartition(" ")[0], []).append(by_rule)
@@ -351,7 +347,7 @@ def _mean(answers: Sequence[Mapping[str, float]], rule: str) -> float:
 
 
 def lines(figures: Mapping[str, Mapping[str, float]]) -> list[str]:
-    """Each rule over plain decoding: the mean of all answers, the worst and the best of them."""
+    """Return a line for each rule: the mean of all answers over plain decoding, the worst and the best."""
     values: dict[str, list[float]] = {}
     for by_rule in figures.values():
         for rule, speedup in by_rule.items():

@@ -3,20 +3,20 @@
 import contextlib
 import json
 import os
+import queue
 import threading
 import time
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass, replace
-from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from headstart.cli.command import INTERRUPTED, TEXT, YES_OR_NO, Load, flag
-from headstart.cli.options import Settings, find_setting, model_facts, writable_file
+from headstart.cli.options import Selection, Settings, facts, find_setting, writable_file
 from headstart.cli.render import Screen, count, on_ctrl_c
 from headstart.engine import generation_config
 from headstart.engine.cancelling import CancelEvent
@@ -27,7 +27,6 @@ from headstart.engine.engine import (
     FinishReason,
     LoadOptions,
     Message,
-    Mode,
     Request,
     Sampling,
     Step,
@@ -37,11 +36,10 @@ from headstart.errors import (
     BatchError,
     ChatTemplateError,
     ContextOverflowError,
-    DeviceError,
     HeadstartError,
+    MemoryBudgetError,
     SettingsError,
 )
-from headstart.library import Choice
 
 Identity = str | int
 _ROLES = {"system": "system", "developer": "system", "user": "user", "assistant": "assistant"}
@@ -58,7 +56,6 @@ class Defaults:
 
     settings: Settings
     system: str | None = None
-    seeded: bool = False  # you gave a seed
     own: Sampling | None = None  # the sampling that the model recommends
 
 
@@ -70,7 +67,6 @@ class Task:
     id: Identity
     messages: tuple[Message, ...]
     settings: Settings
-    seeded: bool
 
     @property
     def request(self) -> Request:
@@ -184,9 +180,7 @@ def _read(number: int, line: bytes, defaults: Defaults, first_lines: dict[Identi
         messages = _messages(fields, defaults.system)
         if first_lines.setdefault(identity, number) != number:  # answers are found by their ids
             raise SettingsError(f"the id {identity!r} is that of line {first_lines[identity]}; give each line its own.")
-        return Task(
-            number, identity, messages, settings.with_model_defaults(defaults.own), defaults.seeded or "seed" in values
-        )
+        return Task(number, identity, messages, settings.with_model_defaults(defaults.own))
     except SettingsError as error:
         return BadLine(number, identity, str(error))
 
@@ -271,29 +265,12 @@ def _message(message: Any) -> Message:
     )
 
 
-# OpenVINO GenAI writes several answers in one pass, without guesses. From this many prompts on it is used. On two cores
-# four at once beat a pair of models that guesses ahead; twice as many leave a margin.
-GENAI_MIN_PROMPTS, GENAI_MIN_PROMPTS_WITHOUT_DRAFT = 8, 2
+_MAX_PARALLEL = 8  # answers; each takes the memory of a context. Four write about a sixth fewer tokens a second.
 _SHARED_CHARS = 200  # prompts that share fewer gain less than a step by sharing
-_TEMPLATE_TOKENS = 64  # maximum that a chat format adds to a message
 _MIN_SPEED_SECONDS = 1.0  # a speed says nothing before
+_POLL_SECONDS = 0.1  # between two looks at Ctrl+C: Python on Windows sees it only while nothing waits
 
-
-class BatchEngine(StrEnum):
-    """The engine that writes the answers of a batch."""
-
-    AUTO = "auto"
-    OWN = "own"
-    GENAI = "genai"
-
-
-@dataclass(frozen=True)
-class Part:
-    """Prompts for one engine."""
-
-    tasks: Sequence[Task]
-    at_once: int | None  # answers that OpenVINO GenAI writes in parallel; None: Headstart's own engine
-    reason: str
+_Event = tuple[int, Event | HeadstartError]  # with the line of its prompt; an error ends its answer
 
 
 def _output(text: str) -> Path:
@@ -309,37 +286,26 @@ class BatchFlags:
         None,
         'answer all prompts of this file, one in each line: {"id": 1, "prompt": "..."} or {"id": 1, "messages": '
         '[{"role": "user", "content": "..."}]}, with system and any setting of an answer beside it (temperature, seed, '
-        "max_new_tokens, ...), or a line of OpenAI's batch format; answers are written when they are complete, not in "
-        "the order of the prompts; a second run skips prompts that have an answer",
+        "max_new_tokens, ...), or a line of OpenAI's batch format; the model writes as many as "
+        f"{_MAX_PARALLEL} answers at the same time, and each goes to the file when it is complete, not in the order of "
+        "the prompts; a second run skips prompts that have an answer",
         metavar="FILE",
     )
     output: Path | None = flag(
         None, "where the answers go (default: FILE with .answers before .jsonl)", metavar="FILE", read=_output
     )
-    batch_engine: BatchEngine | None = flag(
-        None,
-        "own: Headstart's engine, one answer after another, with speculation; genai: OpenVINO GenAI, several at once; "
-        f"auto: genai from {GENAI_MIN_PROMPTS} prompts on, from {GENAI_MIN_PROMPTS_WITHOUT_DRAFT} on without a draft "
-        "model (default: auto)",
-    )
-    batch_size: int | None = flag(
-        None, f"how many answers OpenVINO GenAI writes at once (default: {GENAI_MIN_PROMPTS})"
-    )
 
 
 def require_no_batch(flags: BatchFlags) -> None:
     """Raise SettingsError for flags that need --batch."""
-    for name in ("output", "batch_engine", "batch_size"):
-        if getattr(flags, name) is not None:
-            raise SettingsError(f"--{name.replace('_', '-')} needs --batch FILE.")
+    if flags.output is not None:
+        raise SettingsError("--output needs --batch FILE.")
 
 
-def run(flags: BatchFlags, choice: Choice, options: LoadOptions, defaults: Defaults, load: Load) -> int:
+def run(flags: BatchFlags, selection: Selection, defaults: Defaults, load: Load) -> int:
     """Answer the lines without an answer. Return the exit code: 1 if a line failed, 130 after Ctrl+C."""
-    engine, size, file = flags.batch_engine or BatchEngine.AUTO, flags.batch_size, flags.batch
+    file, options = flags.batch, selection.options
     assert file is not None, "there is a batch"
-    if engine is BatchEngine.OWN and size not in (None, 1):
-        raise SettingsError("Headstart's own engine answers one after another: leave out --batch-size, or use genai.")
     output = flags.output or _output(str(file.with_name(f"{file.stem}.answers.jsonl")))
     if output.exists() and file.exists() and output.samefile(file):
         raise SettingsError("--output must be another file than --batch.")
@@ -348,42 +314,15 @@ def run(flags: BatchFlags, choice: Choice, options: LoadOptions, defaults: Defau
         raise SettingsError(f"{file} has no prompts; give it one JSON object in each line.")
     with closing(Answers(output)) as answers:
         remaining = [line for line in lines if isinstance(line, BadLine) or line.id not in answers.ids]
-        batch = _Batch(answers, options, model_facts(options, choice), len(lines), len(remaining))
+        batch = _Batch(answers, options, selection.facts, len(lines), len(remaining))
         with batch.bar:
             if len(remaining) < len(lines):
                 batch.remark(f"{count(len(lines) - len(remaining), 'prompt')} answered before and skipped.")
             for line in remaining:
                 if isinstance(line, BadLine):
                     batch.fail(line.line, line.id, line.reason)
-            for part in split_tasks([line for line in remaining if isinstance(line, Task)], options, engine, size):
-                batch.answer(part, load, may_change_engine=engine is BatchEngine.AUTO)
+            batch.answer([line for line in remaining if isinstance(line, Task)], load)
             return batch.end()
-
-
-def split_tasks(tasks: Sequence[Task], options: LoadOptions, engine: BatchEngine, size: int | None) -> list[Part]:
-    """Divide the tasks between two engines.
-
-    Headstart's own engine gets the tasks that OpenVINO GenAI would answer differently, or all of them if the others are
-    too few for OpenVINO GenAI to be faster.
-    """
-    from headstart.engine.backends.genai.batching import difference  # noqa: PLC0415 - `headstart --help` need not wait for it
-
-    if engine is BatchEngine.OWN:
-        return [Part(tasks, None, "as asked")] if tasks else []
-    differences = {task.line: difference(options, task.request, seeded=task.seeded) for task in tasks}
-    genai_tasks = [task for task in tasks if not differences[task.line]]
-    at_once = min(size or GENAI_MIN_PROMPTS, len(genai_tasks))
-    wide = GENAI_MIN_PROMPTS if options.draft else GENAI_MIN_PROMPTS_WITHOUT_DRAFT
-    if engine is BatchEngine.AUTO and genai_tasks and at_once < wide:
-        return [Part(tasks, None, f"usually faster for fewer than {wide} at once")]
-    reason = "as asked" if engine is BatchEngine.GENAI else f"usually faster for {wide} or more at once"
-    result = [Part(genai_tasks, at_once, reason)] if genai_tasks else []
-    own_tasks = [task for task in tasks if differences[task.line]]
-    if own_tasks:
-        counts = Counter(differences[task.line] for task in own_tasks)
-        words = ", ".join(f"{what} ({number})" for what, number in counts.items())
-        result.append(Part(own_tasks, None, f"the batches of OpenVINO GenAI would differ in {words}"))
-    return result
 
 
 class _Batch:
@@ -398,6 +337,7 @@ class _Batch:
         self._model_facts = model_facts
         self._remaining = remaining
         self._num_answered = self._failed = self._tokens = 0
+        self._parallel = 1  # answers at the same time
         self._started: float | None = None  # at the first token: loading a model does not count
         self._speed = ""
         self._stopping, self._cancel = threading.Event(), CancelEvent()  # set by the first Ctrl+C, and by the second
@@ -419,27 +359,17 @@ class _Batch:
         self.remark(f"line {line}: {reason}")
         self._advance()
 
-    def answer(self, part: Part, load: Load, *, may_change_engine: bool) -> None:
-        """Load the engine of a part and write its answers."""
-        if self._stopping.is_set():
+    def answer(self, tasks: Sequence[Task], load: Load) -> None:
+        """Load the model and write the answers of these tasks."""
+        if not tasks:
             return
-        draft = ", without the draft model" if self._options.draft else ""
-        own = "Headstart's own engine, one after another"
-        who = f"OpenVINO GenAI, {part.at_once} at once{draft}" if part.at_once else own
-        self.remark(f"{count(len(part.tasks), 'prompt')} for {who}: {part.reason}.")
         try:
-            if part.at_once is None:
-                with closing(load(self._options)) as engine:
-                    self._write(part, _one_by_one(engine, self._requests(part.tasks), self._cancel))
-            else:
-                self._write_at_once(part, part.at_once)
-        except KeyboardInterrupt:  # while a model was loading
+            with closing(self._load(load, min(_MAX_PARALLEL, len(tasks)))) as engine:
+                self.remark(f"{count(len(tasks), 'prompt')}, {self._parallel} at a time.")
+                with closing(_events(engine, self._until_stopped(tasks), self._parallel, self._cancel)) as events:
+                    self._write(tasks, events)
+        except KeyboardInterrupt:  # while the model was loading
             self._stopping.set()
-        except DeviceError as error:
-            if part.at_once is None or not may_change_engine:
-                raise
-            self.remark(str(error))
-            self.answer(Part(part.tasks, None, "OpenVINO GenAI cannot run here"), load, may_change_engine=False)
 
     def end(self) -> int:
         """Report the result and how to resume. Return the exit code."""
@@ -455,17 +385,27 @@ class _Batch:
             return INTERRUPTED
         return 1 if self._failed else 0
 
-    def _write_at_once(self, part: Part, size: int) -> None:
-        from headstart.engine.backends.genai.batching import ContinuousBatching  # noqa: PLC0415 - as above
+    def _load(self, load: Load, parallel: int) -> Engine:
+        """Load the model for as many answers at the same time as the memory holds, at most `parallel`."""
+        try:
+            engine = load(replace(self._options, parallel=parallel))
+        except MemoryBudgetError:
+            if parallel == 1:
+                raise
+            return self._load(load, parallel // 2)
+        info = facts(engine)
+        self._parallel = info.parallel if info else 1
+        return engine
 
-        with closing(ContinuousBatching(self._options, size, _max_tokens(part.tasks))) as batching:
-            if batching.size < size:
-                self.remark(f"The memory holds {batching.size} at once.")
-            self._write(part, batching.answers(self._requests(part.tasks), self._cancel))
+    def _until_stopped(self, tasks: Sequence[Task]) -> Iterator[Task]:
+        for task in _group_by_beginning(tasks):
+            if self._stopping.is_set():
+                return
+            yield task
 
-    def _write(self, part: Part, events: Iterator[tuple[int, Event | HeadstartError]]) -> None:
-        tasks = {task.line: task for task in part.tasks}
-        texts = dict.fromkeys(tasks, "")
+    def _write(self, tasks: Sequence[Task], events: Iterator[_Event]) -> None:
+        by_line = {task.line: task for task in tasks}
+        texts = dict.fromkeys(by_line, "")
         is_announced = False
         with on_ctrl_c(self._on_ctrl_c):
             for line, event in events:
@@ -474,29 +414,16 @@ class _Batch:
                         texts[line] += event.text
                         self._count_tokens(len(event.round.tokens))
                     case Finish() if event.reason is not FinishReason.CANCELLED:  # cancelled ones are written anew
-                        self._save_answer(tasks[line], texts.pop(line), event, part)
+                        self._save_answer(by_line[line], texts.pop(line), event)
                     case HeadstartError():
-                        self.fail(line, tasks[line].id, str(event))
+                        self.fail(line, by_line[line].id, str(event))
                 if self._stopping.is_set() and not is_announced:
                     is_announced = True
-                    self.remark("Stopping after the present answer; Ctrl+C again stops at once.")
+                    self.remark("Stopping after the answers in progress; Ctrl+C again stops at once.")
 
-    def _requests(self, tasks: Sequence[Task]) -> Iterator[tuple[int, Request]]:
-        for task in _group_by_beginning(tasks):
-            if self._stopping.is_set():
-                return
-            yield task.line, task.request
-
-    def _save_answer(self, task: Task, text: str, finish: Finish, part: Part) -> None:
+    def _save_answer(self, task: Task, text: str, finish: Finish) -> None:
         system = next((message.content for message in task.messages if message.role == "system"), None)
-        settings = {**self._model_facts, **task.settings.values, "engine": BatchEngine.OWN, "system": system}
-        if part.at_once:
-            settings |= {
-                "engine": BatchEngine.GENAI,
-                "draft": None,
-                "speculation": Mode.OFF,
-                "batch_size": part.at_once,
-            }
+        settings = {**self._model_facts, **task.settings.values, "parallel": self._parallel, "system": system}
         line = {"id": task.id, "text": text, "finish_reason": finish.reason, "token_ids": finish.token_ids}
         self._answers.add(line | {"stats": figures(finish.stats), "settings": settings})
         self._num_answered += 1
@@ -517,22 +444,43 @@ class _Batch:
         self.bar.advance(self._task)
 
 
-def _one_by_one(
-    engine: Engine, requests: Iterator[tuple[int, Request]], cancel: CancelEvent
-) -> Iterator[tuple[int, Event | HeadstartError]]:
-    """Yield events as ContinuousBatching.answers does, with speculation as each request asks for it."""
-    for key, request in requests:
+def _events(engine: Engine, tasks: Iterator[Task], parallel: int, cancel: CancelEvent) -> Generator[_Event]:
+    """Yield the events of the answers, of which `parallel` are written at the same time.
+
+    Closing the iterator sets `cancel`, which ends the answers in progress. Raises what the engine raises.
+    """
+    events = queue.SimpleQueue[_Event | Future[None]]()
+    turn = threading.Lock()
+
+    def write() -> None:
+        while True:
+            with turn:
+                task = None if cancel.is_set() else next(tasks, None)
+            if task is None:
+                return
+            try:
+                for event in engine.generate(task.request, cancel):
+                    events.put((task.line, event))
+            except (ContextOverflowError, ChatTemplateError, SettingsError) as refusal:
+                events.put((task.line, refusal))
+
+    with ThreadPoolExecutor(parallel, "answer") as pool:
+        for _ in range(parallel):
+            pool.submit(write).add_done_callback(events.put)
+        writing = parallel
         try:
-            for event in engine.generate(request, cancel):
-                yield key, event
-        except (ContextOverflowError, ChatTemplateError, SettingsError) as refusal:
-            yield key, refusal
-
-
-def _max_tokens(tasks: Sequence[Task]) -> int:
-    """Return an upper bound for the tokens of a prompt and its answer. Each token has at least a byte of text."""
-    texts = (sum(_TEMPLATE_TOKENS + len(message.content.encode()) for message in task.messages) for task in tasks)
-    return max(text + task.settings.answer.max_new_tokens for text, task in zip(texts, tasks, strict=True))
+            while writing:
+                try:
+                    event = events.get(timeout=_POLL_SECONDS)
+                except queue.Empty:
+                    continue
+                if isinstance(event, Future):
+                    event.result()
+                    writing -= 1
+                else:
+                    yield event
+        finally:
+            cancel.set()
 
 
 def _group_by_beginning(tasks: Sequence[Task]) -> list[Task]:

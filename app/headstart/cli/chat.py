@@ -23,19 +23,15 @@ from headstart.cli.options import (
     OPTIONS,
     SPECULATION,
     AnsweringFlags,
+    Selection,
     Settings,
-    TraceFlags,
     chattable_names,
-    chosen,
     facts,
     find_setting,
     from_flags,
-    loading_remarks,
-    model_facts,
     sampling_flags,
+    select_model,
     set_last_used,
-    title,
-    tracing,
 )
 from headstart.cli.render import Answer, Screen, answer, count, harmless, on_ctrl_c, stats_line, stats_lines
 from headstart.engine.cancelling import CancelEvent
@@ -45,14 +41,12 @@ from headstart.engine.engine import (
     EngineKind,
     FinishReason,
     Keep,
-    LoadOptions,
     Message,
     Sampling,
     Tool,
 )
 from headstart.engine.stats import figures, merge_stats
 from headstart.errors import ContextOverflowError, EngineLostError, HeadstartError, ModelNotFoundError, SettingsError
-from headstart.library import Choice
 from headstart.pdf_text import open_pdf, pages
 from headstart.tools.loop import REFUSED, Result, ToolLoop, engine_turns, offering, unknown
 from headstart.tools.servers import FILE_NAME, Offer, ToolServers, effects
@@ -128,7 +122,6 @@ class ChatFlags:
         group="tools",
     )
     no_color: bool = flag(default=False, help="no colours (also: NO_COLOR=1); underlines stay")
-    trace: TraceFlags = group(TraceFlags)
 
     @property
     def settings(self) -> Settings:
@@ -146,24 +139,24 @@ def run(arguments: ChatFlags, load: Load) -> int:
         raise SettingsError("--json prints one answer: add a prompt, or --prompt - to read standard input.")
     attached = tuple(map(_attachment, arguments.file))
     system, conversation = read_last_chat(_last_chat()) if arguments.continue_ else (None, Conversation())
-    settings, order = arguments.settings, _order(arguments)
-    prompt = _prompt(arguments)
     screen = Screen(
         colour=not arguments.no_color,
         origins=arguments.show_origin,
         text=not arguments.json,
         markdown=not arguments.json_schema,
     )
+    settings, loader = arguments.settings, _EngineLoader(arguments, screen, load)
+    selection = loader.select()
+    prompt = _prompt(arguments)
     with ExitStack() as stack:
         if prompt is None and _is_typed():
             stack.enter_context(keep_keys())
         tools = _tools(arguments, screen)
         if tools:
             stack.enter_context(closing(tools.servers))
-        engine = _load_engine(order, arguments, screen, load)
         session = Session(
-            engine,
-            order.name,
+            loader.open(selection),
+            selection.name,
             screen,
             settings,
             arguments.system or system,
@@ -178,15 +171,15 @@ def run(arguments: ChatFlags, load: Load) -> int:
         stack.enter_context(closing(session))
 
         def switch(name: str) -> None:
-            nonlocal order
-            other = _order(replace(arguments, model=replace(arguments.model, model=name, draft=None)))
+            nonlocal selection
+            other = loader.select(name)
             session.engine.close()
             try:
-                session.engine = _load_engine(other, arguments, screen, load)
+                session.engine = loader.open(other)
             except (HeadstartError, KeyboardInterrupt):
-                session.engine = _load_engine(order, arguments, screen, load)
+                session.engine = loader.open(selection)
                 raise
-            order, session.model = other, other.name
+            selection, session.model = other, other.name
 
         session.switch = switch
         screen.legend()
@@ -195,23 +188,8 @@ def run(arguments: ChatFlags, load: Load) -> int:
         result = session.ask(prompt)
         if arguments.json:
             # ASCII only: a terminal shows no control character of the answer, and any encoding carries it.
-            print(json.dumps(_answer_json(session, result, order), indent=2))
+            print(json.dumps(_answer_json(session, result, selection), indent=2))
         return INTERRUPTED if session.interrupted else 0
-
-
-@dataclass(frozen=True)
-class _Order:
-    """A model to load; without a `choice` it is on another computer."""
-
-    options: LoadOptions
-    choice: Choice | None = None
-
-    @property
-    def name(self) -> str:
-        """The name that you type."""
-        if self.choice:
-            return self.choice.name
-        return remotes.model_name(self.options.remote) if self.options.remote else ""
 
 
 @dataclass
@@ -280,31 +258,37 @@ def _tools(arguments: ChatFlags, screen: Screen) -> Tools | None:
     return Tools(servers, allowed, sys.stdin.isatty())
 
 
-def _order(arguments: ChatFlags) -> _Order:
-    if remotes.is_remote(arguments.model.model):
-        return _Order(remote.load_options(arguments.model, arguments.trace))
-    choice, options = _local(arguments)
-    return _Order(options, choice)
+@dataclass(frozen=True)
+class _EngineLoader:
+    """Selects and loads the models of a chat, and reports about them."""
 
+    flags: ChatFlags
+    screen: Screen
+    load: Load
 
-def _load_engine(order: _Order, arguments: ChatFlags, screen: Screen, load: Load) -> Engine:
-    """Load a model, report about it, and make it the default of later commands."""
-    options = order.options
-    if options.remote:
-        screen.remark(*remote.warnings(options.remote))
-    if order.choice:
-        if sys.stderr.isatty():
-            screen.remark(f"Loading {title(options, order.choice)} ...")
-        screen.remark(*loading_remarks(options, arguments.model.device))
-    started = time.perf_counter()
-    engine = load(options)
-    if arguments.stats:
-        screen.remark(f"loaded in {time.perf_counter() - started:.1f} s")
-    if known := facts(engine):
-        screen.remark(*filter(None, (known.reason, *known.notes)))  # why the model is not loaded as you chose
-    if order.choice:
-        set_last_used(order.choice)
-    return engine
+    def select(self, name: str | None = None) -> Selection:
+        """Return the model of the flags, or the one with this name and its own draft."""
+        model = self.flags.model if name is None else replace(self.flags.model, model=name, draft=None)
+        if remotes.is_remote(model.model):
+            return Selection(remote.load_options(model))
+        return select_model(model)
+
+    def open(self, selection: Selection) -> Engine:
+        """Load a model, and make it the default of later commands."""
+        if selection.options.remote:
+            remarks = remote.warnings(selection.options.remote)
+        else:
+            title = [f"Loading {selection.title} ..."] if sys.stderr.isatty() else []
+            remarks = [*title, *selection.remarks(self.flags.model.device)]
+        self.screen.remark(*remarks)
+        started = time.perf_counter()
+        engine = self.load(selection.options)
+        loaded = facts(engine)
+        time_text = f"loaded in {time.perf_counter() - started:.1f} s" if self.flags.stats else ""
+        reasons = (loaded.reason, *loaded.notes) if loaded else ()  # why the model is not loaded as you chose
+        self.screen.remark(*filter(None, (time_text, *reasons)))
+        set_last_used(selection.name)
+        return engine
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -357,15 +341,8 @@ def _run_batch(arguments: ChatFlags, load: Load) -> int:
     }
     for name in (name for name, is_used in used.items() if is_used):
         raise SettingsError(f"--batch takes prompts from a file and writes JSON to another: leave out {name}.")
-    choice, options = _local(arguments)
-    seeded = "seed" in arguments.sampling
-    defaults = batch.Defaults(arguments.settings, arguments.system, seeded)
-    return batch.run(arguments.batch, choice, options, defaults, load)
-
-
-def _local(arguments: ChatFlags) -> tuple[Choice, LoadOptions]:
-    choice, options = chosen(arguments.model)
-    return choice, replace(options, tracing=tracing(arguments.trace))
+    selection = select_model(arguments.model)
+    return batch.run(arguments.batch, selection, batch.Defaults(arguments.settings, arguments.system), load)
 
 
 def _attachment(path: Path) -> Attachment:
@@ -438,16 +415,11 @@ def read_last_chat(path: Path) -> tuple[str | None, Conversation]:
     return system if isinstance(system, str) else None, conversation
 
 
-def _answer_json(session: "Session", result: Answer, order: _Order) -> dict[str, object]:
-    model: dict[str, object] = {"model": session.model}
-    options = order.options
-    if order.choice:
-        known = facts(session.engine)
-        model = model_facts(options, order.choice) | {
-            "engine": EngineKind(known.engine) if known else EngineKind.HEADSTART
-        }
-    elif options.remote:
-        model["url"] = options.remote.url
+def _answer_json(session: "Session", result: Answer, selection: Selection) -> dict[str, object]:
+    model = selection.facts
+    if selection.choice:
+        loaded = facts(session.engine)
+        model["engine"] = EngineKind(loaded.engine) if loaded else EngineKind.HEADSTART
     last = session.conversation.last
     calls = {"calls": [asdict(call) for call in last.calls]} if session.tools and last else {}
     return {

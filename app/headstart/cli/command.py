@@ -13,7 +13,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from headstart.engine.engine import Engine, LoadOptions
-from headstart.errors import HeadstartError, MemoryBudgetError, SettingsError
+from headstart.errors import MemoryBudgetError, SettingsError
 from headstart.parameters import Declared, declared
 
 INTERRUPTED = 130  # exit code that shells report after Ctrl+C
@@ -22,34 +22,6 @@ MAX_HELP_COLUMNS = 110  # width of a help text
 Load = Callable[[LoadOptions], Engine]
 Run = Callable[[Any, Load], int]
 _Flags = TypeVar("_Flags")
-
-
-def load_local(options: LoadOptions) -> Engine:
-    """Load an engine on this computer, or connect to a server.
-
-    Engine modules are imported here, so that the help need not wait for them.
-    """
-    if options.remote:
-        from headstart.engine.backends import remote as server  # noqa: PLC0415
-
-        return server.load(options)
-    from headstart.engine import memory  # noqa: PLC0415
-    from headstart.engine.opening import load, load_embedding  # noqa: PLC0415
-
-    try:
-        return load_embedding(options) or load(options)
-    except HeadstartError as error:
-        raise memory.instead_of(error, loading=True) or error from None
-
-
-def load_measured(options: LoadOptions) -> Engine:
-    """Load an engine in the fastest precision. The first time, all precisions are measured."""
-    from headstart.engine.loading import measure_all  # noqa: PLC0415
-    from headstart.engine.opening import settled  # noqa: PLC0415
-    from headstart.engine.validation import Trial  # noqa: PLC0415
-
-    measure_all(settled(options), Trial())
-    return load_local(options)
 
 
 def load_apart(options: LoadOptions) -> Engine:
@@ -233,7 +205,7 @@ class Option(click.Option):
 class Command(click.Command):
     """A sub-command. Its flags are the fields of the dataclass that its function takes."""
 
-    def __init__(self, run: Run | None, load: Load = load_local) -> None:
+    def __init__(self, run: Run | None, load: Load = load_apart) -> None:
         """`load` loads a model, unless the program has another function for it.
 
         `run` is None for a group without an action of its own.
@@ -290,7 +262,7 @@ class Group(Command, click.Group):
         self,
         entries: Mapping[str, LazyCommand],
         run: Run | None = None,
-        load: Load = load_local,
+        load: Load = load_apart,
         moved: Mapping[str, str] | None = None,
         aliases: Mapping[str, str] | None = None,
     ) -> None:

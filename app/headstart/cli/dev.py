@@ -1,4 +1,4 @@
-"""`headstart dev`: timed passes, the page of commands, and the text of a PDF file."""
+"""`headstart dev`: the page of commands, and the text of a PDF file."""
 
 import json
 from collections.abc import Iterator
@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from headstart.cli.command import Command, Group, LazyCommand, Load, Option, argument, flag, load_measured
+from headstart.cli.command import Command, Group, LazyCommand, Load, Option, argument, flag
 from headstart.cli.options import writable_file
 from headstart.cli.render import harmless
 from headstart.errors import AttachmentError, SettingsError
@@ -19,21 +19,15 @@ def commands() -> Group:
     """`headstart dev` and its sub-commands."""
     return Group(
         {
-            "forward": LazyCommand("Time passes by number of tokens and by context", _forward),
             "reference": LazyCommand(
                 "Write the page of the documentation that lists all commands", lambda: Command(write_reference)
             ),
             "text": LazyCommand(
                 "Print the text of a PDF file, as it is attached to a message", lambda: Command(print_text)
             ),
-        }
+        },
+        moved={"forward": "python app/bench/forward.py"},
     )
-
-
-def _forward() -> click.Command:
-    from headstart.cli import bench  # noqa: PLC0415
-
-    return Command(bench.time_passes, load_measured)
 
 
 _HEAD = """# The command line

@@ -446,7 +446,7 @@ def _kernels() -> Finding:
     if kernels:
         return _ENGINE.ok(f"Its own kernels for matrix products work here ({kernels.isa}).")
     return _ENGINE.note(
-        f"Its own kernels for matrix products are not used: {selftest.obstacle()}. OpenVINO's are slower.",
+        f"Its own kernels for matrix products are not used: {selftest.unsupported_reason()}. OpenVINO's are slower.",
         "Install Headstart again while the network is there; without AVX2 choose a small model.",
     )
 

@@ -11,7 +11,7 @@ from typing import Any
 from headstart import library, own_folder, paths, remotes
 from headstart import manifest as manifests
 from headstart.cli.command import AUTOMATIC, SWITCH, TRUTHS, Setting, flag, settings_of
-from headstart.engine import devices, memory, opening
+from headstart.engine import devices, memory
 from headstart.engine.engine import (
     USUAL_DEVICE,
     Engine,
@@ -19,13 +19,13 @@ from headstart.engine.engine import (
     KvPrecision,
     LoadOptions,
     Message,
-    Open,
     Request,
-    Tracing,
+    Unset,
 )
+from headstart.engine.load_options import resolve
 from headstart.engine.memory import amount
 from headstart.engine.process.client import EngineClient
-from headstart.engine.protocol import Facts
+from headstart.engine.protocol import ModelInfo
 from headstart.errors import SettingsError
 from headstart.library import Choice
 from headstart.parameters import AnswerParams, EngineConfig, LoadConfig, SamplingParams, SpeculationParams, filled, told
@@ -82,7 +82,7 @@ def chattable_names() -> Iterable[str]:
 
 @dataclass(frozen=True, kw_only=True)
 class ModelFlags(LoadConfig):
-    """The flags of the model to load; `chosen` reads them."""
+    """The flags of the model to load; `select_model` reads them."""
 
     model: str | None = flag(
         None,
@@ -103,55 +103,82 @@ class AnsweringFlags(ModelFlags, EngineConfig):
     """The flags of the model to load with any engine."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class TraceFlags:
-    """A trace of all rounds, for developers; `tracing` reads them."""
+@dataclass(frozen=True)
+class Selection:
+    """The model that flags name, and how to load it. Without a `choice` it is on another computer."""
 
-    trace: Path | None = flag(
-        None, "write every round to this file as JSON lines, without text", metavar="FILE", read=writable_file
-    )
-    trace_depth: int | None = flag(
-        None, "with --trace: draft N tokens in every round and write token ids, for `bench/research/replay.py`"
-    )
+    options: LoadOptions
+    choice: Choice | None = None
+
+    @property
+    def name(self) -> str:
+        """The name that you type."""
+        if self.choice:
+            return self.choice.name
+        return remotes.model_name(self.options.remote) if self.options.remote else ""
+
+    @property
+    def draft(self) -> str | None:
+        """The name of the draft that is loaded. Tuning may have chosen another one, or none."""
+        folder, draft = self.options.draft, self.choice.draft if self.choice else None
+        return draft.name if draft and draft.folder == folder else folder.name if folder else None
+
+    @property
+    def title(self) -> str:
+        """A text that says what is loaded, and where."""
+        draft = f" with draft {self.draft}" if self.draft else ""
+        return f"{self.choice.target.name if self.choice else self.name}{draft} on {self.options.device}"
+
+    @property
+    def facts(self) -> dict[str, object]:
+        """Facts about the models, for an answer in JSON."""
+        if self.options.remote:
+            return {"model": self.name, "url": self.options.remote.url}
+        options, target = self.options, self.choice.target.name if self.choice else ""
+        return {"model": target, "draft": self.draft, "device": options.device, "context": options.context}
+
+    def remarks(self, device: str) -> Iterator[str]:
+        """Yield sentences about loading, in most cases none. `device` is the text that was typed."""
+        options = self.options
+        if device and devices.leaves_choice(device):
+            yield f"{device.upper()} is {options.device} here: {devices.full_name(options.device)}."
+        if options.kv_precision is KvPrecision.U8:
+            models = [manifests.read_model(folder) for folder in (options.target, options.draft) if folder]
+            full, less = (amount(memory.cache(models, options.context, bits)) for bits in (16, 8))
+            tokens = memory.context_of(models[0], options.context)
+            yield f"Keys and values of {tokens} tokens take {less} in 8 bits, where 16 bits take {full}."
 
 
-def tracing(flags: TraceFlags) -> Tracing | None:
-    """The trace that the flags ask for. Raises SettingsError."""
-    if flags.trace is None and flags.trace_depth is not None:
-        raise SettingsError("--trace-depth needs a file to record to: add --trace FILE.")
-    return Tracing(flags.trace, flags.trace_depth) if flags.trace else None
-
-
-def chosen(flags: ModelFlags) -> tuple[Choice, LoadOptions]:
+def select_model(flags: ModelFlags) -> Selection:
     """Return the models of the flags and how to load them. Tuning decides what the flags leave open."""
     choice = library.choose(flags.model or last_used(), flags.draft)
-    left_open = {
-        Open.DRAFT: flags.draft is None,
-        Open.DEVICE: flags.device == AS_TUNED,
-        Open.DRAFT_DEVICE: not flags.draft_device,
-        Open.PROPERTIES: True,
+    is_unset = {
+        Unset.DRAFT: flags.draft is None,
+        Unset.DEVICE: flags.device == AS_TUNED,
+        Unset.DRAFT_DEVICE: not flags.draft_device,
+        Unset.PROPERTIES: True,
     }
     options = LoadOptions(
         choice.target.folder,
         choice.draft.folder if choice.draft else None,
-        device=USUAL_DEVICE if left_open[Open.DEVICE] else flags.device,
+        device=flags.device or USUAL_DEVICE,
         context=flags.context,
         draft_device=flags.draft_device or None,
         ignore_memory=flags.ignore_memory,
-        open=tuple(name for name, is_open in left_open.items() if is_open),
+        unset=tuple(name for name in Unset if is_unset[name]),
         # Benchmarks have no such flag: they measure Headstart's own engine.
         engine=flags.engine if isinstance(flags, EngineConfig) else EngineKind.HEADSTART,
         kv_precision=flags.kv_precision,
         precision=flags.precision,
     )
-    return choice, opening.settled(options)
+    return Selection(resolve(options).options, choice)
 
 
-def set_last_used(choice: Choice) -> None:
+def set_last_used(name: str) -> None:
     """Make this model the default of later commands, unless it is outside the library and has no name."""
-    if choice.name in installed_names():
+    if name in installed_names():
         with contextlib.suppress(OSError):
-            own_folder.write(paths.last_model(), choice.name)
+            own_folder.write(paths.last_model(), name)
 
 
 def last_used() -> str | None:
@@ -163,41 +190,7 @@ def last_used() -> str | None:
     return name if name in installed_names() else None
 
 
-def draft_name(options: LoadOptions, choice: Choice) -> str | None:
-    """Return the draft that is loaded. Tuning may have chosen another one, or none."""
-    if options.draft is None:
-        return None
-    return choice.draft.name if choice.draft and choice.draft.folder == options.draft else options.draft.name
-
-
-def model_facts(options: LoadOptions, choice: Choice) -> dict[str, object]:
-    """Return facts about the models, for an answer in JSON."""
-    return {
-        "model": choice.target.name,
-        "draft": draft_name(options, choice),
-        "device": options.device,
-        "context": options.context,
-    }
-
-
-def title(options: LoadOptions, choice: Choice) -> str:
-    """Return a text that says what is loaded, and where."""
-    draft = draft_name(options, choice)
-    return f"{choice.target.name}{f' with draft {draft}' if draft else ''} on {options.device}"
-
-
-def loading_remarks(options: LoadOptions, device: str) -> Iterator[str]:
-    """Yield sentences about loading, in most cases none. `device` is the text that was typed."""
-    if device and devices.leaves_choice(device):
-        yield f"{device.upper()} is {options.device} here: {devices.full_name(options.device)}."
-    if options.kv_precision is KvPrecision.U8:
-        models = [manifests.read_model(folder) for folder in (options.target, options.draft) if folder]
-        full, less = (memory.cache(models, options.context, bits) for bits in (16, 8))
-        tokens = memory.context_of(models[0], options.context)
-        yield f"Keys and values of {tokens} tokens take {amount(less)} in 8 bits, where 16 bits take {amount(full)}."
-
-
-def facts(engine: Engine) -> Facts | None:
+def facts(engine: Engine) -> ModelInfo | None:
     """Return the facts of the loaded model; None if the engine has no process of its own."""
     return engine.facts if isinstance(engine, EngineClient) else None
 

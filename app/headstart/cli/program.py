@@ -20,8 +20,10 @@ from headstart.errors import HeadstartError, SettingsError, WindowError
 FAILED = 1
 _NAME, _COMPLETE = "headstart", "_HEADSTART_COMPLETE"
 _SHELLS = ("bash", "zsh", "fish", "powershell")
-_WITHOUT_ENGINE_PROCESS = ("bench", "dev", "tune")  # their engine runs in this process
 _MOVED = ("text",)  # now a sub-command of `headstart dev`
+_REMOVED_FLAGS = dict.fromkeys(
+    ("--batch-engine", "--batch-size"), "Headstart's own engine writes as many answers at the same time as memory holds"
+)
 _ALIASES = {"list": "models", "pull": "models add", "rm": "models remove"}  # names from similar programs
 
 
@@ -71,19 +73,28 @@ def open_window(flags: WindowFlags) -> int:
 def main(argv: Sequence[str] | None = None, load: Load | None = None, window: Window = open_window) -> int:
     """Run a command line; without a sub-command, open the window. `load` replaces the way a command loads a model.
 
+    Return the exit code, as `execute` does.
+    """
+    return execute(program(window), _NAME, argv, load)
+
+
+def execute(command: click.Command, name: str, argv: Sequence[str] | None = None, load: Load | None = None) -> int:
+    """Run one command line of a program of this name.
+
     Return the exit code: 0, 1 (failed), 2 (wrong command line) or 130 (Ctrl+C).
+
     """
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="replace")  # a character that the terminal lacks must not end an answer
     try:
-        code = _run(program(window), list(sys.argv[1:] if argv is None else argv), load)
+        code = _run(command, name, list(sys.argv[1:] if argv is None else argv), load)
         if sys.stdout:  # on Windows a program with windows has none
             sys.stdout.flush()
     except HeadstartError as error:
         from headstart.cli.render import harmless  # noqa: PLC0415 - rich is slow to import, and most runs do not fail
 
-        print(f"headstart: {harmless(str(error))}", file=sys.stderr)
+        print(f"{name}: {harmless(str(error))}", file=sys.stderr)
         return error.exit_code
     except KeyboardInterrupt:
         return INTERRUPTED
@@ -96,8 +107,6 @@ def main(argv: Sequence[str] | None = None, load: Load | None = None, window: Wi
 
 def start() -> int:
     """Run the program as installed, with large pages for the process that loads a model."""
-    if sys.argv[1:2] and sys.argv[1] in _WITHOUT_ENGINE_PROCESS and "--help" not in sys.argv:
-        huge_pages.restart()
     os.environ.update(huge_pages.tunables(os.environ))
     return main()
 
@@ -124,22 +133,24 @@ def program(window: Window = open_window) -> click.Group:
     return version(root)
 
 
-def _run(root: click.Group, arguments: list[str], load: Load | None) -> int:
+def _run(root: click.Command, name: str, arguments: list[str], load: Load | None) -> int:
     if instruction := os.environ.get(_COMPLETE):
-        return shell_complete(root, {}, _NAME, _COMPLETE, instruction)
+        return shell_complete(root, {}, name, _COMPLETE, instruction)
     try:
-        with root.make_context(_NAME, arguments, obj=load) as context:
+        with root.make_context(name, arguments, obj=load) as context:
             code: int = root.invoke(context)
     except click.exceptions.Exit as exit_:
         return exit_.exit_code
     except click.UsageError as error:
-        path = error.ctx.command_path if error.ctx else _NAME
+        path = error.ctx.command_path if error.ctx else name
         raise SettingsError(f"{_sentence(error)} See {path} --help.") from None
     return code
 
 
 def _sentence(error: click.UsageError) -> str:
     """Return what is wrong and, for a misspelt word, what may be meant."""
+    if isinstance(error, click.NoSuchOption) and error.option_name in _REMOVED_FLAGS:
+        return f"Leave out {error.option_name}: {_REMOVED_FLAGS[error.option_name]}."
     if isinstance(error, click.NoSuchOption) and error.ctx:
         known = (name for param in error.ctx.command.get_params(error.ctx) for name in param.opts if name[:2] == "--")
         return error.message + suggestion(error.option_name, known)

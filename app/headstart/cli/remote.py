@@ -10,7 +10,7 @@ from pathlib import Path
 
 from headstart import keys, remotes
 from headstart.cli.command import Command, Group, LazyCommand, Load, argument, flag
-from headstart.cli.options import JsonFlags, ModelFlags, TraceFlags
+from headstart.cli.options import JsonFlags, ModelFlags
 from headstart.cli.render import Screen, answer, count, print_rows
 from headstart.engine.engine import LoadOptions, Message, Remote, Request
 from headstart.errors import SettingsError
@@ -61,15 +61,13 @@ def commands() -> Group:
     )
 
 
-def load_options(model: ModelFlags, trace: TraceFlags) -> LoadOptions:
+def load_options(model: ModelFlags) -> LoadOptions:
     """Return the options for a server's model.
 
     Raises ModelNotFoundError, and SettingsError for flags of local models.
     """
-    defaults = vars(type(model)()) | vars(TraceFlags())
-    changed = [
-        name for name, value in (vars(model) | vars(trace)).items() if name != "model" and value != defaults[name]
-    ]
+    defaults = vars(type(model)())
+    changed = [name for name, value in vars(model).items() if name != "model" and value != defaults[name]]
     if changed:
         flags = ", ".join(f"--{name.replace('_', '-')}" for name in changed)
         raise SettingsError(f"{flags}: for models of this computer only; leave it out, or choose one that is here.")

@@ -189,13 +189,14 @@ def _encrypt() -> None:
 def _ask_genai() -> None:
     """Ask the model that came with the program, if there is one."""
     from headstart.engine.engine import EngineKind, Finish, LoadOptions, Message, Request  # noqa: PLC0415
+    from headstart.engine.load_options import resolve  # noqa: PLC0415
     from headstart.engine.opening import load  # noqa: PLC0415
 
     bundled = paths.bundled_models_folder()
     for model in (
         entry for entry in library.installed() if isinstance(entry, Model) and entry.folder.parent == bundled
     ):
-        with closing(load(LoadOptions(model.folder, engine=EngineKind.GENAI))) as engine:
+        with closing(load(resolve(LoadOptions(model.folder, engine=EngineKind.GENAI)))) as engine:
             *_, last = engine.generate(Request((Message("user", "Hello"),), max_new_tokens=8))
         _check(isinstance(last, Finish) and len(last.token_ids) > 0, "it wrote nothing")
 

@@ -19,12 +19,11 @@ from headstart.cli.options import (
     SPECULATION,
     AnsweringFlags,
     JsonFlags,
-    chosen,
     facts,
     from_flags,
     last_used,
     sampling_flags,
-    title,
+    select_model,
 )
 from headstart.cli.render import harmless, print_rows
 from headstart.engine import memory
@@ -213,14 +212,14 @@ def _load_model(flags: AnsweringFlags, load: Load, parallel: int | None, name: s
         engine = load(LoadOptions(entry.folder, ignore_memory=flags.ignore_memory))
         return OpenModel(engine, entry.manifest.context_length)
     own = flags.draft if name == flags.model or flags.draft == library.NO_DRAFT else None
-    choice, options = chosen(replace(flags, model=name, draft=own))
-    _say(f"Loading {title(options, choice)} ...")
+    selection = select_model(replace(flags, model=name, draft=own))
+    _say(f"Loading {selection.title} ...")
     try:
-        engine = load(replace(options, parallel=parallel or _PARALLEL))
+        engine = load(replace(selection.options, parallel=parallel or _PARALLEL))
     except MemoryBudgetError:
         if parallel:
             raise
-        engine = load(options)
+        engine = load(selection.options)
     info = facts(engine)
     if info is None:
         return OpenModel(engine)

@@ -1,6 +1,7 @@
 """`headstart tune`: its flags, its table and its report."""
 
 import dataclasses
+from contextlib import closing
 from dataclasses import dataclass
 
 from rich.console import Console
@@ -11,17 +12,21 @@ from headstart.cli.command import Load, flag, group
 from headstart.cli.options import AS_TUNED, FiguresFlags, installed_names, write_json
 from headstart.cli.render import Screen, harmless
 from headstart.engine.engine import USUAL_DEVICE, LoadOptions
+from headstart.engine.process.client import EngineClient
 from headstart.engine.tuning.messages import (
     DEFAULT,
     DRAFTS,
-    LEAST_GAIN,
-    LEAST_SECONDS,
+    MIN_GAIN,
+    MIN_SECONDS,
     TARGET,
     USUAL_SECONDS,
     Findings,
     Row,
     Stage,
+    TuneDecided,
+    TuneReport,
     TuneRequest,
+    TuneStep,
     TuningStep,
 )
 
@@ -44,7 +49,7 @@ class TuneFlags:
     draft: str | None = flag(None, "compare only this draft; none: tune the model alone")
     device: str = flag(AS_TUNED, "try only this device")
     seconds: int = flag(
-        USUAL_SECONDS, f"about how long it may take (default: {USUAL_SECONDS})", minimum=LEAST_SECONDS, group="tuning"
+        USUAL_SECONDS, f"about how long it may take (default: {USUAL_SECONDS})", minimum=MIN_SECONDS, group="tuning"
     )
     forget: bool = flag(default=False, help="forget earlier results, and measure nothing")
     output: FiguresFlags = group(FiguresFlags)
@@ -52,7 +57,7 @@ class TuneFlags:
 
 
 def run(arguments: TuneFlags, _load: Load) -> int:
-    """Measure, show and store. Return the exit code."""
+    """Tune the models, and show what was found. Return the exit code."""
     from headstart.engine.tuning import store  # noqa: PLC0415 - `headstart --help` need not wait for it
 
     choice, screen = library.choose(arguments.model, arguments.draft), Screen()
@@ -64,18 +69,22 @@ def run(arguments: TuneFlags, _load: Load) -> int:
             f"{choice.name}: {'what was tuned is forgotten' if removed else 'nothing was tuned'}; the defaults count."
         )
         return 0
-    from headstart.engine.tuning.search import tune  # noqa: PLC0415 - as above
-
     request = TuneRequest(
         load=options,
         drafts=library.fitting_drafts(choice.target) if arguments.draft is None else {},
         placed=arguments.device != AS_TUNED,
         seconds=arguments.seconds,
     )
-    chosen, findings = tune(
-        request, lambda step: screen.remark(_step_text(step) if isinstance(step, TuningStep) else reason(step))
-    )
-    store.keep(options, chosen, findings)
+
+    def report(progress: TuneReport) -> None:
+        match progress:
+            case TuneStep(_, step):
+                screen.remark(_step_text(step))
+            case TuneDecided(_, stage):
+                screen.remark(reason(stage))
+
+    with closing(EngineClient()) as engine:
+        findings = engine.tune(request, report)
     for stage in findings.stages:
         Console(highlight=False).print(_table(stage))
         print()
@@ -120,7 +129,7 @@ def _shortfall(best: Row) -> str:
     assert best.ratio is not None
     if best.ratio.median <= 1.0:
         return f"was not faster: {_gain(best)}"
-    if best.ratio.median < LEAST_GAIN:
+    if best.ratio.median < MIN_GAIN:
         return f"gained too little to tell: {_gain(best)}"
     return f"was not faster often enough to rule out chance: {_gain(best)}"
 

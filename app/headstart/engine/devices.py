@@ -17,34 +17,34 @@ _SEVERAL = {"MULTI", "HETERO", "BATCH"}  # OpenVINO's words for more than one de
 
 
 def available() -> tuple[str, ...]:
-    """Names such as "CPU", "GPU.0": those that have a driver on this machine."""
+    """Return the names of the devices with a driver here, such as "CPU" or "GPU.0"."""
     return tuple(core().available_devices)
 
 
 def require(device: str, option: str = DEVICE) -> str:
-    """`device` in upper case, if it exists; for AUTO the device that it means here.
+    """Return `device` in upper case if it exists; for AUTO, the device that it means here.
 
-    Raises DeviceError with those present, to be chosen with `option`.
+    Raises DeviceError, which lists the devices and names `option`.
     """
     present = available()
-    wanted = _best(device, present) if leaves_choice(device) else device.upper()
-    if wanted not in present and not any(name.startswith(f"{wanted}.") for name in present):
+    chosen = _best(device, present) if leaves_choice(device) else device.upper()
+    if chosen not in present and not any(name.startswith(f"{chosen}.") for name in present):
         raise _refusal(device, present, option)
-    return wanted
+    return chosen
 
 
 def leaves_choice(device: str) -> bool:
-    """Whether this is OpenVINO's word for the best device, maybe with a list to choose from ("AUTO:GPU,CPU")."""
+    """Return True for OpenVINO's word for the best device, maybe with a list to choose from ("AUTO:GPU,CPU")."""
     return device.upper().partition(":")[0] == AUTO
 
 
 def kind(device: str) -> str:
-    """Such as "GPU" of "GPU.1"."""
+    """Return the kind of a device, such as "GPU" for "GPU.1"."""
     return device.upper().partition(".")[0]
 
 
 def driver(device: str) -> str:
-    """The version of its driver; empty where the plugin does not report one."""
+    """Return the version of its driver; empty if the plugin does not report one."""
     try:
         return str(core().get_property(device, f"{kind(device)}_DRIVER_VERSION"))
     except RuntimeError:  # the plugin does not know the property
@@ -52,7 +52,7 @@ def driver(device: str) -> str:
 
 
 def memory(device: str) -> int | None:
-    """Bytes of memory that a device has of its own; None where it shares the computer's or reports none."""
+    """Return the bytes of memory that a device has of its own; None if it shares the computer's or reports none."""
     try:
         if str(core().get_property(device, "DEVICE_TYPE")).rpartition(".")[2].upper() != "DISCRETE":
             return None
@@ -62,12 +62,12 @@ def memory(device: str) -> int | None:
 
 
 def genai_blocks(tokens: int, device: str) -> int:
-    """As many as OpenVINO GenAI keeps the keys and values of so many tokens in."""
+    """Return the blocks that OpenVINO GenAI needs for the keys and values of this many tokens."""
     return math.ceil(tokens / (16 if kind(device) == "GPU" else 32))
 
 
 def full_name(device: str) -> str:
-    """The device's own name, e.g. of the processor; the short one where the plugin reports none."""
+    """Return the device's own name; the short one if the plugin reports none."""
     try:
         return str(core().get_property(device, "FULL_DEVICE_NAME"))
     except RuntimeError:  # the NPU plugin without a driver does not know the property
@@ -75,10 +75,13 @@ def full_name(device: str) -> str:
 
 
 def _best(device: str, present: tuple[str, ...]) -> str:
-    """As OpenVINO's AUTO ranks them: a graphics card, built-in graphics, the processor; an NPU only when listed."""
+    """Return the first device in the order of OpenVINO's AUTO: graphics cards, built-in graphics, the processor.
+
+    An NPU counts only if it is listed.
+    """
     listed = device.upper().partition(":")[2]
     if listed:
-        order = [name for wanted in listed.split(",") for name in present if wanted.strip() in {name, kind(name)}]
+        order = [name for each in listed.split(",") for name in present if each.strip() in {name, kind(name)}]
     else:
         graphics = [name for name in present if kind(name) == "GPU"]
         order = sorted(graphics, key=lambda name: memory(name) is None) + [n for n in present if kind(n) == "CPU"]
@@ -86,9 +89,9 @@ def _best(device: str, present: tuple[str, ...]) -> str:
 
 
 def _refusal(device: str, present: tuple[str, ...], option: str) -> DeviceError:
-    wanted = re.split(r"[.:]", device.upper())[0]
+    family = re.split(r"[.:]", device.upper())[0]
     here = ", ".join(present)
-    if wanted in _SEVERAL:
+    if family in _SEVERAL:
         return DeviceError(
             "Headstart runs a model on one device, not on {device}; present: {here}. Choose one with "
             "{option}, or AUTO.",
@@ -96,7 +99,7 @@ def _refusal(device: str, present: tuple[str, ...], option: str) -> DeviceError:
             here=here,
             option=option,
         )
-    missing = wanted in {"GPU", "NPU"} and not any(kind(name) == wanted for name in present)
+    missing = family in {"GPU", "NPU"} and not any(kind(name) == family for name in present)
     if missing:
         return DeviceError(
             "There is no device {device} here; present: {here}. Choose one with {option}; `headstart doctor` says "
@@ -104,7 +107,7 @@ def _refusal(device: str, present: tuple[str, ...], option: str) -> DeviceError:
             device=device,
             here=here,
             option=option,
-            wanted=wanted,
+            wanted=family,
         )
     return DeviceError(
         "There is no device {device} here; present: {here}. Choose one with {option}.",
@@ -116,10 +119,10 @@ def _refusal(device: str, present: tuple[str, ...], option: str) -> DeviceError:
 
 @dataclass(frozen=True)
 class Machine:
-    """Where something was measured. `cores` counts logical ones that this process may use."""
+    """A description of the machine that measured something."""
 
     device: str  # the device's own name
-    cores: int
+    cores: int  # logical cores that this process may use
     system: str
     python: str
     headstart: str
@@ -128,7 +131,7 @@ class Machine:
 
 
 def describe(device: str) -> Machine:
-    """What decides here how fast `device` is."""
+    """Return what decides here how fast `device` is."""
     return Machine(
         device=full_name(device),
         cores=cores(),
@@ -141,12 +144,12 @@ def describe(device: str) -> Machine:
 
 
 def cores() -> int:
-    """Logical cores that this process may use."""
+    """Return the logical cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def peak_rss() -> int | None:
-    """Most bytes of memory this process has held so far; None on Windows, whose Python does not tell."""
+    """Return the most bytes of memory that this process has held; None on Windows."""
     if sys.platform == "win32":
         return None
     import resource  # noqa: PLC0415 - exists on Unix only

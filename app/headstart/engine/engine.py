@@ -252,27 +252,13 @@ Event = Prefill | Step | Finish
 USUAL_DEVICE = "CPU"
 
 
-class Open(StrEnum):
+class Unset(StrEnum):
     """Options that you left open at loading: tuning for this machine may decide them."""
 
     DRAFT = "draft"
     DEVICE = "device"
     DRAFT_DEVICE = "draft device"
     PROPERTIES = "properties"  # precision, threads
-
-
-@dataclass(frozen=True)
-class Tracing:
-    """A file for the rounds, as JSON lines."""
-
-    file: Path
-    # Draft this many tokens in every round, without the policy, and write token ids: bench/research/replay.py can play
-    # any rule on the recording.
-    depth: int | None = None
-
-    def __post_init__(self) -> None:
-        """Raise SettingsError for a depth that no round can have."""
-        _require(self.depth is None or 1 <= self.depth <= 15, "trace depth", "between 1 and 15", self.depth)
 
 
 @dataclass(frozen=True)
@@ -301,10 +287,9 @@ class LoadOptions:
     draft_device: str | None = None  # None: the target's
     ignore_memory: bool = parameters.EngineConfig.ignore_memory  # try although the model seems too big
     draft_vocab: int | None = None  # tokens that the draft chooses among; None: as exported, 0: all
-    tracing: Tracing | None = None
     properties: Mapping[str, str] = field(default_factory=dict)  # OpenVINO's, before those that Headstart chooses
     draft_properties: Mapping[str, str] = field(default_factory=dict)
-    open: tuple[Open, ...] = ()  # options here that are only defaults
+    unset: tuple[Unset, ...] = ()  # options here that are only defaults
     remote: Remote | None = None
     engine: EngineKind = parameters.EngineConfig.engine
     kv_precision: KvPrecision = parameters.EngineConfig.kv_precision

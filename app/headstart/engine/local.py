@@ -1,5 +1,8 @@
 """Headstart's own engine: one target with its drafters, from messages to text."""
 
+# Siblings are of the same class.
+# ruff: noqa: SLF001
+
 import copy
 import logging
 from collections.abc import Callable, Collection, Iterator, Mapping
@@ -8,7 +11,6 @@ from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 
-from headstart import manifest as manifests
 from headstart import paths
 from headstart.engine import devices, generation_config, grammar, memory, validation
 from headstart.engine.cancelling import CancelEvent
@@ -27,10 +29,10 @@ from headstart.engine.engine import (
     Request,
     Round,
     Tally,
-    Tracing,
 )
 from headstart.engine.grammar import TokenBytes
-from headstart.engine.loading import LoadedModel, Place, Watcher, load_head, load_model
+from headstart.engine.load_options import ResolvedOptions
+from headstart.engine.loading import LoadedModel, RunnerConfig, Watcher, load_head, load_model
 from headstart.engine.measurements import Measurements
 from headstart.engine.policy.cost_model import Costs, Curve
 from headstart.engine.policy.policy import Policy
@@ -43,8 +45,8 @@ from headstart.engine.runners.runner import NonFiniteError
 from headstart.engine.sequence import Job
 from headstart.engine.speculative import Decoder
 from headstart.engine.tokenizer import Tokenizer, tokens_of
-from headstart.engine.trace import Recorder, Trace
 from headstart.errors import BrokenModelError, SettingsError, Translatable
+from headstart.manifest import Manifest, ModelSpec
 
 _POLICY, _PRICES = "learned policy", "prices are measured"
 
@@ -55,7 +57,7 @@ class LocalEngine:
     """A loaded target, maybe a draft model, and what was learned about them."""
 
     kind = EngineKind.HEADSTART
-    reason = ""  # the usual engine needs none
+    reason = ""  # needed for engines that were not asked for
 
     def __init__(
         self,
@@ -63,13 +65,13 @@ class LocalEngine:
         draft: LoadedModel | None,
         tokenizer: Tokenizer,
         learned: Measurements | None = None,
-        tracing: Tracing | None = None,
         reload: Callable[[], LoadedModel] | None = None,
         head: LoadedModel | None = None,
     ) -> None:
-        """`learned` keeps the policy's costs and calibrations of this pair; a recording leaves them as they are.
+        """Start an engine over loaded models.
 
-        `reload` loads the target again, in what its arithmetic may be by then.
+        `learned` keeps the policy's costs and calibrations of this pair; a recording does not change them.
+        `reload` loads the target again, in the best arithmetic that is left.
         """
         drafting = {Origin.DRAFT.value: draft, Origin.HEAD.value: head}
         self.drafting = {name: model for name, model in drafting.items() if model}
@@ -79,10 +81,9 @@ class LocalEngine:
         self.tokenizer = tokenizer
         self._learned: Measurements | None = learned
         self._reload = reload
-        self._policy = _restored_policy(target, self.drafting, learned, tracing.depth if tracing else None)
-        self._trace = Trace(tracing, learned.subject, self._policy) if tracing else None
-        passes = self._policy.costs.passes
-        if draft and not draft.runner.can_branch:  # what is read again leaves holes in other caches
+        self.policy = _restored_policy(target, self.drafting, learned)
+        passes = self.policy.costs.passes
+        if draft and not draft.runner.can_branch:  # other caches get holes when tokens are read again
             passes[Origin.DRAFT] = 1
         if head:  # it reads each token once
             passes[Origin.HEAD] = 1
@@ -95,35 +96,33 @@ class LocalEngine:
         runners = target.runner.others if isinstance(target.runner, PagedRunner) else ()
         self.others: list[LocalEngine] = []
         self._is_one_of_several = bool(runners)
-        self.others = [copy.copy(self)._become(runner) for runner in runners]  # noqa: SLF001 - of its own kind
+        self.others = [self._sibling(runner) for runner in runners]
 
     @property
-    def models(self) -> tuple[manifests.Manifest, ...]:
-        """What is known of the target, then of the models that draft."""
+    def models(self) -> tuple[Manifest, ...]:
+        """The manifests of the target and of the models that draft."""
         return tuple(model.manifest for model in (self.target, *self.drafting.values()))
 
     @property
     def notes(self) -> tuple[Translatable, ...]:
-        """What a person should know of how the models were loaded, in sentences."""
+        """Sentences for the user about how the models were loaded."""
         return tuple(note for model in (self.target, *self.drafting.values()) for note in model.notes)
 
     @property
     def arithmetic(self) -> str:
-        """The name of what the target computes in."""
+        """The name of the target's precision."""
         return name_of(self.target.properties)
 
     @property
     def is_batch_invariant(self) -> bool:
-        """Whether guesses, and all else that decides how tokens are read, leave the target's logits as they are."""
+        """The target's logits do not depend on guesses, nor on how tokens are split into passes."""
         return self.target.is_batch_invariant
 
     @property
     def context(self) -> int:
-        """Tokens of room."""
         return self.target.runner.context
 
     def generate(self, request: Request, cancel: CancelEvent | None = None) -> Iterator[Event]:
-        """See Engine.generate."""
         if request.tokens_only:
             yield from tokens_of(request, self.tokenizer, self.context)
             return
@@ -131,7 +130,7 @@ class LocalEngine:
         with runner.at_work() if isinstance(runner, PagedRunner) else nullcontext():
             for event in self._generate(request, cancel):
                 if isinstance(event, Finish) and self._is_one_of_several:
-                    self._prefixes[0].keep()  # whoever goes on with this text may get another sequence
+                    self._prefixes[0].keep()  # the next answer in this chat may get another sequence
                 yield event
 
     def _generate(self, request: Request, cancel: CancelEvent | None) -> Iterator[Event]:
@@ -140,7 +139,7 @@ class LocalEngine:
         scorer = None if request.likeliest is None else Scorer(self._token_bytes.decode, request.likeliest)
         prompt = Scorer(self._token_bytes.decode, request.likeliest or 0) if request.echo and scorer else None
         is_echoed = not request.echo
-        reason = FinishReason.STOP  # unless the token layer says otherwise, or the text ends it from here
+        reason = FinishReason.STOP  # unless the decoder or the text gives another reason
         for event in self._events(request, scorer, prompt, cancel or CancelEvent()):
             if not is_echoed and not isinstance(event, Prefill):
                 ids, is_echoed = self.tokenizer.prompt_of(request, self.context), True
@@ -161,10 +160,10 @@ class LocalEngine:
             if text.ended:
                 break
         yield from rest_of(text, scorer)
-        yield self._finished(text.ended or reason, tally, text)
+        yield self._finish(text.ended or reason, tally, text)
 
     def read_ahead(self, request: Request) -> Iterator[None]:
-        """Read its prompt, so that an answer to it, or to one that begins alike, begins at once; a little at each step.
+        """Read the prompt of a request that may come, a little at each step, so that its answer begins at once.
 
         Raises what a request with this prompt would raise.
         """
@@ -174,11 +173,11 @@ class LocalEngine:
             yield from prefixes.read_ahead(prompt, request.keep)
 
     def store_one(self) -> bool:
-        """Write some of what was read to disk, or learn from an answer, as requests want; whether there may be more."""
+        """Write some of what was read to disk, or learn from an answer. Return True if there may be more."""
         return any(prefixes.store_one() for prefixes in self._prefixes) or self._answers.store_one()
 
     def forget(self, chats: Collection[str]) -> None:
-        """Drop what was read of chats that were deleted, and learned; without any, of all that are kept on disk."""
+        """Drop what was read and learned of deleted chats; without any, of all that are on disk."""
         for prefixes in self._prefixes:
             prefixes.forget(chats)
         self._answers.forget(chats)
@@ -186,26 +185,28 @@ class LocalEngine:
             other.forget(chats)
 
     def forget_all(self) -> None:
-        """Read every prompt from its beginning again; what is on disk stays there."""
+        """Forget all prompts in memory. What is on disk stays."""
         for prefixes in self._prefixes:
             prefixes.clear()
 
     def keep_in(self, folder: Path) -> None:
-        """Keep what is read in another folder than that of the user's chats, as a benchmark does."""
+        """Store what is read in another folder than that of the user's chats, as a benchmark does."""
         for prefixes in self._prefixes:
             prefixes.keep_in(folder)
 
+    def stop_learning(self) -> None:
+        """Keep nothing of what the policy learns from now on."""
+        self._learned = None
+
     def close(self) -> None:
-        """Free the models: the last reference to their memory is dropped here. Closing again does nothing."""
-        if self._trace:
-            self._trace.close()
+        """Free the models. Closing again does nothing."""
         for name in ("_decoder", "_prefixes", "drafting", "target", "draft", "others"):
             vars(self).pop(name, None)
 
     def _events(
         self, request: Request, scorer: Scorer | None, prompt: Scorer | None, cancel: CancelEvent
     ) -> Iterator[Prefill | Round | FinishReason]:
-        """Those of the decoder. Where the target's arithmetic breaks, another target goes on where it stopped."""
+        """Yield the decoder's events. If the target's arithmetic breaks, another target continues from there."""
         written: list[int] = []
         note = Translatable()
         while True:
@@ -221,19 +222,23 @@ class LocalEngine:
             else:
                 return
 
-    def _become(self, runner: PagedRunner) -> "LocalEngine":
-        """Of a copy: an engine for answers at the same time. Its drafters need no model; it keeps nothing it learns."""
-        self.target, self.draft, self.drafting = replace(self.target, runner=runner), None, {}
-        self._policy = Policy.from_json(self._policy.to_json()) or Policy(self._policy.costs)
-        self._prefixes, self._answers = [self._prefixes[0].beside(runner)], _answers(self.target)
-        self._learned = self._reload = self._trace = None
-        self._decoder = self._new_decoder()
-        return self
+    def _sibling(self, runner: PagedRunner) -> "LocalEngine":
+        """Return an engine for answers at the same time. It drafts without a model, and stores nothing that it learns.
+
+        It shares the target, the tokenizer and all else that answers do not change.
+        """
+        sibling = copy.copy(self)
+        sibling.target, sibling.draft, sibling.drafting = replace(self.target, runner=runner), None, {}
+        sibling.policy = Policy.from_json(self.policy.to_json()) or Policy(self.policy.costs)
+        sibling._prefixes, sibling._answers = [self._prefixes[0].beside(runner)], _answers(self.target)
+        sibling._learned = sibling._reload = None
+        sibling._decoder = sibling._new_decoder()
+        return sibling
 
     def _replace_target(self) -> Translatable:
-        """Never use this arithmetic again, and load the target in the next; why, in a sentence.
+        """Refuse the target's arithmetic for good, load the target in the next best, and return a sentence about it.
 
-        Raises what loading raises, as where no arithmetic is left.
+        Raises what loading raises, also if no arithmetic is left.
         """
         broken = self.target
         validation.refuse(broken.measurements, broken.properties, Translatable("it gave results that are not numbers"))
@@ -256,15 +261,17 @@ class LocalEngine:
         )
 
     def _new_decoder(self) -> Decoder:
-        """Of the target as it is loaded now."""
+        """Return a decoder for the models as they are loaded now."""
         target, draft, head = self.target, self.draft, self.drafting.get(Origin.HEAD)
         sources = Sources(target.runner, self.tokenizer.folder, target.manifest, answers=self._answers)
         if draft:
-            reads = self._policy.costs.pass_of(Origin.DRAFT)
-            sources = replace(sources, draft=draft.runner, listed=draft.kept, reads=reads, prefixes=self._prefixes[1])
+            reads = self.policy.costs.pass_of(Origin.DRAFT)
+            sources = replace(
+                sources, draft=draft.runner, draft_vocab=draft.draft_vocab, reads=reads, prefixes=self._prefixes[1]
+            )
         if head and isinstance(head.runner, HeadRunner | HydraRunner):
             sources = replace(sources, head=head.runner)
-        return Decoder(target.runner, drafters_of(sources), self._policy, self._prefixes[0])
+        return Decoder(target.runner, drafters_of(sources), self.policy, self._prefixes[0])
 
     def _job(self, request: Request, scorer: Scorer | None, prompt: Scorer | None, written: tuple[int, ...]) -> Job:
         if prompt:
@@ -272,7 +279,7 @@ class LocalEngine:
         beyond = max(request.bias, default=0)
         if beyond >= self.target.runner.vocabulary:
             raise SettingsError("The model has no token {id}: leave out its bias.", id=beyond)
-        job = Job(
+        return Job(
             tuple(self.tokenizer.prompt_of(request, self.context)),
             request.max_new_tokens,
             self._stop_ids | self.tokenizer.infill_ends if request.suffix else self._stop_ids,
@@ -286,79 +293,69 @@ class LocalEngine:
             request.bias,
             prompt.note if prompt and not written else None,
         )
-        if self._trace and not written:
-            self._trace.begin(job)
-        return job
 
-    def _finished(self, reason: FinishReason, tally: Tally, text: AnswerText) -> Finish:
-        """Keep what was learned and add everything up."""
-        policy = self._policy
-        if self._learned and not isinstance(policy, Recorder):
+    def _finish(self, reason: FinishReason, tally: Tally, text: AnswerText) -> Finish:
+        """Store what was learned and add everything up."""
+        policy = self.policy
+        if self._learned:
             self._learned.put(_POLICY, policy.to_json())
         context = self.target.runner.context
         stats = tally.stats(
             plain_ms=policy.plain_ms, ledger_ms=policy.ledger_ms, context_length=context, repeats=text.repeats
         )
-        if self._trace:
-            self._trace.end(reason, stats, text.token_ids)
         return Finish(reason, stats, text.token_ids)
 
 
-def load(options: LoadOptions, tell: Callable[[Phase], None] = lambda _: None) -> LocalEngine:
-    """Load and check; `tell` is called with each phase.
+def load(resolved: ResolvedOptions, tell: Callable[[Phase], None] = lambda _: None) -> LocalEngine:
+    """Load and check the models; `tell` is called with each phase.
 
     Raises BrokenModelError, DeviceError or MemoryBudgetError.
     """
-    measured = paths.measurements_folder()
+    options, draft_spec, head_spec = resolved.options, resolved.draft, resolved.head
     devices.require(options.device)
-    if options.draft and options.draft_device:  # before a target is loaded in vain
-        devices.require(options.draft_device, "--draft-device")
-    draft_manifest = manifests.read_model(options.draft) if options.draft else None
-    memory.require(manifests.read_model(options.target), draft_manifest, options)
-    folder = head_of(options, draft_manifest)
-    head = load_head(folder, _place(options.target, options), measured) if folder else None
-    place = target_place(options, folder)
+    if draft_spec and options.draft_device:  # before the target takes its time
+        devices.require(options.draft_device, devices.DRAFT_DEVICE)
+    memory.require(resolved)
+    head = load_head(head_spec, _runner_config(resolved.target, options)) if head_spec else None
+    config = target_config(resolved)
 
     def load_target(watcher: Watcher | None = None) -> LoadedModel:
         tell(Phase.MODEL)
-        return load_model(options.target, place, measured, watcher)
+        return load_model(resolved.target, config, watcher)
 
     with ThreadPoolExecutor(1, "tokenizer") as beside:  # OpenVINO compiles a model on one core
         reading: list[Future[Tokenizer]] = []
         watcher = Watcher(
-            when_whole=lambda: reading.append(beside.submit(Tokenizer, options.target)),
-            when_tried=lambda: tell(Phase.PROOF),
-            when_settled=lambda: tell(Phase.MODEL),
+            on_verified=lambda: reading.append(beside.submit(Tokenizer, options.target)),
+            on_trial=lambda: tell(Phase.PROOF),
+            on_decided=lambda: tell(Phase.MODEL),
         )
         target = load_target(watcher)
         tokenizer = reading[0].result()
     draft = None
-    if options.draft and folder != options.draft:
+    if draft_spec and draft_spec != head_spec:
         tell(Phase.DRAFT)
-        draft = load_model(options.draft, draft_place(options.draft, options), measured)
+        draft = load_model(draft_spec, draft_config(draft_spec, options))
     tell(Phase.WARM_UP)
-    reload = load_target if options.parallel == 1 else None  # others may be at work with what would be replaced
-    return LocalEngine(target, draft, tokenizer, tracing=options.tracing, reload=reload, head=head)
+    reload = load_target if options.parallel == 1 else None  # other sequences may be using the target
+    return LocalEngine(target, draft, tokenizer, reload=reload, head=head)
 
 
-def head_of(options: LoadOptions, draft: manifests.Manifest | None) -> Path | None:
-    """The folder of the EAGLE-3 head: the draft where it is one, or else what the target has of its own."""
-    if devices.kind(options.device) != "CPU":  # nothing is known of hidden states elsewhere
-        return None
-    return options.draft if draft and draft.is_eagle else manifests.head_folder(options.target)
-
-
-def target_place(options: LoadOptions, head: Path | None = None) -> Place:
-    """Where the target runs. `head`: the folder of the EAGLE-3 head that reads its hidden states."""
-    edit = Taps(head) if head else None
-    place = replace(_place(options.target, options), edit=edit, sequences=options.parallel)
-    return replace(place, properties=options.properties, precision=options.precision)
-
-
-def draft_place(folder: Path, options: LoadOptions) -> Place:
-    """Where a draft runs. Its guesses need not agree to the bit, only be fast; nor must every token be guessed."""
+def target_config(resolved: ResolvedOptions) -> RunnerConfig:
+    options = resolved.options
     return replace(
-        _place(folder, options),
+        _runner_config(resolved.target, options),
+        properties=options.properties,
+        precision=options.precision,
+        edit=Taps(resolved.head.folder) if resolved.head else None,
+        sequences=options.parallel,
+    )
+
+
+def draft_config(draft: ModelSpec, options: LoadOptions) -> RunnerConfig:
+    """Return how to run a draft. It need not guess every token, nor agree to the bit, only be fast."""
+    return replace(
+        _runner_config(draft, options),
         device=options.draft_device or options.device,
         rows=options.draft_vocab,
         properties=options.draft_properties,
@@ -366,20 +363,20 @@ def draft_place(folder: Path, options: LoadOptions) -> Place:
     )
 
 
-def _place(folder: Path, options: LoadOptions) -> Place:
-    context = memory.context_of(manifests.read_model(folder), options.context)
-    return Place(options.device, context, kv=options.kv_precision)
+def _runner_config(spec: ModelSpec, options: LoadOptions) -> RunnerConfig:
+    context = memory.context_of(spec.manifest, options.context)
+    return RunnerConfig(options.device, context, kv=options.kv_precision)
 
 
 def _prefixes(model: LoadedModel) -> PrefixCache:
-    """Their tokens are those of the same weights, in the same arithmetic, on the same processor."""
+    """Return a prefix cache. Its files are shared by the same weights, arithmetic and processor."""
     how = [model.measurements.subject, model.properties, getattr(model.runner, "min_tokens", 1)]
     files = PartFiles(paths.kept_prompts(), identity_of(how))
-    return PrefixCache(model.runner, memory.of_earlier_texts(memory.free_memory()), files)
+    return PrefixCache(model.runner, memory.prefix_cache_bytes(memory.free_memory()), files)
 
 
 def _answers(target: LoadedModel) -> AnswerTable:
-    """However the target computes, its answers have the same tokens."""
+    """Return the table of answers. The tokens of an answer do not depend on the arithmetic."""
     identity = identity_of(["answers", target.manifest.name, target.manifest.tokenizer.fingerprint])
     return AnswerTable(paths.kept_prompts(), identity, target.runner.vocabulary)
 
@@ -388,29 +385,24 @@ def _learned(target: LoadedModel, drafting: Mapping[str, LoadedModel]) -> Measur
     subject: dict[str, object] = {"target": target.measurements.subject, "properties": target.properties}
     for name, model in drafting.items():
         subject |= {name: model.measurements.subject, f"{name} properties": model.properties}
-        if model.kept is not None:
-            subject |= {f"{name} rows": model.kept.size}
+        if model.draft_vocab is not None:
+            subject |= {f"{name} rows": model.draft_vocab.size}
     return Measurements(paths.measurements_folder(), f"{target.manifest.name}-policy", subject)
 
 
-def _restored_policy(
-    target: LoadedModel, drafting: Mapping[str, LoadedModel], learned: Measurements, depth: int | None
-) -> Policy:
-    """With a depth, one that records. Prices that a trial measured replace shipped ones once."""
-    kind = Policy if depth is None else Recorder
+def _restored_policy(target: LoadedModel, drafting: Mapping[str, LoadedModel], learned: Measurements) -> Policy:
+    """Return the stored policy, or a new one. Prices that a trial measured replace the shipped ones once."""
     models = {Origin.TARGET.value: target, **drafting}
-    trials = {name: validation.known(model.measurements, model.properties) for name, model in models.items()}
+    trials = {name: validation.find_verdict(model.measurements, model.properties) for name, model in models.items()}
     is_measured = all(trial and trial.ms for name, trial in trials.items() if name != Origin.HEAD)
-    policy = kind.from_json(learned.get(_POLICY))
+    policy = Policy.from_json(learned.get(_POLICY))
     if policy is None or (is_measured and not learned.get(_PRICES)):
         curves = {name: _curve(model, trials[name]) for name, model in models.items()}
         costs = Costs(curves.pop(Origin.TARGET), curves)
-        policy = policy or kind(costs)
+        policy = policy or Policy(costs)
         policy.costs = costs
         learned.put(_POLICY, policy.to_json())
         learned.put(_PRICES, is_measured)
-    if isinstance(policy, Recorder) and depth is not None:
-        policy.depth = depth
     return policy
 
 

@@ -1,4 +1,4 @@
-"""What was measured on this machine, kept between runs as one JSON file for each subject."""
+"""Measurements of this machine, stored between runs as one JSON file for each subject."""
 
 import hashlib
 import json
@@ -15,35 +15,35 @@ from headstart import own_folder
 _log = logging.getLogger(__name__)
 
 _UNSAFE = re.compile(r"[^\w.-]+")  # in a file name, on some system
-_LONGEST_NAME = 100
+_MAX_NAME = 100
 
 
 class Measurements:
-    """A dictionary on disk for one subject: (model, device, versions, ...). A damaged file counts as empty."""
+    """Stored values about one subject (model, device, versions, ...). A damaged file counts as empty."""
 
     def __init__(self, folder: Path, name: str, subject: Mapping[str, object]) -> None:
-        """Read what is there; anything that changes `subject` starts a new file. `name` is for people to find it by."""
+        """Read the file. Another `subject` has another file. `name` is for people who look for it."""
         text = json.dumps(subject, sort_keys=True)
         digest = hashlib.sha256(text.encode()).hexdigest()[:16]
-        self._path = folder / f"{_UNSAFE.sub('-', name)[:_LONGEST_NAME]}-{digest}.json"
+        self._path = folder / f"{_UNSAFE.sub('-', name)[:_MAX_NAME]}-{digest}.json"
         self.subject = dict(subject)
         self._values = _read(self._path).values
 
     def get(self, key: str) -> Any:
-        """The value put under `key` (plain JSON data), or None."""
+        """Return the value under `key` (plain JSON data), or None."""
         return self._values.get(key)
 
     def put(self, key: str, value: object) -> None:
-        """Keep plain JSON data; a folder that cannot be written is logged, not an error: it is measured again."""
+        """Store plain JSON data. A folder that cannot be written is logged; the value is then measured again."""
         self._values[key] = value
         self._write()
 
     def drop(self, key: str) -> bool:
-        """Forget what was put under `key`; whether there was anything."""
-        known = self._values.pop(key, None) is not None
-        if known:
+        """Drop the value under `key`. Return True if there was one."""
+        had_value = self._values.pop(key, None) is not None
+        if had_value:
             self._write()
-        return known
+        return had_value
 
     def _write(self) -> None:
         content = json.dumps({"subject": self.subject, "values": self._values}, indent=1)
@@ -57,7 +57,7 @@ class Measurements:
 
 
 def every(folder: Path) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
-    """Subject and values of all that was measured."""
+    """Yield the subject and the values of every file."""
     for path in sorted(folder.glob("*.json")):
         kept = _read(path)
         yield kept.subject, kept.values

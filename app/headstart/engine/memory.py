@@ -1,4 +1,4 @@
-"""Memory that models take, whether there is room for it, and errors when it runs out."""
+"""The memory that models take, the check that it is free, and errors when it runs out."""
 
 import ctypes
 import errno
@@ -13,32 +13,32 @@ from pathlib import Path
 
 import psutil
 
-from headstart import manifest as manifests
 from headstart.engine import devices
 from headstart.engine.engine import KvPrecision, LoadOptions
+from headstart.engine.load_options import ResolvedOptions
 from headstart.errors import MemoryBudgetError, OutOfMemoryError, Translatable
 from headstart.manifest import Manifest
 
-DEFAULT_CONTEXT = 8192  # tokens; more only when asked for, as the cache takes memory when it fills
-# What follows are fits to the resident memory of fresh processes, measured by `app/bench/memory.py`. Pages of the
-# weight file that are only mapped are not counted: the system takes them back when it needs them.
+DEFAULT_CONTEXT = 8192  # tokens; more only on request, as a full cache takes memory
+# These figures fit the resident memory of fresh processes, measured by `app/bench/memory.py`. Pages of the weight
+# file that are only mapped are not counted: the system takes them back when it needs them.
 _MIB = 2**20
-# Python, OpenVINO and its tokenizers; each token of the vocabulary adds to the tables of the tokenizer.
+# Python, OpenVINO and its tokenizers, and the tokenizer's tables for each token of the vocabulary.
 _PROGRAM = 120 * _MIB
 _PER_WORD = 330
-# Repacked weights as a share of the files: the embedding is read in place, and what of it was read stays mapped.
+# Repacked weights as a share of the files. The embedding is read in place, and stays mapped once it is read.
 _WEIGHTS = 0.9
 _GRAPH = 100 * _MIB  # per model: its compiled graph, and room to compute 256 tokens at a time
-_READING = 4000  # times the root of its bytes: room to compute 1,024 tokens of a prompt at a time, instead of 256
+_READING = 4000  # times the root of its bytes: room to compute 1,024 tokens of a prompt at a time instead of 256
 _PER_TOKEN = 8000  # per model and token of context, beside keys and values: scores of attention, tables of n-grams
-_EARLIER = 512 * _MIB  # of keys and values of earlier texts, of each model
-_LOADING = 90 * _MIB  # above what a model without tokens takes, while precisions are compared at a first load
+_PREFIXES = 512 * _MIB  # most keys and values of earlier texts, for each model
+_LOADING = 90 * _MIB  # more than an empty model takes, while precisions are compared at a first load
 _CONTEXT_STEP = 256  # tokens
-# Of 16-bit keys and values: 8-bit ones come with scales, 40 rows of keys for 32 tokens, and 8 bytes with each value.
-# That makes 0.59 of it in heads of 64 numbers, 0.58 in those of 128.
-_OF_16_BITS = {8: 0.6, 16: 1.0, 32: 2.0}
+# Shares of 16-bit keys and values. 8-bit ones come with scales: 40 rows of keys for 32 tokens, and 8 bytes with each
+# value. That makes 0.59 in heads of 64 numbers, 0.58 in heads of 128.
+_KV_SHARES = {8: 0.6, 16: 1.0, 32: 2.0}
 
-# OpenVINO raises a RuntimeError for all faults; in it stand the type that C++ threw, or the code of a driver.
+# OpenVINO raises a RuntimeError for all faults. Its text has the type that C++ threw, or the code of a driver.
 _CODES = (
     "bad_alloc",
     "CL_OUT_OF_RESOURCES",
@@ -47,7 +47,7 @@ _CODES = (
     "ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY",
     "ZE_RESULT_ERROR_OUT_OF_DEVICE_MEMORY",
 )
-_SHORT = 128 * 2**20  # bytes; where no more is free, what failed had no room
+_SHORT = 128 * 2**20  # bytes; if less is free, a failure means that memory ran out
 _MAPS = Path("/proc/self/maps")
 _DONTNEED = 4  # MADV_DONTNEED
 _PERIOD = 0.1  # seconds between two releases
@@ -55,7 +55,7 @@ _PERIOD = 0.1  # seconds between two releases
 
 @dataclass(frozen=True)
 class Need:
-    """Bytes of memory, by what they are for."""
+    """Bytes of memory by purpose."""
 
     weights: int
     context: int  # keys and values of all models and what else grows with the text, when the context is full
@@ -63,69 +63,69 @@ class Need:
 
     @property
     def resident(self) -> int:
-        """What is held when the context is full."""
+        """Bytes that are held when the context is full."""
         return self.weights + self.context + self.program
 
     @property
     def loading(self) -> int:
-        """The most that is held before a first token."""
+        """Most bytes that are held before a first token."""
         return self.weights + self.program + _LOADING
 
     @property
     def total(self) -> int:
-        """What must be free for this to work."""
+        """Bytes that must be free."""
         return max(self.resident, self.loading)
 
 
 def kv_bits(kv_precision: str) -> int:
-    """Bits of a number in the cache of keys and values."""
+    """Return the bits of a number in the cache of keys and values."""
     return 8 if kv_precision == KvPrecision.U8 else 16
 
 
 def context_of(model: Manifest, wanted: int | None) -> int:
-    """Tokens of context that a model is loaded with; each within its own, as a draft may be made for less."""
+    """Return the tokens of context that a model is loaded with. A draft may be made for fewer than its target."""
     return min(model.context_length, wanted or DEFAULT_CONTEXT)
 
 
 def need(models: Iterable[Manifest], context: int | None = None, bits: int = 16) -> Need:
-    """For a target, maybe with its draft after it, at a context (None: the usual one)."""
-    known = tuple(models)
+    """Return the memory of a target, and of models beside it, at a context (None: the usual one)."""
+    manifests = tuple(models)
     return Need(
-        weights=sum(_weights(model) for model in known),
-        context=sum(context_of(model, context) * _per_token(model, bits) for model in known),
-        program=_PROGRAM + _PER_WORD * known[0].tokenizer.vocabulary,
+        weights=sum(_weights(model) for model in manifests),
+        context=sum(context_of(model, context) * _per_token(model, bits) for model in manifests),
+        program=_PROGRAM + _PER_WORD * manifests[0].tokenizer.vocabulary,
     )
 
 
 def share(model: Manifest, context: int | None, bits: int = 16) -> int:
-    """What one model takes beside others that are loaded: its weights and its context."""
+    """Return the bytes of one model beside loaded ones: its weights and its context."""
     return _weights(model) + context_of(model, context) * _per_token(model, bits)
 
 
 def cache(models: Iterable[Manifest], context: int | None, bits: int) -> int:
-    """Bytes of the keys and values of all models when the context is full."""
-    return sum(context_of(model, context) * _kept(model, bits) for model in models)
+    """Return the bytes of the keys and values of all models when the context is full."""
+    return sum(context_of(model, context) * _kv_bytes(model, bits) for model in models)
 
 
-def of_earlier_texts(free: int) -> int:
-    """Bytes that one model may take for the keys and values of earlier texts where so many are free beside it."""
-    return max(0, min(_EARLIER, free // 8))
+def prefix_cache_bytes(free: int) -> int:
+    """Return the bytes that one model may take for keys and values of earlier texts, of `free` bytes beside it."""
+    return max(0, min(_PREFIXES, free // 8))
 
 
 def room(models: Iterable[Manifest], context: int | None, bits: int, free: int) -> int:
-    """Tokens of keys and values to make room for: a context, and earlier texts as far as `free` bytes allow."""
-    known = tuple(models)
-    left = free - need(known, context, bits).total
-    return context_of(known[0], context) + of_earlier_texts(left) // _kept(known[0], bits)
+    """Return the tokens to make room for: a context, and earlier texts as far as `free` bytes allow."""
+    manifests = tuple(models)
+    left = free - need(manifests, context, bits).total
+    return context_of(manifests[0], context) + prefix_cache_bytes(left) // _kv_bytes(manifests[0], bits)
 
 
 def largest_context(models: Iterable[Manifest], free: int, bits: int = 16) -> int | None:
-    """The longest context with which these fit into `free` bytes, in steps of 256; None where none does."""
-    known = tuple(models)
-    bare = need(known, 1, bits)
+    """Return the longest context with which the models fit into `free` bytes; None if none does."""
+    manifests = tuple(models)
+    bare = need(manifests, 1, bits)
     if bare.total > free:
         return None
-    per_token = sum(_per_token(model, bits) for model in known)
+    per_token = sum(_per_token(model, bits) for model in manifests)
     return (free - bare.weights - bare.program) // per_token // _CONTEXT_STEP * _CONTEXT_STEP or None
 
 
@@ -134,38 +134,42 @@ def _weights(model: Manifest) -> int:
 
 
 def _per_token(model: Manifest, bits: int) -> int:
-    return _kept(model, bits) + _PER_TOKEN
+    return _kv_bytes(model, bits) + _PER_TOKEN
 
 
-def _kept(model: Manifest, bits: int) -> int:
-    """Bytes of keys and values a token."""
-    return round(model.kv_bytes_per_token * (_OF_16_BITS[bits]))
+def _kv_bytes(model: Manifest, bits: int) -> int:
+    """Return the bytes of keys and values per token."""
+    return round(model.kv_bytes_per_token * _KV_SHARES[bits])
 
 
-def require(target: Manifest, draft: Manifest | None, options: LoadOptions) -> None:
-    """Raises MemoryBudgetError with both numbers and the ways out, unless the user wants to try anyway."""
+def require(resolved: ResolvedOptions) -> None:
+    """Raise MemoryBudgetError with both numbers and the ways out, unless the user wants to try anyway."""
+    options = resolved.options
     if options.ignore_memory:
         return
-    models = (target, draft) if draft else (target,)
-    away = _away(models, options)
-    for device, wanted in away.items():
-        size = devices.memory(device) or 0
-        if wanted > size:
-            raise _over_budget(
-                models, options, wanted, Translatable("{device} has {size}", device=device, size=amount(size))
-            )
     bits = kv_bits(options.kv_precision)
-    folder = manifests.head_folder(options.target)
-    all_models = (*models, manifests.read_model(folder)) if folder else models
-    beside = (options.parallel - 1) * cache((target,), options.context, bits)  # answers at the same time
-    wanted, free = need(all_models, options.context, bits).total + beside - away.total(), free_memory()
-    if wanted > free:
-        fitting = None if away else largest_context(all_models, free, bits)
-        raise _over_budget(models, options, wanted, Translatable("{free} is free", free=amount(free)), fitting)
+    models = tuple(spec.manifest for spec, _ in resolved.models)
+    on_devices = Counter[str]()  # bytes on devices that have memory of their own
+    for spec, device in resolved.models:
+        if devices.memory(device) is not None:
+            on_devices[device] += share(spec.manifest, options.context, bits)
+    for device, needed in on_devices.items():
+        size = devices.memory(device) or 0
+        if needed > size:
+            raise _over_budget(
+                models, options, needed, Translatable("{device} has {size}", device=device, size=amount(size))
+            )
+    head = resolved.head
+    all_models = (*models, head.manifest) if head and head != resolved.draft else models
+    others = (options.parallel - 1) * cache(models[:1], options.context, bits)  # answers at the same time
+    needed, free = need(all_models, options.context, bits).total + others - on_devices.total(), free_memory()
+    if needed > free:
+        fitting = None if on_devices else largest_context(all_models, free, bits)
+        raise _over_budget(models, options, needed, Translatable("{free} is free", free=amount(free)), fitting)
 
 
 def free_memory(ending: int = 0) -> int:
-    """Bytes that a program could take without swapping once the process `ending` (0: none) has ended."""
+    """Return the bytes that a program could take without swapping once the process `ending` (0: none) has ended."""
     held = 0
     if ending:
         with suppress(psutil.Error):  # it has ended by itself
@@ -174,22 +178,12 @@ def free_memory(ending: int = 0) -> int:
 
 
 def amount(size: int) -> str:
-    """Bytes as people read them."""
+    """Return a number of bytes as people read it."""
     return f"{size / 1e9:.1f} GB" if size >= 1e9 else f"{size / 1e6:.0f} MB"
 
 
-def _away(models: tuple[Manifest, ...], options: LoadOptions) -> Counter[str]:
-    """Bytes wanted of devices that have memory of their own."""
-    places = (options.device, options.draft_device or options.device)
-    taken: Counter[str] = Counter()
-    for model, device in zip(models, places, strict=False):
-        if devices.memory(device) is not None:
-            taken[device] += share(model, options.context, kv_bits(options.kv_precision))
-    return taken
-
-
 def _over_budget(
-    models: tuple[Manifest, ...], options: LoadOptions, wanted: int, present: Translatable, fitting: int | None = None
+    models: tuple[Manifest, ...], options: LoadOptions, needed: int, present: Translatable, fitting: int | None = None
 ) -> MemoryBudgetError:
     names: str = models[0].name
     if len(models) > 1:
@@ -204,7 +198,7 @@ def _over_budget(
         "choose {shorter}, {lighter}, or a smaller model.",
         names=names,
         context=context,
-        wanted=amount(wanted),
+        wanted=amount(needed),
         present=present,
         shorter=shorter,
         lighter=lighter,
@@ -212,7 +206,7 @@ def _over_budget(
 
 
 def instead_of(error: BaseException, *, loading: bool) -> OutOfMemoryError | None:
-    """What to say where memory ran out, though `error` may call it otherwise; None for all else."""
+    """Return the error to show if memory ran out, whatever `error` calls it; None for all other errors."""
     if not any(_is_out_of_memory(each) for each in _chain(error)):
         return None
     if loading:
@@ -237,7 +231,7 @@ def _is_out_of_memory(error: BaseException) -> bool:
 
 
 def _chain(error: BaseException) -> Iterator[BaseException]:
-    """The error and those that it was made of."""
+    """Yield the error and its causes."""
     each: BaseException | None = error
     while each is not None:
         yield each
@@ -246,7 +240,7 @@ def _chain(error: BaseException) -> Iterator[BaseException]:
 
 @contextmanager
 def released(weights: Path) -> Iterator[None]:
-    """While inside and on leaving, give back the pages of `weights` that this process has mapped but not changed."""
+    """Keep giving back the pages of `weights` that this process has mapped but not changed, while inside."""
     if not sys.platform.startswith("linux"):
         yield
         return

@@ -1,4 +1,4 @@
-"""Opening models: which engine runs one, and what it can be asked."""
+"""The choice of an engine for a model, and loaded engines with what they can do."""
 
 import logging
 import os
@@ -8,7 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 
@@ -22,6 +22,7 @@ from headstart.engine.bench.prompts import read_prompts
 from headstart.engine.bench.race import SWEEP, USUAL, Heat
 from headstart.engine.cancelling import CancelEvent
 from headstart.engine.engine import Engine, EngineKind, LoadOptions, Phase, Request
+from headstart.engine.load_options import ResolvedOptions, resolve
 from headstart.engine.measurements import Measurements
 from headstart.engine.memory import free_memory
 from headstart.engine.protocol import (
@@ -29,11 +30,12 @@ from headstart.engine.protocol import (
     BenchHeat,
     BenchPlanned,
     BenchReport,
+    BenchSoFar,
     BenchStage,
     Description,
     Device,
-    Facts,
     Loading,
+    ModelInfo,
 )
 from headstart.engine.runtime import openvino, openvino_genai
 from headstart.engine.tuning import store
@@ -47,7 +49,7 @@ if TYPE_CHECKING:
     from headstart.engine.validation import Trial
 
 _SECONDS = "seconds"
-_TRIAL_CONTEXT = 2048  # tokens that a trial reads at most
+_TRIAL_CONTEXT = 2048  # most tokens that a trial reads
 
 _log = logging.getLogger(__name__)
 
@@ -57,87 +59,87 @@ CountTokens = Callable[[Request | None, str], int]
 
 
 @dataclass(frozen=True)
-class Opened:
-    """A loaded engine. `count`: tokens of what a request has it read and of a plain text, from any thread.
-
-    `bench` carries out a Bench order, reports progress and returns the result, or raises RaceCancelled when stopped.
-    `idle` is entered when there was no request for a while, and left when one comes. `read_ahead` reads
-    the prompt of a request that may come, a little at each step; None: this engine cannot. `store_one` does a little of
-    what may be done between two requests, and says whether there is more. `forget`: see Forget. `others`: engines over
-    the same model for answers at the same time.
-    """
+class LoadedEngine:
+    """A loaded engine and what it can do."""
 
     engine: Engine
-    facts: Facts
-    count: CountTokens
-    bench: RunBench
+    facts: ModelInfo
+    count: CountTokens  # the tokens of a request's prompt plus those of a plain text; from any thread
+    bench: RunBench  # carries out a Bench order, or raises RaceCancelled
+    # Entered when there was no request for a while, and left when one comes.
     idle: Callable[[], AbstractContextManager[object]] = nullcontext
+    # Reads the prompt of a request that may come, a little at each step; None: this engine cannot.
     read_ahead: Callable[[Request], Iterator[None]] | None = None
-    store_one: Callable[[], bool] = lambda: False
-    forget: Callable[[Collection[str]], None] = lambda _: None
-    others: Sequence[Engine] = ()
+    store_one: Callable[[], bool] = lambda: False  # does a little work between two requests; False: none is left
+    forget: Callable[[Collection[str]], None] = lambda _: None  # see protocol.Forget
+    others: Sequence[Engine] = ()  # engines over the same model, for answers at the same time
 
 
-class Models(Protocol):
-    """Where engines come from."""
+class ModelSource(Protocol):
+    """A source of loaded engines."""
 
-    def open(self, options: LoadOptions, tell: Tell) -> Opened:
+    def open(self, options: LoadOptions, tell: Tell) -> LoadedEngine:
         """Load a model; `tell` is called with each phase. Raises a HeadstartError."""
         ...
 
     def describe(self) -> Description:
-        """The machine."""
+        """Return what this machine has."""
         ...
 
     def tune(self, order: Tune, tell: Callable[[TuneReport], None], cancel: CancelEvent) -> Findings:
-        """Find out how models run fastest here, and keep that. Raises a HeadstartError, or RaceCancelled."""
+        """Find out how models run fastest here, and store it. Raises a HeadstartError, or RaceCancelled."""
         ...
 
     def recall(self, options: LoadOptions) -> Findings | None:
-        """What was kept and counts."""
+        """Return the stored result of tuning, if it still counts."""
         ...
 
     def forget(self, options: LoadOptions) -> None:
-        """Drop it."""
+        """Drop the stored result of tuning."""
         ...
 
 
 class LocalModels:
-    """Model folders of this computer, run by Headstart's own engine, and servers that were named instead of one."""
+    """The model folders of this computer, and servers that the options name instead."""
 
-    def open(self, options: LoadOptions, tell: Tell) -> Opened:
-        """See Models.open."""
+    def open(self, options: LoadOptions, tell: Tell) -> LoadedEngine:
         if options.remote:
             return _open_remote(options, tell)
         clock = _LoadTime(options, tell)
         clock.tell(Phase.RUNTIME)
         openvino_genai()
-        from headstart.engine.local import LocalEngine  # noqa: PLC0415 - numpy, which `describe` need not wait for
+        # Imported here: `describe` need not wait for numpy.
+        from headstart.engine.backends.embedding import EmbeddingEngine  # noqa: PLC0415
+        from headstart.engine.local import LocalEngine  # noqa: PLC0415
 
         clock.tell(Phase.MODEL)
-        if vectors := load_embedding(options):
-            clock.end()
-            facts = Facts(vectors.model.name, None, options.device, vectors.context)
-            return Opened(vectors, facts, vectors.count, _no_bench)
-        options = settled(options)
-        engine = load(options, clock.tell)
+        resolved = resolve(options)
+        engine = load(resolved, clock.tell)
         clock.end()
-        tokenizer = engine.tokenizer
-        bench = partial(_race, engine, options) if isinstance(engine, LocalEngine) else _no_bench
-        facts = _facts(engine, options)
+        if isinstance(engine, EmbeddingEngine):
+            facts = ModelInfo(engine.model.name, None, options.device, engine.context)
+            return LoadedEngine(engine, facts, engine.count, _no_bench)
+        tokenizer, options, facts = engine.tokenizer, resolved.options, _model_info(engine, resolved)
 
         def count(request: Request | None, text: str) -> int:
-            asked = len(tokenizer.prompt_of(request, sys.maxsize)) if request else 0
-            return asked + (len(tokenizer.encode(text)) if text else 0)
+            num_tokens = len(tokenizer.prompt_of(request, sys.maxsize)) if request else 0
+            return num_tokens + (len(tokenizer.encode(text)) if text else 0)
 
         if not isinstance(engine, LocalEngine):
-            return Opened(engine, facts, count, bench)
-        idle = partial(_measuring, engine, options)
-        opened = Opened(engine, facts, count, bench, idle, engine.read_ahead, engine.store_one, engine.forget)
-        return replace(opened, others=engine.others)
+            return LoadedEngine(engine, facts, count, _no_bench)
+        return LoadedEngine(
+            engine,
+            facts,
+            count,
+            bench=partial(_race, engine, options),
+            idle=partial(_measuring, engine),
+            read_ahead=engine.read_ahead,
+            store_one=engine.store_one,
+            forget=engine.forget,
+            others=engine.others,
+        )
 
     def describe(self) -> Description:
-        """See Models.describe."""
         present = tuple(Device(name, devices.full_name(name)) for name in devices.available())
         versions = {
             "headstart": __version__,
@@ -148,47 +150,35 @@ class LocalModels:
         return Description(present, *machine_memory(), versions)
 
     def tune(self, order: Tune, tell: Callable[[TuneReport], None], cancel: CancelEvent) -> Findings:
-        """See Models.tune."""
         from headstart.engine.tuning import search  # noqa: PLC0415 - as above
 
-        def told(what: TuningStep | Stage) -> None:
-            tell(TuneStep(order.ticket, what) if isinstance(what, TuningStep) else TuneDecided(order.ticket, what))
+        def report(step: TuningStep | Stage) -> None:
+            tell(TuneStep(order.ticket, step) if isinstance(step, TuningStep) else TuneDecided(order.ticket, step))
 
-        chosen, found = search.tune(order.request, told, cancel)
-        store.keep(order.request.load, chosen, found)
-        return found
+        tuned, findings = search.tune(order.request, report, cancel)
+        store.keep(order.request.load, tuned, findings)
+        return findings
 
     def recall(self, options: LoadOptions) -> Findings | None:
-        """See Models.recall."""
         return store.findings(options)
 
     def forget(self, options: LoadOptions) -> None:
-        """See Models.forget."""
         store.forget(options)
 
 
-def load_embedding(options: LoadOptions) -> "EmbeddingEngine | None":
-    """A model that turns texts into vectors; None for one that writes. Raises what loading raises."""
-    if not manifests.read_model(options.target).embedding:
-        return None
-    from headstart.engine.backends import embedding  # noqa: PLC0415 - few need it
-
-    return embedding.load(options)
-
-
-def _facts(engine: "LocalEngine | GenaiEngine", options: LoadOptions) -> Facts:
+def _model_info(engine: "LocalEngine | GenaiEngine", resolved: ResolvedOptions) -> ModelInfo:
     target, *drafting = engine.models
-    misreading = manifests.misreading(options.target, target)  # a draft reads the target's tokens
+    misreading = manifests.misreading(resolved.target.folder, target)  # the draft gets the target's tokens
     is_batch_invariant = getattr(engine, "is_batch_invariant", False)
     varies = Translatable(
         "{model} computes a little differently here when it reads several tokens at once: where two words are almost "
         "equally likely, guesses may change which one you get.",
         model=target.name,
     )
-    return Facts(
+    return ModelInfo(
         target.name,
         next((model.name for model in drafting if not (model.is_eagle or model.is_hydra)), None),
-        options.device,
+        resolved.options.device,
         engine.context,
         engine=engine.kind.value,
         reason=engine.reason,
@@ -202,25 +192,24 @@ def _facts(engine: "LocalEngine | GenaiEngine", options: LoadOptions) -> Facts:
 
 
 class _LoadTime:
-    """Reports the phases of a load with the seconds that it took last time, and remembers those of this time."""
+    """A report of a load's phases, each with the seconds that the last load took."""
 
     def __init__(self, options: LoadOptions, tell: Tell) -> None:
         folders = [str(folder) for folder in (options.target, options.draft) if folder]
         how = [options.device, options.draft_device, options.engine]
         subject = {"models": folders, "how": how, "headstart": __version__}
-        self._kept = Measurements(paths.measurements_folder(), f"{options.target.name}-loading", subject)
-        self._tell, self._started, self._usual = tell, time.monotonic(), True
+        self._measurements = Measurements(paths.measurements_folder(), f"{options.target.name}-loading", subject)
+        self._tell, self._started, self._is_usual = tell, time.monotonic(), True
 
     def tell(self, phase: Phase) -> None:
-        """A step begins."""
-        self._usual &= phase is not Phase.PROOF  # which is made once
-        seconds = self._kept.get(_SECONDS)
+        self._is_usual &= phase is not Phase.PROOF  # trials are made once
+        seconds = self._measurements.get(_SECONDS)
         self._tell(Loading(phase, seconds if isinstance(seconds, float) else None))
 
     def end(self) -> None:
-        """The model is loaded."""
-        if self._usual:
-            self._kept.put(_SECONDS, time.monotonic() - self._started)
+        """Store how long the load took."""
+        if self._is_usual:
+            self._measurements.put(_SECONDS, time.monotonic() - self._started)
 
 
 def _race(
@@ -236,25 +225,27 @@ def _race(
         heat=lambda heat: tell(bench_heat(ticket, heat)),
         planned=lambda heats: tell(BenchPlanned(ticket, heats)),
         cancel=cancel,
+        result=lambda result: tell(BenchSoFar(ticket, as_json(result))),
     )
-    ways = SWEEP if size.sweep else USUAL
-    plan = BenchPlan(load, read_prompts(size.prompts, size.kinds), size.tokens, size.repeats, ways)
+    contestants = size.contestants or (SWEEP if size.sweep else USUAL)
+    prompts = read_prompts(size.prompts, size.kinds)
+    plan = BenchPlan(load, prompts, size.tokens, size.repeats, contestants, order.before)
     return as_json(measure(engine, plan, (genai(engine, load),) if size.with_peer else (), progress))
 
 
 def bench_heat(ticket: int, heat: Heat) -> BenchHeat:
-    """A heat without its tokens."""
+    """Return a heat without its tokens."""
     prompt, run = heat.prompt, heat.run
     return BenchHeat(ticket, prompt.id, prompt.kind, heat.contestant, heat.repeat, run.ms_per_token, len(run.tokens))
 
 
 @contextmanager
-def _measuring(engine: "LocalEngine", options: LoadOptions) -> Iterator[None]:
-    """While inside, each precision of the loaded models is tried and timed, until everything is known."""
+def _measuring(engine: "LocalEngine") -> Iterator[None]:
+    """Try and time each precision of the loaded models while inside, until everything is known."""
     from headstart.engine.validation import Trial  # noqa: PLC0415 - as above
 
     trial = Trial()
-    thread = threading.Thread(target=_measure, args=(engine, options, trial), daemon=True, name="measuring")
+    thread = threading.Thread(target=_measure, args=(engine, trial), daemon=True, name="measuring")
     thread.start()
     try:
         yield
@@ -263,24 +254,23 @@ def _measuring(engine: "LocalEngine", options: LoadOptions) -> Iterator[None]:
         thread.join()
 
 
-def _measure(engine: "LocalEngine", options: LoadOptions, trial: "Trial") -> None:
-    """Nothing on battery, and nothing that the free memory does not hold beside what is loaded."""
+def _measure(engine: "LocalEngine", trial: "Trial") -> None:
+    """Measure what fits into free memory beside the loaded models; nothing on battery."""
     from headstart.engine.loading import measure  # noqa: PLC0415 - as above
 
     if is_on_battery():
         return
-    places = ((options.target, options.device), (options.draft, options.draft_device or options.device))
-    for model, (folder, device) in zip((engine.target, engine.draft), places, strict=True):
-        if model is None or folder is None or memory.share(model.manifest, _TRIAL_CONTEXT) > free_memory():
+    for model in filter(None, (engine.target, engine.draft)):
+        if memory.share(model.manifest, _TRIAL_CONTEXT) > free_memory():
             continue
         try:
-            measure(folder, device, trial, model.measurements)
+            measure(model.source, trial)
         except (HeadstartError, OSError) as error:
             _log.warning("the precisions of %s cannot be tried: %s", model.manifest.name, error)
 
 
-def _open_remote(options: LoadOptions, tell: Tell) -> Opened:
-    """A model of a server. What only a model of this computer can do is refused."""
+def _open_remote(options: LoadOptions, tell: Tell) -> LoadedEngine:
+    """Connect to a server's model. What only a model of this computer can do is refused."""
     from headstart.engine.backends import remote  # noqa: PLC0415 - HTTP, which few need
 
     tell(Loading(Phase.SERVER))
@@ -295,8 +285,8 @@ def _open_remote(options: LoadOptions, tell: Tell) -> Opened:
             "A benchmark measures this computer, but {name} is another one: choose a model that is here.", name=name
         )
 
-    facts = Facts(engine.model.name, None, "", engine.model.context, name)
-    return Opened(engine, facts, count, bench)
+    facts = ModelInfo(engine.model.name, None, "", engine.model.context, name)
+    return LoadedEngine(engine, facts, count, bench)
 
 
 def _no_bench(_order: Bench, _tell: Callable[[BenchReport], None], _cancel: CancelEvent) -> NoReturn:
@@ -307,97 +297,74 @@ def _no_bench(_order: Bench, _tell: Callable[[BenchReport], None], _cancel: Canc
 
 
 def machine_memory() -> tuple[int, int]:
-    """Bytes of memory in all, and those that a program could take in this one's place without swapping."""
+    """Return the bytes of memory in all, and what a program could take in this one's place without swapping."""
     total = int(psutil.virtual_memory().total)
     return total, min(total, free_memory(os.getpid()))
 
 
 @dataclass(frozen=True)
 class EngineChoice:
-    """An engine, and a sentence on why, where the user did not ask for it."""
+    """An engine and, if the user did not ask for it, a sentence that says why."""
 
     kind: EngineKind
     reason: str = ""
 
 
-def load(options: LoadOptions, tell: Callable[[Phase], None] = lambda _: None) -> "LocalEngine | GenaiEngine":
-    """What is left open is as it was tuned. Raises what either engine raises for a model that it cannot load."""
-    # Imported here: a front end that reads its help need not wait for them.
-    from headstart.engine.backends.genai.engine import load as load_genai  # noqa: PLC0415
-    from headstart.engine.local import load as load_own  # noqa: PLC0415
+def load(
+    resolved: ResolvedOptions, tell: Callable[[Phase], None] = lambda _: None
+) -> "LocalEngine | GenaiEngine | EmbeddingEngine":
+    """Load a model with the engine that suits it. Raises what that engine raises for a model that it cannot load."""
+    # Imported here, as a front end that prints its help need not wait for them.
+    from headstart.engine import local  # noqa: PLC0415
+    from headstart.engine.backends import embedding  # noqa: PLC0415
+    from headstart.engine.backends.genai import engine as genai  # noqa: PLC0415
 
-    options = settled(options)
-    choice = chosen(options)
+    if resolved.target.manifest.embedding:
+        return embedding.load(resolved)
+    choice = choose_engine(resolved)
     if choice.kind is EngineKind.HEADSTART:
-        return load_own(options, tell)
-    engine = load_genai(options)
+        return local.load(resolved, tell)
+    engine = genai.load(resolved)
     engine.reason = choice.reason
     if choice.reason:
         _log.info("%s", choice.reason)
     return engine
 
 
-def chosen(options: LoadOptions) -> EngineChoice:
-    """The engine for options that leave nothing open. A graphics card is checked the first time."""
-    draft = manifests.read_model(options.draft) if options.draft else None
-    return choose(options, draft.name if draft and draft.is_eagle else None, lambda: _against(options))
+def _objection(resolved: ResolvedOptions) -> str:
+    """Return why Headstart's own engine cannot use the devices; empty if it can. A graphics card is tested once."""
+    from headstart.engine.loading import unsupported_reason, verify_files  # noqa: PLC0415
+
+    places = [(spec, device) for spec, device in resolved.models if devices.kind(device) != "CPU"]
+    reasons = (unsupported_reason(verify_files(spec, device)) for spec, device in places)
+    return next(filter(None, reasons), "")
 
 
-def settled(options: LoadOptions) -> LoadOptions:
-    """With nothing left open, and a device in place of AUTO. Raises DeviceError where none of those listed is there."""
-    options = store.applied(options)
-    if devices.leaves_choice(options.device):
-        options = replace(options, device=devices.require(options.device))
-    if options.draft_device and devices.leaves_choice(options.draft_device):
-        options = replace(options, draft_device=devices.require(options.draft_device, devices.DRAFT_DEVICE))
-    return options
-
-
-def _against(options: LoadOptions) -> str:
-    """What a check of rolling back found on the devices of target and draft; processors need none here."""
-    from headstart.engine.loading import obstacle  # noqa: PLC0415
-
-    places = [(options.target, options.device)]
-    if options.draft:
-        places.append((options.draft, options.draft_device or options.device))
-    found = (
-        obstacle(folder, device, paths.measurements_folder())
-        for folder, device in places
-        if devices.kind(device) != "CPU"
-    )
-    return next((reason for reason in found if reason), "")
-
-
-def choose(options: LoadOptions, head: str | None, check: Callable[[], str]) -> EngineChoice:
-    """The engine that the user asked for, or that suits the devices and the draft. Raises SettingsError.
-
-    `head`: the name of the draft where it is an EAGLE-3 head. `check` returns why Headstart's own engine cannot use the
-    devices; empty: it can.
-    """
-    kinds = {devices.kind(place) for place in (options.device, options.draft_device or options.device)}
-    if options.engine is EngineKind.GENAI:
+def choose_engine(resolved: ResolvedOptions) -> EngineChoice:
+    """Return the engine that the user asked for, or that suits the devices and the draft. Raises SettingsError."""
+    draft, wish = resolved.draft, resolved.options.engine
+    kinds = {devices.kind(device) for device in (resolved.options.device, resolved.draft_device)}
+    if wish is EngineKind.GENAI:
         return EngineChoice(EngineKind.GENAI)
-    against = ""
-    elsewhere = head is not None and kinds != {"CPU"}
-    if elsewhere:
-        against = f"Headstart's own engine uses the EAGLE-3 head {head} on a processor only"
+    head = draft.manifest.name if draft and draft.manifest.is_eagle and kinds != {"CPU"} else ""
+    if wish is EngineKind.HEADSTART and head:
+        raise SettingsError(
+            "Headstart's own engine uses the EAGLE-3 head {head} on a processor only: leave out --engine "
+            "headstart, or use --device CPU.",
+            head=head,
+        )
+    if wish is EngineKind.HEADSTART and "NPU" in kinds:
+        raise SettingsError(
+            "An NPU compiles a fixed prompt length in, while Headstart's own engine feeds passes of any length: "
+            "leave out --engine headstart, or use --device CPU."
+        )
+    reason = ""
+    if head:
+        reason = f"Headstart's own engine uses the EAGLE-3 head {head} on a processor only"
     elif "NPU" in kinds:
-        against = "Headstart's own engine cannot use an NPU"
-    if options.engine is EngineKind.HEADSTART:
-        if elsewhere:
-            raise SettingsError(
-                "Headstart's own engine uses the EAGLE-3 head {head} on a processor only: leave out --engine "
-                "headstart, or use --device CPU.",
-                head=head,
-            )
-        if against:
-            raise SettingsError(
-                "An NPU compiles a fixed prompt length in, while Headstart's own engine feeds passes of any length: "
-                "leave out --engine headstart, or use --device CPU."
-            )
-        return EngineChoice(EngineKind.HEADSTART)
-    if not against and kinds != {"CPU"} and (found := check()):
-        against = f"Headstart's own engine failed a check of this device ({found})"
-    if against:
-        return EngineChoice(EngineKind.GENAI, f"OpenVINO GenAI runs this model because {against}.")
+        reason = "Headstart's own engine cannot use an NPU"
+    elif kinds != {"CPU"} and wish is not EngineKind.HEADSTART and (objection := _objection(resolved)):
+        reason = f"Headstart's own engine failed a check of this device ({objection})"
+    if reason:
+        return EngineChoice(EngineKind.GENAI, f"OpenVINO GenAI runs this model because {reason}.")
     return EngineChoice(EngineKind.HEADSTART)

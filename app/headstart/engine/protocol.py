@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any, get_args
 
 from headstart.engine.bench.prompts import USUAL_KINDS, read_kinds
+from headstart.engine.bench.result import BenchResult
 from headstart.engine.engine import (
     EngineKind,
     Finish,
@@ -104,6 +105,7 @@ class BenchSize:
     with_peer: bool  # OpenVINO GenAI takes part
     kinds: tuple[str, ...] = USUAL_KINDS
     sweep: bool = False  # every length and every drafter, for advice that compares them
+    contestants: tuple[str, ...] = ()  # ways to decode; empty: the usual ones, or those of `sweep`
 
     def __post_init__(self) -> None:
         """Raise SettingsError for a benchmark without a result."""
@@ -117,6 +119,7 @@ class Bench(Tagged, frozen=True):
 
     ticket: int
     size: BenchSize
+    before: BenchResult | None = None  # of a race that was cut off: its prompts are not raced again
 
 
 class StartServer(Tagged, frozen=True):
@@ -145,7 +148,7 @@ class StopServer(Tagged, frozen=True):
 
 
 @dataclass(frozen=True)
-class Facts:
+class ModelInfo:
     """The loaded model."""
 
     model: str
@@ -203,7 +206,7 @@ class Loading(Tagged, frozen=True):
 class Loaded(Tagged, frozen=True):
     """The end of a successful Load."""
 
-    facts: Facts
+    facts: ModelInfo
 
 
 class Prefilled(Tagged, frozen=True):
@@ -281,6 +284,13 @@ class BenchHeat(Tagged, frozen=True):
     tokens: int
 
 
+class BenchSoFar(Tagged, frozen=True):
+    """The figures of the prompts that are done, after each of them; `result` as in Benched."""
+
+    ticket: int
+    result: Mapping[str, Any]
+
+
 class Benched(Tagged, frozen=True):
     """The end of a benchmark."""
 
@@ -347,7 +357,7 @@ class Logged(Tagged, frozen=True):
 
 
 ServerReport = Serving | Asked | Answered | ServerEnded
-BenchReport = BenchStage | BenchPlanned | BenchHeat | Benched
+BenchReport = BenchStage | BenchPlanned | BenchHeat | BenchSoFar | Benched
 Order = (
     Load | Generate | ReadAhead | WriteTitle | Cancel | CountTokens | Describe | Bench | Forget
     | Tune | RecallTuned | ForgetTuned | StartServer | StopServer

@@ -1,9 +1,9 @@
-"""From logits to a token: processed distribution plus coupled noise.
+"""Sampling: from logits to a token by a processed distribution and coupled noise.
 
 The token at position t is argmax over v of log p(v) + Gumbel(seed, t, v), where p is the processed distribution of
-the target. That is a draw from p, and the noise depends on nothing but (seed, t, v). The same logits give the same
-token, so a drafter may guess it, verification is equality, and the same seed gives the same text however tokens were
-drafted. Greedy is the case without noise.
+the target. That is a draw from p, and the noise depends only on (seed, t, v). The same logits give the same token,
+so a drafter may guess it, verification is equality, and the same seed gives the same text however tokens are drafted.
+Greedy decoding is the case without noise.
 """
 
 import math
@@ -23,59 +23,56 @@ Ids = NDArray[np.int64]
 Allowed = NDArray[np.bool_]  # [at least vocabulary]
 Hashes = NDArray[np.uint32]
 
-_COLDEST = 1e-30  # colder ones cannot be told from it, and numbers would run over
-_RUNNERS_UP = 3  # returned with a guess
-_LEAST_RUNNER_UP = 0.001  # of the guess's own weight, which is the largest
-_REACH = 8.0  # how far the first look for the largest perturbed score goes: in 3 of 10,000 rows a farther one follows
-_FARTHER = 1000.0  # times as far: to the runners-up of the least weight
-_SHORT = 2048  # tokens that no picking makes faster
-_LINE = 16  # neighbours that are read together
-_SAMPLED = 1024  # weights that tell about where top-p cuts
-_SAMPLED_SHARE = 0.7  # of what top-p cuts; the rest is for the error of the sample
-_HOPELESS = 0.03  # of all weight at most is only bounded; about as many rows need the exact weight afterwards
-_FEW = 16_384  # tokens that are worth picking out of a row; to pick more takes longer than to go through all
-_ROUNDING = 1e-4  # a share; 32-bit weights are wrong by less
+_MIN_TEMPERATURE = 1e-30  # lower ones give the same tokens, and numbers would overflow
+_RUNNERS_UP = 3  # of a guess
+_MIN_RUNNER_UP = 0.001  # weight of a runner-up, relative to the guess
+_REACH = 8.0  # of the first search for the largest perturbed score: 3 of 10,000 rows need a second one
+_FARTHER = 1000.0  # times as far, down to the runners-up of the smallest weight
+_SHORT = 2048  # tokens: a selection does not make shorter rows faster
+_LINE = 16  # neighbouring tokens that a sample reads together
+_SAMPLED = 1024  # weights of a sample that estimates where top-p cuts
+_SAMPLED_SHARE = 0.7  # of the tail that top-p cuts; the rest allows for the error of the sample
+_HOPELESS = 0.03  # share of the weight that is only bounded; about as many rows need the exact weight later
+_FEW = 16_384  # tokens of a selection: selecting more takes longer than reading all
+_ROUNDING = 1e-4  # relative error of 32-bit weights, at most
 _WORDS = 2.0**32
-_WORD_ROUNDING = 512.0  # a word as a 32-bit float is wrong by less
+_WORD_ROUNDING = 512.0  # error of a word as a 32-bit float, at most
 _SUM_ROUNDING = 1e-5
-_MOST_KEPT = 32  # positions whose noise is kept; a round has half as many
+_MAX_POSITIONS = 32  # positions whose noise is cached; a round has half as many
 _NO_BIAS: Mapping[int, float] = {}
-_COLUMNS = 1024  # sums and peaks that grow side by side; one alone is slower
+_COLUMNS = 1024  # sums and peaks that are computed side by side, which is faster
 
 
 @dataclass(frozen=True)
 class Guess:
-    """A drafted token with the drafter's confidence in (0, 1]: its weight among the perturbed scores that can win.
-
-    Without noise that is the token's probability.
-    """
+    """A drafted token with the drafter's confidence."""
 
     token: int
-    confidence: float
-    runners_up: tuple["Guess", ...] = ()  # what it would have guessed instead, the likeliest first
+    confidence: float  # in (0, 1]: its weight among the perturbed scores that can win; without noise its probability
+    runners_up: tuple["Guess", ...] = ()  # the likeliest first
 
 
 class _InDoubtError(Exception):
-    """Only the weight of all tokens decides whether top-p keeps one."""
+    """Top-p cannot decide without the exact weight of all tokens."""
 
 
 @dataclass(frozen=True)
 class Candidates:
-    """The tokens that survive top-k, top-p and min-p, and maybe more. Weights are in units of the largest."""
+    """The tokens that survive top-k, top-p and min-p, and maybe more. Weights are relative to the largest."""
 
     row: Row  # logits
     ids: Ids | None  # rising where logits are equal; None: all, by index
     weights: Row  # unnormalised probabilities
     peak: float  # the largest logit
     total: float  # weight of all tokens, whether among these or not
-    nucleus: float  # top-p keeps a token where those before it weigh less than this together
-    doubt: float  # by which the nucleus may be larger
-    least: float  # min-p keeps a token that weighs as much as this
+    nucleus: float  # top-p keeps a token if all likelier ones together weigh less than this
+    doubt: float  # upper bound of the error of the nucleus
+    minimum: float  # min-p keeps a token that weighs at least this
 
     def survives(self, place: int) -> bool:
-        """Whether the token at a place does. Of equally likely tokens the first comes first. Raises _InDoubtError."""
-        if self.weights[place] < self.least or self.nucleus == math.inf:
-            return bool(self.weights[place] >= self.least)
+        """Whether a token survives. The first of equally likely tokens comes first. Raises _InDoubtError."""
+        if self.weights[place] < self.minimum or self.nucleus == math.inf:
+            return bool(self.weights[place] >= self.minimum)
         logit, ties = self.row[place], np.count_nonzero(self.row[:place] == self.row[place])
         before = (self.row > logit).astype(np.float32)
         before *= self.weights
@@ -85,24 +82,23 @@ class Candidates:
         return bool(weight < self.nucleus)
 
     def token_at(self, place: int) -> int:
-        """The token at a place."""
         return place if self.ids is None else int(self.ids[place])
 
 
 class Constraint(Protocol):
-    """What an answer must keep to, whatever is likely."""
+    """A rule, such as a grammar, that an answer must obey."""
 
     def allowed(self, run: Sequence[int]) -> Allowed | None:
-        """Whether each token may come after what was committed and then `run`; None: all."""
+        """Return which tokens may follow the committed ones and then `run`; None: all."""
         ...
 
     def commit(self, token: int) -> None:
-        """Count one token of the answer."""
+        """Take in one token of the answer."""
         ...
 
 
 class Sampler:
-    """Chooses tokens for one answer; remembers what was written for the penalties."""
+    """Chooses the tokens of one answer."""
 
     def __init__(
         self,
@@ -112,7 +108,7 @@ class Sampler:
         bias: Mapping[int, float] = _NO_BIAS,
     ) -> None:
         """`prompt` counts for the repetition penalty only. `bias` is added to the logits of tokens, by id."""
-        temperature = sampling.temperature and max(sampling.temperature, _COLDEST)
+        temperature = sampling.temperature and max(sampling.temperature, _MIN_TEMPERATURE)
         self._sampling = replace(sampling, temperature=temperature)
         self._constraint = constraint
         self._biased = np.array(sorted(bias), np.int64)
@@ -124,11 +120,11 @@ class Sampler:
 
     @property
     def is_greedy(self) -> bool:
-        """No noise: the most probable token is chosen."""
+        """Whether the most probable token is chosen, without noise."""
         return self._sampling.temperature == 0.0
 
     def commit(self, token: int) -> None:
-        """Count one token of the answer."""
+        """Take in one token of the answer."""
         self._hashes.pop(self._position, None)
         self._position += 1
         if self._penalties is not None:
@@ -137,24 +133,24 @@ class Sampler:
             self._constraint.commit(token)
 
     def choose(self, row: Row, position: int, run: Sequence[int] = ()) -> int:
-        """The token at absolute `position`, given that the uncommitted tokens `run` come before it."""
+        """Return the token at absolute `position`, after the committed tokens and then `run`."""
         row = self._prepared(row, run)
         if self.is_greedy:
             return int(row.argmax())
-        return self._drawn(row, position, None, wanted=1)[0].token
+        return self._drawn(row, position, None, count=1)[0].token
 
     def guess(self, row: Row, position: int, run: Sequence[int] = (), ids: Ids | None = None) -> Guess:
-        """The same choice, with the confidence that a drafter reports.
+        """Return the token that `choose` would choose, with confidence and runners-up.
 
         `ids`: the tokens that `row` scores, rising; None: all, by index. Noise belongs to the token, not to its place.
         """
         row = self._prepared(row, run, ids)
-        wanted = 1 + _RUNNERS_UP
-        best, *others = _likeliest(row, ids, wanted) if self.is_greedy else self._drawn(row, position, ids, wanted)
+        count = 1 + _RUNNERS_UP
+        best, *others = _likeliest(row, ids, count) if self.is_greedy else self._drawn(row, position, ids, count)
         return replace(best, runners_up=tuple(others))
 
     def probability(self, row: Row, token: int, run: Sequence[int] = (), ids: Ids | None = None) -> float:
-        """Processed probability of `token`; with greedy choice, its probability at temperature 1. `ids` as in guess."""
+        """Return the processed probability of `token`; at temperature 0, that at temperature 1. `ids` as in `guess`."""
         row = self._prepared(row, run, ids)
         sampling = Sampling(temperature=1.0) if self.is_greedy else self._sampling
         candidates = candidates_of(row, ids, sampling, exactly=True)
@@ -162,14 +158,14 @@ class Sampler:
         if not places or not candidates.survives(places[0]):
             return 0.0
         weights = np.sort(candidates.weights)[::-1].astype(np.float64)
-        surviving = (np.cumsum(weights) - weights < candidates.nucleus) & (weights >= candidates.least)
+        surviving = (np.cumsum(weights) - weights < candidates.nucleus) & (weights >= candidates.minimum)
         return float(candidates.weights[places[0]] / weights[surviving].sum())
 
     def _prepared(self, row: Row, run: Sequence[int], ids: Ids | None = None) -> Row:
-        """With biases and penalties, and without what is not allowed."""
+        """Return the row with biases and penalties, and -inf for tokens that are not allowed."""
         if self._biased.size:
             places, present = _places(self._biased, ids)
-            biases, known = self._biases[present], places < row.size  # a draft may know fewer tokens
+            biases, known = self._biases[present], places < row.size  # a draft model may know fewer tokens
             row = row.copy()
             row[places[known]] += biases[known]
         if self._penalties is not None:
@@ -178,36 +174,36 @@ class Sampler:
         if allowed is None:
             return row
         allowed = allowed[: row.size] if ids is None else allowed[ids]
-        # A draft may know none of the tokens that are; what it guesses then will be refused.
+        # A draft model may know none of the allowed tokens. Its guess is refused then.
         return np.where(allowed, row, np.float32(-np.inf)) if allowed.any() else row
 
-    def _drawn(self, row: Row, position: int, ids: Ids | None, wanted: int) -> list[Guess]:
-        """Up to `wanted` survivors by falling perturbed score.
+    def _drawn(self, row: Row, position: int, ids: Ids | None, count: int) -> list[Guess]:
+        """Return up to `count` survivors by falling perturbed score.
 
-        Tokens are drawn before top-p is applied: it is then asked about the few that won, and no row needs sorting.
+        Tokens are drawn before top-p is applied. Only those that win are tested then, and no row is sorted.
         """
         try:
-            return self._ranked(candidates_of(row, ids, self._sampling), position, wanted)
+            return self._ranked(candidates_of(row, ids, self._sampling), position, count)
         except _InDoubtError:
-            return self._ranked(candidates_of(row, ids, self._sampling, exactly=True), position, wanted)
+            return self._ranked(candidates_of(row, ids, self._sampling, exactly=True), position, count)
 
-    def _ranked(self, candidates: Candidates, position: int, wanted: int) -> list[Guess]:
+    def _ranked(self, candidates: Candidates, position: int, count: int) -> list[Guess]:
         words = self._noise(position, candidates)
-        reach = (_REACH if wanted == 1 else _REACH * _FARTHER) / candidates.total
-        places, scores, known = self._rivals(candidates, words, reach, wanted)
+        reach = (_REACH if count == 1 else _REACH * _FARTHER) / candidates.total
+        places, scores, known = self._rivals(candidates, words, reach, count)
         while not known:
             reach *= _FARTHER
-            places, scores, known = self._rivals(candidates, words, reach, wanted)
+            places, scores, known = self._rivals(candidates, words, reach, count)
         shares = np.exp(scores - scores[0])
-        known = max(1, int(np.count_nonzero(shares[:known] >= _LEAST_RUNNER_UP)))
+        known = max(1, int(np.count_nonzero(shares[:known] >= _MIN_RUNNER_UP)))
         shares /= shares.sum()
         return [Guess(candidates.token_at(int(places[at])), float(shares[at])) for at in range(known)]
 
-    def _rivals(self, candidates: Candidates, words: Hashes, reach: float, wanted: int) -> tuple[Ids, Scores, int]:
-        """Places and perturbed scores of those that come near the largest, falling; how many of the first survive.
+    def _rivals(self, candidates: Candidates, words: Hashes, reach: float, count: int) -> tuple[Ids, Scores, int]:
+        """Return places and perturbed scores near the largest, falling, and how many of the first survive.
 
-        Exact, with logarithms only where they matter. A token's perturbed score is log(w / e), w being its weight and e
-        an exponential variable, -log of its word as a share. As e is at least 1 - share, tokens whose w / e is at least
+        The result is exact, with few logarithms. A token's perturbed score is log(w / e): w is its weight, e an
+        exponential variable, -log of its word as a share. Since e is at least 1 - share, tokens whose w / e is at least
         1 / `reach` are found without a logarithm, and the largest is among them.
         """
         needed = candidates.weights * np.float32(-reach * _WORDS * (1.0 + _ROUNDING))
@@ -220,24 +216,24 @@ class Sampler:
         order = order[: np.count_nonzero(scores >= within)]
         places, scores = places[order], scores[order]
         survivors = 0
-        while survivors < min(wanted, places.size):
+        while survivors < min(count, places.size):
             if candidates.survives(int(places[survivors])):
                 survivors += 1
                 continue
             logits = candidates.row[places]
-            others = logits >= logits[survivors]  # what is less likely does not survive either
+            others = logits >= logits[survivors]  # less likely tokens do not survive either
             others[survivors] = False
             places, scores = places[others], scores[others]
         return places, scores, survivors
 
     def _noise(self, position: int, candidates: Candidates) -> Hashes:
-        """That of the whole vocabulary is kept, as drafting and checking need the same."""
+        """Return the noise of a position. That of all tokens is cached: drafting and checking need the same."""
         ids, size, known = candidates.ids, candidates.row.size, self._hashes.get(position)
         if ids is not None:
             is_known = known is not None and known.size > ids.max()
             return known[ids] if known is not None and is_known else hashes(self._sampling.seed, position, ids)
         if known is None or known.size < size:
-            if len(self._hashes) == _MOST_KEPT:
+            if len(self._hashes) == _MAX_POSITIONS:
                 self._hashes.clear()
             if self._all_ids.size < size:
                 self._all_ids = np.arange(size, dtype=np.uint32)
@@ -249,13 +245,12 @@ class Penalties:
     """Repetition penalty over prompt and answer; presence and frequency penalties over the answer."""
 
     def __init__(self, sampling: Sampling, prompt: Sequence[int]) -> None:
-        """Start an answer to `prompt`."""
         self._sampling = sampling
         self._tokens: Ids = np.unique(np.asarray(prompt, np.int64))  # rising
-        self._counts: Row = np.zeros(self._tokens.size, np.float32)  # of each in the answer
+        self._counts: Row = np.zeros(self._tokens.size, np.float32)  # in the answer
 
     def commit(self, token: int) -> None:
-        """Count one token of the answer."""
+        """Take in one token of the answer."""
         place = int(np.searchsorted(self._tokens, token))
         if place == self._tokens.size or self._tokens[place] != token:
             self._tokens = np.insert(self._tokens, place, token)
@@ -263,7 +258,7 @@ class Penalties:
         self._counts[place] += 1.0
 
     def apply(self, row: Row, run: Sequence[int], ids: Ids | None = None) -> Row:
-        """A penalised copy of `row`, with `run` counted as if it were committed; `ids` as in Sampler.guess."""
+        """Return a penalised copy of `row`; `run` counts as if it were committed. `ids` as in `Sampler.guess`."""
         penalised = row.copy()
         self._write(penalised, row, self._tokens, self._counts, ids)
         if run:
@@ -287,7 +282,7 @@ class Penalties:
 
 
 def candidates_of(row: Row, ids: Ids | None, sampling: Sampling, *, exactly: bool = False) -> Candidates:
-    """What temperature, top-k, top-p and min-p leave. `ids` as in Sampler.guess.
+    """Apply temperature, top-k, top-p and min-p. `ids` as in `Sampler.guess`.
 
     Unless `exactly`, the weight of many hopeless tokens is only bounded.
     """
@@ -309,23 +304,23 @@ def candidates_of(row: Row, ids: Ids | None, sampling: Sampling, *, exactly: boo
             nucleus *= 1.0 - _SUM_ROUNDING
             if nucleus + doubt > total:  # one of the hopeless might survive
                 return candidates_of(*given, sampling, exactly=True)
-    found = Candidates(row, ids, weights, float(peak), total, nucleus, doubt, sampling.min_p)
+    candidates = Candidates(row, ids, weights, float(peak), total, nucleus, doubt, sampling.min_p)
     bound = max(sampling.min_p, _top_p_bound(weights, total - nucleus - doubt)) * (1.0 - _ROUNDING)
     if bound == 0.0 or row.size <= _SHORT:
-        return found
+        return candidates
     likely = weights >= bound
     if np.count_nonzero(likely) > _FEW:
-        return found
+        return candidates
     places = np.flatnonzero(likely)
     weights = weights[places]
     if bound >= sampling.min_p and _sum(weights) < (nucleus + doubt) * (1.0 + _SUM_ROUNDING):
-        return found
+        return candidates
     row, ids = _at(places, row, ids)
-    return replace(found, row=row, ids=ids, weights=weights)
+    return replace(candidates, row=row, ids=ids, weights=weights)
 
 
 def _hopeful(row: Row, ids: Ids | None, sampling: Sampling) -> tuple[Row, Ids | None, float]:
-    """The tokens that may survive, and a bound for the weight of the others; all of them where they are too many."""
+    """Return the tokens that may survive, and a bound for the weight of the others; all tokens if too many may."""
     if row.size <= _SHORT or (sampling.top_p == 1.0 and sampling.min_p == 0.0):
         return row, ids, 0.0
     peak, sample, warmth = row.max(), _sample(row), sampling.temperature
@@ -335,11 +330,11 @@ def _hopeful(row: Row, ids: Ids | None, sampling: Sampling) -> tuple[Row, Ids | 
         depth = math.log(row.size / (total * min(_HOPELESS, (1.0 - sampling.top_p) / 2)))
     else:
         depth = -math.log(sampling.min_p * (1.0 - _ROUNDING))
-    least = peak - np.float32(depth * warmth)
-    if np.count_nonzero(sample >= least) * (row.size / sample.size) > _FEW:
+    minimum = peak - np.float32(depth * warmth)
+    if np.count_nonzero(sample >= minimum) * (row.size / sample.size) > _FEW:
         return row, ids, 0.0
-    places = np.flatnonzero(row >= least)
-    bound = math.exp((float(least) - float(peak)) / warmth)
+    places = np.flatnonzero(row >= minimum)
+    bound = math.exp((float(minimum) - float(peak)) / warmth)
     return *_at(places, row, ids), (row.size - places.size) * bound
 
 
@@ -348,28 +343,28 @@ def _at(places: Ids, row: Row, ids: Ids | None) -> tuple[Row, Ids]:
 
 
 def largest(row: Row, count: int) -> Ids:
-    """Ids of the `count` largest, by falling logit; ties: the lower id first. A full partition costs a millisecond."""
+    """Return the ids of the `count` largest logits, falling; the lower id first. A full partition takes 1 ms."""
     columns = max(_COLUMNS, 8 * count)
     rows = row.size // columns
     if rows < 2:
         return np.argsort(-row, kind="stable")[:count]
-    # Each of the `count` columns with the largest peaks has a number that reaches the least of these peaks.
+    # Each of the `count` columns with the largest peaks has a number that reaches the smallest of these peaks.
     peaks = row[: rows * columns].reshape(rows, columns).max(axis=0)
     candidates = np.flatnonzero(row >= np.partition(peaks, -count)[-count])
     return candidates[np.argsort(-row[candidates], kind="stable")[:count]]
 
 
-def _likeliest(row: Row, ids: Ids | None, wanted: int) -> list[Guess]:
-    """Up to `wanted` tokens by falling probability; ties: the lower id first."""
+def _likeliest(row: Row, ids: Ids | None, count: int) -> list[Guess]:
+    """Return up to `count` tokens by falling probability; the lower id first."""
     weights = np.exp(row - row.max())
-    places = largest(row, wanted)
-    places = places[weights[places] >= _LEAST_RUNNER_UP]
+    places = largest(row, count)
+    places = places[weights[places] >= _MIN_RUNNER_UP]
     tokens, shares = places if ids is None else ids[places], weights[places] / _sum(weights)
     return list(map(Guess, tokens.tolist(), shares.tolist()))
 
 
 def _top_p_bound(weights: Row, tail: float) -> float:
-    """A weight below which the tokens may weigh less than `tail` together, judged by a sample; 0 for no tail."""
+    """Estimate the weight below which all tokens together weigh less than `tail`, by a sample; 0 for no tail."""
     if tail <= 0.0 or weights.size <= _SHORT:
         return 0.0
     sample = np.sort(_sample(weights), axis=None)
@@ -378,7 +373,7 @@ def _top_p_bound(weights: Row, tail: float) -> float:
 
 
 def _sample(values: Row) -> NDArray[np.float32]:
-    """[lines, tokens of a line]: about _SAMPLED of at least _SHORT."""
+    """Return [lines, tokens of a line]: about _SAMPLED of at least _SHORT values."""
     lines = values[: values.size // _LINE * _LINE].reshape(-1, _LINE)
     stride = max(1, values.size // _SAMPLED)
     return lines[stride // 2 :: stride]
@@ -393,7 +388,7 @@ def _sum(values: Row) -> float:
 
 
 def _places(tokens: Ids, ids: Ids | None) -> tuple[Ids, NDArray[np.bool_] | slice]:
-    """Where `tokens` stand in a row that scores `ids`, and which of them do."""
+    """Return the places of `tokens` in a row that scores `ids`, and which of them are there."""
     if ids is None:
         return tokens, slice(None)
     places = np.minimum(np.searchsorted(ids, tokens), ids.size - 1)
@@ -413,14 +408,14 @@ _SCALE = 2.0**-32
 
 
 def hashes(seed: int, position: int, ids: NDArray[np.integer[Any]]) -> Hashes:
-    """Uniform 32-bit words, one for each token id: [len(ids)]."""
+    """Return uniform 32-bit words, one for each token id: [len(ids)]."""
     key = _mix64(seed * 0x9E3779B97F4A7C15 + position)
     words = ids.astype(np.uint32, copy=False) * _GOLDEN
     words += np.uint32(key & 0xFFFFFFFF)
     shifted = words >> np.uint32(16)
     words ^= shifted
     words *= _FIRST
-    words += np.uint32(key >> 32)  # the key's other half enters here, so that two keys never give shifted copies
+    words += np.uint32(key >> 32)  # so that two keys never give shifted copies
     words ^= np.right_shift(words, np.uint32(13), out=shifted)
     words *= _SECOND
     words ^= np.right_shift(words, np.uint32(16), out=shifted)
@@ -428,14 +423,14 @@ def hashes(seed: int, position: int, ids: NDArray[np.integer[Any]]) -> Hashes:
 
 
 def gumbel(words: Hashes) -> NDArray[np.float64]:
-    """Standard Gumbel values, increasing in the word, between -3.1 and 22.9."""
+    """Return standard Gumbel values, increasing in the word, between -3.1 and 22.9."""
     uniform = (words.astype(np.float64) + 0.5) * _SCALE
     noise: NDArray[np.float64] = -np.log(-np.log(uniform))
     return noise
 
 
 def _mix64(value: int) -> int:
-    """The finaliser of SplitMix64 (Steele, Lea and Flood 2014)."""
+    """Apply the finaliser of SplitMix64 (Steele, Lea and Flood 2014)."""
     mask = 0xFFFFFFFFFFFFFFFF
     value &= mask
     value = ((value ^ (value >> 30)) * 0xBF58476D1CE4E5B9) & mask

@@ -1,4 +1,4 @@
-"""One answer in tokens: what was asked for, what is written, and whether it is finished."""
+"""One answer in tokens: the request, the text so far, and whether it is finished."""
 
 from collections import abc
 from collections.abc import Callable, Mapping
@@ -11,33 +11,26 @@ from headstart.engine.sampling import Constraint, Row, Sampler
 
 @dataclass(frozen=True)
 class Job:
-    """One answer in tokens. The prompt must be shorter than the target's context.
+    """A request in tokens."""
 
-    `foretold` is what may come; `constraint` what the answer must keep to. `witness` sees the row that each token was
-    chosen from, and the token; after the last one of the answer maybe some more. `written` is the answer's beginning
-    where it goes on after a fault. `keep`: where what is read may be kept on disk. `bias`: see Request.
-    `prompt_witness` sees the same of the prompt, but for its first token; the prompt is then read anew.
-    """
-
-    prompt: tuple[int, ...]
+    prompt: tuple[int, ...]  # shorter than the target's context
     max_new_tokens: int
     stop_ids: frozenset[int]
     sampling: Sampling
     speculation: Speculation
-    foretold: tuple[int, ...] = ()
+    prediction: tuple[int, ...] = ()  # what the answer may contain
     constraint: Constraint | None = None
-    witness: Callable[[Row, int], None] | None = None
-    written: tuple[int, ...] = ()
-    keep: Keep | None = None
-    bias: Mapping[int, float] = field(default_factory=dict)
-    prompt_witness: Callable[[Row, int], None] | None = None
+    on_logits: Callable[[Row, int], None] | None = None  # called with each token and its row; maybe past the end, too
+    written: tuple[int, ...] = ()  # the answer's beginning, if it goes on after a fault
+    keep: Keep | None = None  # where keys and values may be kept on disk
+    bias: Mapping[int, float] = field(default_factory=dict)  # added to logits, by token
+    on_prompt_logits: Callable[[Row, int], None] | None = None  # the same for the prompt, of which all is read
 
 
 class Sequence:
     """The text so far, prompt included, and how its next token is chosen."""
 
     def __init__(self, job: Job, context_limit: int, cancel: CancelEvent | None = None) -> None:
-        """Nothing is written yet."""
         self.job = job
         self.cancel = cancel or CancelEvent()
         self.context = [*job.prompt, *job.written]
@@ -49,7 +42,6 @@ class Sequence:
 
     @property
     def is_finished(self) -> bool:
-        """Whether the answer has ended or is cancelled."""
         return self.finish is not None or self.cancel.is_set()
 
     @property
@@ -63,16 +55,16 @@ class Sequence:
         return self._limit - len(self.context) + 1
 
     @property
-    def most_candidates(self) -> int:
+    def max_candidates(self) -> int:
         """Candidates worth checking: one more token always follows them, and the pending token needs a place too."""
         return max(0, min(self.remaining - 1, self._limit - len(self.context)))
 
     def choose(self, row: Row, run: abc.Sequence[int] = ()) -> int:
-        """The token that follows the text and then `run`."""
+        """Return the token that follows the text and then `run`."""
         return self.sampler.choose(row, len(self.context) + len(run), run)
 
     def write(self, tokens: abc.Sequence[int]) -> list[int]:
-        """Append what may stand: up to a stop id, the length asked for, or the end of the context."""
+        """Append tokens up to a stop id, the length asked for, or the end of the context. Return those appended."""
         written = []
         for token in tokens:
             if token in self.job.stop_ids:

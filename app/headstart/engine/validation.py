@@ -1,9 +1,10 @@
-"""Whether a model computes rightly with some OpenVINO properties on a device, and how fast: tried in a child process.
+"""Trials of OpenVINO properties in a child process: whether a model computes rightly with them, and how fast.
 
 A precision, a number of threads or a size of rounding groups can be wrong on one processor and right on the next: f16
-gives no numbers at all on some, and compiling a small model for one thread in bf16 ends the process there. So nothing
-but plain f32 on a processor is used before a child process has compared it with exact arithmetic on a real text. What
-crashes, hangs, is not finite or differs is refused, and what was found is remembered with the model's measurements.
+gives no numbers at all on some, and compiling a small model for one thread in bf16 ends the process there. So only
+plain f32 on a processor is used before a child process has compared the properties with exact arithmetic on a real
+text. Properties that crash, hang, give no finite numbers or differ are refused; verdicts are stored with the model's
+measurements.
 """
 
 import contextlib
@@ -51,11 +52,11 @@ _log = logging.getLogger(__name__)
 _KEY, _INVARIANCE = "validated", "batch invariance"
 _PROMPT = 64  # tokens read in one pass before the others
 PROMPT = 256  # tokens of a prompt whose reading is timed
-_PASSES = range(1, 13)  # tokens a pass, as plain steps and verifications have them
-_REJECTED, _AFTER = 5, 6  # tokens that are forgotten, and those read after that
+_PASSES = range(1, 13)  # tokens of a pass: plain steps and verifications
+_REJECTED, _AFTER = 5, 6  # tokens that are forgotten, and tokens that are read after that
 # bf16 lies 0.0005 to 0.0011 nats from f32 on the models measured, 8-bit keys and values 0.003 to 0.008.
-_LEAST_LIMIT, _LIMIT_8_BIT = 0.002, 0.05  # nats
-_SLACK = 1.5  # times the divergence of plain f32: single rows scatter by more than both differ on the whole
+_MIN_LIMIT, _LIMIT_8_BIT = 0.002, 0.05  # nats
+_SLACK = 1.5  # times the divergence of plain f32: single rows scatter more than both differ on average
 _SECONDS, _SECONDS_PER_GB = 120.0, 120.0  # until silence counts as a hang: a device may compile for minutes
 
 TEXT = """The tide table on the wall of the harbour office was printed in two columns, one for each half of the day.
@@ -76,150 +77,143 @@ first two are in the forecast. The third is not, although it matters most when t
 
 @dataclass(frozen=True)
 class Verdict:
-    """What was found of some properties. `reason`: why they are refused, a part of a sentence; empty: they are right.
+    """The result of trying some properties."""
 
-    `ms`: milliseconds of a pass by its number of tokens; `switch_ms`: what a change of that number costs more;
-    `prompt_ms`: milliseconds of a pass that reads PROMPT tokens.
-    """
-
-    reason: Translatable = field(default_factory=Translatable)
-    ms: Mapping[int, float] = field(default_factory=dict)
-    switch_ms: float = 0.0
-    prompt_ms: float = 0.0
+    reason: Translatable = field(default_factory=Translatable)  # why they are refused; empty: they are right
+    ms: Mapping[int, float] = field(default_factory=dict)  # of a pass, by its number of tokens
+    switch_ms: float = 0.0  # more if that number changes
+    prompt_ms: float = 0.0  # of a pass that reads PROMPT tokens
     invariance: Invariance | None = None  # None: not tried
 
 
-def known(measurements: Measurements, properties: Properties) -> Verdict | None:
-    """What was found of these properties; None: they were not tried."""
-    return _kept(measurements.get(_KEY), Verdict).get(_key(properties))
+def find_verdict(measurements: Measurements, properties: Properties) -> Verdict | None:
+    """Return the result for these properties; None if they were not tried."""
+    return _stored(measurements.get(_KEY), Verdict).get(_key(properties))
 
 
-def note(measurements: Measurements, properties: Properties, verdict: Verdict) -> None:
-    """Remember what was found of these properties."""
-    kept = {**_kept(measurements.get(_KEY), Verdict), _key(properties): verdict}
-    measurements.put(_KEY, to_data(kept))
+def store_verdict(measurements: Measurements, properties: Properties, verdict: Verdict) -> None:
+    stored = {**_stored(measurements.get(_KEY), Verdict), _key(properties): verdict}
+    measurements.put(_KEY, to_data(stored))
 
 
-def invariance(measurements: Measurements, properties: Properties) -> Invariance | None:
-    """Return whether passes agree to the bit with these properties; None: it was not tried."""
-    kept = _kept(measurements.get(_INVARIANCE), Invariance)
-    return kept.get(_key(properties))
+def find_invariance(measurements: Measurements, properties: Properties) -> Invariance | None:
+    """Return whether passes agree to the bit with these properties; None if it was not tried."""
+    stored = _stored(measurements.get(_INVARIANCE), Invariance)
+    return stored.get(_key(properties))
 
 
 def is_batch_invariant(measurements: Measurements, properties: Properties) -> bool:
-    """Whether it is known that passes agree to the bit, with padding if need be."""
-    found = invariance(measurements, properties)
-    return found is not None and found.min_tokens > 0
+    """Return True if passes are known to agree to the bit, with padding if need be."""
+    invariance = find_invariance(measurements, properties)
+    return invariance is not None and invariance.min_tokens > 0
 
 
-def note_invariance(measurements: Measurements, properties: Properties, found: Invariance) -> None:
-    """Remember whether passes agree to the bit."""
-    kept = {**_kept(measurements.get(_INVARIANCE), Invariance), _key(properties): found}
-    measurements.put(_INVARIANCE, to_data(kept))
+def store_invariance(measurements: Measurements, properties: Properties, invariance: Invariance) -> None:
+    stored = {**_stored(measurements.get(_INVARIANCE), Invariance), _key(properties): invariance}
+    measurements.put(_INVARIANCE, to_data(stored))
 
 
 def refuse(measurements: Measurements, properties: Properties, reason: Translatable) -> None:
-    """Remember that these properties must not be used."""
-    note(measurements, properties, Verdict(reason))
+    """Store that these properties must not be used."""
+    store_verdict(measurements, properties, Verdict(reason))
 
 
 def refusals(folder: Path) -> Iterator[tuple[Mapping[str, object], str, str]]:
-    """What was refused on this machine: the subject measured, the name of the setting, and the reason."""
+    """Yield what was refused on this machine: the subject, the name of the setting, and the reason."""
     for subject, values in every(folder):
-        for key, verdict in _kept(values.get(_KEY), Verdict).items():
+        for key, verdict in _stored(values.get(_KEY), Verdict).items():
             if verdict.reason:
                 yield subject, name_of(json.loads(key)), verdict.reason
 
 
 def invariances(folder: Path) -> Iterator[tuple[Mapping[str, object], str, bool]]:
-    """Yield what was tried on this machine: the subject, the name of the setting, and whether its passes agree."""
+    """Yield what was tried on this machine: the subject, the name of the setting, and True if its passes agree."""
     for subject, values in every(folder):
-        for key, found in _kept(values.get(_INVARIANCE), Invariance).items():
-            yield subject, name_of(json.loads(key)), found.min_tokens > 0
+        for key, invariance in _stored(values.get(_INVARIANCE), Invariance).items():
+            yield subject, name_of(json.loads(key)), invariance.min_tokens > 0
 
 
 def measured_ms(folder: Path, weights: str) -> float | None:
-    """Milliseconds of a pass of one token, by whatever is fastest here; None where nothing was measured.
+    """Return the milliseconds of a pass of one token with the fastest properties; None if nothing was measured.
 
-    `weights`: SHA-256 of the model's weights. `folder`: where measurements are kept.
+    `weights`: SHA-256 of the model's weights. `folder`: where measurements are stored.
     """
     verdicts = (
         verdict
         for subject, values in every(folder)
         if subject.get("weights") == weights
-        for verdict in _kept(values.get(_KEY), Verdict).values()
+        for verdict in _stored(values.get(_KEY), Verdict).values()
     )
     return min((verdict.ms[1] for verdict in verdicts if verdict.ms and not verdict.reason), default=None)
 
 
 @dataclass(frozen=True)
 class Subject:
-    """A model on a device. `limit`: nats that its logits may be away from those of exact arithmetic."""
+    """A model on a device."""
 
     folder: Path
     device: str
-    runner: str  # the proven kind
-    limit: float
+    runner: str  # the kind that passed its self-test
+    limit: float  # nats that its logits may be away from exact ones
     gigabytes: float
     measurements: Measurements
 
 
 def limit_of(lost: float | None) -> float:
-    """How far arithmetic may move logits, given what compressing the weights cost: KL in nats, None if not measured."""
-    return max(lost or 0.0, _LEAST_LIMIT)
+    """Return the limit for a model whose compression cost `lost` nats of KL divergence; None: not measured."""
+    return max(lost or 0.0, _MIN_LIMIT)
 
 
 @dataclass(frozen=True)
 class _Order:
-    """What a child is to try. `sizes`: tokens of the passes that are timed."""
+    """The work of a child process."""
 
     folder: str
     device: str
     runner: str
     limit: float
-    sizes: Sequence[int]
-    wanted: Sequence[Properties]
+    sizes: Sequence[int]  # tokens of the passes to time
+    properties: Sequence[Properties]
 
 
 class Trial:
-    """Tries properties in a child process; `stop` ends it from another thread, and what is open stays open."""
+    """A trial of properties in a child process. `stop` ends it from another thread."""
 
     def __init__(self, command: Sequence[str] | None = None, patience: float | None = None) -> None:
-        """`command` is that of the engine's program unless a test has another; `patience`: seconds of silence."""
+        """`command` starts the engine's program, unless a test has another. `patience`: seconds of silence."""
         self._command = command or program("--validate")
         self._patience = patience
         self._child: subprocess.Popen[bytes] | None = None
         self._stopped = False
         self._lock = threading.Lock()
 
-    def run(self, subject: Subject, wanted: Iterable[Properties], *, timed: bool = True) -> None:
-        """Try those of `wanted` of which nothing is known; with `timed` measure what their passes take, too."""
-        known_before = [(chosen, known(subject.measurements, chosen)) for chosen in wanted]
+    def run(self, subject: Subject, properties: Iterable[Properties], *, timed: bool = True) -> None:
+        """Try the properties that are not known yet; with `timed`, also measure their passes."""
+        verdicts = [(chosen, find_verdict(subject.measurements, chosen)) for chosen in properties]
         pending = [
             chosen
-            for chosen, found in known_before
-            if found is None or (timed and not found.reason and not (found.ms and found.prompt_ms and found.invariance))
+            for chosen, known in verdicts
+            if known is None or (timed and not known.reason and not (known.ms and known.prompt_ms and known.invariance))
         ]
         while pending:
-            decided = 0
+            num_decided = 0
             for chosen, verdict in zip(pending, self._try(subject, pending, timed=timed), strict=False):
-                note(subject.measurements, chosen, verdict)
+                store_verdict(subject.measurements, chosen, verdict)
                 if verdict.invariance:
-                    note_invariance(subject.measurements, chosen, verdict.invariance)
-                decided += 1
-            if not decided:
+                    store_invariance(subject.measurements, chosen, verdict.invariance)
+                num_decided += 1
+            if not num_decided:
                 return
-            pending = pending[decided:]
+            pending = pending[num_decided:]
 
     def stop(self) -> None:
-        """End the child at once."""
         with self._lock:
             self._stopped = True
             if self._child:
                 self._child.kill()
 
     def _try(self, subject: Subject, pending: Sequence[Properties], *, timed: bool) -> Iterator[Verdict]:
-        """A verdict for each of `pending` in their order, up to the first that ends the child. Raises OSError."""
+        """Yield a verdict for each of `pending` in order, up to the first that ends the child. Raises OSError."""
         sizes = SIZES if timed else ()
         order = _Order(str(subject.folder), subject.device, subject.runner, subject.limit, sizes, pending)
         patience = self._patience or _SECONDS + _SECONDS_PER_GB * subject.gigabytes
@@ -233,7 +227,7 @@ class Trial:
             assert child.stdout
             with child:  # its input stays open: the child ends when it is closed
                 try:
-                    with contextlib.suppress(OSError):  # a child that has ended is noticed where its lines are read
+                    with contextlib.suppress(OSError):  # the loop below notices a child that has ended
                         child.stdin.write(msgspec.json.encode(order) + b"\n")
                     for _ in pending:
                         began = time.monotonic()
@@ -263,7 +257,7 @@ class Trial:
 
 
 def answer(orders: IO[bytes], reports: IO[bytes], build: Callable[[str, Path, str], Build]) -> None:
-    """The child's work: read one order, write a line for each of the properties in it, or why none can be tried.
+    """Read one order, and write a line for each of its properties, or why none can be tried. Runs in the child.
 
     `build` takes the kind of a runner, a folder and a device.
     """
@@ -282,12 +276,12 @@ def answer(orders: IO[bytes], reports: IO[bytes], build: Callable[[str, Path, st
     except RuntimeError as error:
         tell(str(error))
         return
-    for chosen in order.wanted:
+    for chosen in order.properties:
         tell(_tried(compile_model, chosen, ids, expected, order))
 
 
 def _end_with(orders: IO[bytes]) -> None:
-    """End this process when the one that started it has gone."""
+    """End this process when its parent has ended."""
     orders.read()
     os._exit(0)
 
@@ -297,7 +291,7 @@ def _tried(compile_model: Build, chosen: Properties, ids: Sequence[int], expecte
         limits = _limits(compile_model, chosen, ids, expected, order)
         runner = compile_model(chosen, MAX_CONTEXT if order.sizes else len(ids) + _AFTER)
         for limit, (place, found) in zip(limits, _scenes(runner, ids), strict=False):
-            reason = _fault(expected[place : place + len(found)], found, limit)
+            reason = _difference(expected[place : place + len(found)], found, limit)
             if reason:
                 return Verdict(reason)
         runner.rollback(0)
@@ -305,7 +299,7 @@ def _tried(compile_model: Build, chosen: Properties, ids: Sequence[int], expecte
             return Verdict()
         invariance = batch_invariance(runner)
         invariance.apply(runner)
-        # In two turns: other load comes for a while.
+        # Two turns, as other programs may be busy for a while.
         turns = [{tokens: pass_ms(runner, tokens, repeats=2) for tokens in order.sizes} for _ in range(2)]
         ms = {tokens: min(turn[tokens] for turn in turns) for tokens in order.sizes}
         return Verdict(Translatable(), ms, switch_ms(runner, repeats=3), pass_ms(runner, PROMPT, repeats=2), invariance)
@@ -317,10 +311,10 @@ def _tried(compile_model: Build, chosen: Properties, ids: Sequence[int], expecte
 def _limits(
     compile_model: Build, chosen: Properties, ids: Sequence[int], expected: Logits, order: _Order
 ) -> Iterable[float]:
-    """Largest distance of each scene from exact arithmetic that is accepted, in nats.
+    """Return the largest accepted distance of each scene from exact arithmetic, in nats.
 
-    Plain f32 on a processor is what Headstart's users get by default, with its rounding of activations to INT8. Our own
-    kernels round them, too, and may be as far away as it is.
+    Plain f32 on a processor is the default, with its rounding of activations to INT8. Our own kernels round them, too,
+    and may be as far away.
     """
     if order.device == "CPU" and chosen == plain():
         return itertools.repeat(math.inf)
@@ -335,7 +329,7 @@ def _limits(
 
 
 def _scenes(runner: Runner, ids: Sequence[int]) -> Iterator[tuple[int, Logits]]:
-    """The place of a row in the text and the logits of the rows from there on, as answers come to read them."""
+    """Yield places in the text and the logits of the rows from there on, read as answers come to read them."""
     yield 0, runner.forward(ids[:_PROMPT], rows=_PROMPT).copy()
     place = _PROMPT
     for tokens in _PASSES:
@@ -349,14 +343,14 @@ def _scenes(runner: Runner, ids: Sequence[int]) -> Iterator[tuple[int, Logits]]:
     if runner.can_branch:
         runner.rollback(_PROMPT)
         yield _PROMPT, runner.forward(after, [Branch(1, ids[0])], rows=_AFTER)[:_AFTER].copy()
-    runner.rollback(0)  # the cache is full of what was read before
+    runner.rollback(0)  # the cache keeps old keys and values
     yield 0, runner.forward(ids[:_PROMPT], rows=_PROMPT).copy()
     for place in range(_PROMPT, _PROMPT + _AFTER):
         yield place, runner.forward([ids[place]]).copy()
 
 
-def _fault(expected: Logits, found: Logits, limit: float) -> Translatable:
-    """What is wrong with some rows, both [rows, vocabulary]; empty: nothing."""
+def _difference(expected: Logits, found: Logits, limit: float) -> Translatable:
+    """Return what is wrong with some rows, both [rows, vocabulary]; empty if nothing is."""
     broken = int(np.count_nonzero(~np.isfinite(found).all(axis=1)))
     if broken:
         return Translatable("{broken} of {found} results are not numbers", broken=broken, found=len(found))
@@ -375,16 +369,16 @@ def _mean_divergence(expected: Logits, found: Logits) -> float:
 
 
 def _divergence(expected: Logits, found: Logits) -> float:
-    """KL(expected || found) of one row, in nats."""
+    """Return KL(expected || found) of one row, in nats."""
     p, q = (row - row.max() for row in (expected.astype(np.float64), found.astype(np.float64)))
     p, q = p - np.log(np.exp(p).sum()), q - np.log(np.exp(q).sum())
     return float((np.exp(p) * (p - q)).sum())
 
 
 def _reference(compile_model: Build, ids: Sequence[int]) -> Logits:
-    """The logits of exact arithmetic on a processor after each token, from one pass: [len(ids), vocabulary].
+    """Return the logits of exact arithmetic on a processor after each token: [len(ids), vocabulary].
 
-    Raises RuntimeError where there are none.
+    Raises RuntimeError if they are not finite.
     """
     logits = compile_model(reference(), len(ids)).forward(ids, rows=len(ids)).copy()
     if not np.isfinite(logits).all():
@@ -395,19 +389,19 @@ def _reference(compile_model: Build, ids: Sequence[int]) -> Logits:
 def _text_ids(folder: Path) -> list[int]:
     from headstart.engine.tokenizer import Tokenizer  # noqa: PLC0415 - only the child needs it
 
-    wanted = _PROMPT + sum(_PASSES)
+    num_tokens = _PROMPT + sum(_PASSES)
     ids = Tokenizer(folder).encode(TEXT)
-    return (ids * (1 + wanted // len(ids)))[:wanted]
+    return (ids * (1 + num_tokens // len(ids)))[:num_tokens]
 
 
-def _kept(values: object, kind: type[_T]) -> dict[str, _T]:
-    """By key; what cannot be read counts as not tried."""
+def _stored(values: object, kind: type[_T]) -> dict[str, _T]:
+    """Return stored values by key. Unreadable ones count as not tried."""
     try:
-        found: dict[str, _T] = from_data(dict[str, kind], values or {})  # type: ignore[valid-type]
+        stored: dict[str, _T] = from_data(dict[str, kind], values or {})  # type: ignore[valid-type]
     except ValueError:
         _log.warning("what was found of precisions cannot be read and is tried again")
         return {}
-    return found
+    return stored
 
 
 def _key(properties: Properties) -> str:
@@ -415,7 +409,7 @@ def _key(properties: Properties) -> str:
 
 
 def _ending(child: "subprocess.Popen[bytes]", errors: IO[bytes]) -> str:
-    """How it ended, its last words being logged."""
+    """Return how the child ended, and log its last words."""
     code = child.wait()
     errors.seek(0)
     _log.warning("%s", errors.read()[-2000:].decode("utf-8", "replace"))

@@ -11,7 +11,7 @@ from headstart import library
 from headstart.computer import package_version
 from headstart.engine.cancelling import CancelEvent
 from headstart.engine.engine import Engine, Event, Request
-from headstart.engine.protocol import Facts
+from headstart.engine.protocol import ModelInfo
 from headstart.errors import HeadstartError, MemoryBudgetError
 from headstart.library import Model, Pair
 from headstart.server.errors import INVALID, Fault, RefusedError
@@ -28,7 +28,7 @@ class Served:
     context: int = 0  # tokens; 0: unknown
     build: str = ""  # from `build_of`
     dimensions: int = 0  # of the vectors that an embedding model makes; 0: the model writes answers
-    arithmetic: str = ""  # see Facts; known once the model is loaded
+    arithmetic: str = ""  # see ModelInfo; known once the model is loaded
     is_batch_invariant: bool = True  # likewise
 
 
@@ -39,7 +39,7 @@ def build_of(entry: Model | Pair) -> str:
     return repr((package_version("openvino"), files))
 
 
-def served(name: str, facts: Facts) -> Served:
+def served(name: str, facts: ModelInfo) -> Served:
     """Return the description of a loaded model. A model that is not installed has no build."""
     try:
         build = build_of(library.find(name))
@@ -100,7 +100,7 @@ class OpenModel:
     context: int = 0  # tokens; 0: unknown
     parallel: int = 1  # answers that it writes at the same time
     makes_vectors: bool = False  # instead of answers
-    arithmetic: str = ""  # see Facts
+    arithmetic: str = ""  # see ModelInfo
     is_batch_invariant: bool = True  # likewise
     since: float = field(default_factory=time.time)  # seconds since 1970
 

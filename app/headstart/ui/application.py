@@ -44,7 +44,7 @@ from headstart.ui.history.encryption import EncryptionOrder, EncryptionWork
 from headstart.ui.history.maintenance import Maintenance, Recovery
 from headstart.ui.program import Program
 from headstart.ui.translation import Translation
-from headstart.ui.widgets.layouts import dress_dialog
+from headstart.ui.widgets.layouts import style_dialog
 from headstart.ui.widgets.stylesheet import RESOURCES
 from headstart.ui.widgets.theme import Appearance
 
@@ -202,7 +202,7 @@ def _show_error(summary: str, text: str, path: Path) -> None:
     box = QMessageBox(
         QMessageBox.Icon.Warning, "Headstart", f"{sentence}\n\n{summary}", parent=QApplication.activeWindow()
     )
-    dress_dialog(box)
+    style_dialog(box)
     box.setDetailedText(text)
     box.open()
 
@@ -251,7 +251,7 @@ def _run(application: QApplication, instance: SingleInstance, file: Path | None,
         if file:
             QTimer.singleShot(0, program, partial(program.import_file, str(file)))
         if work:
-            show = program.chat_controller.say if work.has_failed else program.chat_controller.advise
+            show = program.chat_controller.show_error if work.has_failed else program.chat_controller.show_hint
             QTimer.singleShot(0, program, partial(show, work.sentence))
         code = _show(application, program, recovery.outcome, again, quick=quick)
         if program.reopens is None:
@@ -281,13 +281,13 @@ def _show(application: QApplication, program: Program, notice: str, chat: str, *
     if chat and program.store.chat(chat):
         program.chats.open(chat)
     if notice:
-        program.chat_controller.say(notice)
+        program.chat_controller.show_error(notice)
     if quick:
         program.quick.ask()
     else:
         program.window.show()
     maintenance = Maintenance(program.store.path.parent, program.store.key)
-    maintenance.error_occurred.connect(program.chat_controller.say)  # a full disk is no reason to show no chats
+    maintenance.error_occurred.connect(program.chat_controller.show_error)  # a full disk is no reason to show no chats
     maintenance.start()
     try:
         return application.exec()

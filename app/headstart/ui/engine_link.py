@@ -20,7 +20,6 @@ from headstart.engine.protocol import (
     CountTokens,
     Describe,
     Described,
-    Facts,
     Failed,
     Finished,
     Forget,
@@ -28,6 +27,7 @@ from headstart.engine.protocol import (
     Load,
     Loaded,
     Loading,
+    ModelInfo,
     Order,
     Prefilled,
     PromptRead,
@@ -74,7 +74,7 @@ class EngineLink(QObject):
     """The engine as the window sees it: one answer at a time. A process starts when there is something to do."""
 
     loading = Signal(object)  # Loading, or None when the process starts
-    loaded = Signal(object)  # Facts
+    loaded = Signal(object)  # ModelInfo
     unloaded = Signal()
     prefill = Signal(int, object)  # generation, Prefill
     steps = Signal(int, object)  # generation, tuple[Step, ...]: those of one tick
@@ -110,7 +110,7 @@ class EngineLink(QObject):
         self._budget = RestartBudget()
         self._numbers = itertools.count(1)
         self._options: LoadOptions | None = None
-        self._facts: Facts | None = None
+        self._facts: ModelInfo | None = None
         self._generation: int | None = None
         self._job: Bench | Tune | None = None
         self._ahead: ReadAhead | None = None  # the last one, unless another order came after it
@@ -129,8 +129,8 @@ class EngineLink(QObject):
         self._watch_timer.timeout.connect(self._on_watch)
 
     @property
-    def facts(self) -> Facts | None:
-        """Facts of the loaded model; None before and while loading."""
+    def facts(self) -> ModelInfo | None:
+        """The loaded model; None before and while loading."""
         return self._facts
 
     @property
@@ -440,7 +440,7 @@ class EngineLink(QObject):
             self._job = None
         (self.benched if isinstance(report, BenchReport) else self.tuned).emit(report)
 
-    def _handle_loaded(self, facts: Facts) -> None:
+    def _handle_loaded(self, facts: ModelInfo) -> None:
         self._facts = facts
         is_restarting, self._is_restarting = self._is_restarting, False
         self.loaded.emit(facts)

@@ -12,8 +12,8 @@ from headstart.engine.engine import (
     KvPrecision,
     LoadOptions,
     Message,
-    Open,
     Request,
+    Unset,
 )
 from headstart.errors import BrokenModelError, ModelNotFoundError
 from headstart.library import Broken, Entry, Pair, can_chat, choose, installed
@@ -22,13 +22,13 @@ from headstart.tools.loop import engine_turns
 
 
 def engine_messages(messages: Iterable[StoredMessage], settings: Settings) -> tuple[Message, ...]:
-    """The messages sent to the engine, the system prompt first."""
+    """Return the messages for the engine, the system prompt first."""
     system = (Message("system", settings.system_prompt),) if settings.system_prompt.strip() else ()
     return system + engine_turns(turns(messages))
 
 
 def request(messages: Iterable[StoredMessage], settings: Settings) -> Request:
-    """The request for an answer, or for the rest of one if the conversation ends with it."""
+    """Return the request for an answer, or for the rest of one if the conversation ends with it."""
     return Request(
         engine_messages(messages, settings),
         settings.max_new_tokens,
@@ -40,9 +40,9 @@ def request(messages: Iterable[StoredMessage], settings: Settings) -> Request:
 
 @dataclass(frozen=True)
 class Loadable:
-    """What the settings of a chat ask for: the name that answers are signed with, and how to load it."""
+    """The model that the settings of a chat ask for."""
 
-    name: str
+    name: str  # the one that answers are signed with
     options: LoadOptions
 
 
@@ -50,10 +50,10 @@ Find = Callable[[Settings], Loadable]
 
 
 def installed_model(settings: Settings) -> Loadable:
-    """From the library; where no model is named, the first pair, or else the first model.
+    """Return the model of the settings; if they name none, the first pair, or else the first model.
 
-    Raises ModelNotFoundError, BrokenModelError, MismatchedDraftError or SettingsError. A model on another computer is
-    never chosen automatically.
+    A model on another computer is never chosen automatically. Raise ModelNotFoundError, BrokenModelError,
+    MismatchedDraftError or SettingsError.
     """
     if remotes.is_remote(settings.model):
         return Loadable(settings.model, remotes.load_options(remotes.find(settings.model)))
@@ -65,26 +65,26 @@ def installed_model(settings: Settings) -> Loadable:
         settings.device or USUAL_DEVICE,
         settings.context,
         settings.draft_device or None,
-        open=_left_open(settings),
+        unset=_unset(settings),
         engine=EngineKind(settings.engine),
         kv_precision=KvPrecision(settings.kv_precision),
     )
     return Loadable(choice.name, options)
 
 
-def _left_open(settings: Settings) -> tuple[Open, ...]:
-    """What tuning may decide."""
-    fixed = {Open.DRAFT: settings.draft, Open.DEVICE: settings.device, Open.DRAFT_DEVICE: settings.draft_device}
-    return (*(name for name, value in fixed.items() if not value), Open.PROPERTIES)
+def _unset(settings: Settings) -> tuple[Unset, ...]:
+    """Return what tuning may decide."""
+    fixed = {Unset.DRAFT: settings.draft, Unset.DEVICE: settings.device, Unset.DRAFT_DEVICE: settings.draft_device}
+    return (*(name for name, value in fixed.items() if not value), Unset.PROPERTIES)
 
 
 def _preferred(entries: Iterable[Entry]) -> str:
-    known = tuple(entries)
-    pairs = [entry.name for entry in known if isinstance(entry, Pair)]
-    models = [entry.name for entry in known if can_chat(entry)]
+    entries = tuple(entries)
+    pairs = [entry.name for entry in entries if isinstance(entry, Pair)]
+    models = [entry.name for entry in entries if can_chat(entry)]
     if pairs or models:
         return (pairs + models)[0]
-    faults = [entry.reason for entry in known if isinstance(entry, Broken)]
+    faults = [entry.reason for entry in entries if isinstance(entry, Broken)]
     if faults:
         raise BrokenModelError(faults[0])
     raise ModelNotFoundError("No model is installed yet.")

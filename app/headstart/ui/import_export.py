@@ -41,7 +41,7 @@ from headstart.chat.store import Store
 from headstart.settings import about
 from headstart.ui.chat import live_answer
 from headstart.ui.chat.chat_page import ChatPage
-from headstart.ui.chat.message import attached_blocks, split
+from headstart.ui.chat.message import attached_blocks, split_thinking
 from headstart.ui.formatting import titled
 from headstart.ui.markdown.blocks import Block, Code, Paragraph, Place, Rule, Span, Style
 from headstart.ui.markdown.document import DocumentWriter, Formats
@@ -50,8 +50,8 @@ from headstart.ui.markdown.markdown import parse, parse_literal
 from headstart.ui.settings.settings_form import title, word
 from headstart.ui.translation import showing_errors, translate
 from headstart.ui.widgets import theme
-from headstart.ui.widgets.layouts import dress_dialog, file_place, keep_place
-from headstart.ui.widgets.progress import Cause, tell_saved
+from headstart.ui.widgets.layouts import initial_path, remember_folder, style_dialog
+from headstart.ui.widgets.progress import Cause, show_saved
 from headstart.ui.widgets.theme import LIGHT
 
 _MAX_LISTS = 1_000_000  # more than one message has: lists of two messages must not become one
@@ -80,7 +80,7 @@ def _message(message: Message, words: Wording) -> Iterator[Block]:
 
 
 def _answer(text: str, words: Wording) -> Iterator[Block]:
-    parts = split(text)
+    parts = split_thinking(text)
     if parts.thought:
         start, end = parts.thought
         yield _line(f"{words.thinking}:", _REMARK, Style.ITALIC)
@@ -161,7 +161,7 @@ class _Pages:
         self.document.documentLayout().setPaintDevice(writer)
         self.document.setPageSize(QSizeF(self.width, self.height))
         self._highlighter = Highlighter(self.document, LIGHT)
-        self._out = DocumentWriter(self.document, Formats(LIGHT, font), copyable=False)
+        self._out = DocumentWriter(self.document, Formats(LIGHT, font), has_buttons=False)
         self._blocks: list[Block] = []
         self._checked = 0  # position up to which the ends of pages are right
         self._first_heading: int | None = None  # position of the first of the headings and rules above the next block
@@ -293,15 +293,15 @@ class ImportExport(QObject):
         if not chat:
             return
         dialog = QFileDialog(self._page.window(), self.tr("Export chat"))
-        dress_dialog(dialog)
+        style_dialog(dialog)
         dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
         dialog.setNameFilters(list(self._kinds()))
         dialog.filterSelected.connect(lambda kind: self._on_kind_selected(dialog, kind))
         name = "".join(letter if letter.isalnum() else "-" for letter in chat.title).strip("-") or "chat"
-        dialog.setDirectory(file_place())
+        dialog.setDirectory(initial_path())
         dialog.selectFile(f"{name}.md")
-        dialog.fileSelected.connect(keep_place)
+        dialog.fileSelected.connect(remember_folder)
         dialog.fileSelected.connect(lambda path: self.write(chat_id, Path(path)))
         dialog.open()
 
@@ -366,16 +366,16 @@ class ImportExport(QObject):
     def _write(self, path: Path, content: str | bytes) -> None:
         """Write a file and show that it is saved. Raise ExchangeError."""
         write_export(path, content)
-        tell_saved(self._page.notice, path)
+        show_saved(self._page.notice, path)
 
     def _export_several(self, chat_ids: Sequence[str]) -> None:
         kinds = {kind: ending for kind, ending in self._kinds().items() if ending in _JOINABLE}
         first = next(kind for kind, ending in kinds.items() if ending == OWN_ENDING)
         path, kind = QFileDialog.getSaveFileName(
-            self._page.composer, self.tr("Export chats"), file_place(f"chats{OWN_ENDING}"), ";;".join(kinds), first
+            self._page.composer, self.tr("Export chats"), initial_path(f"chats{OWN_ENDING}"), ";;".join(kinds), first
         )
         if path:
-            keep_place(path)
+            remember_folder(path)
             self.write_several(chat_ids, Path(_with_ending(path, kinds.get(kind, OWN_ENDING))))
 
     def _joined(self, chats: Sequence[tuple[Chat, Conversation]], ending: str) -> str:
@@ -423,9 +423,9 @@ class ImportExport(QObject):
     def import_file(self) -> None:
         """Ask for a file and import its chats."""
         kinds = self.tr("Chats of Headstart or ChatGPT (*.json)")
-        chosen, _ = QFileDialog.getOpenFileName(self._page.composer, self.tr("Import chats"), file_place(), kinds)
+        chosen, _ = QFileDialog.getOpenFileName(self._page.composer, self.tr("Import chats"), initial_path(), kinds)
         if chosen:
-            keep_place(chosen)
+            remember_folder(chosen)
             self.read(Path(chosen))
 
     def read(self, path: Path) -> tuple[str, ...]:
@@ -453,7 +453,7 @@ class ImportExport(QObject):
             stopped=self.tr("stopped"),
             interrupted=self.tr("interrupted"),
             list_settings=_settings,
-            list_statistics=lambda stats: " · ".join(live_answer.lines(stats).splitlines()),
+            list_statistics=lambda stats: " · ".join(live_answer.report(stats).splitlines()),
         )
 
 

@@ -1,4 +1,4 @@
-"""Which model answers: loads it, shows it, and follows what is chosen, added and removed."""
+"""The model that answers: it is loaded, shown, and replaced as models are chosen, added and removed."""
 
 from collections.abc import Callable
 from functools import partial
@@ -23,11 +23,11 @@ from headstart.ui.sidebar.chats_controller import ChatsController
 from headstart.ui.translation import showing_errors, translate_error
 from headstart.ui.widgets.progress import Cause
 
-_WARNED = "told that {} is elsewhere"  # the memo with the address that the user was warned of
+_WARNED = "told that {} is elsewhere"  # key of the store for the address that the user was warned about
 
 
 class ModelInUse(QObject):
-    """Connects the engine and whatever lists models, once."""
+    """The connection of the engine with everything that shows or lists models."""
 
     shown = Signal(bool)  # whether the model of the open chat is loaded
 
@@ -41,7 +41,7 @@ class ModelInUse(QObject):
         store: Store,
         tools: ToolsController,
     ) -> None:
-        """`store` remembers the servers that the user was warned of."""
+        """`store` remembers the servers that the user was warned about."""
         super().__init__(window)
         self._window, self._loader, self._chats = window, loader, chats
         self._models, self._settings, self._store, self._tools = models, settings, store, tools
@@ -49,23 +49,23 @@ class ModelInUse(QObject):
 
     @Slot()
     def load(self) -> None:
-        """Load what the open chat will need; without any model the page of models says what to do."""
+        """Load the model of the open chat; without any model, the page of models says what to do."""
         session = self._chats.current
         if not session or not self._has_model():
             return
         try:
             self._loader.require(session.settings)
         except HeadstartError as error:
-            self.tell(translate_error(error), Cause.BUSY if isinstance(error, EngineBusyError) else Cause.MODEL)
+            self.show_error(translate_error(error), Cause.BUSY if isinstance(error, EngineBusyError) else Cause.MODEL)
 
     @Slot()
     def load_again(self) -> None:
         """Load what may have failed before."""
-        self._attempt(self._loader.reload)
+        self._try_to_load(self._loader.reload)
 
     @Slot(str, object)
-    def tell(self, sentence: str, cause: Cause | None = None) -> None:
-        """What went wrong; where it is the lack of a model, with the way to one."""
+    def show_error(self, sentence: str, cause: Cause | None = None) -> None:
+        """Show an error; if the cause is the model, with the way to one."""
         notice, adding = self._window.chat.notice, self._models.adding
         if cause is not Cause.MODEL:
             notice.say(sentence, bad=True, cause=cause)
@@ -78,7 +78,7 @@ class ModelInUse(QObject):
 
     @Slot()
     def show_installed(self) -> None:
-        """Everything that lists models."""
+        """Show the installed models wherever models are listed."""
         entries = library.installed()
         shown = tuple(entry for entry in entries if isinstance(entry, library.Broken) or library.can_chat(entry))
         self._models.choices.set_models(shown, remotes.configured())
@@ -89,32 +89,32 @@ class ModelInUse(QObject):
     def _connect(self) -> None:
         loader, models = self._loader, self._models
         loader.changed.connect(self.show)
-        loader.refused.connect(self._note_refusal)
-        loader.link.crashed.connect(self._note_crash)
-        loader.link.described.connect(self._note_machine)
+        loader.refused.connect(self._on_refused)
+        loader.link.crashed.connect(self._on_crashed)
+        loader.link.described.connect(self._on_described)
         loader.link.loaded.connect(loader.link.describe)
-        loader.link.loaded.connect(self._keep_choice)
-        loader.link.loaded.connect(self._note_loaded)
+        loader.link.loaded.connect(self._remember_model)
+        loader.link.loaded.connect(self._on_loaded)
         models.chosen.connect(self._choose_model)
-        models.changed.connect(self._note_models)
-        models.removing.connect(self._note_removal)
+        models.changed.connect(self._on_models_changed)
+        models.removing.connect(self._on_removing)
         self._tools.changed.connect(self._show_reach)
         models.adding.busy.connect(lambda _busy: self._show_reach())
-        models.adding.installed.connect(self._note_made)
+        models.adding.installed.connect(self._on_installed)
         models.adding.chat_requested.connect(self._begin_chat)
         models.servers.chosen.connect(self._choose_model)
-        models.servers.changed.connect(self._note_servers)
-        models.servers.removing.connect(self._note_server_removal)
+        models.servers.changed.connect(self._on_servers_changed)
+        models.servers.removing.connect(self._on_server_removing)
         self._window.hidden_changed.connect(loader.link.set_hidden)
         self._window.actions_by_name["load"].triggered.connect(self.load_again)
         self._window.actions_by_name["unload"].triggered.connect(loader.unload)
 
     @Slot()
     def show(self) -> None:
-        """What answers now, or what keeps it from answering, below the message box."""
+        """Show below the message box which model answers, or what keeps it from answering."""
         session, loader = self._chats.current, self._loader
         is_loaded = bool(session and loader.has_loaded(session.settings))
-        is_shown_above = bool(session and session.is_answering)  # below the name of the one that waits for it
+        is_shown_above = bool(session and session.is_answering)  # below the name of the message that waits for it
         progress = ("", "") if is_shown_above else (loader.loading.step, loader.loading.seconds)
         self._window.chat.composer.show_model(*self._model_words(is_loaded=is_loaded), progress)
         self._window.chat.composer.set_blocked(self._loader.occupation)
@@ -144,7 +144,7 @@ class ModelInUse(QObject):
             self._window.chat.notice.say(model_choices.warning(server), cause=Cause.REACH)
 
     def _model_words(self, *, is_loaded: bool) -> tuple[str, str, str]:
-        """Name, what else is to be known, and what is still to come."""
+        """Return the name, details for the tooltip, and what is still to come."""
         session, loader, facts = self._chats.current, self._loader, self._loader.link.facts
         if loader.status:
             return loader.status, loader.progress, ""
@@ -169,22 +169,22 @@ class ModelInUse(QObject):
         return name, "\n".join((words, engine, *map(translate_error, facts.notes))), ""
 
     @Slot()
-    def _note_loaded(self) -> None:
+    def _on_loaded(self) -> None:
         self._window.chat.notice.retract(Cause.MODEL)
 
     @Slot(str, bool)
-    def _note_refusal(self, sentence: str, may_insist: bool) -> None:
-        wanted = self._loader.settings  # of a comparison, they are not those of the chat
-        act = partial(self._attempt, self._loader.load_anyway, wanted) if may_insist else self.load_again
-        label = self.tr("Load anyway") if may_insist else self.tr("Load again")
-        self._window.chat.notice.say(sentence, label, act, bad=True, cause=Cause.MODEL)
+    def _on_refused(self, sentence: str, can_insist: bool) -> None:
+        settings = self._loader.settings  # of a comparison, which may have others than the chat
+        slot = partial(self._try_to_load, self._loader.load_anyway, settings) if can_insist else self.load_again
+        label = self.tr("Load anyway") if can_insist else self.tr("Load again")
+        self._window.chat.notice.say(sentence, label, slot, bad=True, cause=Cause.MODEL)
 
     @Slot(str)
-    def _note_crash(self, sentence: str) -> None:
-        QTimer.singleShot(0, self, partial(self._tell_of_crash, sentence))  # when the answer has its end
+    def _on_crashed(self, sentence: str) -> None:
+        QTimer.singleShot(0, self, partial(self._show_crash, sentence))  # once the answer has ended
 
-    def _tell_of_crash(self, sentence: str) -> None:
-        """Unless it stands below the answer that it ended, with the ways on."""
+    def _show_crash(self, sentence: str) -> None:
+        """Show a crash, unless the answer that it ended shows it already."""
         session, link = self._chats.current, self._loader.link
         last = session.path[-1] if session and session.path else None
         if last and last.stats.get(NOTICE) == sentence:
@@ -192,11 +192,11 @@ class ModelInUse(QObject):
         if link.is_restarting or link.facts:
             self._window.chat.notice.say(sentence, bad=True, cause=Cause.MODEL)
         else:
-            self._note_refusal(sentence, may_insist=False)
+            self._on_refused(sentence, can_insist=False)
 
-    def _attempt(self, load: Callable[[Settings], None], settings: Settings | None = None) -> None:
+    def _try_to_load(self, load: Callable[[Settings], None], settings: Settings | None = None) -> None:
         assert self._chats.current
-        with showing_errors(lambda sentence: self.tell(sentence, Cause.MODEL)):
+        with showing_errors(lambda sentence: self.show_error(sentence, Cause.MODEL)):
             load(settings or self._chats.current.settings)
 
     @Slot()
@@ -204,15 +204,16 @@ class ModelInUse(QObject):
         self._window.show_page(self._window.models)
 
     @Slot(object)
-    def _note_machine(self, machine: Description) -> None:
+    def _on_described(self, machine: Description) -> None:
         self._models.choices.set_devices(device.name for device in machine.devices)
         self._models.show_memory()
 
     @Slot()
-    def _keep_choice(self) -> None:
-        """New chats take the model last used."""
+    def _remember_model(self) -> None:
+        """Remember the model that was loaded last for new chats."""
         used, session = self._loader.settings, self._chats.current
-        is_compared = session is not None and used.model != session.settings.model  # its chat keeps its model
+        # The chat of a comparison keeps its model.
+        is_compared = session is not None and used.model != session.settings.model
         if used.model and used.model != self._settings.now.model and not is_compared:
             self._settings.change(model=used.model, draft=used.draft)
 
@@ -221,20 +222,22 @@ class ModelInUse(QObject):
         self._settings.change(model=name, draft="")
         session = self._chats.current
         if session and {"model", "draft"} & session.chat.settings.keys():
-            own = {key: value for key, value in session.chat.settings.items() if key not in {"model", "draft"}}
-            session.change_settings(own)
+            values = {key: value for key, value in session.chat.settings.items() if key not in {"model", "draft"}}
+            session.change_settings(values)
         self.load()
         self.show_installed()
         self.show()
 
     @Slot(str)
-    def _note_made(self, name: str) -> None:
-        """Go on to a chat with a new model, unless the user is at something else: then the card has a button for it."""
-        session, shown = self._chats.current, self._window.pages.currentWidget()
+    def _on_installed(self, name: str) -> None:
+        """Start a chat with a new model, unless the user is busy elsewhere: the card has a button for that."""
+        session, current_page = self._chats.current, self._window.pages.currentWidget()
         self.show_installed()
         if name not in [entry.name for entry in self._models.choices.usable]:  # it turns texts into vectors
             self._window.models.work.end(self.tr("{} is installed. It cannot chat.").format(name), bad=False)
-        elif shown is self._window.models or (shown is self._window.chat and session and not session.path):
+        elif current_page is self._window.models or (
+            current_page is self._window.chat and session and not session.path
+        ):
             self._begin_chat(name)
 
     @Slot(str)
@@ -245,7 +248,7 @@ class ModelInUse(QObject):
         self._window.models.work.end(self.tr("{} is ready. Write your first message.").format(name), bad=False)
 
     @Slot(str)
-    def _note_removal(self, name: str) -> None:
+    def _on_removing(self, name: str) -> None:
         session = self._chats.current
         if session and self._loader.name(session.settings) == name:
             self._loader.unload()
@@ -253,25 +256,25 @@ class ModelInUse(QObject):
             self._settings.change(model="", draft="")
 
     @Slot(str)
-    def _note_server_removal(self, name: str) -> None:
+    def _on_server_removing(self, name: str) -> None:
         session, servers = self._chats.current, self._models.choices.servers
-        used = model_choices.server_of(session.settings, servers) if session else None
-        if used and used.name == name:
+        server = model_choices.server_of(session.settings, servers) if session else None
+        if server and server.name == name:
             self._loader.unload()
-        usual = model_choices.server_of(self._settings.now, servers)
-        if usual and usual.name == name:
+        default = model_choices.server_of(self._settings.now, servers)
+        if default and default.name == name:
             self._settings.change(model="", draft="")
 
     @Slot()
-    def _note_servers(self) -> None:
+    def _on_servers_changed(self) -> None:
         self.show_installed()
         self.show()
         session = self._chats.current
-        if session and remotes.is_remote(session.settings.model):  # maybe by this one, at another address now
+        if session and remotes.is_remote(session.settings.model):  # perhaps of a server with a new address
             self.load()
 
     @Slot()
-    def _note_models(self) -> None:
+    def _on_models_changed(self) -> None:
         self._window.chat.notice.retract(Cause.MODEL)
         had_none = not self._loader.is_ready and not self._loader.status
         self.show_installed()

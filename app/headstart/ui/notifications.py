@@ -135,7 +135,7 @@ _SHOWN_MS = 10_000
 
 
 class Notification(QObject):
-    """One message at a time. Nothing happens where the desktop has no place for messages."""
+    """A message of the desktop, one at a time. Nothing happens where the desktop has no place for it."""
 
     clicked = Signal()
 

@@ -115,9 +115,9 @@ class QuickAsk(Dialog):
             return
         self._session, self._is_at_end = session, True
         session.text_appended.connect(self._on_text_appended)
-        session.waiting.connect(self.status.say)
+        session.wait_changed.connect(self.status.say)
         session.ended.connect(self._on_ended)
-        self.status.say(session.wait)
+        self.status.say(session.wait_text)
         self.stop.show()
         self.copy.hide()
         if self._scroll.isHidden():

@@ -182,4 +182,4 @@ class WindowCommands(QObject):
     @Slot()
     def _copy_chat(self) -> None:
         transcript = self._window.chat.transcript
-        QGuiApplication.clipboard().setText(transcript.as_markdown(transcript.contents()))
+        QGuiApplication.clipboard().setText(transcript.to_markdown(transcript.contents()))

@@ -60,7 +60,7 @@ def attend(
     threads: int = 1,
     seen: Sequence[NDArray[np.uint8]] = (),
 ) -> Floats:
-    """One pass: of each text the tokens from one place to another."""
+    """Return the result of a pass over the tokens of each text from one place to another."""
     q, k, v = (np.concatenate([getattr(each, name)[a:b] for each, a, b in parts]) for name in "qkv")
     angles = np.concatenate([each.angles[a:b] for each, a, b in parts])
     cosine, sine = (function(angles).astype(np.float32) for function in (np.cos, np.sin))
@@ -113,7 +113,7 @@ def expected(each: Text, size: int) -> Doubles:
 
 @pytest.mark.parametrize("size", [64, 128, 192])
 @pytest.mark.parametrize("tokens", [1, 2, 31, 32, 33, 100])
-def test_it_is_numpys(kernels: Library, size: int, tokens: int) -> None:
+def test_attention_equals_numpy(kernels: Library, size: int, tokens: int) -> None:
     one = text(tokens, size, [3, 0, 2, 1])
     for _ in each_isa(kernels):
         found = attend(kernels, empty(4, size), size, [(one, 0, tokens)], threads=2)
@@ -148,7 +148,7 @@ def test_what_is_not_seen_changes_no_bit(kernels: Library) -> None:
         assert np.array_equal(found[[0, 1, 4]], whole[30:33])
 
 
-def test_what_does_not_fit_is_refused(kernels: Library) -> None:
+def test_unfit_attention_is_refused(kernels: Library) -> None:
     one = text(4, 64, [0])
     with pytest.raises(RuntimeError, match="do not fit"):
         attend(kernels, empty(1, 96), 96, [(text(4, 96, [0]), 0, 4)])

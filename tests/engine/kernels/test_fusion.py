@@ -13,14 +13,14 @@ from headstart.engine.engine import KvPrecision, LoadOptions, Mode, Sampling, Sp
 from headstart.engine.kernels.fusion import KERNELS, Compiled, compile_model, fuse
 from headstart.engine.kernels.library import Library
 from headstart.engine.kernels.selftest import identity
-from headstart.engine.local import LocalEngine, load
+from headstart.engine.local import LocalEngine
 from headstart.engine.runners import paged
 from headstart.engine.runners.graph import add_taps
 from headstart.engine.runners.paged import BranchingRunner, PagedRunner
 from headstart.engine.runners.precision import OWN, probe_ids, properties, reference
 from headstart.engine.runners.runner import Branch, Logits
 from headstart.engine.runtime import openvino
-from tests.engine.answers import LIST, ask, forget, request
+from tests.engine.answers import LIST, ask, forget, load, request
 
 EXACT = reference()
 WITH_KERNELS = properties(OWN)
@@ -44,7 +44,7 @@ def read(runner: PagedRunner, ids: Sequence[int], *cuts: int, branch: int | None
     return np.concatenate(rows)
 
 
-def test_a_model_s_logits_stay(tiny_quantized: Path, runner: BranchingRunner) -> None:
+def test_fusion_keeps_the_logits(tiny_quantized: Path, runner: BranchingRunner) -> None:
     exact = BranchingRunner(tiny_quantized, "CPU", EXACT, 128)
     ids = probe_ids(exact.vocabulary, 80, seed=1)
     expected, found = (read(each, ids, 60, 20) for each in (exact, runner))
@@ -114,7 +114,7 @@ def test_where_the_cache_has_8_bits_attention_is_openvino_s(tiny_quantized: Path
 
 @pytest.mark.parametrize("branches", [True, False])
 @pytest.mark.parametrize(("attention", "operations"), [(True, 2), (False, 4)])
-def test_as_few_operations_as_can_be(
+def test_fusion_leaves_few_operations(
     tiny_quantized: Path, kernels: Library, *, branches: bool, attention: bool, operations: int
 ) -> None:
     """All layers, and the head. With OpenVINO's attention, what lies around it in two layers."""
@@ -132,7 +132,7 @@ def test_a_graph_without_branches_gives_the_same_bits(tiny_quantized: Path, runn
     assert np.array_equal(read(plain, ids, 33, 1, 6), read(runner, ids, 40))
 
 
-def test_hidden_states_come_out_beside_the_logits(tiny_quantized: Path) -> None:
+def test_fused_model_gives_hidden_states(tiny_quantized: Path) -> None:
     def tap(model: Any) -> None:
         assert add_taps(model, [0, 1], with_head=True)
 
@@ -269,7 +269,7 @@ def answer(compiled: Compiled, tokens: int) -> Any:
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_what_is_replaced_computes_the_same(name: str) -> None:
+def test_replaced_nodes_compute_the_same(name: str) -> None:
     graph, _ = CASES[name]
     exact = compile_model(model_of(graph), "CPU", EXACT)
     own = compile_model(model_of(graph), "CPU", {**WITH_KERNELS, KERNELS: identity()})
@@ -281,7 +281,7 @@ def test_what_is_replaced_computes_the_same(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_nothing_is_left_that_could_be_replaced(name: str, kernels: Library) -> None:
+def test_fusion_replaces_every_supported_node(name: str, kernels: Library) -> None:
     graph, operations = CASES[name]
     model = model_of(graph)
     assert len(fuse(model, kernels, 2)) == operations
@@ -316,7 +316,7 @@ UNKNOWN: dict[str, Graph] = {
 
 
 @pytest.mark.parametrize("name", UNKNOWN)
-def test_what_is_not_known_is_left_alone(name: str, kernels: Library) -> None:
+def test_unknown_nodes_are_unchanged(name: str, kernels: Library) -> None:
     model = model_of(UNKNOWN[name])
     before = [node.get_type_name() for node in model.get_ordered_ops()]
     assert not fuse(model, kernels, 2)

@@ -40,7 +40,9 @@ def source(format_: int, rows: int, cols: int, group: int) -> list[Bytes | None]
     ODD,
     ODD,
 )
-def test_packing(kernels: Library, format_: int, group: int, rows: int, cols: int, first: int, last: int) -> None:
+def test_any_weights_are_packed(
+    kernels: Library, format_: int, group: int, rows: int, cols: int, first: int, last: int
+) -> None:
     functions = kernels._functions
     size = functions.hk_block_size(format_, group, cols)
     if not size or not 0 < rows <= 100:
@@ -97,7 +99,7 @@ def spoil(data: st.DataObject, step: Step) -> None:
 
 @fuzz("programs", 400)
 @given(st.data())
-def test_programs(kernels: Library, data: st.DataObject) -> None:
+def test_any_program_equals_its_steps(kernels: Library, data: st.DataObject) -> None:
     steps, kept = [], []
     for _ in range(data.draw(st.integers(0, 3))):
         step, memory = fitting(data, kernels)

@@ -47,7 +47,7 @@ def same_bits(a: NDArray[np.float32], b: NDArray[np.float32]) -> bool:
 
 @pytest.mark.parametrize(("format_", "group"), FORMATS)
 @pytest.mark.parametrize("zeros", [False, True])
-def test_products_are_numpys_in_every_instruction_set(
+def test_products_equal_numpy_in_every_instruction_set(
     kernels: Library, format_: Format, group: int, zeros: bool
 ) -> None:
     random = np.random.default_rng(group)
@@ -84,7 +84,7 @@ def test_a_token_has_the_same_bits_among_any_number_of_tokens_and_threads(
 
 @pytest.mark.parametrize(("format_", "group"), FORMATS)
 @pytest.mark.parametrize("zeros", [False, True])
-def test_unpacking_gives_the_weights_back(kernels: Library, format_: Format, group: int, zeros: bool) -> None:
+def test_unpacking_restores_the_weights(kernels: Library, format_: Format, group: int, zeros: bool) -> None:
     random = np.random.default_rng(group)
     for rows, cols in supported(format_, group):
         weights, values = random_weights(random, format_, group, rows, cols, zeros=zeros)
@@ -140,9 +140,7 @@ def test_tiny_and_huge_activations(kernels: Library, format_: Format, group: int
 
 @pytest.mark.parametrize(("format_", "group"), FORMATS)
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
-def test_an_activation_that_is_no_number_shows_in_all_its_results_and_no_others(
-    kernels: Library, format_: Format, group: int, bad: float
-) -> None:
+def test_nan_activation_stays_in_its_row(kernels: Library, format_: Format, group: int, bad: float) -> None:
     random = np.random.default_rng(group)
     rows, cols = 40, 512
     matrix = packed(kernels, [random_weights(random, format_, group, rows, cols)])
@@ -190,6 +188,6 @@ def test_scales_may_be_zero_denormal_or_the_largest(kernels: Library, scale: flo
         (2, 128, 2**30),
     ],
 )
-def test_sizes_that_are_not_supported_are_refused(kernels: Library, format_: int, group: int, cols: int) -> None:
+def test_unsupported_sizes_are_refused(kernels: Library, format_: int, group: int, cols: int) -> None:
     assert kernels._functions.hk_block_size(format_, group, cols) == 0
     assert kernels._functions.hk_pack(format_, group, 32, cols, None, None, None, 0, 1, None, 0) == -1

@@ -65,7 +65,7 @@ def gated(matrix: Matrix, activation: Activation, input_: int, output: int, rows
 
 
 @pytest.mark.parametrize("width", [1, 15, 16, 100, 576, 1536])
-def test_a_norm_is_numpys(kernels: Library, width: int) -> None:
+def test_norm_equals_numpy(kernels: Library, width: int) -> None:
     gain, first = floats(width, seed=1), None
     for tokens in TOKENS:
         x = floats(tokens, width) * np.float32(30)
@@ -77,7 +77,7 @@ def test_a_norm_is_numpys(kernels: Library, width: int) -> None:
 
 
 @pytest.mark.parametrize(("format_", "group"), FORMATS)
-def test_a_product_with_a_gain_is_that_of_the_norm(kernels: Library, format_: Format, group: int) -> None:
+def test_product_with_a_gain_equals_the_norm(kernels: Library, format_: Format, group: int) -> None:
     gain, rows, cols = floats(512, seed=1), 70, 512
     matrix = packed(kernels, [random_weights(np.random.default_rng(0), format_, group, rows, cols)])
     step = linear(matrix.matrix, 0, {1: rows})
@@ -90,7 +90,7 @@ def test_a_product_with_a_gain_is_that_of_the_norm(kernels: Library, format_: Fo
             assert np.array_equal(found, product(kernels, matrix, rows, norm)), isa
 
 
-def test_several_outputs_are_several_products(kernels: Library) -> None:
+def test_several_outputs_equal_several_products(kernels: Library) -> None:
     rows, cols = (100, 33, 64), 256
     together = matrices(kernels, *rows)
     apart = np.random.default_rng(sum(rows))
@@ -116,14 +116,14 @@ def test_bias_and_residual_are_added_in_that_order(kernels: Library, in_place: b
         assert np.array_equal(residual if in_place else results[0], expected)
 
 
-def test_adding_is_numpys(kernels: Library) -> None:
+def test_add_equals_numpy(kernels: Library) -> None:
     a, b = floats(9, 100), floats(9, 100, seed=1)
     (found,) = run(kernels, [simple(Kind.ADD, 0, 2, 100, residual=1)], [100] * 3, [a, b], 1, threads=3)
     assert np.array_equal(found, a + b)
 
 
 @pytest.mark.parametrize(("activation", "function"), [(Activation.SILU, silu), (Activation.GELU_TANH, gelu_tanh)])
-def test_a_gate_is_numpys(kernels: Library, activation: Activation, function: Callable[[Doubles], Doubles]) -> None:
+def test_gate_equals_numpy(kernels: Library, activation: Activation, function: Callable[[Doubles], Doubles]) -> None:
     rows, cols = 70, 256
     both = matrices(kernels, rows, rows, alternate=True)
     random = np.random.default_rng(2 * rows)
@@ -144,7 +144,7 @@ def test_a_gate_is_numpys(kernels: Library, activation: Activation, function: Ca
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
 @pytest.mark.parametrize("activation", [Activation.SILU, Activation.GELU_TANH])
-def test_what_is_no_number_goes_through_a_layer(kernels: Library, activation: Activation, bad: float) -> None:
+def test_nan_goes_through_a_layer(kernels: Library, activation: Activation, bad: float) -> None:
     cols, inner = 256, 128
     both, down = matrices(kernels, inner, inner, alternate=True), matrices(kernels, cols, cols=inner)
     gain = np.ones(cols, np.float32)
@@ -159,7 +159,7 @@ def test_what_is_no_number_goes_through_a_layer(kernels: Library, activation: Ac
 
 
 @pytest.mark.parametrize("format_", [Format.INT8, Format.INT4])
-def test_a_layer_is_its_steps_one_by_one(kernels: Library, format_: Format) -> None:
+def test_layer_equals_its_steps(kernels: Library, format_: Format) -> None:
     hidden, inner = 256, 640
     output, down = (matrices(kernels, hidden, cols=cols, format_=format_) for cols in (hidden, inner))
     both, qkv = (
@@ -196,7 +196,7 @@ def test_a_layer_is_its_steps_one_by_one(kernels: Library, format_: Format) -> N
             assert np.array_equal(one, other), isa
 
 
-def test_two_threads_may_run_at_the_same_time(kernels: Library) -> None:
+def test_two_threads_may_run_at_once(kernels: Library) -> None:
     rows, x = 320, floats(4, 256)
     matrix = matrices(kernels, rows)
     expected, found = product(kernels, matrix, rows, x), [x] * 200
@@ -229,7 +229,7 @@ sys.exit(0 if same and os.waitpid(child, 0)[1] == 0 else 1)
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
-def test_a_forked_child_has_threads_of_its_own(kernels: Library) -> None:
+def test_forked_child_has_its_own_threads(kernels: Library) -> None:
     subprocess.run(
         [sys.executable, "-c", FORKING, kernels._functions._name],
         env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
@@ -277,7 +277,7 @@ def changed(step: Step, **fields: Any) -> Step:
         {"matrix_data": None},
     ],
 )
-def test_a_step_that_does_not_fit_is_refused(kernels: Library, fields: dict[str, Any]) -> None:
+def test_unfit_step_is_refused(kernels: Library, fields: dict[str, Any]) -> None:
     matrix, x = matrices(kernels, 100), floats(2, 256)
     step = linear(matrix.matrix, 0, {1: 100})
     run(kernels, [step], [256, 100, 100], [x], 2)
@@ -285,7 +285,7 @@ def test_a_step_that_does_not_fit_is_refused(kernels: Library, fields: dict[str,
         run(kernels, [changed(step, **fields)], [256, 100, 100], [x], 2)
 
 
-def test_a_run_is_cancelled_from_another_thread(kernels: Library) -> None:
+def test_run_is_cancelled_from_another_thread(kernels: Library) -> None:
     rows = 2048
     matrix, x = matrices(kernels, rows, cols=2048, format_=Format.INT8), floats(4096, 2048)
     steps = [linear(matrix.matrix, 0, {1: rows}) for _ in range(40)]  # minutes in plain C
@@ -302,7 +302,7 @@ def test_a_run_is_cancelled_from_another_thread(kernels: Library) -> None:
 
 
 @pytest.mark.parametrize(("tokens", "threads"), [(0, 1), (-1, 1), (1, 0), (1, -1), (2**31 - 1, 1)])
-def test_so_are_numbers_of_tokens_and_threads(kernels: Library, tokens: int, threads: int) -> None:
+def test_unfit_numbers_of_tokens_and_threads_are_refused(kernels: Library, tokens: int, threads: int) -> None:
     x = floats(1, 100)
     steps = (Step * 1)(simple(Kind.ADD, 0, 0, 100, residual=0))
     program = Program(steps, 1, pointer(c_int32(100)), 1, 1)
@@ -310,7 +310,7 @@ def test_so_are_numbers_of_tokens_and_threads(kernels: Library, tokens: int, thr
         kernels.run(program, tokens, (c_void_p * 1)(x.ctypes.data), threads)
 
 
-def test_no_steps_are_a_program(kernels: Library) -> None:
+def test_empty_program_runs(kernels: Library) -> None:
     assert run(kernels, [], [100], [floats(2, 100)], 0) == []
 
 
@@ -323,7 +323,7 @@ def test_scratch_grows_and_shrinks(kernels: Library) -> None:
         assert np.isfinite(found).all()
 
 
-def test_helpers_sleep_when_nothing_runs(kernels: Library) -> None:
+def test_idle_helper_threads_sleep(kernels: Library) -> None:
     def are_asleep() -> bool:
         before = time.process_time()
         time.sleep(0.2)

@@ -14,8 +14,8 @@ from headstart.engine.runners.precision import HINTS, OWN, candidates
 
 @pytest.fixture(autouse=True)
 def unknown(headstart_home: Path) -> Iterator[None]:
-    """Nothing was found out before, nor stays."""
-    cached = (library.library, selftest.identity, selftest.obstacle)
+    """Forget what was found out before, and afterwards."""
+    cached = (library.library, selftest.identity, selftest.unsupported_reason)
     for each in cached:
         each.cache_clear()
     yield
@@ -27,14 +27,14 @@ def trying_with(monkeypatch: pytest.MonkeyPatch, script: str) -> None:
     monkeypatch.setattr(selftest, "program", lambda *_: (sys.executable, "-c", script))
 
 
-def test_they_are_right_in_every_instruction_set(kernels: Library) -> None:
+def test_kernels_are_right_in_every_instruction_set(kernels: Library) -> None:
     for isa in kernels.isas:
         kernels.use(isa)
-        assert not selftest.fault(kernels)
+        assert not selftest.self_test(kernels)
     kernels.use(kernels.isas[-1])
 
 
-def test_a_child_process_finds_them_right() -> None:
+def test_selftest_passes_in_a_child_process() -> None:
     assert selftest.proven() is library.library() is not None
     assert selftest.identity().startswith(library.library().isa)  # type: ignore[union-attr]
     assert candidates(manifest.Precision("int8"), "CPU")[0] == OWN
@@ -47,30 +47,28 @@ def test_a_child_process_finds_them_right() -> None:
         ("import os; os.kill(os.getpid(), 4)", "SIGILL"),
     ],
 )
-def test_what_is_wrong_or_crashes_is_not_used_and_remembered(
-    monkeypatch: pytest.MonkeyPatch, script: str, reason: str
-) -> None:
+def test_failed_selftest_is_remembered(monkeypatch: pytest.MonkeyPatch, script: str, reason: str) -> None:
     trying_with(monkeypatch, script)
-    assert selftest.obstacle() == reason
+    assert selftest.unsupported_reason() == reason
     assert selftest.proven() is None
     assert candidates(manifest.Precision("int8"), "CPU") == HINTS
-    selftest.obstacle.cache_clear()
+    selftest.unsupported_reason.cache_clear()
     trying_with(monkeypatch, "")
-    assert selftest.obstacle() == reason  # this build is not tried again
+    assert selftest.unsupported_reason() == reason  # this build is not tried again
 
 
-def test_a_child_that_does_not_answer_is_asked_again_next_time(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_selftest_without_an_answer_is_repeated(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(selftest, "_SECONDS", 0.2)
     trying_with(monkeypatch, "import time; time.sleep(60)")
-    assert "could not be tried" in selftest.obstacle()
-    selftest.obstacle.cache_clear()
+    assert "could not be tried" in selftest.unsupported_reason()
+    selftest.unsupported_reason.cache_clear()
     monkeypatch.setattr(selftest, "_SECONDS", 60.0)
     trying_with(monkeypatch, "")
-    assert not selftest.obstacle()
+    assert not selftest.unsupported_reason()
 
 
 @pytest.mark.parametrize("content", [None, b"", b"\x7fELF and nothing else"])
-def test_without_a_library_openvino_computes(
+def test_missing_library_leaves_openvino(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, content: bytes | None
 ) -> None:
     file = tmp_path / library.path().name
@@ -79,10 +77,10 @@ def test_without_a_library_openvino_computes(
     monkeypatch.setattr(library, "path", lambda: file)
     monkeypatch.setattr(selftest, "path", lambda: file)
     assert selftest.proven() is None
-    assert selftest.obstacle().startswith("they were not compiled" if content is None else "they do not load")
+    assert selftest.unsupported_reason().startswith("they were not compiled" if content is None else "they do not load")
     assert candidates(manifest.Precision("int8"), "CPU") == HINTS
 
 
-def test_kernels_that_differ_are_found(kernels: Library, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_differing_kernels_are_found(kernels: Library, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(selftest, "_rounded", lambda given: given * 1.001)
-    assert "INT8 differs by 0.00" in selftest.fault(kernels)
+    assert "INT8 differs by 0.00" in selftest.self_test(kernels)

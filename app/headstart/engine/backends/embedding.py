@@ -6,11 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from headstart import manifest as manifests
-from headstart import paths
 from headstart.engine import devices, loading, memory
 from headstart.engine.cancelling import CancelEvent
-from headstart.engine.engine import Event, Finish, FinishReason, LoadOptions, Prefill, Request, no_stats
+from headstart.engine.engine import Event, Finish, FinishReason, Prefill, Request, no_stats
+from headstart.engine.load_options import ResolvedOptions
 from headstart.engine.runtime import core, openvino_genai
 from headstart.errors import BrokenModelError, ContextOverflowError, MakesVectorsError, SettingsError
 from headstart.manifest import Embedding, Manifest
@@ -18,24 +17,24 @@ from headstart.manifest import Embedding, Manifest
 _IDS, _MASK = "input_ids", "attention_mask"  # other inputs are zero for a text without a pair
 
 
-def load(options: LoadOptions) -> "EmbeddingEngine":
+def load(resolved: ResolvedOptions) -> "EmbeddingEngine":
     """Load an embedding model. Raises BrokenModelError, DeviceError and MemoryBudgetError."""
-    model = manifests.read_model(options.target)
-    device = devices.require(options.device)
-    memory.require(model, None, options)
-    loading.require_whole(options.target, device, paths.measurements_folder())
+    target = resolved.target
+    device = devices.require(resolved.options.device)
+    memory.require(resolved)
+    loading.verify_files(target, device)
     try:
         # 16-bit arithmetic would round, and these vectors are compared with others that were not rounded.
         exact = {"INFERENCE_PRECISION_HINT": "f32"} if devices.kind(device) == "CPU" else {}
-        compiled = core().compile_model(options.target / "openvino_model.xml", device, exact)
-        tokenizer = openvino_genai().Tokenizer(str(options.target))
+        compiled = core().compile_model(target.folder / "openvino_model.xml", device, exact)
+        tokenizer = openvino_genai().Tokenizer(str(target.folder))
     except RuntimeError as error:  # OpenVINO has no other kind
         raise BrokenModelError(
             "{name} cannot be loaded ({error}); export it again.",
-            name=model.name,
+            name=target.manifest.name,
             error=str(error).strip().splitlines()[-1],
         ) from None
-    return EmbeddingEngine(model, compiled, tokenizer)
+    return EmbeddingEngine(target.manifest, compiled, tokenizer)
 
 
 class EmbeddingEngine:

@@ -1,14 +1,10 @@
-"""One benchmark of a loaded engine: a race with peers, or timed passes."""
+"""A race of a loaded engine with its peers."""
 
-import statistics
-import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 
-from headstart import paths
-from headstart.engine.bench.peers import GenaiModel, GenaiSource, PeerOptions, PeerSource
+from headstart.engine.bench.genai_peer import GenaiModel, GenaiSource, PeerOptions, PeerSource
 from headstart.engine.bench.prompts import BenchPrompt
 from headstart.engine.bench.race import AUTO, PLAIN, USUAL, Contestant, Heat, own_modes, playable, race, raise_if_set
 from headstart.engine.bench.result import (
@@ -22,18 +18,12 @@ from headstart.engine.bench.result import (
     standings,
 )
 from headstart.engine.cancelling import CancelEvent
-from headstart.engine.devices import Machine, describe, peak_rss
+from headstart.engine.devices import describe, peak_rss
 from headstart.engine.engine import LoadOptions
 from headstart.engine.loading import LoadedModel, fast_properties
 from headstart.engine.local import LocalEngine
-from headstart.engine.runners.precision import OWN, hint_of, probe_ids
-from headstart.engine.runners.runner import PREFILL_CHUNK
+from headstart.engine.runners.precision import OWN, hint_of
 from headstart.errors import PeerError, SettingsError
-
-TOKENS = (1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 32, 64, 128, 256, 512, 1024)
-CONTEXTS = (16, 64, 256, 512, 1024, 2048, 4096)
-_MOST_CHECKED = 32  # tokens; up to here a pass is a check and gives logits for each, above it reads a prompt
-_BEFORE = 64  # tokens in the cache while the number of tokens is varied
 
 
 @dataclass(frozen=True)
@@ -62,32 +52,24 @@ class Progress:
     result: Callable[[BenchResult], None] = lambda _result: None
 
 
-def genai(
-    engine: LocalEngine,
-    load: LoadOptions,
-    lengths: Sequence[int] = (3, 5),
-    thresholds: Sequence[float] = (),
-    lookups: Sequence[int] = (),
-) -> GenaiSource:
-    """OpenVINO GenAI with the models of `engine`, and the static settings to try.
+def genai(engine: LocalEngine, load: LoadOptions) -> GenaiSource:
+    """Return OpenVINO GenAI with the models of `engine`.
 
-    Where Headstart has kernels of its own, OpenVINO takes what is fastest of its own.
+    In place of our own kernels, OpenVINO takes the fastest arithmetic of its own.
     """
 
-    def model(folder: Path, device: str, own: LoadedModel) -> GenaiModel:
-        chosen = own.properties
+    def model(loaded: LoadedModel) -> GenaiModel:
+        chosen = loaded.properties
         if hint_of(chosen) == OWN:
-            chosen = fast_properties(folder, device, paths.measurements_folder(), load.kv_precision)
-        return GenaiModel(folder, chosen)
+            chosen = fast_properties(loaded.source, load.kv_precision)
+        return GenaiModel(loaded.source.folder, chosen)
 
-    target, draft = model(load.target, load.device, engine.target), None
-    if load.draft is not None and engine.draft is not None:
-        draft = model(load.draft, load.draft_device or load.device, engine.draft)
-    return GenaiSource(target, draft, lengths, thresholds, lookups)
+    target, draft = model(engine.target), model(engine.draft) if engine.draft else None
+    return GenaiSource(target, draft)
 
 
 def peer_options(engine: LocalEngine, device: str, tokens: int, context: int) -> PeerOptions:
-    """The conditions of `engine` for peers. `tokens`: of the longest answer."""
+    """Return the conditions of `engine` for peers. `tokens`: of the longest answer."""
     return PeerOptions(
         device=device,
         tokens=tokens,
@@ -182,89 +164,10 @@ def _summed_up(race: BenchResult, results: Sequence[PromptResult], peers: Sequen
 
 
 def _warm_up(contestants: Sequence[Contestant], prompts: Sequence[BenchPrompt], cancel: CancelEvent) -> int:
-    """Each contestant answers the longest prompt, unmeasured. Returns the most tokens that a cache held."""
+    """Let each contestant answer the longest prompt, unmeasured. Return the most tokens that a cache held."""
     prompt, longest = max(prompts, key=lambda each: sum(len(message.content) for message in each.messages)), 0
     for contestant in contestants:
         raise_if_set(cancel)
         run = contestant.answer(prompt)
         longest = max(longest, run.prompt_tokens + len(run.tokens))
     return longest
-
-
-@dataclass(frozen=True)
-class ForwardPlan:
-    """The passes to measure; those beyond the models' context are left out."""
-
-    load: LoadOptions
-    tokens: Sequence[int] = TOKENS
-    contexts: Sequence[int] = CONTEXTS
-    repeats: int = 5
-
-
-@dataclass(frozen=True)
-class Timed:
-    """Milliseconds of some passes of one kind."""
-
-    median: float
-    least: float
-
-
-@dataclass(frozen=True)
-class ModelForward:
-    """One model."""
-
-    name: str
-    role: str  # target, draft or eagle
-    properties: Mapping[str, str]
-    by_tokens: Mapping[int, Timed]
-    by_context: Mapping[int, Timed]
-
-
-@dataclass(frozen=True)
-class ForwardResult:
-    """Everything that was measured."""
-
-    machine: Machine
-    models: tuple[ModelForward, ...]
-    schema: int = 1
-
-
-def measure_forward(engine: LocalEngine, plan: ForwardPlan, stage: Callable[[str], None]) -> ForwardResult:
-    """Time passes. Leaves the caches empty."""
-    loaded = {"target": engine.target, **engine.drafting}
-    models = tuple(_model(model, role, plan, stage) for role, model in loaded.items())
-    return ForwardResult(describe(plan.load.device), models)
-
-
-def _model(loaded: LoadedModel, role: str, plan: ForwardPlan, stage: Callable[[str], None]) -> ModelForward:
-    runner, name = loaded.runner, loaded.manifest.name
-
-    def fill(context: int) -> None:
-        """Fill the cache with this many tokens."""
-        ids = probe_ids(runner.vocabulary, context, seed=1)
-        runner.rollback(context)
-        while (done := len(runner.tokens)) < context:
-            runner.forward(ids[done : min(done + PREFILL_CHUNK, context)])
-
-    def timed(count: int) -> Timed:
-        """Passes over `count` tokens after those in the cache, rolled back; the first one is not counted."""
-        length = len(runner.tokens)
-        ids = probe_ids(runner.vocabulary, count, seed=count)
-        times = []
-        for _ in range(plan.repeats + 1):
-            started = time.perf_counter()
-            runner.forward(ids, rows=count if count <= _MOST_CHECKED else 1)
-            times.append((time.perf_counter() - started) * 1000.0)
-            runner.rollback(length)
-        return Timed(statistics.median(times[1:]), min(times[1:]))
-
-    stage(f"{name}: passes by number of tokens")
-    fill(min(_BEFORE, runner.context - 1))
-    by_tokens = {count: timed(count) for count in plan.tokens if count <= runner.context - len(runner.tokens)}
-    by_context = {}
-    for context in sorted(each for each in plan.contexts if each < runner.context):
-        stage(f"{name}: a step behind {context} tokens")
-        fill(context)
-        by_context[context] = timed(1)
-    runner.rollback(0)
-    return ModelForward(name, role, dict(loaded.properties), by_tokens, by_context)

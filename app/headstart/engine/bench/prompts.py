@@ -8,9 +8,7 @@ from importlib.resources import files
 from headstart.engine.engine import Message
 from headstart.errors import SettingsError
 
-LEAST_LENGTH = 64  # tokens of a prompt, so that beside the chat's format there is text
-LENGTHS = (128, 512, 1024, 2048, 4096, 8000)  # tokens of a prompt
-USUAL_KINDS = ("code", "edit", "explanation", "summary", "story")  # what is raced unless more is asked for
+USUAL_KINDS = ("code", "edit", "explanation", "summary", "story")  # the default classes
 KINDS = (
     *USUAL_KINDS,
     "translation",
@@ -26,15 +24,15 @@ KINDS = (
     "essay",
     "qa",
 )
-MOST_PER_KIND = 12
+MAX_PER_KIND = 12
 _FOLDER = files("headstart.engine.bench").joinpath("prompts")
 
 
 @dataclass(frozen=True)
 class BenchPrompt:
-    """One prompt. `kind` is its class: texts of one class are about equally easy to guess.
+    """One prompt. `kind` is its class: texts of one class are about equally easy to draft for.
 
-    `text` is the user's last message, `earlier` are the messages before it, by user and assistant in turn.
+    `text` is the user's last message; `earlier` are the messages before it, by user and assistant in turn.
     """
 
     id: str
@@ -44,19 +42,19 @@ class BenchPrompt:
 
     @property
     def messages(self) -> tuple[Message, ...]:
-        """The conversation to be answered."""
+        """The conversation to answer."""
         turns = (*self.earlier, self.text)
         return tuple(Message("assistant" if place % 2 else "user", turn) for place, turn in enumerate(turns))
 
 
 def read_prompts(per_kind: int, kinds: Sequence[str] = USUAL_KINDS) -> tuple[BenchPrompt, ...]:
-    """The first `per_kind` prompts of each class: all first ones, then all second ones, and so on."""
+    """Return the first `per_kind` prompts of each class: all first ones, then all second ones, and so on."""
     numbered = [(number, prompt) for kind in kinds for number, prompt in enumerate(_prompts(kind)[:per_kind])]
     return tuple(prompt for _, prompt in sorted(numbered, key=lambda pair: pair[0]))
 
 
 def read_kinds(text: str) -> tuple[str, ...]:
-    """The classes of a list with commas; "all" is every one. Raises SettingsError naming those there are."""
+    """Return the classes of a list with commas; "all" is every one. Raises SettingsError, which lists the classes."""
     wanted = KINDS if text == "all" else tuple(dict.fromkeys(part.strip() for part in text.split(",")))
     unknown = [name for name in wanted if name not in KINDS]
     if unknown:
@@ -68,7 +66,7 @@ def read_kinds(text: str) -> tuple[str, ...]:
 
 
 def _prompts(kind: str) -> list[BenchPrompt]:
-    """An entry is a message, or a list of them by user and assistant in turn; <name> stands for a text of the file."""
+    """Return prompts from entries: a message, or a list by user and assistant in turn. <name> is a text of the file."""
     found = tomllib.loads(_FOLDER.joinpath(f"{kind}.toml").read_text(encoding="utf-8"))
     texts: dict[str, str] = found.get("texts", {})
     prompts = []

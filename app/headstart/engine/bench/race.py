@@ -15,23 +15,23 @@ from headstart.engine.engine import Drafter, Engine, Finish, FinishReason, Mode,
 from headstart.errors import SettingsError
 
 PLAIN, AUTO, DRAFT_ONLY, EAGLE_ONLY, NGRAM_ONLY = "plain", "auto", "draft", "eagle", "ngram"
-AGAIN = "plain again"  # plain decoding a second time: what it differs from the first by is the noise
+AGAIN = "plain again"  # plain decoding a second time: the difference from the first is the noise
 FIXED, THRESHOLD = "fixed", "threshold"
 USUAL = (PLAIN, "fixed 3", "fixed 5", AUTO)
 SWEPT_LENGTHS = (1, 2, 3, 4, 5, 6, 7, 8)
 SWEPT_THRESHOLDS = (0.2, 0.4, 0.6, 0.8)
-THRESHOLD_CAP = 16  # the most that may be drafted: a threshold needs a bound beside it
+THRESHOLD_CAP = 16  # most drafted tokens, as a threshold needs a bound
 _SWEPT = (PLAIN, *(f"{FIXED} {length}" for length in SWEPT_LENGTHS), NGRAM_ONLY, DRAFT_ONLY, EAGLE_ONLY)
-SWEEP = (*_SWEPT, AUTO)  # what advice compares
+SWEEP = (*_SWEPT, AUTO)  # the contestants of `bench advice`
 EVERYTHING = (*_SWEPT, *(f"{THRESHOLD} {value}" for value in SWEPT_THRESHOLDS), AUTO)
 _Contestant = TypeVar("_Contestant")
 WORDS = "plain, auto, ngram, draft, eagle, fixed-1 to fixed-16 or threshold-0 to threshold-1"
 
 
 def read_contestants(text: str) -> tuple[str, ...]:
-    """The names in a list with commas; plain decoding comes first, as all are compared with it.
+    """Return the names in a list with commas, plain decoding first, as all are compared with it.
 
-    Raises SettingsError for a name that means nothing.
+    Raises SettingsError for an unknown name.
     """
     names = [part.strip().replace("-", " ") for part in text.split(",")]
     for name in names:
@@ -40,7 +40,7 @@ def read_contestants(text: str) -> tuple[str, ...]:
 
 
 def speculation(name: str) -> Speculation:
-    """What a contestant asks of the engine. Raises SettingsError for a name that means nothing."""
+    """Return a contestant's speculation parameters. Raises SettingsError for an unknown name."""
     simple = {
         PLAIN: Speculation(Mode.OFF),
         AGAIN: Speculation(Mode.OFF),
@@ -58,19 +58,19 @@ def speculation(name: str) -> Speculation:
         if kind == THRESHOLD:
             return Speculation(Mode.FIXED, THRESHOLD_CAP, float(figure))
     except ValueError:
-        pass  # no number; said below
+        pass  # no number; the error below says so
     shown = repr(name.replace(" ", "-"))
     raise SettingsError("There is no contestant {name}; it must be {ways}.", name=shown, ways=WORDS)
 
 
 def fixed_length(name: str) -> int | None:
-    """The draft length in a contestant's name; None where it has none."""
+    """Return the draft length in a contestant's name; None if it has none."""
     kind, _, figure = name.partition(" ")
     return int(figure) if kind == FIXED else None
 
 
 def playable(names: Sequence[str], drafting: Collection[str]) -> tuple[str, ...]:
-    """The contestants that can race where there are these models that draft: "draft", "eagle"."""
+    """Return the contestants that can race with these models that draft: "draft", "eagle"."""
     absent = {DRAFT_ONLY, EAGLE_ONLY} - set(drafting)
     return tuple(name for name in names if name not in absent and (drafting or not name.startswith(THRESHOLD)))
 
@@ -102,11 +102,11 @@ class Run:
 
     @property
     def ms_per_token(self) -> float | None:
-        """Without the time to first token; None for an answer of fewer than two tokens."""
+        """The time a token, without the time to first token; None for an answer of fewer than two tokens."""
         return self.decode_ms / (len(self.tokens) - 1) if len(self.tokens) > 1 else None
 
     def total_ms_per_token(self, tokens: int) -> float | None:
-        """With the time to first token, as if the answer had so many tokens; None where its speed is not known."""
+        """Return the time a token of an answer of so many tokens, first token included; None if unknown."""
         if tokens < 2:
             return self.ttft_ms if tokens and self.tokens else None
         speed = self.ms_per_token
@@ -118,7 +118,7 @@ class Contestant(Protocol):
 
     @property
     def name(self) -> str:
-        """What the tables call it."""
+        """The name in tables."""
 
     def answer(self, prompt: BenchPrompt) -> Run:
         """Answer from a cold cache."""
@@ -126,7 +126,7 @@ class Contestant(Protocol):
 
 @dataclass(frozen=True)
 class OwnMode:
-    """Headstart itself in one mode. `forget` empties the engine's caches."""
+    """Headstart in one mode. `forget` empties the engine's caches."""
 
     name: str
     engine: Engine
@@ -136,7 +136,7 @@ class OwnMode:
     cancel: CancelEvent = field(default_factory=CancelEvent)
 
     def answer(self, prompt: BenchPrompt) -> Run:
-        """See Contestant.answer. Raises RaceCancelled soon after `cancel` is set."""
+        """Answer from a cold cache. Raises RaceCancelled soon after `cancel` is set."""
         self.forget()
         greedy = Sampling(temperature=0.0)
         request = Request(prompt.messages, self.tokens, greedy, self.speculation, stop_on_repetition=False)
@@ -168,7 +168,7 @@ def own_modes(
     cancel: CancelEvent | None = None,
     names: Sequence[str] = USUAL,
 ) -> tuple[OwnMode, ...]:
-    """The modes of these names."""
+    """Return the modes of these names."""
     end = cancel or CancelEvent()
     return tuple(OwnMode(name, engine, speculation(name), tokens, forget, end) for name in names)
 
@@ -184,7 +184,7 @@ class Heat:
 
 
 def race(contestants: Sequence[Contestant], prompts: Sequence[BenchPrompt], repeats: int) -> Iterator[Heat]:
-    """Every contestant on every prompt, `repeats` times, in alternating order."""
+    """Let every contestant answer every prompt, `repeats` times, in alternating order."""
     for number, prompt in enumerate(prompts):
         for repeat in range(repeats):
             for contestant in turn_order(contestants, number + repeat):
@@ -192,5 +192,5 @@ def race(contestants: Sequence[Contestant], prompts: Sequence[BenchPrompt], repe
 
 
 def turn_order(contestants: Sequence[_Contestant], turn: int) -> Sequence[_Contestant]:
-    """Forwards in even turns, backwards in odd ones."""
+    """Return the items forwards in even turns, backwards in odd ones."""
     return contestants if turn % 2 == 0 else contestants[::-1]

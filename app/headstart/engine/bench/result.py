@@ -15,7 +15,7 @@ from headstart.engine.origins import ORIGINS, Origin
 _RESAMPLES = 2000
 _SEED = 20
 _LEVEL = 0.95
-LEAST_RATIO = 0.97  # of plain decoding's speed: below it auto counts as slower
+MIN_RATIO = 0.97  # of plain decoding's speed: below it auto counts as slower
 Number = TypeVar("Number", int, float)
 Times = tuple[float | None, ...]  # a value for each repeat
 ALL = "all"  # beside the classes: every prompt
@@ -40,7 +40,7 @@ class Interval:
 
 @dataclass(frozen=True)
 class Setting:
-    """What was raced: names of the models, how they were compiled, and the lengths."""
+    """The subject of a race: names of the models, how they were compiled, and the lengths."""
 
     target: str
     draft: str | None
@@ -60,7 +60,7 @@ class Memory:
 
     @property
     def beyond(self) -> int | None:
-        """Peak beyond weights, keys and values."""
+        """The peak beyond weights, keys and values."""
         return None if self.peak_rss is None else self.peak_rss - self.weights - self.kv
 
 
@@ -123,7 +123,7 @@ class Hindsight:
 
 @dataclass(frozen=True)
 class Slower:
-    """A prompt on which auto was slower than LEAST_RATIO."""
+    """A prompt on which auto was slower than MIN_RATIO."""
 
     prompt: str
     speedup: Spread  # with the time to first token
@@ -132,7 +132,7 @@ class Slower:
 
 @dataclass(frozen=True)
 class Promise:
-    """Whether auto was "never slower" than plain decoding, time to first token included; see `judge`."""
+    """The answer to "is auto never slower than plain decoding?", time to first token included; see `judge`."""
 
     kept: bool | None  # None: too few answers to tell
     slower: tuple[Slower, ...]
@@ -143,7 +143,7 @@ class Promise:
 
 @dataclass(frozen=True)
 class BenchResult:
-    """Everything that was measured."""
+    """All results of a race."""
 
     machine: Machine
     setting: Setting
@@ -157,41 +157,42 @@ class BenchResult:
 
 
 def as_json(result: BenchResult) -> dict[str, object]:
-    """Plain data, with the derived memory figure."""
+    """Return plain data, with the derived memory figure."""
     data: dict[str, object] = dataclasses.asdict(result)
     data["memory"] = dataclasses.asdict(result.memory) | {"beyond": result.memory.beyond}
     return data
 
 
 def spread(values: Sequence[float]) -> Spread | None:
-    """None without values."""
+    """Return the spread; None without values."""
     return Spread(statistics.median(values), min(values), max(values)) if values else None
 
 
 def paired(base: Sequence[float | None], other: Sequence[float | None]) -> list[float]:
-    """base / other, run by run: runs of one repeat stand side by side, so what slowed the machine slowed both.
+    """Return base
+    other, run by run: what slowed the machine slowed both runs of a repeat.
 
-    Times of which one is missing or zero give no ratio.
+    A time that is missing or zero gives no ratio.
     """
     return [mine / theirs for mine, theirs in zip(base, other, strict=True) if mine and theirs]
 
 
 def geometric_mean(values: Sequence[float]) -> float | None:
-    """The mean that fits ratios: of 2 and 1/2 it is 1. None without values."""
+    """Return the mean that fits ratios: of 2 and 1/2 it is 1. None without values."""
     return statistics.geometric_mean(values) if values else None
 
 
 def percentile(values: Sequence[float], share: float) -> float | None:
-    """The value below which this share of them lies, interpolated linearly. None without values."""
+    """Return the value below which this share of them lies, interpolated linearly. None without values."""
     import numpy as np  # noqa: PLC0415 - the window reads results without it
 
     return float(np.quantile(values, share)) if values else None
 
 
 def bootstrap_interval(values: Sequence[float]) -> Interval | None:
-    """Of the geometric mean, by drawing as many values again with replacement (Efron 1979); the same each time.
+    """Return the interval of the geometric mean, by drawing as many values again with replacement (Efron 1979).
 
-    None with fewer than two values.
+    It is the same each time. None with fewer than two values.
     """
     if len(values) < 2:
         return None
@@ -207,7 +208,7 @@ def _range(values: Sequence[float]) -> Interval | None:
 
 
 def prompt_results(heats: Sequence[Heat]) -> tuple[PromptResult, ...]:
-    """The heats by prompt and contestant, in the order in which they first appear in the first repeat."""
+    """Return the heats by prompt and contestant, in the order of the first repeat."""
     prompts = {heat.prompt.id: heat.prompt for heat in heats}
     results = []
     for prompt in prompts.values():
@@ -222,12 +223,12 @@ def prompt_results(heats: Sequence[Heat]) -> tuple[PromptResult, ...]:
 
 
 def standings(results: Sequence[PromptResult], names: Sequence[str]) -> dict[str, Standing]:
-    """Each contestant over all prompts."""
+    """Return each contestant over all prompts."""
     return {name: _standing(results, name) for name in names}
 
 
 def hindsight(results: Sequence[PromptResult], peers: Sequence[str]) -> tuple[Hindsight, ...]:
-    """Auto against each peer program; without auto against none. A peer's name begins with its program's."""
+    """Compare auto with each peer program. A peer's name begins with its program's."""
     programs: dict[str, list[str]] = {}
     for name in peers:
         programs.setdefault(name.partition(" ")[0], []).append(name)
@@ -244,7 +245,7 @@ def hindsight(results: Sequence[PromptResult], peers: Sequence[str]) -> tuple[Hi
 
 
 def _against(result: PromptResult, names: Sequence[str], *, total: bool) -> Spread | None:
-    """The time of the contestant that was fastest on this prompt, in multiples of auto's."""
+    """Return the time of the contestant that was fastest on this prompt, in multiples of auto's."""
     auto = _times(result.scores[AUTO], total=total)
     spreads = [spread(paired(_times(result.scores[name], total=total), auto)) for name in names]
     return min((each for each in spreads if each), key=lambda each: each.median, default=None)
@@ -255,9 +256,9 @@ def _times(score: Score, *, total: bool) -> Times:
 
 
 def judge(results: Sequence[PromptResult]) -> Promise | None:
-    """Whether auto was never slower than plain decoding, where auto and a second plain contestant raced.
+    """Judge if auto was never slower than plain decoding. None unless auto and a second plain contestant raced.
 
-    A prompt is slower if the median of its repeats is below LEAST_RATIO. It breaks the promise if all its repeats,
+    A prompt is slower if the median of its repeats is below MIN_RATIO. It breaks the promise if all its repeats,
     against the slower of the two plain contestants, are below the limit of what noise explains. Noise is the one plain
     contestant against the other in the same repeat, over all prompts and in both directions. The limit is so low that
     noise brings all repeats of any of the prompts below it with a chance under 5 %. So one slow answer of three breaks
@@ -275,7 +276,7 @@ def judge(results: Sequence[PromptResult]) -> Promise | None:
     slower = []
     for result in results:
         found = result.scores[AUTO].total_speedup
-        if found is None or found.median >= LEAST_RATIO:
+        if found is None or found.median >= MIN_RATIO:
             continue
         times = zip(*(result.scores[name].total_ms_per_token for name in (PLAIN, AGAIN, AUTO)), strict=True)
         ratios = [max(plain, again) / auto for plain, again, auto in times if plain and again and auto]
@@ -287,7 +288,7 @@ def judge(results: Sequence[PromptResult]) -> Promise | None:
 
 
 def _against_itself(result: PromptResult, *, total: bool) -> list[float]:
-    """The time of plain decoding in multiples of that of plain decoding again, in every repeat."""
+    """Return the time of plain decoding in multiples of plain decoding again, in every repeat."""
     return paired(*(_times(result.scores[name], total=total) for name in (PLAIN, AGAIN)))
 
 
@@ -328,7 +329,7 @@ def _standing(results: Sequence[PromptResult], name: str) -> Standing:
 
 
 def _summaries(results: Sequence[PromptResult], ratios: Sequence[Spread | None]) -> dict[str, Summary]:
-    """Of the ratio on each prompt, for ALL and each class."""
+    """Return the ratios on each prompt, for ALL and each class."""
     found = [(result, ratio) for result, ratio in zip(results, ratios, strict=True) if ratio]
     kinds = (ALL, *dict.fromkeys(result.kind for result in results))
     return {
@@ -353,21 +354,21 @@ def _sums(maps: Sequence[Mapping[str, Number]]) -> dict[str, Number]:
 
 
 def _first_difference(plain: Sequence[int], other: Sequence[int]) -> int | None:
-    """Index of the first token that differs or that only one of the two has."""
+    """Return the index of the first token that differs or that only one of the two has."""
     pairs = enumerate(zip_longest(plain, other))
     return next((index for index, (mine, theirs) in pairs if mine != theirs), None)
 
 
 OFF = "off"
-LEAST_GAIN = 1.02  # a speedup below this is noise: then guessing is not worth a setting
+MIN_GAIN = 1.02  # a speedup below this is noise: then guessing is not worth a setting
 _ALIKE = 0.98  # of the best: lengths this close to it are as good
 
 
 @dataclass(frozen=True)
 class Advice:
-    """For one class: the method that won and, where it was raced, the lengths that are about equally good.
+    """The method that won for one class and, if lengths were raced, those that are about equally good.
 
-    `speedup` is the winner's over plain decoding, time to first token included; `auto` is that of the automatic mode.
+    `speedup` is the winner's over plain decoding, time to first token included; `auto` is that of auto.
     """
 
     kind: str
@@ -378,7 +379,7 @@ class Advice:
 
     @property
     def words(self) -> str:
-        """As the table says it: "draft, 5-8"."""
+        """The text for the table: "draft, 5-8"."""
         method = ORIGINS[Origin.NGRAM].name if self.method == NGRAM_ONLY else self.method
         if self.lengths is None:
             return method
@@ -387,7 +388,7 @@ class Advice:
 
 
 def advice(result: BenchResult) -> tuple[Advice, ...]:
-    """For each class, in the order in which it was raced."""
+    """Return the advice for each class, in the order in which it was raced."""
     # Without a draft model a fixed length is one of n-grams.
     fixed = DRAFT_ONLY if result.setting.draft else NGRAM_ONLY
     # Settings of peers cannot be chosen here.
@@ -405,7 +406,7 @@ def _for_kind(kind: str, speedups: Mapping[str, float], fixed: str) -> Advice:
     static = {name: value for name, value in speedups.items() if name != AUTO}
     auto = speedups.get(AUTO)
     best = max(static, key=lambda name: static[name], default=PLAIN)
-    if static.get(best, 0.0) < LEAST_GAIN:
+    if static.get(best, 0.0) < MIN_GAIN:
         return Advice(kind, OFF, None, 1.0, auto)
     length = fixed_length(best)
     if length is None:

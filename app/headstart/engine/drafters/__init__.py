@@ -1,1 +1,1 @@
-"""The drafters: a draft model, n-grams of the text, a table of usual words."""
+"""The drafters: a draft model, heads, n-grams of the text, and n-gram tables."""

@@ -1,29 +1,27 @@
-"""The interface of drafters, and their drafts."""
+"""Drafts, and the interface of drafters."""
 
-from collections.abc import Callable, Sequence
+from collections import abc
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Protocol
 
 from headstart.engine.engine import Origin
 from headstart.engine.runners.runner import Branch, common_prefix
 from headstart.engine.sampling import Guess
-from headstart.engine.sequence import Sequence as Text
+from headstart.engine.sequence import Sequence
 
 
 @dataclass(frozen=True)
 class Draft:
-    """Guesses at the next tokens: first those with a confidence each, behind them those copied from earlier text.
-
-    A confidence in (0, 1] is what the drafter itself believes. `probabilities` are what a draft model gave to its
-    tokens without noise, where that is asked for.
-    """
+    """Guesses at the next tokens: first those with a confidence, then those copied from earlier text."""
 
     tokens: tuple[int, ...] = ()
-    confidences: tuple[float, ...] = ()
-    match_length: int = 0  # of what is copied: tokens before it that agree
-    probabilities: tuple[float, ...] = ()
-    runners_up: tuple[tuple[Guess, ...], ...] = ()  # what a draft model would have guessed instead of each
-    branches: tuple[Branch, ...] = ()  # those of them that are checked, too; place 1 is that of the first token
+    confidences: tuple[float, ...] = ()  # in (0, 1], as the drafter itself believes
+    match_length: int = 0  # tokens before the copied ones that agree
+    probabilities: tuple[float, ...] = ()  # of a model's tokens, without noise, if the request needs them
+    runners_up: tuple[tuple[Guess, ...], ...] = ()  # of each token of a model, the likeliest first
+    branches: tuple[Branch, ...] = ()  # runners-up that are checked, too; place 1 is that of the first token
+    origin: Origin = Origin.NGRAM  # of the tokens with a confidence
 
     @property
     def size(self) -> int:
@@ -35,50 +33,54 @@ class Draft:
         """The tokens without a confidence."""
         return self.tokens[len(self.confidences) :]
 
+    @property
+    def origins(self) -> list[Origin]:
+        """The origin of each token."""
+        return [self.origin] * len(self.confidences) + [Origin.NGRAM] * len(self.copied)
+
     def beginning(self, count: int) -> "Draft":
-        """The first `count` tokens."""
+        """Return the first `count` tokens."""
         return replace(self, tokens=self.tokens[:count], confidences=self.confidences[:count])
 
-    def branch_taken(self, chosen: Sequence[int]) -> int | None:
-        """The number of the branch that the target chose; None: none. `chosen`: tokens that held, and what followed."""
+    def branch_taken(self, chosen: abc.Sequence[int]) -> int | None:
+        """Return the number of the branch that the target chose. `chosen`: tokens that held, and what followed."""
         held = common_prefix(self.tokens, chosen)
-        wanted = [Branch(1 + held, token) for token in chosen[held : held + 1]]
-        return next((number for number, branch in enumerate(self.branches) if branch in wanted), None)
+        taken = [Branch(1 + held, token) for token in chosen[held : held + 1]]
+        return next((number for number, branch in enumerate(self.branches) if branch in taken), None)
 
 
 NO_DRAFT = Draft()
 
-WantsMore = Callable[[Draft], bool]  # the draft so far -> one more token?
+ShouldContinue = Callable[[Draft], bool]  # the draft so far -> one more token?
 
 
 class Drafter(Protocol):
-    """Guesses what the target will write. The target checks each guess, so a wrong one costs time and no exactness."""
+    """Guesses what the target will write. The target checks each guess, so a wrong one costs only time."""
 
     @property
     def name(self) -> str:
-        """What its account and what was learned of it are kept under."""
+        """The key of its account and of what was learned about it."""
         ...
 
-    @property
-    def origin(self) -> Origin:
-        """What its accepted tokens are labelled with."""
+    def begin(self, sequence: Sequence) -> None:
+        """Take in a prompt."""
         ...
 
-    def begin(self, text: Text) -> None:
-        """A prompt was taken in."""
+    def can_draft(self, sequence: Sequence) -> bool:
+        """Whether it can draft at the end of the text."""
         ...
 
-    def price(self, text: Text) -> int | None:
-        """Tokens that a model must read before a first guess; 0 where guesses cost nothing; None: it has none now."""
+    def uncached_tokens(self, sequence: Sequence) -> int:
+        """Return how many tokens a model must read before its first guess; 0: drafts cost nothing."""
         ...
 
-    def propose(self, text: Text, wants_more: WantsMore) -> Draft:
-        """Guess on from the end of the text. One whose guesses cost time asks `wants_more` before each of them.
+    def propose(self, sequence: Sequence, should_continue: ShouldContinue) -> Draft:
+        """Draft from the end of the text on. A model asks `should_continue` before each token.
 
         May raise Interrupted.
         """
         ...
 
-    def accept(self, text: Text, held: int) -> None:
-        """Tokens were written. Of what was guessed and read, the first `held` tokens of the text still hold."""
+    def accept(self, sequence: Sequence, held: int) -> None:
+        """Take in the tokens that were written. Of what was read, the first `held` tokens of the text still hold."""
         ...

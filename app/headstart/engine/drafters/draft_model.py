@@ -1,86 +1,89 @@
-"""A small model that writes ahead, token by token, with the target's noise."""
+"""A small model that drafts token by token, with the target's noise."""
 
 import logging
-from collections.abc import Sequence
+from collections import abc
 from dataclasses import dataclass, field
 
 import numpy as np
 
-from headstart.engine.drafters.base import NO_DRAFT, Draft, WantsMore
+from headstart.engine.drafters.base import NO_DRAFT, Draft, ShouldContinue
 from headstart.engine.drafters.ngram import NgramDrafter
 from headstart.engine.engine import Origin
 from headstart.engine.prefix_cache import PrefixCache
 from headstart.engine.runners.hydra import HydraRunner
 from headstart.engine.runners.runner import Logits, Runner, common_prefix, is_finite
 from headstart.engine.sampling import Guess, Ids
-from headstart.engine.sequence import Sequence as Text
+from headstart.engine.sequence import Sequence
 
 _log = logging.getLogger(__name__)
 
-MOST_DRAFTED = 16  # tokens in one round
+MAX_DRAFTED = 16  # tokens in one round
 CHUNK = 512  # tokens that are read at a time; more save a small model nothing
-WINDOW, HEAD = 2048, 96  # tokens that are read of a text of which more is unknown: so many in all, those at its start
+WINDOW, HEAD = 2048, 96  # tokens read of a text of which more is uncached: all of them, those at its start
 
 
 @dataclass
 class ModelDrafter:
-    """Writes ahead as far as it is asked to; behind its own tokens come those that `copier` offers for nothing."""
+    """Drafts as long as it should; behind its own tokens come the n-grams that follow them."""
 
     runner: Runner | HydraRunner
     vocabulary: int  # ids the target knows; a wider output head is cut
-    listed: Ids | None = None  # rising: what the logits stand for where the runner's head is trimmed
-    copier: NgramDrafter | None = None
-    is_set_aside: bool = field(default=False, init=False)  # for this answer
+    draft_vocab: Ids | None = None  # rising ids of the logits, if the output head is trimmed
+    ngram: NgramDrafter | None = None
+    is_disabled: bool = field(default=False, init=False)  # for this answer
+
+    name = Origin.DRAFT
 
     def __post_init__(self) -> None:
-        """A token outside the list cannot be guessed, nor one that the target does not know."""
-        if self.listed is not None:
+        """Drop ids that one of the models does not know."""
+        if self.draft_vocab is not None:
             width = min(self.vocabulary, self.runner.vocabulary)
-            self.listed = self.listed[: np.searchsorted(self.listed, width)]
+            self.draft_vocab = self.draft_vocab[: np.searchsorted(self.draft_vocab, width)]
 
-    def read(self, text: Text) -> list[int]:
-        """Read all but the last few tokens of what the cache lacks of the text; return those."""
+    def read(self, sequence: Sequence) -> list[int]:
+        """Read all but the last few tokens that the cache lacks of the text; return those."""
         raise NotImplementedError
 
-    def forward(self, pending: Sequence[int]) -> Logits:
-        """Read these; the logits after the last of them."""
+    def forward(self, pending: abc.Sequence[int]) -> Logits:
+        """Read tokens; return [1, vocabulary] logits after the last of them."""
         raise NotImplementedError
 
-    def propose(self, text: Text, wants_more: WantsMore) -> Draft:
-        """See Drafter.propose."""
-        draft, sampler, tolerant = NO_DRAFT, text.sampler, text.job.speculation.acceptance_threshold < 1.0
+    def propose(self, sequence: Sequence, should_continue: ShouldContinue) -> Draft:
+        draft, sampler = NO_DRAFT, sequence.sampler
+        is_tolerant = sequence.job.speculation.acceptance_threshold < 1.0
         guesses: list[Guess] = []
         probabilities: list[float] = []
-        pending = self.read(text)
-        while wants_more(draft):
-            ids = self.listed
+        pending = self.read(sequence)
+        while should_continue(draft):
+            ids = self.draft_vocab
             row = self.forward(pending)[0][: self.vocabulary if ids is None else ids.size]
             if not is_finite(row):
-                self.give_up("gave what is not a number")
+                self.disable("gave what is not a number")
                 break
             tokens = [guess.token for guess in guesses]
-            guess = sampler.guess(row, len(text.context) + len(tokens), tokens, ids)
-            if tolerant:
+            guess = sampler.guess(row, len(sequence.context) + len(tokens), tokens, ids)
+            if is_tolerant:
                 probabilities.append(sampler.probability(row, guess.token, tokens, ids))
             guesses.append(guess)
             pending = [guess.token]
-            draft = self._draft(text, guesses, probabilities)
+            draft = self._draft(sequence, guesses, probabilities)
         return draft
 
-    def give_up(self, reason: str) -> None:
-        """A guess must never end an answer."""
+    def disable(self, reason: str) -> None:
+        """Draft no more in this answer: a draft must never end an answer."""
         _log.warning("the draft model %s: it is set aside for this answer", reason)
-        self.is_set_aside = True
+        self.is_disabled = True
 
-    def _draft(self, text: Text, guesses: Sequence[Guess], probabilities: Sequence[float]) -> Draft:
+    def _draft(self, sequence: Sequence, guesses: abc.Sequence[Guess], probabilities: abc.Sequence[float]) -> Draft:
         tokens = tuple(guess.token for guess in guesses)
-        tail = self.copier.tail(text, tokens) if self.copier else NO_DRAFT
+        tail = self.ngram.tail(sequence, tokens) if self.ngram else NO_DRAFT
         return Draft(
             tokens + tail.tokens,
             tuple(guess.confidence for guess in guesses),
             tail.match_length,
             tuple(probabilities),
             tuple(guess.runners_up for guess in guesses),
+            origin=self.name,
         )
 
 
@@ -89,73 +92,70 @@ class DraftModel(ModelDrafter):
     """A model of its own, which reads the text by itself."""
 
     runner: Runner
-    reads: int = 1  # tokens of a pass; where fewer are new, those before them are read again
+    reads: int = 1  # tokens of a pass; if fewer are new, those before them are read again
     prefixes: PrefixCache | None = None  # what the runner has read before; None: the last text
     _known: int = field(default=0, init=False)  # tokens of the text that it is sure to be able to read
     _skipped: int = field(default=0, init=False)  # tokens of the text, behind its head, that it does not read
 
-    name = origin = Origin.DRAFT
-
     def __post_init__(self) -> None:
-        """See ModelDrafter."""
         super().__post_init__()
         self._prefixes = self.prefixes or PrefixCache(self.runner)
 
-    def begin(self, text: Text) -> None:
-        """Keep what the cache shares with a new prompt, or begin near its end where little is known of it."""
-        self.is_set_aside, self._known = False, 0
-        context = text.context
+    def begin(self, sequence: Sequence) -> None:
+        """Keep what the cache shares with a new prompt; begin near its end if little of it is cached."""
+        self.is_disabled, self._known = False, 0
+        context = sequence.context
         if common_prefix(self.runner.tokens, self._seen(context)) < WINDOW // 2:  # the text is another one
             self._skipped = 0
-        if self._lack(text) > WINDOW:
+        if self._lack(sequence) > WINDOW:
             self._skipped = len(context) - WINDOW
-        self._prefixes.reuse(self._seen(context), text.job.keep)
-        self._look_at(text.context)
+        self._prefixes.reuse(self._seen(context), sequence.job.keep)
+        self._look_at(context)
 
-    def price(self, text: Text) -> int | None:
-        """See Drafter.price. None when it is set aside or a round would not fit its context."""
-        length = len(text.context) - self._skipped
-        if self.is_set_aside or not text.most_candidates or length + MOST_DRAFTED > self.runner.context:
-            return None
-        return length - len(self.runner.tokens)
+    def can_draft(self, sequence: Sequence) -> bool:
+        """Whether it is not disabled and a round fits its context."""
+        length = len(sequence.context) - self._skipped
+        return not self.is_disabled and sequence.max_candidates > 0 and length + MAX_DRAFTED <= self.runner.context
 
-    def accept(self, text: Text, held: int) -> None:
+    def uncached_tokens(self, sequence: Sequence) -> int:
+        return len(sequence.context) - self._skipped - len(self.runner.tokens)
+
+    def accept(self, sequence: Sequence, held: int) -> None:
         """Forget guesses that did not hold."""
         self.runner.rollback(held - self._skipped)
-        self._look_at(text.context)
+        self._look_at(sequence.context)
 
-    def read(self, text: Text) -> list[int]:
-        """See ModelDrafter.read."""
-        missing = self._seen(text.context)[len(self.runner.tokens) :]
+    def read(self, sequence: Sequence) -> list[int]:
+        missing = self._seen(sequence.context)[len(self.runner.tokens) :]
         while len(missing) > CHUNK:
-            self.runner.forward(missing[:CHUNK], cancel=text.cancel)
+            self.runner.forward(missing[:CHUNK], cancel=sequence.cancel)
             missing = missing[CHUNK:]
         return missing
 
-    def forward(self, pending: Sequence[int]) -> Logits:
-        """Passes of one size: another size than that of the last pass may cost more than a token."""
+    def forward(self, pending: abc.Sequence[int]) -> Logits:
+        """Make passes of one size: a change of size may cost more than a token."""
         known = self.runner.tokens
         again = max(min(self.reads - len(pending), len(known)), 0)
         ids = [*known[len(known) - again :], *pending]
         self.runner.rollback(len(known) - again)
         return self.runner.forward(ids)
 
-    def give_up(self, reason: str) -> None:
-        """What its cache holds cannot be trusted either."""
-        super().give_up(reason)
+    def disable(self, reason: str) -> None:
+        """Disable the drafter and distrust its cache."""
+        super().disable(reason)
         self._prefixes.clear()
 
-    def _seen(self, context: Sequence[int]) -> list[int]:
-        """What it reads of the text."""
+    def _seen(self, context: abc.Sequence[int]) -> list[int]:
+        """Return the part of the text that it reads."""
         return [*context[:HEAD], *context[HEAD + self._skipped :]] if self._skipped else list(context)
 
-    def _lack(self, text: Text) -> int:
-        """Tokens that it would have to read."""
-        seen = self._seen(text.context)
-        return len(seen) - self._prefixes.known(seen, text.job.keep)
+    def _lack(self, sequence: Sequence) -> int:
+        """Return how many tokens it would have to read."""
+        seen = self._seen(sequence.context)
+        return len(seen) - self._prefixes.known(seen, sequence.job.keep)
 
-    def _look_at(self, context: Sequence[int]) -> None:
-        """A target may write tokens, of rows that pad its vocabulary, that a draft cannot read."""
-        if not self.is_set_aside and max(context[self._known :], default=0) >= self.runner.vocabulary:
-            self.give_up("cannot read a token of the text")
+    def _look_at(self, context: abc.Sequence[int]) -> None:
+        """Disable the drafter at a token that it cannot read: the target's vocabulary may be padded."""
+        if not self.is_disabled and max(context[self._known :], default=0) >= self.runner.vocabulary:
+            self.disable("cannot read a token of the text")
         self._known = len(context)

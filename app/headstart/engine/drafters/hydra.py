@@ -1,6 +1,6 @@
-"""A Hydra head that guesses from what the target computes anyway (Ankner et al. 2024)."""
+"""A Hydra head that drafts from what the target computes anyway (Ankner et al. 2024)."""
 
-from collections.abc import Sequence
+from collections import abc
 from dataclasses import dataclass, field
 
 from headstart.engine.drafters.draft_model import ModelDrafter
@@ -8,7 +8,7 @@ from headstart.engine.engine import Origin
 from headstart.engine.runners.hydra import HydraRunner
 from headstart.engine.runners.paged import PagedRunner
 from headstart.engine.runners.runner import Hidden, Logits
-from headstart.engine.sequence import Sequence as Text
+from headstart.engine.sequence import Sequence
 
 
 @dataclass
@@ -19,30 +19,28 @@ class HydraDrafter(ModelDrafter):
     target: PagedRunner = field(kw_only=True)
     _hidden: Hidden | None = field(default=None, init=False)  # of the token before the one that is read next
 
-    name = origin = Origin.HEAD
+    name = Origin.HEAD
 
-    def begin(self, _text: Text) -> None:
-        """See Drafter.begin."""
-        self.is_set_aside = False
+    def begin(self, _sequence: Sequence) -> None:
+        self.is_disabled = False
 
-    def price(self, text: Text) -> int | None:
-        """See Drafter.price."""
+    def can_draft(self, sequence: Sequence) -> bool:
         known = len(self.target.tokens)
-        if self.is_set_aside or not text.most_candidates or known != len(text.context) - 1:
-            return None
-        return 1 if known > self.target.hidden_from else None
+        if self.is_disabled or not sequence.max_candidates or known != len(sequence.context) - 1:
+            return False
+        return known > self.target.hidden_from
 
-    def accept(self, _text: Text, _held: int) -> None:
-        """It keeps nothing."""
+    def uncached_tokens(self, _sequence: Sequence) -> int:
+        return 1
 
-    def read(self, text: Text) -> list[int]:
-        """See ModelDrafter.read."""
+    def accept(self, _sequence: Sequence, _held: int) -> None: ...
+
+    def read(self, sequence: Sequence) -> list[int]:
         assert self.target.hidden is not None
-        self._hidden = self.target.hidden[len(text.context) - 2][None]
-        return text.context[-1:]
+        self._hidden = self.target.hidden[len(sequence.context) - 2][None]
+        return sequence.context[-1:]
 
-    def forward(self, pending: Sequence[int]) -> Logits:
-        """See ModelDrafter.forward."""
+    def forward(self, pending: abc.Sequence[int]) -> Logits:
         assert self._hidden is not None
         logits, self._hidden = self.runner.read(pending[-1], self._hidden)
         return logits

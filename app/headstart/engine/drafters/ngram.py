@@ -1,21 +1,21 @@
-"""The text itself as a drafter: it goes on as it did after the same last tokens before."""
+"""N-grams of the text as a drafter: the text goes on as it did after the same tokens before."""
 
-from collections.abc import Sequence
+from collections import abc
 from itertools import cycle, islice
 
-from headstart.engine.drafters.base import NO_DRAFT, Draft, WantsMore
+from headstart.engine.drafters.base import NO_DRAFT, Draft, ShouldContinue
 from headstart.engine.engine import Origin
 from headstart.engine.runners.runner import common_prefix
-from headstart.engine.sequence import Sequence as Text
+from headstart.engine.sequence import Sequence
 
-_SIZES = (2, 3, 4, 6, 8)  # of n-grams: the longest match wins, of matches as long the latest
-_MOST_PLACES = 256  # that one look-up compares
-_LONGEST_MATCH = 32  # how far back a match is followed to tell how long it really is
-NGRAM_REACH = 15  # tokens that a match can offer
+_SIZES = (2, 3, 4, 6, 8)  # of n-grams: the longest match wins, the latest of equally long ones
+_MAX_PLACES = 256  # compared in one look-up
+_MAX_MATCH = 32  # tokens that a match is followed back
+NGRAM_REACH = 15  # tokens drafted at most
 
 
 class _Index:
-    """A text, and for each of its tokens where the pair that ends before it ended last; an entry a token, no search."""
+    """A text, with the last place of each pair of tokens and, by place, the one before that."""
 
     def __init__(self) -> None:
         self.tokens: list[int] = []
@@ -31,13 +31,16 @@ class _Index:
             self._last[pair] = end
         self.tokens.append(token)
 
-    def match(self, ending: Sequence[int]) -> tuple[int, int] | None:
-        """The place after the longest, latest n-gram that `ending` ends with, and how many tokens before it agree."""
+    def match(self, ending: abc.Sequence[int]) -> tuple[int, int] | None:
+        """Find the longest n-gram that `ending` ends with, the latest of these.
+
+        Return the place after it, and how many tokens before that place agree.
+        """
         best = place = self._last.get(_pair(ending), 0) if len(ending) > 1 else 0
         if not place:
             return None
         longer = [size for size in _SIZES if self._agreement(place, ending, size) < size <= len(ending)]
-        for _ in range(_MOST_PLACES):
+        for _ in range(_MAX_PLACES):
             place = self._before[place]
             if not place or not longer:
                 break
@@ -45,86 +48,86 @@ class _Index:
                 agreement = self._agreement(place, ending, longer[-1])
                 if agreement >= longer[0]:
                     best, longer = place, [size for size in longer if size > agreement]
-        return best, self._agreement(best, ending, _LONGEST_MATCH)
+        return best, self._agreement(best, ending, _MAX_MATCH)
 
-    def _agreement(self, place: int, ending: Sequence[int], most: int) -> int:
-        size, limit = 2, min(place, most, len(ending))
+    def _agreement(self, place: int, ending: abc.Sequence[int], limit: int) -> int:
+        size, limit = 2, min(place, limit, len(ending))
         while size < limit and self.tokens[place - size - 1] == ending[-size - 1]:
             size += 1
         return size
 
 
-def _pair(tokens: Sequence[int]) -> int:
-    """The last two tokens as one number."""
+def _pair(tokens: abc.Sequence[int]) -> int:
+    """Return the last two tokens as one number."""
     return tokens[-2] << 32 | tokens[-1]
 
 
 class NgramDrafter:
-    """Continues the text as it went on after the same last tokens before, or as it was foretold."""
+    """Continues the text as it went on after the same tokens before, or as the request predicts."""
 
     def __init__(self) -> None:
-        """Start with no text."""
         self._text = _Index()
-        self._foretold = _Index()
+        self._prediction = _Index()
 
-    name = origin = Origin.NGRAM
+    name = Origin.NGRAM
 
-    def begin(self, text: Text) -> None:
-        """Read the prompt, and what may follow it."""
-        self.read(text.context)
-        self.foretell(text.job.foretold)
+    def begin(self, sequence: Sequence) -> None:
+        """Read the prompt and the request's prediction."""
+        self.read(sequence.context)
+        self.predict(sequence.job.prediction)
 
-    def price(self, _text: Text) -> int:
-        """Nothing."""
+    def can_draft(self, _sequence: Sequence) -> bool:
+        return True
+
+    def uncached_tokens(self, _sequence: Sequence) -> int:
         return 0
 
-    def propose(self, text: Text, _wants_more: WantsMore) -> Draft:
-        """See Drafter.propose."""
-        return self.tail(text, ())
+    def propose(self, sequence: Sequence, _should_continue: ShouldContinue) -> Draft:
+        return self.tail(sequence, ())
 
-    def tail(self, text: Text, drafted: Sequence[int]) -> Draft:
-        """What may be checked behind tokens that were guessed."""
-        room = min(NGRAM_REACH, text.most_candidates - len(drafted))
+    def tail(self, sequence: Sequence, drafted: abc.Sequence[int]) -> Draft:
+        """Return what may be checked behind drafted tokens."""
+        room = min(NGRAM_REACH, sequence.max_candidates - len(drafted))
         return self.look_up(room, drafted) if room > 0 else NO_DRAFT
 
-    def accept(self, text: Text, _held: int) -> None:
+    def accept(self, sequence: Sequence, _held: int) -> None:
         """Read what was written."""
-        self.extend(text.context[len(self._text.tokens) :])
+        self.extend(sequence.context[len(self._text.tokens) :])
 
-    def read(self, context: Sequence[int]) -> None:
-        """Follow the text: usually a few tokens were added; anything else is indexed anew."""
+    def read(self, context: abc.Sequence[int]) -> None:
+        """Follow the text. Usually a few tokens were added; anything else is indexed anew."""
         known = len(self._text.tokens)
         if known > len(context) or common_prefix(self._text.tokens, context) < known:
             self._text, known = _Index(), 0
         self.extend(context[known:])
 
-    def foretell(self, tokens: Sequence[int]) -> None:
-        """What may follow the text that was read; nothing for an answer of which nothing is known."""
-        self._foretold = _Index()
+    def predict(self, tokens: abc.Sequence[int]) -> None:
+        """Take tokens that may follow the text that was read."""
+        self._prediction = _Index()
         for token in [*self._text.tokens[-_SIZES[-1] :], *tokens] if tokens else ():
-            self._foretold.append(token)
+            self._prediction.append(token)
 
-    def extend(self, tokens: Sequence[int]) -> None:
+    def extend(self, tokens: abc.Sequence[int]) -> None:
         """Add tokens that follow what was read."""
         for token in tokens:
             self._text.append(token)
 
-    def look_up(self, length: int, after: Sequence[int] = ()) -> Draft:
-        """Up to `length` tokens that followed the longest match; past the text's end they repeat its period.
+    def look_up(self, length: int, after: abc.Sequence[int] = ()) -> Draft:
+        """Return up to `length` tokens that followed the longest match; past the text's end they repeat its period.
 
-        `after`: tokens that are only guessed; the offer continues them. What was foretold comes before the text where
-        it matches as far, and ends where it does.
+        `after`: drafted tokens, which the result continues. The prediction wins over the text if it matches as far; it
+        is not repeated.
         """
-        ending = [*self._text.tokens[-_LONGEST_MATCH:], *after]
-        foretold, found = self._foretold.match(ending), self._text.match(ending)
-        if foretold and (found is None or foretold[1] >= found[1]):
-            place, agreement = foretold
-            return Draft(tuple(self._foretold.tokens[place : place + length]), match_length=agreement)
-        if found is None:
+        ending = [*self._text.tokens[-_MAX_MATCH:], *after]
+        predicted, match = self._prediction.match(ending), self._text.match(ending)
+        if predicted and (match is None or predicted[1] >= match[1]):
+            place, agreement = predicted
+            return Draft(tuple(self._prediction.tokens[place : place + length]), match_length=agreement)
+        if match is None:
             return NO_DRAFT
-        return Draft(self._copy(found[0], length, after), match_length=found[1])
+        return Draft(self._copy(match[0], length, after), match_length=match[1])
 
-    def _copy(self, place: int, length: int, after: Sequence[int]) -> tuple[int, ...]:
+    def _copy(self, place: int, length: int, after: abc.Sequence[int]) -> tuple[int, ...]:
         run = self._text.tokens[place : place + length]
         if len(run) < length:
             run += after

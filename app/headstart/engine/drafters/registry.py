@@ -1,4 +1,4 @@
-"""Every drafter there is: a line each."""
+"""The list of all drafters."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -22,25 +22,31 @@ from headstart.manifest import Manifest
 
 @dataclass(frozen=True)
 class Sources:
-    """What drafters can be made of: the target with its folder, and maybe a draft model."""
+    """Everything that drafters are made of."""
 
     target: Runner
     folder: Path | None = None
     manifest: Manifest | None = None
     draft: Runner | None = None
-    listed: Ids | None = None  # tokens that the draft's output head scores where it is trimmed
+    draft_vocab: Ids | None = None  # rising ids of the draft's logits, if its output head is trimmed
     reads: int = 1  # tokens that the draft reads in a pass
     prefixes: PrefixCache | None = None  # of the draft
     head: HeadRunner | HydraRunner | None = None
     answers: AnswerTable | None = None
-    copier: NgramDrafter = field(default_factory=NgramDrafter)
+    ngram: NgramDrafter = field(default_factory=NgramDrafter)
 
 
 def _draft_model(sources: Sources) -> DraftModel | None:
     if sources.draft is None:
         return None
-    width, copier, reads = sources.target.vocabulary, sources.copier, sources.reads
-    return DraftModel(sources.draft, width, sources.listed, copier, reads, sources.prefixes)
+    return DraftModel(
+        sources.draft,
+        sources.target.vocabulary,
+        sources.draft_vocab,
+        sources.ngram,
+        sources.reads,
+        sources.prefixes,
+    )
 
 
 def _head(sources: Sources) -> EagleDrafter | HydraDrafter | None:
@@ -48,26 +54,26 @@ def _head(sources: Sources) -> EagleDrafter | HydraDrafter | None:
     if head is None or not isinstance(target, PagedRunner) or target.hidden is None:
         return None
     if isinstance(head, HydraRunner):
-        return HydraDrafter(head, target.vocabulary, head.listed, sources.copier, target=target)
-    return EagleDrafter(head, target.vocabulary, head.listed, sources.copier, target=target)
+        return HydraDrafter(head, target.vocabulary, head.listed, sources.ngram, target=target)
+    return EagleDrafter(head, target.vocabulary, head.listed, sources.ngram, target=target)
 
 
 def _table(sources: Sources) -> table.TableDrafter | None:
-    known = table.read(sources.folder, sources.manifest) if sources.folder and sources.manifest else None
+    shipped = table.read(sources.folder, sources.manifest) if sources.folder and sources.manifest else None
     if sources.answers:
-        return table.TableDrafter(known, sources.answers.begin)
-    return table.TableDrafter(known) if known else None
+        return table.TableDrafter(shipped, sources.answers.begin)
+    return table.TableDrafter(shipped) if shipped else None
 
 
 DRAFTERS: list[Callable[[Sources], Drafter | None]] = [
     _draft_model,
     _head,
-    lambda sources: sources.copier,
+    lambda sources: sources.ngram,
     _table,
 ]
 
 
 def drafters_of(sources: Sources) -> list[Drafter]:
-    """Those for which the sources have what they need. Raises BrokenModelError for a table that is damaged."""
-    made = (make(sources) for make in DRAFTERS)
-    return [drafter for drafter in made if drafter is not None]
+    """Return the drafters for which the sources suffice. Raises BrokenModelError for a damaged table."""
+    drafters = (make(sources) for make in DRAFTERS)
+    return [drafter for drafter in drafters if drafter is not None]

@@ -1,4 +1,4 @@
-"""The graph pass: products of compressed weights, and what stands between them, become operations of our own.
+"""The graph pass that replaces products of compressed weights, and the nodes between them, by our own operations.
 
 One operation takes all that lies between two others that the library does not know: where it knows the attention, all
 layers of a decoder, else nearly a whole layer, from the output projection of an attention to the next layer's q, k and
@@ -14,7 +14,7 @@ from headstart.engine import devices
 from headstart.engine.kernels.library import OUTPUTS, Attention, Kind, Library
 from headstart.engine.kernels.operation import Layout, Piece, PlannedStep, operation, pack
 from headstart.engine.kernels.patterns import PAGED_ATTENTION, PLACES, Graph, Key, Node, are_alike, find, key_of
-from headstart.engine.kernels.selftest import obstacle, proven
+from headstart.engine.kernels.selftest import proven, unsupported_reason
 from headstart.engine.runtime import core
 
 KERNELS = "HEADSTART_KERNELS"  # among the properties of a compiled model, not one of OpenVINO's: see compile_model
@@ -22,25 +22,25 @@ KERNELS = "HEADSTART_KERNELS"  # among the properties of a compiled model, not o
 
 @dataclass(frozen=True)
 class Compiled:
-    """A compiled model. `attentions`: those of our own, in the order of the layers; empty where OpenVINO's are used."""
+    """A compiled model."""
 
     model: Any
-    attentions: Sequence[Attention] = ()
+    attentions: Sequence[Attention] = ()  # our own, in the order of the layers; empty if OpenVINO's are used
 
 
 def compile_model(model: Any, device: str, properties: Mapping[str, str]) -> Compiled:
-    """Compile a model as OpenVINO does; where the properties have KERNELS, with our own kernels.
+    """Compile a model as OpenVINO does; if the properties have KERNELS, with our own kernels.
 
-    Raises RuntimeError where OpenVINO refuses it, or where our own kernels are not used on this computer.
+    Raises RuntimeError if OpenVINO refuses it, or if our own kernels are not used on this computer.
     """
-    known = {name: value for name, value in properties.items() if name != KERNELS}
+    own = {name: value for name, value in properties.items() if name != KERNELS}
     pieces: Sequence[Piece] = ()
     if properties.get(KERNELS):
         library = proven()
         if library is None:
-            raise RuntimeError(f"our own kernels are not used: {obstacle()}")
+            raise RuntimeError(f"our own kernels are not used: {unsupported_reason()}")
         pieces = fuse(model, library, devices.cores(), attention=properties.get("KV_CACHE_PRECISION") == "f16")
-    compiled = core().compile_model(model, device, known)
+    compiled = core().compile_model(model, device, own)
     for piece in pieces:
         piece.threads = int(compiled.get_property("INFERENCE_NUM_THREADS"))
     return Compiled(compiled, [attention for piece in pieces for attention in piece.attentions])
@@ -53,11 +53,11 @@ def fuse(model: Any, library: Library, threads: int, *, attention: bool = False)
     `attention`: replace paged attention, too, if all of it can be; inputs of the model for keys and values then go.
     """
     graph = Graph(model)
-    found = find(graph, library, attention=attention)
+    nodes = find(graph, library, attention=attention)
     paged = sum(node.get_type_name() == PAGED_ATTENTION for node in graph.nodes)
-    if attention and sum(node.kind is Kind.ATTENTION for node in found) < paged:
-        found = find(graph, library, attention=False)
-    regions = [region for region in _regions(graph, found) if any(each.weights for each in region)]
+    if attention and sum(node.kind is Kind.ATTENTION for node in nodes) < paged:
+        nodes = find(graph, library, attention=False)
+    regions = [region for region in _regions(graph, nodes) if any(each.weights for each in region)]
     layouts = [_layout(graph, region) for region in regions]
     pieces = pack(library, [layout for layout, _, _ in layouts], threads)
     for piece, (_, sources, targets) in zip(pieces, layouts, strict=True):
@@ -66,31 +66,32 @@ def fuse(model: Any, library: Library, threads: int, *, attention: bool = False)
         for number, key in enumerate(targets):
             _replace(graph.outputs[key], node.output(number))
             graph.outputs[key] = node.output(number)
-    for name in (name for node in found if node.attention for name in node.attention.caches):
+    for name in (name for node in nodes if node.attention for name in node.attention.caches):
         model.remove_parameter(graph.parameters[name].get_node())
     if regions:
         model.validate_nodes_and_infer_types()
     return pieces
 
 
-def _regions(graph: Graph, found: Sequence[Node]) -> Iterator[list[Node]]:
-    """Found nodes that hang together and that no path leaves and enters again.
+def _regions(graph: Graph, nodes: Sequence[Node]) -> Iterator[list[Node]]:
+    """Yield nodes that hang together, such that no path leaves them and enters again.
 
-    A node's level is the number of nodes that were not found between it and the inputs, counted along the path
-    that has the most of them behind found ones. Whatever lies on a path between two nodes of one level has that
-    level, too, so it was found.
+    A node's level is the number of nodes not in `nodes` between it and the inputs, along the path that has the most of
+    them behind nodes in `nodes`. Any node on a path between two nodes of one level has that level, too, so it is in
+    `nodes`.
     """
-    made = {node.key: node for node in found}
-    hidden = {name for node in found for name in node.inside}
+    by_key = {node.key: node for node in nodes}
+    hidden = {name for node in nodes for name in node.inside}
     level: dict[Key, int] = {}
     for node in graph.nodes:
         for output in node.outputs():
             key = key_of(output)
-            if key in made:
-                level[key] = max((level[source] for source in made[key].sources), default=0)
+            if key in by_key:
+                level[key] = max((level[source] for source in by_key[key].sources), default=0)
             elif node.get_name() not in hidden:
                 level[key] = max(
-                    (level.get(key_of(value), 0) + (key_of(value) in made) for value in node.input_values()), default=0
+                    (level.get(key_of(value), 0) + (key_of(value) in by_key) for value in node.input_values()),
+                    default=0,
                 )
     joined: dict[str, str] = {}
 
@@ -99,25 +100,25 @@ def _regions(graph: Graph, found: Sequence[Node]) -> Iterator[list[Node]]:
             tag = joined[tag]
         return tag
 
-    def tag(node: Node, key: Key) -> str:  # who read the same value at one level hang together, too
+    def tag(node: Node, key: Key) -> str:  # nodes that read the same value at one level belong together, too
         return f"{level[node.key]} {key}"
 
-    for node in found:
+    for node in nodes:
         for key in node.sources:
             joined[root(tag(node, key))] = root(tag(node, node.key))
     regions: dict[str, list[Node]] = defaultdict(list)
-    for node in found:
+    for node in nodes:
         regions[root(tag(node, node.key))].append(node)
     yield from regions.values()
 
 
 def _layout(graph: Graph, region: Sequence[Node]) -> tuple[Layout, Sequence[Key], Sequence[Key]]:
-    """The steps of a region over numbered buffers, what it reads from outside and what it gives."""
-    made = {node.key: node for node in region}
+    """Return the steps of a region over numbered buffers, the values that it reads and those that it gives."""
+    by_key = {node.key: node for node in region}
     inside = {name for node in region for name in node.inside}
-    sources = list(dict.fromkeys(key for node in region for key in node.sources if key not in made))
+    sources = list(dict.fromkeys(key for node in region for key in node.sources if key not in by_key))
     targets = [node.key for node in region if set(graph.readers[node.key]) - inside]
-    # A norm that only products of the region read is done where they round their activations.
+    # Products round their activations anyway, so they also compute a norm that nothing else reads.
     norms = {node.key: node for node in region if node.kind is Kind.NORM}
     others = [node for node in region if node.kind is not Kind.NORM]
     needed = {key for node in others if not node.weights for key in node.inputs} | set(targets)
@@ -156,22 +157,18 @@ def _layout(graph: Graph, region: Sequence[Node]) -> tuple[Layout, Sequence[Key]
 
 
 def _joined(region: Sequence[Node]) -> Iterator[list[Node]]:
-    """The nodes in order; plain products of the same values together, as q, k and v are."""
+    """Return the nodes in order. Plain products of the same values, such as q, k and v, stand together."""
     done: set[Key] = set()
     for node in region:
         if node.key in done:
             continue
         group = [node]
         if node.kind is Kind.LINEAR and node.residual is None:
-            group += [other for other in region if other.key != node.key and _can_join(node, other)]
-            group = group[:OUTPUTS]
+            plain = [each for each in region if each.kind is Kind.LINEAR and each.residual is None]
+            others = [each for each in plain if each.key != node.key and each.inputs == node.inputs]
+            group = [node, *(each for each in others if are_alike(node, each))][:OUTPUTS]
         done |= {each.key for each in group}
         yield group
-
-
-def _can_join(node: Node, other: Node) -> bool:
-    is_plain = other.kind is Kind.LINEAR and other.residual is None
-    return is_plain and other.inputs == node.inputs and are_alike(node, other)
 
 
 def _replace(old: Any, new: Any) -> None:

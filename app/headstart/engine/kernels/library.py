@@ -1,4 +1,4 @@
-"""The C library of matrix products, by ctypes: found beside this file, absent where it could not be built."""
+"""The C library of matrix products, by ctypes. It lies beside this file if it could be built."""
 
 import ctypes
 import functools
@@ -54,7 +54,7 @@ class Activation(IntEnum):
 
 
 class Matrix(Structure):
-    """hk_matrix: packed weights [rows, cols]."""
+    """The hk_matrix of the library: packed weights [rows, cols]."""
 
     _fields_ = (
         ("format", c_int32),
@@ -66,7 +66,10 @@ class Matrix(Structure):
 
 
 class Attention(Structure):
-    """hk_attention: caches of f16 keys [blocks, kv_heads, size, BLOCK] and values [blocks, kv_heads, BLOCK, size]."""
+    """The hk_attention of the library.
+
+    Its caches are f16 keys [blocks, kv_heads, size, BLOCK] and values [blocks, kv_heads, BLOCK, size].
+    """
 
     _fields_ = (
         ("heads", c_int32),
@@ -83,7 +86,7 @@ class Attention(Structure):
 
 
 class Sequences(Structure):
-    """hk_sequences: what the tokens of a pass belong to."""
+    """The hk_sequences of the library: the sequences of a pass's tokens."""
 
     _fields_ = (
         ("count", c_int32),
@@ -97,7 +100,7 @@ class Sequences(Structure):
 
 
 class Step(Structure):
-    """hk_step."""
+    """The hk_step of the library."""
 
     _fields_ = (
         ("kind", c_int32),
@@ -116,7 +119,10 @@ class Step(Structure):
 
 
 class Program(Structure):
-    """hk_program: steps over buffers of f32 [tokens, width]; the first `externals` buffers belong to the caller."""
+    """The hk_program of the library: steps over buffers of f32 [tokens, width].
+
+    The first `externals` buffers belong to the caller.
+    """
 
     _fields_ = (
         ("steps", POINTER(Step)),
@@ -130,7 +136,7 @@ class Program(Structure):
 
 @dataclass(frozen=True)
 class Weights:
-    """Quantized weights as a model file has them; headstart_kernels.h gives the shapes for each format."""
+    """Quantized weights as a model file has them; headstart_kernels.h gives the shapes of each format."""
 
     format: Format
     group: int  # columns that share a scale; 0: all of a row
@@ -142,7 +148,7 @@ class Weights:
 
     @property
     def blocks(self) -> int:
-        """Blocks of rows, the last of which may be padded."""
+        """The number of blocks of rows. The last one may be padded."""
         return -(-self.rows // BLOCK)
 
 
@@ -150,7 +156,7 @@ class Library:
     """The functions of the library, for whatever instruction set is in use."""
 
     def __init__(self, functions: ctypes.CDLL) -> None:
-        """Raises AttributeError for a library that lacks a function."""
+        """Bind the functions. Raises AttributeError if the library lacks one."""
         self._functions = functions
         functions.hk_isa_name.argtypes, functions.hk_isa_name.restype = [c_int], c_char_p
         functions.hk_isa_supported.argtypes = functions.hk_set_isa.argtypes = [c_int]
@@ -163,7 +169,7 @@ class Library:
 
     @property
     def isas(self) -> Sequence[str]:
-        """The instruction sets that this processor and this build have, the slowest (plain C) first."""
+        """Return the instruction sets that this processor and this build have, the slowest (plain C) first."""
         names = []
         number = 0
         while name := self._functions.hk_isa_name(number):
@@ -174,12 +180,12 @@ class Library:
 
     @property
     def isa(self) -> str:
-        """The instruction set in use; empty where the processor has none but plain C."""
+        """The instruction set in use; empty if the processor has only plain C."""
         number = self._functions.hk_isa()
         return self._functions.hk_isa_name(number).decode() if number > 0 else ""
 
     def use(self, isa: str) -> None:
-        """Use an instruction set that is one of `isas`, from the next run on."""
+        """Use one of `isas` from the next run on."""
         number = 0
         while (name := self._functions.hk_isa_name(number)) and name.decode() != isa:
             number += 1
@@ -187,7 +193,7 @@ class Library:
             raise ValueError(f"{isa} is not an instruction set of this processor")
 
     def block_size(self, weights: Weights) -> int:
-        """Bytes of a packed block of rows; 0: these sizes are not supported."""
+        """Return the bytes of a packed block of rows; 0 for sizes that are not supported."""
         return int(self._functions.hk_block_size(weights.format, weights.group, weights.cols))
 
     def pack(self, weights: Weights, out: Bytes, stride: int, first: int = 0, last: int | None = None) -> None:
@@ -211,7 +217,7 @@ class Library:
         assert not failed
 
     def unpack(self, matrix: Matrix) -> NDArray[np.float32]:
-        """The weights as they are multiplied: [rows, cols]."""
+        """Return the weights as they are multiplied: [rows, cols]."""
         out = np.empty((matrix.rows, matrix.cols), np.float32)
         for row in range(matrix.rows):
             self._functions.hk_unpack(matrix, row, out[row].ctypes.data)
@@ -220,7 +226,7 @@ class Library:
     def run(self, program: Program, tokens: int, externals: "ctypes.Array[c_void_p]", threads: int) -> None:
         """Run a program; `externals` are the addresses of its first buffers.
 
-        Raises RuntimeError where steps or sequences do not fit together or the run was cancelled, and MemoryError.
+        Raises RuntimeError if steps or sequences do not fit together or the run was cancelled, and MemoryError.
         """
         failed = self._functions.hk_run(program, tokens, externals, threads)
         if failed in _REASONS:
@@ -229,41 +235,41 @@ class Library:
             raise MemoryError
 
     def cancel(self) -> None:
-        """End the run that is under way, if there is one."""
+        """End the current run, if there is one."""
         self._functions.hk_cancel()
 
     def read(self, memory: Bytes, threads: int) -> None:
-        """Read all of it, to see how fast that can be."""
+        """Read all of it, to measure how fast that can be."""
         self._functions.hk_read(memory.ctypes.data, memory.size, threads)
 
 
 def path() -> Path:
-    """The file of the library, whether or not it is there."""
+    """Return the file of the library, present or not."""
     return Path(__file__).with_name(_NAMES.get(sys.platform, "libheadstart_kernels.so"))
 
 
 @functools.cache
 def library() -> Library | None:
-    """The library; None where it is absent, of another version, or has nothing for this processor."""
+    """Return the library; None if it is absent, of another version, or has nothing for this processor."""
     try:
         functions = ctypes.CDLL(str(path()))
         if functions.hk_abi() != _ABI:
             return None
-        found = Library(functions)
+        loaded = Library(functions)
     except (OSError, AttributeError):
         return None
-    return found if found.isa else None
+    return loaded if loaded.isa else None
 
 
 def cancel_run() -> None:
-    """End what the library computes for this process now, if anything; the run raises RuntimeError."""
+    """End the library's run in this process, if there is one. The run raises RuntimeError."""
     kernels = library()
     if kernels:
         kernels.cancel()
 
 
 def large_pages(size: int) -> Bytes:
-    """Zeroed memory for weights, in large pages where the system has them; it begins at one."""
+    """Return zeroed memory for weights, in large pages if the system has them. It begins at a page."""
     if hasattr(mmap, "MADV_HUGEPAGE"):
         room = mmap.mmap(-1, size + _HUGE_PAGE, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)  # shared memory gets none
         room.madvise(mmap.MADV_HUGEPAGE)

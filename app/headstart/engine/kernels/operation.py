@@ -54,7 +54,7 @@ class PlannedStep:
         return {self.input, self.residual, *further} - {-1}
 
     def moved(self, places: Mapping[int, int]) -> "PlannedStep":
-        """The same step over buffers with other numbers."""
+        """Return the same step over buffers with other numbers."""
         attention = None
         if (a := self.attention) is not None:
             buffers = [places.get(each, each) for each in (a.key, a.value, a.cosine, a.sine)]
@@ -66,7 +66,7 @@ class PlannedStep:
 
 @dataclass
 class Layout:
-    """Steps over numbered buffers: what comes in, what goes out, and then what stays inside."""
+    """Steps over numbered buffers: the inputs, the outputs, then the buffers inside."""
 
     widths: Sequence[int]
     inputs: int
@@ -74,7 +74,7 @@ class Layout:
     steps: list[PlannedStep] = field(default_factory=list)
 
     def shared(self) -> "Layout":
-        """The same with fewer buffers inside: what is not read any more makes room, so that all stays in the cache."""
+        """Return the same layout with fewer buffers inside: a buffer that is not read any more is used again."""
         outside = self.inputs + self.outputs
         last = {buffer: number for number, step in enumerate(self.steps) for buffer in step.reads}
         places, widths = {number: number for number in range(outside)}, list(self.widths[:outside])
@@ -101,7 +101,6 @@ class Piece:
     """
 
     def __init__(self, library: Library, layout: Layout, steps: Sequence["_PackedStep"]) -> None:
-        """Run as `layout` says, with these steps."""
         self.widths = list(layout.widths[: layout.inputs + layout.outputs])
         self.inputs = layout.inputs
         self.weights = [step.room for step in steps if step.size]
@@ -145,7 +144,7 @@ def pack(library: Library, layouts: Sequence[Layout], threads: int) -> list[Piec
 
 @dataclass
 class _PackedStep:
-    """A step, and where its weights are packed to."""
+    """A step, and the place of its packed weights."""
 
     planned: PlannedStep
     block: int  # bytes
@@ -161,7 +160,7 @@ class _PackedStep:
         return self.block * sum(each.blocks for each in self.planned.weights)
 
     def parts(self) -> Iterator[tuple[Weights, Bytes, int, int, int]]:
-        """Arguments of Library.pack. The blocks of a gate and its up alternate, other weights follow one another."""
+        """Yield arguments of Library.pack. Blocks of a gate and its up alternate; other weights follow each other."""
         alternate = self.planned.kind is Kind.GATED
         stride, start = self.block * (2 if alternate else 1), 0
         for weights in self.planned.weights:
@@ -205,10 +204,10 @@ def _address(array: NDArray[Any]) -> int:
 
 @functools.cache
 def operation() -> Any:
-    """The class of the operation; OpenVINO is imported only when a model is.
+    """Return the class of the operation. OpenVINO is imported only when a model is loaded.
 
     Its outputs are never given a shape here: OpenVINO has done so by `validate_and_infer_types`, and doing it again
-    takes 20 microseconds of the 35 that an operation in Python would cost.
+    takes longer than a small product.
     """
     ov = openvino()
 

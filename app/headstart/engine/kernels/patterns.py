@@ -1,4 +1,4 @@
-"""Search of a model's graph for what the library can compute."""
+"""The search for the parts of a model's graph that the library can compute."""
 
 import math
 from collections import defaultdict
@@ -15,20 +15,20 @@ from headstart.engine.runtime import openvino
 Key = tuple[str, int]  # an output of a node, by the node's name and the output's number
 
 PAGED_ATTENTION = "PagedAttentionExtension"
-# Its inputs, as hk_sequences has them: which tokens belong to which sequence, and where its keys and values are; then,
-# in a graph with branches, which tokens of a pass each of them sees.
+# Its inputs, as in hk_sequences: the tokens of each sequence, the places of its keys and values and, in a graph with
+# branches, the tokens of a pass that each token sees.
 PLACES = ("past_lens", "subsequence_begins", "block_indices", "block_indices_begins", "qq_bias", "qq_bias_begins")
 _FIRST_PLACE, _SCALE_AT = 5, 9  # among its inputs
 _INT4_GROUPS = (32, 64, 128)  # columns of INT4 weights that share a scale
-_STEP = 32  # columns that are multiplied at a time: the width of a product is a multiple of so many
+_STEP = 32  # columns that are multiplied at a time; the width of a product is a multiple
 _UNPACKING = {"Convert", "Reshape"}
 _LAYOUT = {"Reshape", "Transpose", "Unsqueeze"}
-_SIZES = 64  # numbers of a head: a multiple of so many
+_SIZES = 64  # the numbers of a head are a multiple of this
 
 
 @dataclass(frozen=True)
 class Node:
-    """A step, found in the graph: it computes the value `output` of these `inputs`."""
+    """A step in the graph: it computes the value `output` from these `inputs`."""
 
     kind: Kind
     output: Any  # ov.Output
@@ -57,7 +57,7 @@ class Node:
 
 @dataclass(frozen=True)
 class Heads:
-    """Heads of an attention, whose node has the inputs q, k, v and, where they are rotated, cos and sin."""
+    """The heads of an attention. The node's inputs are q, k, v and, if they are rotated, cos and sin."""
 
     queries: int
     keys: int  # and values
@@ -67,7 +67,7 @@ class Heads:
 
 
 class Graph:
-    """Nodes in order, and who reads each of their outputs."""
+    """The nodes in order, and the readers of each output."""
 
     def __init__(self, model: Any) -> None:
         self.nodes: list[Any] = model.get_ordered_ops()
@@ -85,13 +85,13 @@ class Graph:
 
 
 def find(graph: Graph, library: Library, *, attention: bool) -> list[Node]:
-    """All that the library can compute, in the order of the graph, each as far as it goes."""
-    found: dict[Key, Node] = {}
+    """Return all that the library can compute, in the order of the graph, each as far as it goes."""
+    nodes: dict[Key, Node] = {}
 
     def add(node: Node, *merged: Node) -> None:
         for each in merged:
-            del found[each.key]
-        found[node.key] = replace(node, inside=node.inside.union(*(each.inside for each in merged)))
+            del nodes[each.key]
+        nodes[node.key] = replace(node, inside=node.inside.union(*(each.inside for each in merged)))
 
     for node in graph.nodes:
         match node.get_type_name():
@@ -100,27 +100,27 @@ def find(graph: Graph, library: Library, *, attention: bool) -> list[Node]:
                 if weights is not None:
                     inside = frozenset([node.get_name()])
                     value, layout = _unmoved(node.input_value(0))
-                    is_attention = key_of(value) in found and found[key_of(value)].kind is Kind.ATTENTION
+                    is_attention = key_of(value) in nodes and nodes[key_of(value)].kind is Kind.ATTENTION
                     inside |= layout if is_attention else set()
                     source = key_of(value if is_attention else node.input_value(0))
                     add(Node(Kind.LINEAR, node.output(0), (source,), (weights,), inside=inside))
             case "PagedAttentionExtension" if attention:
-                attended = _attention(graph, node, found)
+                attended = _attention(graph, node, nodes)
                 if attended is not None:
                     add(attended)
             case "Multiply":
-                gated = _gated(graph, node, found) or _norm(graph, node)
+                gated = _gated(graph, node, nodes) or _norm(graph, node)
                 if gated is not None:
                     add(*gated)
             case "Add":
-                summed = _biased(graph, node, found) or _sum(graph, node, found)
+                summed = _biased(graph, node, nodes) or _sum(graph, node, nodes)
                 if summed is not None:
                     add(*summed)
-    return list(found.values())
+    return list(nodes.values())
 
 
 def _weights(product: Any, library: Library) -> Weights | None:
-    """The compressed weights of a product, in a form that the library takes."""
+    """Return the compressed weights of a product in a form that the library takes."""
     attributes = product.get_attributes()
     shape = product.input_value(1).get_partial_shape()
     if attributes["transpose_a"] or not attributes["transpose_b"] or shape.is_dynamic or len(shape) != 2:
@@ -156,7 +156,7 @@ def _weights(product: Any, library: Library) -> Weights | None:
 
 
 def _compressed(node: Any) -> tuple[Any, Any, Any | None] | None:
-    """The constants behind decompressed weights: values, scales and, if there are any, zero points."""
+    """Return the constants behind decompressed weights: values, scales and, if there are any, zero points."""
     node = _behind(node)
     if node.get_type_name() != "Multiply":
         return None
@@ -176,17 +176,17 @@ def _behind(node: Any) -> Any:
 
 
 def _halves(packed: Any) -> NDArray[np.uint8]:
-    """Unsigned 4-bit numbers, two a byte, the lower half first."""
+    """Return unsigned 4-bit numbers from two a byte, the lower half first."""
     data = np.ascontiguousarray(packed).reshape(-1).view(np.uint8)
     return np.stack([data & 15, data >> 4], axis=1).reshape(-1)
 
 
-def _gated(graph: Graph, node: Any, found: Mapping[Key, Node]) -> tuple[Node, ...] | None:
-    """activation(gate) * up: one product, where both are products of the same values with weights of one kind."""
+def _gated(graph: Graph, node: Any, nodes: Mapping[Key, Node]) -> tuple[Node, ...] | None:
+    """Return activation(gate) * up as one product, if both multiply the same values with weights of one kind."""
     for index in (0, 1):
-        function, up = node.input_value(index), found.get(key_of(node.input_value(1 - index)))
+        function, up = node.input_value(index), nodes.get(key_of(node.input_value(1 - index)))
         activation = _activation(function.get_node())
-        gate = found.get(key_of(function.get_node().input_value(0))) if activation else None
+        gate = nodes.get(key_of(function.get_node().input_value(0))) if activation else None
         if gate is None or up is None or activation is None or not graph.is_read_once(function):
             continue
         if gate.width != up.width:
@@ -219,13 +219,13 @@ def _activation(node: Any) -> Activation | None:
 
 
 def _is_bare(graph: Graph, node: Node) -> bool:
-    """A product that nothing was added to, and that one node reads."""
+    """Return True for a product that nothing was added to, and that one node reads."""
     is_product = node.kind is Kind.LINEAR and node.bias is None and node.residual is None
     return is_product and graph.is_read_once(node.output)
 
 
 def _norm(graph: Graph, node: Any) -> tuple[Node] | None:
-    """An RMS norm, from its last multiplication, which is that by the gain."""
+    """Return an RMS norm, given its last multiplication, the one by the gain."""
     for index in (0, 1):
         gain, scaled = _row(node.input_value(index)), node.input_value(1 - index).get_node()
         if gain is None or scaled.get_type_name() != "Multiply":
@@ -246,7 +246,9 @@ def _norm(graph: Graph, node: Any) -> tuple[Node] | None:
 
 
 def _root_mean_square(source: Any, node: Any) -> tuple[float | None, Sequence[str]]:
-    """The epsilon of 1 / sqrt(mean(source^2) + epsilon), and the nodes between; None where it is something else."""
+    """Return the epsilon of 1
+    sqrt(mean(source^2) + epsilon) and the nodes between; None for something else.
+    """
     inside = [node.get_name()]
     if node.get_type_name() == "Divide" and _scalar(node.input_value(0)) == 1.0:
         node = node.input_value(1).get_node()
@@ -272,8 +274,8 @@ def _root_mean_square(source: Any, node: Any) -> tuple[float | None, Sequence[st
     return epsilon, [*inside, total.get_name(), mean.get_name(), square.get_name()]
 
 
-def _attention(graph: Graph, node: Any, found: Mapping[Key, Node]) -> Node | None:
-    """Paged attention over products, whose queries and keys are rotated or not; nothing that the library lacks."""
+def _attention(graph: Graph, node: Any, nodes: Mapping[Key, Node]) -> Node | None:
+    """Return paged attention over products, with rotated queries and keys or not; None if the library lacks a part."""
     values = node.input_values()
     names = [value.get_node().get_friendly_name() for value in values]
     if tuple(names[_FIRST_PLACE:_SCALE_AT]) != PLACES[: _SCALE_AT - _FIRST_PLACE]:
@@ -286,15 +288,15 @@ def _attention(graph: Graph, node: Any, found: Mapping[Key, Node]) -> Node | Non
     rotated = [_rotated(value) for value in values[:3]]
     sources = [key_of(each.source) for each in rotated]
     size = rotated[1].size
-    if not all(key in found and found[key].weights for key in sources) or size % _SIZES or not size:
+    if not all(key in nodes and nodes[key].weights for key in sources) or size % _SIZES or not size:
         return None
-    if not all(graph.is_read_once(found[key].output) for key in sources[:2]):  # they are rotated where they lie
+    if not all(graph.is_read_once(nodes[key].output) for key in sources[:2]):  # they are rotated where they lie
         return None
     if (rotated[0].angles, rotated[0].size) != (rotated[1].angles, size) or rotated[2].angles:
         return None
-    queries, keys = (found[key].width // size for key in sources[:2])
+    queries, keys = (nodes[key].width // size for key in sources[:2])
     heads = Heads(queries, keys, size, scale, (names[3], names[4]))
-    if found[sources[2]].width != keys * size:
+    if nodes[sources[2]].width != keys * size:
         return None
     inside = frozenset([node.get_name()]).union(*(each.inside for each in rotated))
     inputs = (*sources, *rotated[0].angles)
@@ -312,7 +314,7 @@ class _Rotated:
 
 
 def _rotated(value: Any) -> _Rotated:
-    """x * cos + (-x[half:], x[:half]) * sin, or x itself (Su et al. 2021, as Hugging Face computes it)."""
+    """Return x * cos + (-x[half:], x[:half]) * sin, or x itself (Su et al. 2021, as Hugging Face computes it)."""
     value, inside = _unmoved(value)
     node = value.get_node()
     plain = _Rotated(value, 0, (), frozenset(inside))
@@ -353,7 +355,7 @@ def _is_slice(node: Any, source: Any, start: int, stop: int | None) -> bool:
 
 
 def _unmoved(value: Any) -> tuple[Any, set[str]]:
-    """The value before nodes that only give its numbers another shape, and these nodes' names."""
+    """Return the value before nodes that only give its numbers another shape, and these nodes' names."""
     inside = set()
     while (node := value.get_node()).get_type_name() in _LAYOUT:
         if node.get_type_name() == "Transpose" and not _keeps_order(node):
@@ -372,10 +374,10 @@ def _keeps_order(transpose: Any) -> bool:
     return long == sorted(long)
 
 
-def _biased(graph: Graph, node: Any, found: Mapping[Key, Node]) -> tuple[Node, ...] | None:
-    """A product and a constant for each of its rows."""
+def _biased(graph: Graph, node: Any, nodes: Mapping[Key, Node]) -> tuple[Node, ...] | None:
+    """Return a product plus a constant for each of its rows."""
     for index in (0, 1):
-        product, bias = found.get(key_of(node.input_value(index))), _row(node.input_value(1 - index))
+        product, bias = nodes.get(key_of(node.input_value(index))), _row(node.input_value(1 - index))
         if product is None or bias is None or not _is_bare(graph, product) or bias.size != product.width:
             continue
         inside = frozenset([node.get_name()])
@@ -383,17 +385,17 @@ def _biased(graph: Graph, node: Any, found: Mapping[Key, Node]) -> tuple[Node, .
     return None
 
 
-def _sum(graph: Graph, node: Any, found: Mapping[Key, Node]) -> tuple[Node, ...] | None:
-    """Two values of the same shape; where one is a product that nothing else reads, it adds the other itself."""
+def _sum(graph: Graph, node: Any, nodes: Mapping[Key, Node]) -> tuple[Node, ...] | None:
+    """Return the sum of two values of one shape. A product that nothing else reads adds the other value itself."""
     first, second = node.input_values()
     if not _is_row_of_numbers(first) or str(first.get_partial_shape()) != str(second.get_partial_shape()):
         return None
     inside = frozenset([node.get_name()])
     for value, other in ((first, second), (second, first)):
-        product = found.get(key_of(value))
+        product = nodes.get(key_of(value))
         if product and product.kind is Kind.LINEAR and product.residual is None and graph.is_read_once(product.output):
             return replace(product, output=node.output(0), residual=key_of(other), inside=inside), product
-    if {key_of(first), key_of(second)} & found.keys():
+    if {key_of(first), key_of(second)} & nodes.keys():
         return (Node(Kind.ADD, node.output(0), (key_of(first), key_of(second)), inside=inside),)
     return None
 
@@ -402,19 +404,16 @@ def _is_row_of_numbers(value: Any) -> bool:
     """Tell if it is f32 [.., width] with a known width."""
     shape = value.get_partial_shape()
     is_known = not shape.rank.is_dynamic and len(shape) >= 2 and not shape[-1].is_dynamic
-    return is_known and value.get_element_type() == openvino().Type.f32 and not _is_constant(value)
+    is_constant = _behind(value.get_node()).get_type_name() == "Constant"
+    return is_known and value.get_element_type() == openvino().Type.f32 and not is_constant
 
 
 def key_of(output: Any) -> Key:
     return output.get_node().get_name(), output.get_index()
 
 
-def _is_constant(value: Any) -> bool:
-    return bool(_behind(value.get_node()).get_type_name() == "Constant")
-
-
 def _constant(value: Any) -> NDArray[np.float32] | None:
-    """The numbers of a constant, in one row; None for anything else."""
+    """Return the numbers of a constant in one row; None for anything else."""
     node = _behind(value.get_node())
     if node.get_type_name() != "Constant" or node.get_element_type().bitwidth < 8:
         return None

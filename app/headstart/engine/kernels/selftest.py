@@ -15,28 +15,28 @@ from headstart.engine.measurements import Measurements
 from headstart.engine.supervision import ending, program
 
 _FAULT = "fault"
-_SECONDS = 60.0  # until a child that gives no answer is ended
+_SECONDS = 60.0  # until a silent child is ended
 _ROWS, _COLS, _GROUP, _STEP = 72, 256, 128, 32
 _TOKENS = (1, 3, 9)
-_MOST_ERROR = 1e-5  # of the largest result
+_MAX_ERROR = 1e-5  # of the largest result
 
 
 @functools.cache
 def identity() -> str:
-    """The instruction set in use and the build, such as "AVX2 1a2b3c4d". What another one measured does not count."""
+    """Return the instruction set in use and the build, such as "AVX2 1a2b3c4d". Measurements are stored for each."""
     kernels = library()
     digest = hashlib.sha256(path().read_bytes()).hexdigest()[:8] if kernels else ""
     return f"{kernels.isa} {digest}" if kernels else ""
 
 
 def proven() -> Library | None:
-    """The library, if it multiplies right on this processor."""
-    return None if obstacle() else library()
+    """Return the library, if it multiplies right on this processor."""
+    return None if unsupported_reason() else library()
 
 
 @functools.cache
-def obstacle() -> str:
-    """Reason not to use our own kernels on this computer; empty if there is none.
+def unsupported_reason() -> str:
+    """Return the reason not to use our own kernels on this computer; empty if there is none.
 
     A child process tries them once for each build.
     """
@@ -46,26 +46,29 @@ def obstacle() -> str:
             return "they were not compiled when Headstart was installed"
         return "they do not load, or this processor has neither AVX2 nor anything better"
     subject = {"kernels": identity(), "processor": computer.stepping()}
-    known = Measurements(paths.measurements_folder(), "kernels", subject)
-    found = known.get(_FAULT)
-    if isinstance(found, str):
-        return found
+    measurements = Measurements(paths.measurements_folder(), "kernels", subject)
+    reason = measurements.get(_FAULT)
+    if isinstance(reason, str):
+        return reason
     try:
-        found = _tried()
-    except (OSError, subprocess.TimeoutExpired) as error:  # as on a machine that is too busy: it is tried again
+        child = subprocess.run(
+            program("--check-kernels"), capture_output=True, text=True, timeout=_SECONDS, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:  # the machine may be too busy: try again next time
         return f"they could not be tried ({error})"
-    known.put(_FAULT, found)
-    return found
+    reason = "" if child.returncode == 0 else child.stderr.strip()[-200:] or ending(child.returncode)
+    measurements.put(_FAULT, reason)
+    return reason
 
 
 def check() -> str:
     """Return the fault of the library, empty if it has none. A process of its own calls this, as it may crash."""
     kernels = library()
-    return fault(kernels) if kernels else "it does not load"
+    return self_test(kernels) if kernels else "it does not load"
 
 
-def fault(kernels: Library) -> str:
-    """The first product that differs from NumPy's by more than rounding; empty: none does."""
+def self_test(kernels: Library) -> str:
+    """Return the first product that differs from NumPy's by more than rounding; empty if none does."""
     random = np.random.default_rng(0)
     for weights, expected in _samples(random):
         layout = Layout([_COLS, _ROWS], inputs=1, outputs=1)
@@ -74,24 +77,17 @@ def fault(kernels: Library) -> str:
         (piece,) = pack(kernels, [layout], threads=1)
         for tokens in _TOKENS:
             given = random.standard_normal((tokens, _COLS)).astype(np.float32)
-            found = np.empty((tokens, _ROWS), np.float32)
-            piece.run([given, found])
+            result = np.empty((tokens, _ROWS), np.float32)
+            piece.run([given, result])
             right = _rounded(given) @ expected.T
-            error = np.abs(found - right).max() / np.abs(right).max()
-            if not error <= _MOST_ERROR:  # NaN included
+            error = np.abs(result - right).max() / np.abs(right).max()
+            if not error <= _MAX_ERROR:  # NaN included
                 return f"{weights.format.name} differs by {error:.1g} for {tokens} tokens in {kernels.isa}"
     return ""
 
 
-def _tried() -> str:
-    """Ask a child process for the fault. Raises OSError and TimeoutExpired."""
-    command = program("--check-kernels")
-    child = subprocess.run(command, capture_output=True, text=True, timeout=_SECONDS, check=False)
-    return "" if child.returncode == 0 else child.stderr.strip()[-200:] or ending(child.returncode)
-
-
 def _samples(random: np.random.Generator) -> list[tuple[Weights, NDArray[np.float32]]]:
-    """Weights in each format that exports have, and what they stand for: [rows, cols]."""
+    """Yield weights in each format that exports have, and the numbers that they stand for: [rows, cols]."""
     shape = _ROWS, _COLS
     scales = random.uniform(0.01, 0.02, (_ROWS, 1)).astype(np.float16)
     group_scales = random.uniform(0.01, 0.02, (_ROWS, _COLS // _GROUP)).astype(np.float16)
@@ -115,7 +111,7 @@ def _times(values: NDArray[Any], scales: NDArray[np.float16]) -> NDArray[np.floa
 
 
 def _rounded(given: NDArray[np.float32]) -> NDArray[np.float64]:
-    """Activations as the library rounds them: to 8 bits, each 32 by their largest."""
+    """Return activations as the library rounds them: to 8 bits, 32 numbers by their largest."""
     groups = given.reshape(len(given), -1, _STEP)
     scale = np.abs(groups).max(axis=2, keepdims=True) / np.float32(127)
     rounded = np.rint(groups * (np.float32(1) / scale))

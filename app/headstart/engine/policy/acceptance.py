@@ -1,9 +1,9 @@
-"""How likely a candidate is to be accepted, learned from what became of earlier ones.
+"""The chance that a candidate is accepted, learned from earlier candidates.
 
-For a draft model the chance is sigmoid(w * z + b), z being the clipped logit of the draft's confidence. Each label is
+For a draft model the chance is sigmoid(w * z + b); z is the clipped logit of the draft's confidence. Each label is
 one Newton step of a Bayesian logistic regression that forgets. A position is a label if and only if all before it were
-accepted: only then is the target's own token for it known. What is copied is counted by match length and position,
-other free guesses by the chance that their drafter gives them.
+accepted: only then is the target's own token for it known. Copied tokens are counted by match length and position,
+the tokens of a table by the chance that it gives them.
 """
 
 import math
@@ -17,12 +17,12 @@ from headstart.engine.policy.cost_model import Estimate, is_figure
 from headstart.engine.policy.rounds import Outcome
 from headstart.engine.policy.stopping import Spread
 
-_MEMORY = 0.995  # kept of what was known, per label
-_RELAX = 0.005  # of the way back to the prior, per token without news
-_CLIP = 5.0  # largest logit: confidences beyond 0.993 say no more
-_USUAL = (2.2, 3.0)  # prior mean and variance of z, for a candidate not drafted yet: optimistic
-_USUAL_WORTH = 1.0  # candidates that this prior is worth
-_SEEN_MEMORY = 0.95  # kept of the confidences seen, per candidate, and per token without drafting
+_MEMORY = 0.995  # share of the past that each label leaves
+_RELAX = 0.005  # share of the way back to the prior, per token without a label
+_CLIP = 5.0  # largest logit, of a confidence of 0.993
+_USUAL = (2.2, 3.0)  # prior mean and variance of z before a candidate is drafted: optimistic
+_USUAL_WORTH = 1.0  # candidates that this prior counts for
+_SEEN_MEMORY = 0.95  # share of earlier confidences that a candidate leaves, or a token without drafting
 _PRIOR = (0.9, 0.3)  # w and b
 _DEVIATIONS = (0.3, 1.0)
 
@@ -31,20 +31,20 @@ class DraftCalibration:
     """The acceptance of a draft model's candidates."""
 
     def __init__(self) -> None:
-        """Start from the prior: a little optimistic, so that an unknown draft is tried."""
+        # The prior is a little optimistic, so that an unknown draft is tried.
         self._estimate = Estimate(_PRIOR, _DEVIATIONS)
-        self._seen = [[0.0, 0.0, 0.0], [0.0, 0.0, 0.0]]  # fading count, sum and squares of z: first candidates, others
+        self._seen = [[0.0, 0.0, 0.0], [0.0, 0.0, 0.0]]  # first candidates, others: count, sum and squares of z
 
     @property
     def outlook(self) -> tuple[Spread, Spread]:
-        """What the chances of a first and of a further candidate may be, not drafted yet, after recent confidences.
+        """The chances of a first and of a further candidate that is not drafted yet.
 
-        z is taken as normal; the three points and weights are those of Gauss and Hermite.
+        They follow recent confidences. z counts as normal; points and weights are those of Gauss and Hermite.
         """
         return self._unseen(0), self._unseen(1)
 
     def expect(self, confidences: Sequence[float]) -> None:
-        """Let the confidences of the candidates of a round, from the first, shape the outlook."""
+        """Take in the confidences of a round for the outlook."""
         for place, confidence in enumerate(confidences):
             z = _logit(confidence)
             news = (1.0, z, z * z)
@@ -52,29 +52,29 @@ class DraftCalibration:
             self._seen[which] = [_SEEN_MEMORY * old + new for old, new in zip(self._seen[which], news, strict=True)]
 
     def predict(self, confidence: float) -> float:
-        """The chance in (0, 1) that a candidate is accepted if all before it are."""
+        """Return the chance in (0, 1) that a candidate is accepted if all before it are."""
         return _sigmoid(self._estimate.predict((_logit(confidence), 1.0)))
 
     def learn(self, confidence: float, *, accepted: bool) -> None:
-        """Absorb one label."""
+        """Learn from one candidate."""
         features = _logit(confidence), 1.0
         chance = _sigmoid(self._estimate.predict(features))
         weight = max(chance * (1 - chance), 0.01)
         self._estimate.correct(features, (accepted - chance) / weight, 1 / weight, _MEMORY)
 
     def relax(self, tokens: int) -> None:
-        """Drift towards the prior over `tokens` tokens without a label, so that no verdict is final."""
+        """Drift towards the prior over `tokens` tokens without a label, so that the draft is tried again."""
         self._estimate.means += (1 - (1 - _RELAX) ** tokens) * (_PRIOR - self._estimate.means)
         kept = _SEEN_MEMORY**tokens
         self._seen = [[kept * old for old in seen] for seen in self._seen]
 
     def to_json(self) -> list[float]:
-        """What is worth keeping between runs."""
+        """Return what is kept between runs."""
         means: list[float] = self._estimate.means.tolist()
         return means
 
     def restore(self, data: object) -> None:
-        """Take what was stored, if it is whole. How sure it is starts half way."""
+        """Take stored values if they are valid, with half of the prior's uncertainty."""
         match data:
             case [float() as w, float() as b] if is_figure(w, -20.0, 20.0) and is_figure(b, -20.0, 20.0):
                 self._estimate = Estimate((w, b), [deviation / 2 for deviation in _DEVIATIONS])
@@ -91,42 +91,38 @@ class DraftCalibration:
 
 
 _MATCHES = (3, 4, 6, 8)  # match lengths at which a next bucket begins
-_FIRST = (0.2, 0.35, 0.5, 0.65, 0.8)  # prior of the first position by bucket
-_CARRIED = 0.92  # prior of a far position: a copy that held so far mostly goes on
-_APPROACH = 0.6  # per position, of the distance to it
-_POSITIONS = 8  # further ones count as the last
-_CHANCES = 8  # equal parts of the chances that a table gives
-_DOUBTED = 0.6  # of a table's chance is believed at first: the corpus is not the text to come
-_STRENGTH = 2.0  # labels that a prior is worth
-_COUNTS_MEMORY = 0.995  # kept of the counts, per label: labels come for nothing, so a verdict may be firm
+_FIRST = (0.2, 0.35, 0.5, 0.65, 0.8)  # prior chance of the first position, by bucket
+_CARRIED = 0.92  # prior chance of a far position: a copy that holds so far mostly goes on
+_APPROACH = 0.6  # share of the distance to it that each position leaves
+_POSITIONS = 8  # later positions count as the last of these
+_CHANCES = 8  # buckets of the chances that a table gives
+_DOUBTED = 0.6  # prior: share of a table's chance that holds for a new text
+_STRENGTH = 2.0  # labels that a prior counts for
+_COUNTS_MEMORY = 0.995  # share of the counts that each label leaves
 
 
 class FreeCalibration:
-    """The acceptance of guesses that cost nothing: Beta priors, fading counts.
-
-    They are judged by every token that comes, whoever guessed, so that no verdict is final.
-    """
+    """The acceptance of free drafts: Beta priors and fading counts. Every token of the text is a label."""
 
     def __init__(self) -> None:
-        """Start from the priors."""
-        self._counts: dict[str, tuple[float, float]] = {}  # hits and labels by kind of guess
+        self._counts: dict[str, tuple[float, float]] = {}  # hits and labels, by kind of candidate
 
-    def chances(self, offer: Draft) -> list[float]:
-        """The chance of each token, if all before it are accepted."""
-        return [self._chance(kind, prior) for kind, prior in _kinds(offer)]
+    def chances(self, draft: Draft) -> list[float]:
+        """Return the chance of each token if all before it are accepted."""
+        return [self._chance(kind, prior) for kind, prior in _kinds(draft)]
 
-    def learn(self, offer: Draft, held: int, labels: int) -> None:
-        """Absorb what became of the first `labels` tokens, of which `held` are right."""
-        for place, (kind, _) in enumerate(_kinds(offer)[:labels]):
+    def learn(self, draft: Draft, held: int, labels: int) -> None:
+        """Learn from the first `labels` tokens, of which `held` are right."""
+        for place, (kind, _) in enumerate(_kinds(draft)[:labels]):
             hits, seen = self._counts.get(kind, (0.0, 0.0))
             self._counts[kind] = _COUNTS_MEMORY * hits + (place < held), _COUNTS_MEMORY * seen + 1.0
 
     def to_json(self) -> dict[str, Any]:
-        """What is worth keeping between runs."""
+        """Return what is kept between runs."""
         return {kind: list(counts) for kind, counts in self._counts.items()}
 
     def restore(self, data: object) -> None:
-        """Take what was stored, as far as it is whole."""
+        """Take the valid ones of the stored counts."""
         for kind, counts in data.items() if isinstance(data, dict) else ():
             match counts:
                 case [hits, seen] if is_figure(seen, 0.0) and is_figure(hits, 0.0, seen):
@@ -137,46 +133,46 @@ class FreeCalibration:
         return (hits + _STRENGTH * prior) / (seen + _STRENGTH)
 
 
-def _kinds(offer: Draft) -> list[tuple[str, float]]:
-    """What each token is counted as, with the chance of such a one at first."""
-    believed = [(f"chance {min(int(each * _CHANCES), _CHANCES - 1)}", _DOUBTED * each) for each in offer.confidences]
-    bucket = sum(offer.match_length >= edge for edge in _MATCHES)
-    places = [min(place, _POSITIONS - 1) for place in range(len(offer.copied))]
+def _kinds(draft: Draft) -> list[tuple[str, float]]:
+    """Return the kind that each token is counted as, and the prior chance of that kind."""
+    looked_up = [(f"chance {min(int(each * _CHANCES), _CHANCES - 1)}", _DOUBTED * each) for each in draft.confidences]
+    bucket = sum(draft.match_length >= edge for edge in _MATCHES)
+    places = [min(place, _POSITIONS - 1) for place in range(len(draft.copied))]
     first = _FIRST[bucket]
     copied = [(f"match {bucket} {at}", _CARRIED - (_CARRIED - first) * _APPROACH**at) for at in places]
-    return believed + copied
+    return looked_up + copied
 
 
 class Acceptance:
-    """What was learned of the guesses of every drafter."""
+    """The acceptance of all drafters."""
 
     def __init__(self) -> None:
-        """Start from the priors."""
         self.models = defaultdict[str, DraftCalibration](DraftCalibration)  # by drafter
         self.free = defaultdict[str, FreeCalibration](FreeCalibration)  # by drafter
 
     def copied(self, draft: Draft, count: int) -> list[float]:
-        """The chances of the first `count` tokens that n-grams put behind those of a draft model."""
+        """Return the chances of the first `count` n-gram tokens behind those of a draft model."""
         return self.free[Origin.NGRAM].chances(_tail(draft, len(draft.confidences), count))
 
     def learn(self, outcome: Outcome) -> None:
-        """Take in what became of a round."""
-        for name in outcome.situation.lags:
+        """Learn from a round."""
+        for name in outcome.state.uncached_tokens:
             self._learn_model(name, outcome)
-        for name, offer in outcome.situation.offers.items():
-            held = outcome.matching(offer)
-            self.free[name].learn(offer, held, min(held, outcome.accepted) + 1)
+        for name, draft in outcome.state.free_drafts.items():
+            held = outcome.matching(draft)
+            self.free[name].learn(draft, held, min(held, outcome.accepted) + 1)
         drafted = len(outcome.confidences)
-        tail, held = len(outcome.checked.tokens) - drafted, outcome.in_line - drafted
-        if outcome.is_drafted and tail > 0:
-            self.free[Origin.NGRAM].learn(_tail(outcome.checked, drafted, tail), held, max(held + 1, 0))
+        checked, held = outcome.selection.checked, outcome.accepted_in_line - drafted
+        tail = len(checked.tokens) - drafted
+        if outcome.plan.is_drafted and tail > 0:
+            self.free[Origin.NGRAM].learn(_tail(checked, drafted, tail), held, max(held + 1, 0))
 
     def _learn_model(self, name: str, outcome: Outcome) -> None:
         model = self.models[name]
         confidences = outcome.confidences if outcome.drafter == name else ()
-        labels = min(len(confidences), outcome.in_line + 1)
+        labels = min(len(confidences), outcome.accepted_in_line + 1)
         if not labels or outcome.matched is None:
-            # A round in which another one guesses says little of this one, which may be what guesses worse.
+            # A round of another drafter says little about this one.
             model.relax(outcome.tokens if outcome.drafter == Origin.TARGET else 1)
             return
         model.expect(confidences)
@@ -184,14 +180,14 @@ class Acceptance:
             model.learn(confidence, accepted=position <= outcome.matched)
 
     def to_json(self) -> dict[str, Any]:
-        """What is worth keeping between runs."""
+        """Return what is kept between runs."""
         models = {name: calibration.to_json() for name, calibration in self.models.items()}
         free = {name: calibration.to_json() for name, calibration in self.free.items()}
         return {"models": models, "free": free}
 
     @classmethod
     def from_json(cls, data: Mapping[Any, Any]) -> "Acceptance":
-        """What was stored; each part that cannot be read starts from its prior."""
+        """Return what was stored. A part that cannot be read starts from its prior."""
         acceptance = cls()
         models, free = data.get("models"), data.get("free")
         for name, stored in models.items() if isinstance(models, dict) else ():
@@ -202,7 +198,7 @@ class Acceptance:
 
 
 def _tail(draft: Draft, drafted: int, count: int) -> Draft:
-    """What is copied behind the tokens of a draft model."""
+    """Return the tokens that are copied behind those of a draft model."""
     return Draft(draft.tokens[drafted : drafted + count], match_length=draft.match_length)
 
 

@@ -1,4 +1,4 @@
-"""What a pass of a model costs in milliseconds, from a measured table and what is seen."""
+"""The milliseconds of a model's pass: a measured table, corrected by every pass."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-_CLIP = 2.5  # an observation further off (in deviations) is pulled in to this
+_CLIP = 2.5  # deviations: an observation counts as no further off than this
 
 
 class Estimate:
@@ -18,71 +18,71 @@ class Estimate:
     """
 
     def __init__(self, means: Sequence[float], deviations: Sequence[float]) -> None:
-        """Independent parameters with these standard deviations, which are never exceeded."""
+        """`deviations`: standard deviations of independent parameters, and their upper bounds."""
         self.means = np.array(means, np.float64)
         self._largest = np.square(deviations)
         self._covariance = np.diag(self._largest)
 
     def predict(self, features: Sequence[float]) -> float:
-        """The expected value."""
+        """Return the expected value."""
         return float(self.means @ features)
 
     def variance(self, features: Sequence[float]) -> float:
-        """How unsure the expected value is, without the noise of a measurement."""
+        """Return the variance of the expected value, without the noise of a measurement."""
         return float(features @ self._covariance @ features)
 
     def correct(self, features: Sequence[float], miss: float, noise: float, memory: float = 1.0) -> None:
-        """Absorb an observation that was off by `miss`, itself uncertain by the variance `noise`.
+        """Learn from an observation that is off by `miss`, with the variance `noise` of its own.
 
-        `memory` below 1 forgets: what was known before counts that much less from now on.
+        `memory`: what is known counts that much less from now on.
         """
         reach = self._covariance @ features
         total = noise + float(reach @ features)
         self.means += reach * (miss / total)
         covariance = (self._covariance - np.outer(reach, reach) / total) / memory
-        # Forgetting must not make us less sure than at the start.
+        # Forgetting must not raise a deviation above its first value.
         scale = np.sqrt(np.minimum(1.0, self._largest / covariance.diagonal()))
         self._covariance = covariance * np.outer(scale, scale)
 
 
 class Tracked(Estimate):
-    """An estimate of non-negative parameters that drift, in a world where a single observation may be far off."""
+    """An estimate of non-negative parameters that drift; single observations may be far off."""
 
     def __init__(
         self, means: Sequence[float], deviations: Sequence[float], common: float, drift: Sequence[float]
     ) -> None:
-        """Per observation: `common`, the relative change of all parameters together; `drift`, that of each alone."""
+        """`common`: relative change of all parameters together per observation; `drift`: change of each alone."""
         super().__init__(means, deviations)
         self._common, self._drift = common, np.diag(np.square(drift))
         self._largest = np.full(len(means), math.inf)
 
     def observe(self, features: Sequence[float], value: float, noise: float) -> None:
-        """Absorb `value`, uncertain by the standard deviation `noise`; outliers count as far as they are credible."""
+        """Learn from `value`, with the standard deviation `noise` of its own. Outliers are pulled in."""
         self._covariance += np.outer(self.means, self.means) * self._common**2 + self._drift
         limit = _CLIP * math.sqrt(noise * noise + self.variance(features))
         self.correct(features, min(limit, max(-limit, value - self.predict(features))), noise * noise)
         np.maximum(self.means, 0.0, out=self.means)
 
 
-SIZES = (1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 32)  # tokens per pass worth measuring for a table
+SIZES = (1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 32)  # tokens of the passes that a table measures
 BULK = 32  # longer passes (prefill, a long catch-up) say nothing about short ones
 _TABULATED = 64  # sizes looked up instead of computed
 _NOISE = 0.05  # relative scatter of one pass
-_LEAST = 1e-6  # milliseconds; no pass is free
-_SWITCHING = 3  # place of the switch among the tracked parameters
+_MIN_MS = 1e-6  # no pass is free
+_SWITCHING = 3  # index of the switch among the tracked parameters
 
-# A pass over so many tokens beside one over a single token, for machines nobody has measured yet: the mean of
+# The time of a pass by its tokens, relative to a pass over one, for machines that are not measured yet: the mean of
 # Qwen2.5-Coder 1.5B and 0.5B in INT8 on an AMX Xeon and on a Xeon without AMX, which differ by a tenth up to 12 tokens.
 _SHIPPED = {1: 1.0, 2: 1.04, 3: 1.08, 4: 1.17, 5: 1.21, 6: 1.28, 8: 1.39, 10: 1.5, 12: 1.6, 16: 2.06, 32: 3.1}
 
-# What is assumed until something better is known; relative to a pass over one token.
-_SWITCH = 0.1  # a pass of another size than the one before it: 0.1 measured for 1.5B, 0.3 for 0.5B, 0.5 for 135M
+# Priors, relative to a pass over one token.
+_SWITCH = 0.1  # a change of size between two passes: 0.1 measured for 1.5B, 0.3 for 0.5B, 0.5 for 135M
 _INCREMENT = 0.05  # each further token: 0.05 measured for 1.5B INT8 up to 6 tokens
-_DRAFT_STEP = 0.3  # a draft step beside a target step: 0.26 and 0.34 measured for 0.5B beside 1.5B
+_DRAFT_STEP = 0.3  # a step of a draft model: 0.26 and 0.34 measured for 0.5B beside 1.5B
 _CONTEXT = 0.05  # a thousand tokens of context
 _MEANS = (1.0, 1.0, _CONTEXT, _SWITCH)  # scale and steepness of the table, slope, switch
 
-# How unsure of these, as standard deviations, by where the table comes from; and how they change from pass to pass.
+# Standard deviations of these, by where the table comes from, and their change from pass to pass.
 _MEASURED_DOUBTS = (0.2, 0.15, 0.05, 0.1)
 _SHIPPED_DOUBTS = (0.3, 0.4, 0.05, 0.3)
 _COMMON_DRIFT = 0.01  # relative, of all together
@@ -92,15 +92,15 @@ _DRIFTS = (0.003, 0.003, 0.0005, 0.003)  # of each alone
 class Curve:
     """Milliseconds of one pass over M tokens behind c others: first * (scale + slope * c) + steepness * extra(M).
 
-    `first` and `extra` come from the table. Scale, steepness and slope are tracked, so that a slower machine, a table
-    measured under other load and a growing context are told apart by what each of them would explain. A pass of
-    another size than the one before it costs a `switch` more: a runtime prepares itself anew for each new shape.
+    `first` and `extra` come from the table. Scale, steepness and slope are tracked. They separate a slower machine, a
+    table measured under other load and a growing context. A change of size between two passes costs a `switch` more,
+    as the runtime prepares itself anew for each new shape.
     """
 
     def __init__(self, table: Mapping[int, float], switch_ms: float | None = None) -> None:
-        """`table`: measured ms by tokens per pass, as often repeated, context short; see `_rising`.
+        """`table`: ms by tokens per pass, of repeated passes with a short context.
 
-        `switch_ms`: what a change of size costs more; None: not measured.
+        `switch_ms`: the additional cost of a change of size; None: not measured.
         """
         assert all(size >= 1 and ms > 0.0 for size, ms in table.items()), "a cost table holds positive figures"
         self._table = _rising(table)
@@ -110,33 +110,33 @@ class Curve:
             self._tracked.means[_SWITCHING] = max(switch_ms, 0.0) / self._points[1]
 
     def ms(self, tokens: int, context: int = 0) -> float:
-        """Expected milliseconds of one pass over `tokens` tokens behind `context` others."""
+        """Return the expected milliseconds of one pass over `tokens` tokens behind `context` others."""
         first = self._points[1]
         features = (1.0, self._point(tokens) / first - 1.0, context / 1000, 0.0)
-        return max(first * self._tracked.predict(features), _LEAST)
+        return max(first * self._tracked.predict(features), _MIN_MS)
 
     def row(self, limit: int, context: int) -> list[float]:
-        """`ms` of passes over 1, 2, .. `limit` tokens."""
+        """Return the expected milliseconds of passes over 1, 2, .. `limit` tokens."""
         steepness = float(self._tracked.means[1])
         base = self.ms(1, context) - steepness * self._points[1]
-        return [max(base + steepness * point, _LEAST) for point in self._points[1 : limit + 1]]
+        return [max(base + steepness * point, _MIN_MS) for point in self._points[1 : limit + 1]]
 
     @property
     def switch_ms(self) -> float:
-        """What a pass of another size than the one before it costs more."""
+        """The additional milliseconds of a pass whose size differs from the one before it."""
         return float(self._tracked.means[_SWITCHING]) * self._points[1]
 
     @classmethod
     def shipped(cls, first_ms: float) -> "Curve":
-        """What a model is priced at on a machine where only a pass over one token was timed; use corrects it."""
+        """Return the priors for a machine on which only a pass over one token was timed."""
         curve = cls({tokens: first_ms * share for tokens, share in _SHIPPED.items()})
         curve._tracked = _tracked(_SHIPPED_DOUBTS)
         return curve
 
     def observe(self, tokens: int, context: int, ms: float, further: int = 0, size: int = 1, switches: int = 0) -> None:
-        """Learn from a pass over `tokens` tokens, then `further` passes over `size`, that took `ms` together.
+        """Learn from a pass over `tokens` tokens and `further` passes over `size`, which took `ms` together.
 
-        `switches` of these passes were of another size than the one before them.
+        `switches`: passes whose size differed from the one before them.
         """
         if not 0.0 < ms < math.inf or tokens > BULK:
             return
@@ -146,20 +146,20 @@ class Curve:
         self._tracked.observe(features, ms / (first * passes), _NOISE * self._tracked.predict(features))
 
     def to_json(self) -> dict[str, Any]:
-        """What is worth keeping between runs."""
+        """Return what is kept between runs."""
         table = {str(size): ms for size, ms in self._table.items()}
         return {"table": table, "factors": self._tracked.means.tolist()}
 
     @classmethod
     def from_json(cls, data: object) -> "Curve | None":
-        """The stored curve; None where `data` is not one. How sure it is starts afresh."""
+        """Return the stored curve, with the prior uncertainty; None if `data` is not one."""
         match data:
             case {"table": dict() as table, "factors": [_, _, _, _] as factors} if _is_table(table) and all(
                 is_figure(factor, least=0.0) for factor in factors
             ):
                 measured = {int(size): float(ms) for size, ms in table.items()}
                 curve = cls(measured)
-                if curve._table == measured:  # else they belong to another table
+                if curve._table == measured:  # else the factors belong to another table
                     curve._tracked.means[:] = factors
                 return curve
         return None
@@ -171,89 +171,89 @@ class Curve:
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
-    """The size of the last pass, in tokens, and what it cost since to keep it: passes filled up, guesses left out."""
+class LastPass:
+    """The last pass of the target."""
 
-    size: int = 1
-    spent_ms: float = 0.0
+    size: int = 1  # tokens
+    spent_ms: float = 0.0  # what it cost so far to keep this size: padding, and candidates that were left out
 
 
 class Costs:
-    """The prices of a round: passes of the target, with the work around them, and passes of models that draft."""
+    """The prices of the target's passes, with the work around them, and of the passes of models that draft."""
 
     def __init__(self, target: Curve, models: Mapping[str, Curve] = MappingProxyType({})) -> None:
-        """`models`: by drafter. Should another one draft after all, its price is guessed first."""
+        """`models`: the curves of models that draft, by drafter. One that is missing starts from a prior."""
         self.target = target
         self._models = dict(models)
-        self.passes = {name: _usual_pass(curve) for name, curve in models.items()}  # tokens of a drafter's pass
+        self.passes = {name: _usual_pass(curve) for name, curve in models.items()}  # tokens of a pass, by drafter
 
     def model(self, drafter: str) -> Curve:
-        """Passes of a model that drafts."""
+        """Return the curve of a model that drafts."""
         if drafter not in self._models:
             self._models[drafter] = Curve.shipped(_DRAFT_STEP * self.target.ms(1))
         return self._models[drafter]
 
-    def verify(self, limit: int, context: int, kept: "Kept | None" = None) -> list[float]:
-        """Milliseconds of a round that verifies 1, 2, .. `limit` tokens, drafting apart.
+    def verify(self, limit: int, context: int, last_pass: LastPass | None = None) -> list[float]:
+        """Return the milliseconds of a round that verifies 1, 2, .. `limit` tokens, drafting apart.
 
-        Index 0 is a plain step behind another. All others keep the size of the last pass or change it, see `size`.
+        Index 0 is a plain step after another. All others keep the size of the last pass or change it, as `size` says.
         """
-        kept = kept or Kept()
-        row = self.target.row(max(limit, kept.size), context)
-        filled_ms, change_ms = row[kept.size - 1], self._change_ms(kept)
-        filled = [min(ms + change_ms, filled_ms) for ms in row[1 : kept.size]]
-        return [row[0], *filled, *(ms + change_ms for ms in row[kept.size :])][:limit]
+        last_pass = last_pass or LastPass()
+        row = self.target.row(max(limit, last_pass.size), context)
+        padded_ms, change_ms = row[last_pass.size - 1], self._change_ms(last_pass)
+        padded = [min(ms + change_ms, padded_ms) for ms in row[1 : last_pass.size]]
+        return [row[0], *padded, *(ms + change_ms for ms in row[last_pass.size :])][:limit]
 
-    def size(self, tokens: int, context: int, kept: "Kept") -> int:
-        """Tokens of the pass that verifies `tokens` tokens: those of the last pass where filling up is cheaper."""
-        if tokens >= kept.size:
+    def size(self, tokens: int, context: int, last_pass: LastPass) -> int:
+        """Return the size of the pass that verifies `tokens` tokens: that of the last pass if padding is cheaper."""
+        if tokens >= last_pass.size:
             return tokens
-        row = self.target.row(kept.size, context)
-        return kept.size if row[-1] < row[tokens - 1] + self._change_ms(kept) else tokens
+        row = self.target.row(last_pass.size, context)
+        return last_pass.size if row[-1] < row[tokens - 1] + self._change_ms(last_pass) else tokens
 
-    def shared(self, limit: int, context: int, sharing: int) -> list[float]:
-        """Milliseconds that a round of 1, 2, .. `limit` tokens takes of all who share its pass.
+    def shared(self, limit: int, context: int, batch_size: int) -> list[float]:
+        """Return the milliseconds that a round of 1, 2, .. `limit` tokens takes of all answers that share its pass.
 
-        Each of them reads a token at least, and waits for what one of them reads beside it.
+        Each answer reads one token at least, and waits for the further tokens of one of them.
         """
-        own = self.verify(sharing + limit, sharing * context, Kept(sharing))[sharing - 1 :][:limit]
-        return [own[0] + sharing * (ms - own[0]) for ms in own]
+        own = self.verify(batch_size + limit, batch_size * context, LastPass(batch_size))[batch_size - 1 :][:limit]
+        return [own[0] + batch_size * (ms - own[0]) for ms in own]
 
-    def _change_ms(self, kept: "Kept") -> float:
-        """A change of size, less what it cost so far to keep the last one; later rounds share it."""
-        return max(self.target.switch_ms - kept.spent_ms, 0.0)
+    def _change_ms(self, last_pass: LastPass) -> float:
+        """Return the price of a change of size, less what it cost so far to keep the last one."""
+        return max(self.target.switch_ms - last_pass.spent_ms, 0.0)
 
     def pass_of(self, drafter: str) -> int:
-        """Tokens that a drafter reads for each guess; where fewer are new, it reads some again."""
+        """Return how many tokens a drafter reads for each guess; if fewer are new, it reads some again."""
         return self.passes.get(drafter, 1)
 
-    def drafting(self, drafter: str, lag: int, context: int) -> tuple[float, float]:
-        """Milliseconds of a draft token, and the extra ones of the first, which reads `lag` tokens."""
+    def drafting(self, drafter: str, uncached: int, context: int) -> tuple[float, float]:
+        """Return the milliseconds of a drafted token, and those of reading `uncached` tokens before the first."""
         curve, size = self.model(drafter), self.pass_of(drafter)
         step = curve.ms(size, context)
-        if lag <= size:
+        if uncached <= size:
             return step, 0.0
-        return step, curve.ms(lag, context) + 2 * curve.switch_ms - step  # there and back
+        return step, curve.ms(uncached, context) + 2 * curve.switch_ms - step  # there and back
 
     def to_json(self) -> dict[str, Any]:
-        """What is worth keeping between runs."""
+        """Return what is kept between runs."""
         models = {name: curve.to_json() for name, curve in self._models.items()}
         return {"target": self.target.to_json(), "models": models}
 
     @classmethod
     def from_json(cls, data: object) -> "Costs | None":
-        """The stored prices; None where those of the target cannot be read."""
+        """Return the stored prices; None if those of the target cannot be read."""
         match data:
             case {"target": target, "models": dict() as models} if curve := Curve.from_json(target):
-                known = {name: Curve.from_json(stored) for name, stored in models.items()}
-                return cls(curve, {name: model for name, model in known.items() if model})
+                curves = {name: Curve.from_json(stored) for name, stored in models.items()}
+                return cls(curve, {name: model for name, model in curves.items() if model})
         return None
 
 
 def _usual_pass(draft: Curve) -> int:
-    """Tokens that a draft reads in a pass: two, the first of them again, where that is cheaper than to change the size.
+    """Return how many tokens a draft reads in a pass: two if that is cheaper than a change of size, else one.
 
-    Two are new where all candidates of a round held, else one is.
+    Two tokens are new after a round whose candidates all held. After another round the first of the two is read again.
     """
     return 2 if draft.switch_ms > 2 * (draft.ms(2) - draft.ms(1)) else 1
 
@@ -265,13 +265,14 @@ def is_figure(value: object, least: float, most: float = 1e9) -> bool:
 
 def _is_table(table: dict[Any, Any]) -> bool:
     sizes = all(isinstance(size, str) and size.isdecimal() and int(size) >= 1 for size in table)
-    return bool(table) and sizes and all(is_figure(ms, least=_LEAST) for ms in table.values())
+    return bool(table) and sizes and all(is_figure(ms, least=_MIN_MS) for ms in table.values())
 
 
 def _rising(table: Mapping[int, float]) -> dict[int, float]:
-    """The table with means where it falls: on a busy computer one token may seem to take longer than ten.
+    """Return the table with means where it falls.
 
-    Guesses would seem to be free. It is isotonic regression by pooling adjacent violators (Ayer et al. 1955).
+    On a busy computer a pass over one token may take longer than one over ten, and guesses would seem to be free.
+    This is isotonic regression by pooling adjacent violators (Ayer et al. 1955).
     """
     pools: list[tuple[float, list[int]]] = []  # mean, sizes
     for size in sorted(table):
@@ -288,7 +289,7 @@ def _tracked(doubts: Sequence[float]) -> Tracked:
 
 
 def _interpolate(table: Mapping[int, float]) -> list[float]:
-    """Milliseconds by tokens up to _TABULATED; index 0 is unused. Beyond the table the steeper of two slopes holds."""
+    """Return milliseconds by tokens up to _TABULATED; index 0 is unused. Beyond the table the steeper slope holds."""
     sizes = sorted(table)
     values = [table[size] for size in sizes]
     beyond = values[0] * _INCREMENT

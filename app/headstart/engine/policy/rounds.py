@@ -1,61 +1,109 @@
-"""What a round starts from, and what became of it."""
+"""The state, the plan and the outcome of a round."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from headstart.engine.drafters.base import Draft
-from headstart.engine.engine import Timing
+from headstart.engine.drafters.base import NO_DRAFT, Draft
+from headstart.engine.engine import Origin, Timing
 from headstart.engine.policy.cost_model import BULK
+from headstart.engine.policy.stopping import NO_PRICES, Prices
 from headstart.engine.runners.runner import common_prefix
 
 
 @dataclass(frozen=True, slots=True)
-class Situation:
-    """What a round starts from."""
+class RoundState:
+    """Everything that a round starts from, apart from what the policy has learned."""
 
     context: int  # tokens in the target's cache
-    remaining: int  # tokens that may still be emitted
-    offers: Mapping[str, Draft] = field(default_factory=dict)  # by drafter: guesses that cost nothing; none is empty
-    lags: Mapping[str, int] = field(default_factory=dict)  # by model that drafts: tokens it reads first, at least 1
+    remaining: int  # tokens that may still be written
+    free_drafts: Mapping[str, Draft] = field(default_factory=dict)  # by drafter: they cost nothing; none is empty
+    uncached_tokens: Mapping[str, int] = field(default_factory=dict)  # by model that can draft: it reads these first
     room: int = BULK  # tokens that a pass may hold
-    can_branch: bool = True  # whether the target checks several tokens for the same place
-    can_pad: bool = True  # whether padding costs no more than its pass
-    sharing: int = 1  # answers that wait for the same pass, this one included
+    can_branch: bool = True  # the target checks several tokens for the same place
+    can_pad: bool = True  # padding costs no more than its pass
+    batch_size: int = 1  # answers that share the pass, this one included
+
+
+@dataclass(frozen=True)
+class DraftPlan:
+    """The drafter of a round and how far it may draft."""
+
+    state: RoundState  # without the drafters that the user excludes
+    drafter: str = Origin.TARGET  # the target itself: a plain step
+    limit: int = 0  # tokens to check at most
+    prices: Prices = NO_PRICES  # of a round that a model drafts
+    without_switch_cost: Prices = NO_PRICES  # the same, as if a pass of another size than a plain step's cost no more
+    deferred_gain_ms: float = 0.0  # what drafting would have gained if it had not changed the size of the pass
+    prefill_steps: float = 0.0  # plain steps that the drafter may lose in addition, to read a long text
+
+    @property
+    def is_drafted(self) -> bool:
+        """Whether a model drafts."""
+        return self.drafter in self.state.uncached_tokens
+
+    @property
+    def free_draft(self) -> Draft | None:
+        """The draft that is already there; None if a model has to draft."""
+        return None if self.is_drafted else self.state.free_drafts.get(self.drafter, NO_DRAFT)
+
+
+@dataclass(frozen=True)
+class Selection:
+    """The part of a draft that the target checks."""
+
+    guessed: Draft  # the whole draft
+    checked: Draft
+    size: int  # tokens of the pass; padding included
+    deferred_gain_ms: float = 0.0  # what checking more would have gained if it had not changed the size of the pass
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of a round. Wrong guesses that were not checked teach, too, where the text went past them."""
+    """The result of a round."""
 
-    situation: Situation
-    drafter: str  # Origin.TARGET without one
-    guessed: Draft
-    checked: Draft  # what of it
-    chosen: Sequence[int]  # guesses that held, then the target's own token
+    plan: DraftPlan
+    selection: Selection
+    chosen: Sequence[int]  # accepted tokens, then the target's own
     timing: Timing
-    size: int  # tokens of the pass; more than were verified where it was filled up
-    foregone_ms: float = 0.0  # worth of guesses left out amid plain steps, as they would have changed the size
+
+    @property
+    def state(self) -> RoundState:
+        return self.plan.state
+
+    @property
+    def drafter(self) -> str:
+        return self.plan.drafter
+
+    @property
+    def size(self) -> int:
+        """Tokens of the pass."""
+        return self.selection.size
 
     @property
     def tokens(self) -> int:
-        """Emitted, the target's own included."""
+        """Number of tokens written, the target's own included."""
         return len(self.chosen)
 
     @property
     def verified(self) -> int:
-        """Guesses that were checked, branches included."""
-        return self.checked.size
+        """Number of candidates checked, branches included."""
+        return self.selection.checked.size
 
     @property
     def accepted(self) -> int:
-        """Guesses that held, a branch included."""
+        """Number of candidates accepted, a branch included."""
         return len(self.chosen) - 1
 
     @cached_property
-    def branched(self) -> bool:
-        """Whether the last accepted guess is a branch."""
-        return self.checked.branch_taken(self.chosen) is not None
+    def is_branch_taken(self) -> bool:
+        """Whether the last accepted token is a branch."""
+        return self.selection.checked.branch_taken(self.chosen) is not None
+
+    @property
+    def accepted_in_line(self) -> int:
+        """Number of accepted tokens that were the drafter's first choice."""
+        return self.accepted - self.is_branch_taken
 
     @property
     def is_plain(self) -> bool:
@@ -63,35 +111,27 @@ class Outcome:
         return self.size == 1
 
     @property
-    def in_line(self) -> int:
-        """Accepted guesses of the drafter's first choice."""
-        return self.accepted - self.branched
-
-    @property
-    def is_drafted(self) -> bool:
-        """Whether a model was to guess."""
-        return self.drafter in self.situation.lags
-
-    @property
-    def lag(self) -> int:
-        """Tokens that it read before its first guess."""
-        return max(self.situation.lags.get(self.drafter, 1), 1)
+    def uncached_tokens(self) -> int:
+        """Tokens that the model read before its first guess."""
+        return max(self.state.uncached_tokens.get(self.drafter, 1), 1)
 
     @property
     def confidences(self) -> Sequence[float]:
-        """Of all tokens that a model guessed."""
-        return self.guessed.confidences if self.is_drafted else ()
+        """Confidences of all tokens that a model drafted, checked or not."""
+        return self.selection.guessed.confidences if self.plan.is_drafted else ()
 
     @cached_property
     def matched(self) -> int | None:
-        """How many of these tokens, from the first, are those that came; None: no model was to guess."""
-        return self.matching(self.guessed.beginning(len(self.confidences))) if self.is_drafted else None
+        """Number of these tokens, from the first, that the text went on with; None if no model drafted."""
+        if not self.plan.is_drafted:
+            return None
+        return self.matching(self.selection.guessed.beginning(len(self.confidences)))
 
     def matching(self, draft: Draft) -> int:
-        """How many tokens of a draft, from the first, are those that came."""
+        """Return how many tokens of a draft, from the first, the text went on with."""
         return common_prefix(draft.tokens, self.chosen)
 
     @property
     def ms(self) -> float:
-        """The whole round."""
+        """Milliseconds of the whole round."""
         return self.timing.verify_ms + self.timing.draft_ms + self.timing.other_ms

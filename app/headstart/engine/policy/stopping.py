@@ -1,24 +1,27 @@
-"""When to stop drafting and what to keep: rules over chances and prices."""
+"""The stopping rule: when to stop drafting and how much to verify, by chances and prices."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-Spread = tuple[tuple[float, float], ...]  # (weight, chance) of what a chance may turn out to be; weights sum to 1
+Spread = tuple[tuple[float, float], ...]  # (weight, chance): the values that a chance may have; weights sum to 1
 
 
 @dataclass(frozen=True, slots=True)
 class Prices:
-    """What a round costs. `verify[j]`: ms to verify j candidates and add the target's own token, drafting apart."""
+    """The prices of a round."""
 
-    verify: Sequence[float]  # [longest draft + 1]; index 0 is a plain step
-    step_ms: float  # one more candidate
+    verify: Sequence[float]  # [limit + 1]: ms to verify j candidates, drafting apart; index 0 is a plain step
+    step_ms: float  # ms to draft one candidate
     rate: float  # worth of time: tokens per ms that it would give elsewhere
 
 
-def extension_gain(prices: Prices, drafted: int, survival: float, ahead: Sequence[float]) -> float:
-    """The most tokens, net of the worth of time, that drafting m = 1, 2, .. more candidates is expected to add.
+NO_PRICES = Prices((0.0,), 0.0, 0.0)
 
-    With k drafted, of which all hold with chance S_k, and the chances a_i of those ahead:
+
+def extension_gain(prices: Prices, drafted: int, survival: float, ahead: Sequence[float]) -> float:
+    """Return the most tokens, net of the worth of time, that m = 1, 2, .. more candidates are expected to add.
+
+    k candidates are drafted and all hold with chance S_k; a_i are the chances of those ahead:
     max over m of  S_k * sum_{j<=m} prod_{i<=j} a_i - rate * (m * d + T(1+k+m) - T(1+k)).
     """
     verify, spent, gained, best = prices.verify, -prices.verify[drafted], 0.0, -float("inf")
@@ -30,10 +33,10 @@ def extension_gain(prices: Prices, drafted: int, survival: float, ahead: Sequenc
 
 
 def drafting_gain(prices: Prices, drafted: int, survival: float, following: Spread, ahead: Sequence[float]) -> float:
-    """The tokens, net of the worth of time, that drafting on is expected to add; stop where it is not positive.
+    """Return the tokens, net of the worth of time, that drafting on is expected to add. Stop if they are not positive.
 
-    `following` is what the next candidate's chance may turn out to be, `ahead` are the mean chances of those after it.
-    Either the length is settled now (`extension_gain`), or the next confidence is seen first and then decided upon:
+    `following`: the chance of the next candidate; `ahead`: the mean chances of those after it.
+    Either the length is settled now (`extension_gain`), or the next confidence is seen before the decision:
     - rate * d + sum over its chances a of weight * max(0, S_k * a - rate * (T(2+k) - T(1+k)) + gain of going on).
     """
     if drafted + 1 >= len(prices.verify):
@@ -47,8 +50,8 @@ def drafting_gain(prices: Prices, drafted: int, survival: float, following: Spre
     return max(settled, seen)
 
 
-def kept_prefix(prices: Prices, survivals: Sequence[float]) -> int:
-    """How many candidates to verify of those already paid for: argmax over j of  sum_{i<=j} S_i - rate * T(1+j)."""
+def best_prefix(prices: Prices, survivals: Sequence[float]) -> int:
+    """Return how many drafted candidates to verify: argmax over j of  sum_{i<=j} S_i - rate * T(1+j)."""
     best, best_value, gained = 0, -prices.rate * prices.verify[0], 0.0
     for j, survival in enumerate(survivals, start=1):
         gained += survival
@@ -59,7 +62,7 @@ def kept_prefix(prices: Prices, survivals: Sequence[float]) -> int:
 
 
 def best_rate(prices: Prices, chances: Sequence[float]) -> float:
-    """The highest expected tokens per ms among all fixed lengths: what the model of the text says can be reached."""
+    """Return the highest expected tokens per ms among all fixed lengths."""
     best, tokens, survival = 1 / prices.verify[0], 1.0, 1.0
     for k, chance in enumerate(chances, start=1):
         survival *= chance
@@ -69,7 +72,7 @@ def best_rate(prices: Prices, chances: Sequence[float]) -> float:
 
 
 def affordable(prices: Prices, limit: int, credit_ms: float) -> int:
-    """The most candidates up to `limit`, but at least one, that lose no more than `credit_ms` if all of them fail."""
+    """Return how many candidates, from 1 to `limit`, lose no more than `credit_ms` if all of them fail."""
     for k in range(limit, 1, -1):
         if k * prices.step_ms + prices.verify[k] - prices.verify[0] <= credit_ms:
             return k
@@ -77,12 +80,12 @@ def affordable(prices: Prices, limit: int, credit_ms: float) -> int:
 
 
 def mean(spread: Spread) -> float:
-    """The expected chance."""
+    """Return the expected chance."""
     return sum([weight * chance for weight, chance in spread])
 
 
 def survivals(chances: Sequence[float]) -> list[float]:
-    """Running products: the chance that candidates 1..j are all accepted."""
+    """Return running products: the chance that candidates 1..j are all accepted."""
     running, products = 1.0, []
     for chance in chances:
         running *= chance

@@ -6,22 +6,26 @@ import queue
 import subprocess
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import psutil
 
 from headstart import errors
+from headstart.engine.bench.result import BenchResult
 from headstart.engine.cancelling import CancelEvent
 from headstart.engine.engine import Event, LoadOptions, Request
 from headstart.engine.process.watchdog import POLL_S, HangReport, Timeouts, Watchdog
 from headstart.engine.protocol import (
+    Bench,
+    Benched,
+    BenchReport,
+    BenchSize,
     Cancel,
     Describe,
     Described,
     Description,
-    Facts,
     Failed,
     Finished,
     Generate,
@@ -30,6 +34,7 @@ from headstart.engine.protocol import (
     Loaded,
     Loading,
     Logged,
+    ModelInfo,
     Order,
     Prefilled,
     Ready,
@@ -48,11 +53,12 @@ from headstart.engine.supervision import (
     ending,
     program,
 )
+from headstart.engine.tuning.messages import Findings, Tune, TuneEnded, TuneReport, TuneRequest
 from headstart.errors import EngineLostError, HeadstartError, OutOfMemoryError
 
 _CHUNK = 65536  # bytes
 _SIDE_ORDER_S = 120.0  # for orders without a model: the watchdog ignores them, and a driver may hang
-_R = TypeVar("_R", Loaded, Described)
+_R = TypeVar("_R", Loaded, Described, Benched, TuneEnded)
 
 
 @dataclass(frozen=True)
@@ -223,7 +229,7 @@ class EngineClient:
         self._router = ReportRouter()
         self._starting, self._dropping = threading.Lock(), threading.Lock()
         self._options: LoadOptions | None = None
-        self._facts: Facts | None = None
+        self._facts: ModelInfo | None = None
         self._numbers = itertools.count(1)
 
     @property
@@ -231,11 +237,11 @@ class EngineClient:
         return self._process.pid if self._process else None
 
     @property
-    def facts(self) -> Facts | None:
+    def facts(self) -> ModelInfo | None:
         """The model that was loaded last."""
         return self._facts
 
-    def load(self, options: LoadOptions, on_progress: Callable[[Loading], None] | None = None) -> Facts:
+    def load(self, options: LoadOptions, on_progress: Callable[[Loading], None] | None = None) -> ModelInfo:
         """Load a model in a new process, so that nothing remains of the previous one. Raises what loading raises."""
         self.close()
         self._start()
@@ -277,6 +283,23 @@ class EngineClient:
     def describe(self) -> Description:
         """Return the devices, memory and versions of this machine."""
         return self._ask(Describe(next(self._numbers)), Described).description
+
+    def bench(
+        self, size: BenchSize, report: Callable[[BenchReport], None], before: BenchResult | None = None
+    ) -> Mapping[str, Any]:
+        """Race the ways to decode with the loaded model, and return the figures. Raises what the race raises.
+
+        `report` is called with the progress. `before` is the result of a race that was cut off.
+        """
+        result = self._ask(Bench(next(self._numbers), size, before), Benched, report).result
+        assert result is not None, "nobody stops it"
+        return result
+
+    def tune(self, request: TuneRequest, report: Callable[[TuneReport], None]) -> Findings:
+        """Tune the models of a request, and return what was found. `report` is called with the progress."""
+        findings = self._ask(Tune(next(self._numbers), request), TuneEnded, report).findings
+        assert findings is not None, "nobody stops it"
+        return findings
 
     def close(self) -> None:
         """End the process."""
@@ -329,22 +352,22 @@ class EngineClient:
             raise EngineLostError("The engine does not start; see {path}.", path=self._journal.path)
         return process
 
-    def _ask(self, order: Order, report_type: type[_R], on_progress: Callable[[Loading], None] | None = None) -> _R:
+    def _ask(self, order: Order, report_type: type[_R], on_progress: Callable[[Any], None] | None = None) -> _R:
         process = self._alive()
         process.send(order)
         while True:
-            match self._next(None if report_type is Loaded else _SIDE_ORDER_S, process, self._router.rest):
+            match self._next(_SIDE_ORDER_S if report_type is Described else None, process, self._router.rest):
                 case None:
                     self._drop(0.0)
                     raise EngineLostError(
                         "The engine did not answer in time and was ended; it starts again when needed."
                     )
-                case Loading() as progress if on_progress:
-                    on_progress(progress)
                 case Failed() as report if report.order == type(order).__name__:
                     raise self._fault(report, process)
                 case report if isinstance(report, report_type):
                     return report
+                case report if on_progress and isinstance(report, Loading | BenchReport | TuneReport):
+                    on_progress(report)
 
     def _next(self, timeout: float | None, process: EngineProcess, events: EventQueue) -> Report | None:
         """Return the next report of a process, or None after `timeout` seconds."""

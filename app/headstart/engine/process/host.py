@@ -24,7 +24,7 @@ from headstart.engine import memory
 from headstart.engine.bench.race import RaceCancelled
 from headstart.engine.cancelling import CancelEvent
 from headstart.engine.engine import Engine, Event, Finish, FinishReason, Prefill, Request, Step
-from headstart.engine.opening import LocalModels, Models, Opened
+from headstart.engine.opening import LoadedEngine, LocalModels, ModelSource
 from headstart.engine.protocol import (
     Bench,
     Benched,
@@ -33,7 +33,6 @@ from headstart.engine.protocol import (
     CountTokens,
     Describe,
     Described,
-    Facts,
     Finished,
     Forget,
     Generate,
@@ -41,6 +40,7 @@ from headstart.engine.protocol import (
     Load,
     Loaded,
     Logged,
+    ModelInfo,
     Order,
     Prefilled,
     PromptRead,
@@ -174,7 +174,7 @@ class RunningServer(Protocol):
         ...
 
 
-Serve = Callable[[StartServer, SharedEngine, Facts, Callable[[ServerReport], None]], RunningServer]
+Serve = Callable[[StartServer, SharedEngine, ModelInfo, Callable[[ServerReport], None]], RunningServer]
 Work = Order | QueuedRequest | IdleMarker
 Verbs = Mapping[type[Work], Callable[[Any], None]]
 
@@ -182,7 +182,7 @@ Verbs = Mapping[type[Work], Callable[[Any], None]]
 class Host:
     """Carries out orders one after the other. A new verb is a message in `protocol` and a line in `_verbs`."""
 
-    def __init__(self, models: Models, send: Send, log: str, serve: Serve | None = None) -> None:
+    def __init__(self, models: ModelSource, send: Send, log: str, serve: Serve | None = None) -> None:
         """Create a host that is not serving yet.
 
         `send` takes every report. `log` is the file that errors name to you; `serve` starts the local server.
@@ -193,7 +193,7 @@ class Host:
         self._serve = serve
         self._server: RunningServer | None = None
         self._last_sign = 0.0
-        self._opened: Opened | None = None
+        self._opened: LoadedEngine | None = None
         self._pool = EnginePool()
         self._num_queued = 0  # requests of the server at work
         self._queued_lock = threading.Lock()
@@ -439,7 +439,7 @@ class Host:
         if opened:
             opened.engine.close()
 
-    def _model(self) -> Opened:
+    def _model(self) -> LoadedEngine:
         if self._opened is None:
             raise ModelNotFoundError("No model is loaded; choose one first.")
         return self._opened
@@ -476,7 +476,7 @@ class _SendingLog(logging.Handler):
         self._send(Logged(record.levelname, record.name, self.format(record)))
 
 
-def main(argv: Sequence[str] | None = None, models: Models | None = None, serve: Serve | None = None) -> None:
+def main(argv: Sequence[str] | None = None, models: ModelSource | None = None, serve: Serve | None = None) -> None:
     """Run the process until standard input ends.
 
     `models` replaces those of this computer; `serve` starts the local server.

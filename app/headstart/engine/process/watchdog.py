@@ -18,12 +18,12 @@ from headstart.engine.protocol import (
     Benched,
     Counted,
     Described,
-    Facts,
     Failed,
     Finished,
     Generate,
     Load,
     Loaded,
+    ModelInfo,
     Order,
     Prefilled,
     Ready,
@@ -98,7 +98,7 @@ class Watchdog:
         self._orders: list[Order] = []
         self._is_serving = False  # an answer for the local server is at work
         self._has_started = False
-        self._facts: Facts | None = None
+        self._facts: ModelInfo | None = None
         self._prompt: Prefill | None = None  # of the answer at work
         self._is_writing = False
         self._silent_s, self._polled = 0.0, clock()

@@ -1,1 +1,1 @@
-"""What runs a model: paged, with a state, and what proves them."""
+"""Runners of models, and their self-tests."""

@@ -11,11 +11,11 @@ from headstart.engine.runtime import openvino
 
 Ids = NDArray[np.int64]
 
-CHOSEN_ROWS = "sampled_tokens_indices"  # the name that OpenVINO's own pipelines use for this input
+CHOSEN_ROWS = "sampled_tokens_indices"  # OpenVINO's own pipelines use this name
 HIDDEN_STATES = "hidden_states"  # the output that `add_taps` adds
-LEAST_LAYERS = 10  # of a model that an EAGLE-3 head can read; OpenVINO GenAI refuses fewer
-_ELEMENTWISE = {"Add", "Convert", "Divide", "Multiply", "Tanh"}  # what stands between the head and the result
-_UNPACKING = {"Convert", "Multiply", "Reshape", "Subtract"}  # what makes numbers of compressed weights
+MIN_LAYERS = 10  # of a model that an EAGLE-3 head can read; OpenVINO GenAI refuses fewer
+_ELEMENTWISE = {"Add", "Convert", "Divide", "Multiply", "Tanh"}  # nodes between the head and the result
+_UNPACKING = {"Convert", "Multiply", "Reshape", "Subtract"}  # nodes that decompress weights
 
 
 def gather_rows(model: Any, axis: int) -> bool:
@@ -38,21 +38,20 @@ def gather_rows(model: Any, axis: int) -> bool:
 
 
 def tapped_layers(layers: int) -> tuple[int, int, int]:
-    """The decoder layers, counted from 0, whose outputs an EAGLE-3 head reads, of a model that has so many layers.
+    """Return the decoder layers, from 0, whose outputs an EAGLE-3 head reads in a model with this many layers.
 
-    They are those that OpenVINO GenAI reads (`extract_eagle3_info_from_config`), so that heads run in both.
+    OpenVINO GenAI reads the same ones (`extract_eagle3_info_from_config`), so heads run in both.
     """
-    assert layers >= LEAST_LAYERS
+    assert layers >= MIN_LAYERS
     return 2, layers // 2, layers - 3
 
 
 def add_taps(model: Any, layers: Sequence[int], *, with_head: bool = False) -> bool:
-    """Add an output HIDDEN_STATES: side by side, what each of these decoder layers (from 0) hands on to the next.
+    """Add an output HIDDEN_STATES: the residual stream behind each of these decoder layers (from 0), side by side.
 
-    That is the residual stream behind the layer, [..., len(layers) * hidden size], for every position, whatever
-    `gather_rows` does to the logits. `with_head`: what the output head reads stands behind them. Call it on the model
-    as it was read, before a transformation to paged attention. Returns False, leaving the model as it was, where a
-    layer or the head is not found.
+    It is [..., len(layers) * hidden size], for every position, whatever `gather_rows` does to the logits. `with_head`:
+    the input of the output head follows. Call it on the model as it was read, before a transformation to paged
+    attention. Returns False, and leaves the model as it was, if a layer or the head is not found.
     """
     ends, head = _ends_of_layers(model), output_head(model)
     if not set(layers) <= set(ends) or (with_head and head is None):
@@ -67,17 +66,17 @@ def add_taps(model: Any, layers: Sequence[int], *, with_head: bool = False) -> b
 
 
 def count_layers(model: Any) -> int:
-    """The decoder layers of a model as it was read."""
+    """Return the number of decoder layers of a model as it was read."""
     return len(_ends_of_layers(model))
 
 
 def _ends_of_layers(model: Any) -> dict[int, Any]:
-    """By layer: the last sum in it, which is that of its second half."""
+    """Return the last sum of each layer: the one of its second half."""
     ends: dict[int, Any] = {}
     for node in model.get_ordered_ops():
-        found = _SUM_OF_A_LAYER.search(node.get_friendly_name())
-        if found and node.get_type_name() == "Add":
-            ends[int(found["layer"])] = node
+        match = _SUM_OF_A_LAYER.search(node.get_friendly_name())
+        if match and node.get_type_name() == "Add":
+            ends[int(match["layer"])] = node
     return ends
 
 
@@ -85,7 +84,7 @@ _SUM_OF_A_LAYER = re.compile(r"\.layers\.(?P<layer>\d+)/")
 
 
 def output_head(model: Any) -> Any | None:
-    """The MatMul that makes the logits, found from the result back through softcaps and scales."""
+    """Return the MatMul that makes the logits, found from the result back through softcaps and scales."""
     node = model.get_results()[0].input_value(0).get_node()
     while node.get_type_name() in _ELEMENTWISE:
         node = _data_input(node)
@@ -95,7 +94,7 @@ def output_head(model: Any) -> Any | None:
 
 
 def _data_input(node: Any) -> Any | None:
-    """The input that carries the logits: the one that does not come from a constant."""
+    """Return the input that carries the logits: the one that does not come from a constant."""
     sources = [node.input_value(index).get_node() for index in range(node.get_input_size())]
     return next((source for source in sources if not _is_constant(source)), None)
 
@@ -106,11 +105,10 @@ def _is_constant(node: Any) -> bool:
 
 
 def keep_rows(model: Any, ids: Ids) -> bool:
-    """Let the logits be those of `ids` alone. Embeddings that share the head's weights stay.
+    """Cut the output head down to the rows `ids`. Embeddings that share its weights stay.
 
     A draft need not score tokens that hardly ever come. Rows of a compressed head do not depend on each other, so the
-    logits that remain are those of the whole head. Returns False, leaving the model as it was, for a head of a kind
-    that cannot be trimmed.
+    remaining logits are unchanged. Returns False, and leaves the model as it was, for a head that cannot be trimmed.
     """
     head = output_head(model)
     if head is None or not head.get_attributes()["transpose_b"] or not _treats_all_alike(model, head):
@@ -125,7 +123,7 @@ def keep_rows(model: Any, ids: Ids) -> bool:
 
 
 def _treats_all_alike(model: Any, head: Any) -> bool:
-    """Whether what stands behind the head treats all tokens alike; a bias has a number for each."""
+    """Return True if the nodes behind the head treat all tokens alike. A bias has a number for each."""
     node = model.get_results()[0].input_value(0).get_node()
     while node.get_friendly_name() != head.get_friendly_name():
         sources = [node.input_value(index) for index in range(node.get_input_size())]
@@ -136,7 +134,7 @@ def _treats_all_alike(model: Any, head: Any) -> bool:
 
 
 def _trimmed(node: Any, ids: Ids, width: int) -> Any | None:
-    """A copy of the chain that unpacks compressed weights, with fewer rows; None where it holds something unknown."""
+    """Return a copy of the chain that unpacks compressed weights, with fewer rows; None if a node is unknown."""
     operations, kind = openvino().opset13, node.get_type_name()
     if kind == "Constant":
         return _rows(node, ids) if node.get_output_shape(0)[:1] == [width] else node
@@ -168,7 +166,7 @@ def _rows(constant: Any, ids: Ids) -> Any:
 
 
 def _odd_rows(packed: NDArray[np.uint8], ids: Ids, values: int) -> NDArray[np.uint8]:
-    """Rows of an odd number of half bytes, the lower half first."""
+    """Return rows of an odd number of half bytes, the lower half first."""
     halves = np.stack([packed & 15, packed >> 4], axis=1).reshape(-1)
     chosen = halves[ids[:, None] * values + np.arange(values)].reshape(-1)
     pairs = np.append(chosen, np.zeros(chosen.size % 2, np.uint8)).reshape(-1, 2)

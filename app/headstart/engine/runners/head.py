@@ -12,28 +12,28 @@ from typing import Any
 import numpy as np
 
 from headstart.engine.cancelling import CancelEvent
-from headstart.engine.runners.graph import HIDDEN_STATES, LEAST_LAYERS, Ids, add_taps, count_layers, tapped_layers
+from headstart.engine.runners.graph import HIDDEN_STATES, MIN_LAYERS, Ids, add_taps, count_layers, tapped_layers
 from headstart.engine.runners.paged import PagedRunner
 from headstart.engine.runners.passes import Pass
 from headstart.engine.runners.runner import Branch, Hidden, Logits
 from headstart.engine.runtime import core, openvino
 
-NEXT = "next_token"  # input of a Hydra head: what stands behind the token whose hidden state it reads
-MAPPING = "d2t"  # output: what to add to the number of a row to get its token
+NEXT = "next_token"  # input of a Hydra head: the token after the one of the hidden state
+MAPPING = "d2t"  # output: the offset from a row's number to its token
 
 
 class HeadRunner(PagedRunner):
-    """A head with keys and values of its own. Without branches: what it guesses is checked by the target."""
+    """A head with keys and values of its own. It has no branches: the target checks what it guesses."""
 
     def __init__(self, folder: Path, device: str, properties: Mapping[str, str], context: int) -> None:
-        """See PagedRunner. Raises RuntimeError, too, where the model is no such head."""
+        """Compile a head. Raises RuntimeError if the model is none, or if the device refuses it."""
         self.listed: Ids  # tokens that its logits score, rising
         self.width: int  # of a hidden state
         super().__init__(folder, device, properties, context, edit=self._edit)
         self._given: Hidden | None = None
 
     def read(self, ids: Sequence[int], hidden: Hidden, cancel: CancelEvent | None = None) -> Logits:
-        """Append tokens, each with the hidden state of the token before it: [tokens, width]; as Runner.forward."""
+        """Append tokens, each with the hidden state of the token before it: [tokens, width]. Otherwise as `forward`."""
         self._given = hidden
         try:
             return self.forward(ids, cancel=cancel)
@@ -41,9 +41,10 @@ class HeadRunner(PagedRunner):
             self._given = None
 
     def _edit(self, model: Any) -> None:
-        """Let it read one hidden state in place of three, and give that of its layer in place of the mapping."""
+        """Read one hidden state in place of three, and give the layer's own in place of the mapping."""
         self.listed, self.width = tokens_of_rows(model), read_one_state(model)
-        last = [node for node in model.get_ordered_ops() if _is_sum_of_the_layer(node)][-1]
+        sums = [node for node in model.get_ordered_ops() if node.get_type_name() == "Add"]
+        last = [node for node in sums if ".midlayer/" in node.get_friendly_name()][-1]
         model.add_results([openvino().opset13.result(last)])
         model.validate_nodes_and_infer_types()
 
@@ -52,17 +53,16 @@ class HeadRunner(PagedRunner):
 
 
 class Taps:
-    """What a head changes in the graph of its target: hidden states come out, as the head reads them."""
+    """An edit of a target's graph that gives the hidden states as a head reads them."""
 
     def __init__(self, folder: Path) -> None:
-        """Those of the head in this folder."""
         self._folder = folder
 
     def __call__(self, model: Any) -> None:
-        """Edit the target. Raises RuntimeError where the head does not fit."""
+        """Edit the target. Raises RuntimeError if the head does not fit."""
         layers, head = count_layers(model), core().read_model(self._folder / "openvino_model.xml")
         is_hydra = any(NEXT in each.output(0).get_names() for each in head.get_parameters())
-        if layers < LEAST_LAYERS or not add_taps(model, tapped_layers(layers), with_head=is_hydra):
+        if layers < MIN_LAYERS or not add_taps(model, tapped_layers(layers), with_head=is_hydra):
             raise RuntimeError("it has no layers that a head can read")
         weights = _first_matrix(head).input_value(1)
         operations = openvino().opset13
@@ -71,14 +71,14 @@ class Taps:
         if taps.get_partial_shape()[-1] != weights.get_partial_shape()[-1]:
             raise RuntimeError(f"{self._folder.name} is a head for another model")
         taps.set_names(set())
-        made = operations.matmul(taps, weights, transpose_a=False, transpose_b=True)
-        made.output(0).set_names({HIDDEN_STATES})
-        result.input(0).replace_source_output(made.output(0))
+        product = operations.matmul(taps, weights, transpose_a=False, transpose_b=True)
+        product.output(0).set_names({HIDDEN_STATES})
+        result.input(0).replace_source_output(product.output(0))
         model.validate_nodes_and_infer_types()
 
 
 def read_one_state(model: Any) -> int:
-    """Let a head read one hidden state in place of several; the width of one."""
+    """Let a head read one hidden state in place of several. Return its width."""
     old, matrix = _given_states(model), _first_matrix(model)
     width: int = matrix.get_output_partial_shape(0)[-1].get_length()
     given = openvino().opset13.parameter([-1, -1, width], np.float32, name=HIDDEN_STATES)
@@ -91,7 +91,7 @@ def read_one_state(model: Any) -> int:
 
 
 def _given_states(model: Any) -> Any:
-    """The input for the target's hidden states. Raises RuntimeError."""
+    """Return the input for the target's hidden states. Raises RuntimeError."""
     for node in model.get_parameters():
         if node.get_friendly_name() == HIDDEN_STATES:
             return node
@@ -99,7 +99,7 @@ def _given_states(model: Any) -> Any:
 
 
 def _first_matrix(model: Any) -> Any:
-    """The one that makes one hidden state of the target's three. Raises RuntimeError."""
+    """Return the matrix that makes one hidden state of the target's three. Raises RuntimeError."""
     node = _given_states(model)
     while node.get_type_name() != "MatMul":
         following = list(node.output(0).get_target_inputs())
@@ -110,7 +110,7 @@ def _first_matrix(model: Any) -> Any:
 
 
 def tokens_of_rows(model: Any) -> Ids:
-    """The token that each row of the logits stands for."""
+    """Return the token of each row of the logits, and remove the mapping from the model. Raises RuntimeError."""
     result = next((each for each in model.get_results() if MAPPING in each.input_value(0).get_names()), None)
     source = result.input_value(0).get_node() if result else None
     if result is None or source is None or source.get_type_name() != "Constant":
@@ -121,7 +121,3 @@ def tokens_of_rows(model: Any) -> Ids:
         raise RuntimeError("the tokens that it guesses are not in order")
     model.remove_result(result)
     return listed
-
-
-def _is_sum_of_the_layer(node: Any) -> bool:
-    return node.get_type_name() == "Add" and ".midlayer/" in node.get_friendly_name()

@@ -13,13 +13,13 @@ from headstart.engine.runtime import core
 
 
 class HydraRunner:
-    """A head without keys and values. The matrix that makes one hidden state of several runs in the target's graph."""
+    """A head without keys and values. The matrix that makes one hidden state of several is in the target's graph."""
 
-    tokens: Sequence[int] = ()  # as it keeps none
-    context = 1  # and reads one at a time
+    tokens: Sequence[int] = ()  # it keeps none
+    context = 1  # it reads one at a time
 
     def __init__(self, folder: Path, device: str, properties: Mapping[str, str]) -> None:
-        """Raises RuntimeError where the model is no such head."""
+        """Compile a head. Raises RuntimeError if the model is none."""
         model = core().read_model(folder / "openvino_model.xml")
         self.listed: Ids = tokens_of_rows(model)
         self.width = read_one_state(model)
@@ -29,9 +29,9 @@ class HydraRunner:
         self._inputs = Inputs(self._request, compiled)
 
     def read(self, token: int, hidden: Hidden) -> tuple[Logits, Hidden]:
-        """What may follow a token: logits [1, rows], valid until the next call, and a hidden state to guess on from.
+        """Return the logits behind a token, [1, rows], and a hidden state to guess on from.
 
-        `hidden`: that of the token before it, [1, width].
+        The logits are valid until the next call. `hidden`: the hidden state of the token before, [1, width].
         """
         self._inputs.write(HIDDEN_STATES, hidden[None])
         self._inputs.write(NEXT, [token])
@@ -40,8 +40,8 @@ class HydraRunner:
         return logits, further.copy()
 
     def forward(self, ids: Sequence[int], **_rows: int) -> Logits:
-        """As Runner.forward, from nothing: for what times a pass."""
+        """Read the last token without a hidden state, to time a pass."""
         return self.read(ids[-1], np.zeros((1, self.width), np.float32))[0]
 
     def rollback(self, _length: int) -> None:
-        """As it keeps no tokens, there is nothing to forget."""
+        """Do nothing: no tokens are kept."""

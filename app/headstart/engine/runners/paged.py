@@ -4,6 +4,9 @@ Several sequences may share it, each over blocks of its own. Forgetting tokens i
 bit-exact with a 16-bit or 32-bit cache.
 """
 
+# Siblings are of the same class.
+# ruff: noqa: SLF001
+
 import copy
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -21,16 +24,12 @@ from headstart.engine.runners.runner import Branch, Hidden, Interrupted, Joined,
 from headstart.engine.runtime import core, openvino
 
 _CACHE_INPUTS = ("key_cache.", "value_cache.")
-Edit = Callable[[Any], None]  # of a model's graph, before anything else is done to it
-_SPARE = 2  # places beyond the context: a recovery takes up to three where the next call finds at least one
+Edit = Callable[[Any], None]  # edits a model's graph before any other change
+_SPARE = 2  # places beyond the context: a recovery takes up to three, and the next call finds one or more
 
 
 class PagedRunner:
-    """One sequence over one block table that is contiguous.
-
-    `hidden`: the hidden state of each token in its cache that an EAGLE-3 head reads, from the place `hidden_from` on;
-    None where the graph gives none.
-    """
+    """One sequence over one block table that is contiguous."""
 
     can_branch, can_pad = False, True
 
@@ -40,29 +39,32 @@ class PagedRunner:
         device: str,
         properties: Mapping[str, str],
         context: int,
-        kept: Ids | None = None,
+        draft_vocab: Ids | None = None,
         edit: Edit | None = None,
         sequences: int = 1,
     ) -> None:
         """Compile `folder`'s model with room for `context` tokens of each sequence; memory is used as it fills.
 
-        `kept`: the rows that its output head is cut down to, where it can be: `self.kept` tells. `edit`: see Edit.
+        `draft_vocab`: the rows to which its output head is cut down, if it can be; the attribute has them then.
         Raises RuntimeError when OpenVINO refuses the transformation or the device; the caller words it.
         """
         if self.can_branch and device != "CPU":
             raise RuntimeError(f"nothing is known of branches on {device}")
         model = _paged_model(folder, edit, allow_qq_bias=self.can_branch)
         self.vocabulary: int = model.output(0).get_partial_shape()[2].get_length()
-        self.kept = kept if kept is not None and keep_rows(model, kept) else None
+        self.draft_vocab = draft_vocab if draft_vocab is not None and keep_rows(model, draft_vocab) else None
         compiled = compile_model(model, device, properties)
         self._tokens: list[int] = []
         self.joined: Joined | None = None
-        self.can_save = device == "CPU"  # elsewhere the tensors may not be what the device computes with
+        self.can_save = device == "CPU"  # other devices may compute with other memory than these tensors
         self._branches: Sequence[Branch] = ()  # of the last pass
         self._fork = 0  # tokens before these
         self._bind_cache(compiled, context, sequences)
-        self.hidden, self.hidden_from = self._room_for_hidden(compiled.model), 0
-        self._others = [copy.copy(self)._become(number) for number in range(1, sequences)]  # noqa: SLF001 - of its own kind
+        # The hidden states that a head reads, of the cached tokens from `hidden_from` on; None: the graph has none.
+        widths = [port.partial_shape[-1].get_length() for port in compiled.model.outputs[1:]]
+        self.hidden: Hidden | None = np.zeros([context + _SPARE, *widths], np.float32) if widths else None
+        self.hidden_from = 0
+        self._others = [self._sibling(number) for number in range(1, sequences)]
 
     @property
     def others(self) -> Sequence["PagedRunner"]:
@@ -71,16 +73,15 @@ class PagedRunner:
 
     @property
     def sharing(self) -> int:
-        """See Runner.sharing."""
         return self._passes.sharing
 
     def at_work(self) -> AbstractContextManager[None]:
-        """To be inside while an answer is written: see Passes.at_work."""
+        """Return a context to be inside while an answer is written; see Passes.at_work."""
         return self._passes.at_work(self._number)
 
     @property
     def min_tokens(self) -> int:
-        """Tokens that each pass of a sequence has at least; padding fills it up."""
+        """The least tokens of a pass of a sequence. Padding fills it up."""
         return self._passes.min_tokens
 
     @min_tokens.setter
@@ -90,7 +91,6 @@ class PagedRunner:
 
     @property
     def tokens(self) -> Sequence[int]:
-        """The tokens in the cache."""
         return self._tokens
 
     def forward(
@@ -100,13 +100,12 @@ class PagedRunner:
         rows: int = 1,
         cancel: CancelEvent | None = None,
     ) -> Logits:
-        """See Runner.forward."""
         assert 1 <= rows <= len(ids)
         assert self.can_branch or not branches
         began = len(self._tokens)
         assert len(ids) + len(branches) <= self.context - began
         try:
-            while self.sharing > 1 and rows == 1 and len(ids) > CHUNK:  # others do not wait for all of a prompt
+            while self.sharing > 1 and rows == 1 and len(ids) > CHUNK:  # other sequences need not wait for all of it
                 self._read(ids[:CHUNK], (), 1, cancel)
                 ids = ids[CHUNK:]
             return self._read(ids, branches, rows, cancel)
@@ -115,46 +114,44 @@ class PagedRunner:
             raise
 
     def forward_together(self, ids: Sequence[tuple["PagedRunner", Sequence[int]]]) -> Sequence[Pass]:
-        """Append ids to several sequences of this model in one pass; logits after the last of each, and hidden states.
+        """Append ids to several sequences of this model in one pass.
 
-        They are valid until the next pass. For whoever has all sequences to itself, and does not stop.
+        Return the logits after the last id of each, and the hidden states; they are valid until the next pass. No other
+        thread may use the sequences meanwhile, and the pass cannot be stopped.
         """
-        together = [each._pass(new, (), 1) for each, new in ids]  # noqa: SLF001 - of its own kind
+        together = [each._pass(new, (), 1) for each, new in ids]
         self._passes.read(together)
         for each, new in ids:
-            each._tokens.extend(new)  # noqa: SLF001 - of its own kind
+            each._tokens.extend(new)
         return together
 
     def rollback(self, length: int, branch: int | None = None) -> None:
-        """See Runner.rollback."""
         del self._tokens[length:]
         self.hidden_from = min(self.hidden_from, len(self._tokens))
         if branch is not None:
             self._keep(length, branch)
 
     def save(self, start: int, stop: int) -> Saved:
-        """See Runner.save. One cache after the other, each with its blocks."""
         blocks = slice(self._first + start // self.block, self._first - (-stop // self.block))
         return np.concatenate([cache.data[blocks].view(np.uint8).ravel() for cache in self.caches])
 
     def restore(self, tokens: Sequence[int], saved: Saved) -> bool:
-        """See Runner.restore."""
-        first, wanted = len(self._tokens) // self.block, -(-len(tokens) // self.block)
+        first, num_blocks = len(self._tokens) // self.block, -(-len(tokens) // self.block)
         of_block = [cache.data[:1].nbytes for cache in self.caches]
         present, rest = divmod(saved.size, sum(of_block))
-        if rest or present < wanted or len(self._tokens) % self.block:
+        if rest or present < num_blocks or len(self._tokens) % self.block:
             return False
         start = 0
         for cache, size in zip(self.caches, of_block, strict=True):
-            slots = cache.data[self._first + first : self._first + first + wanted].view(np.uint8)
-            slots[...] = saved[start : start + wanted * size].reshape(slots.shape)
+            slots = cache.data[self._first + first : self._first + first + num_blocks].view(np.uint8)
+            slots[...] = saved[start : start + num_blocks * size].reshape(slots.shape)
             start += present * size
         self._tokens.extend(tokens)
         self.hidden_from = len(self._tokens)
         return True
 
     def _keep(self, place: int, number: int) -> None:
-        """Move the keys and values of a branch of the last pass to where it belongs."""
+        """Move the keys and values of a branch of the last pass to their place."""
         assert place < self._fork
         source = self._fork + number
         for cache, axis in zip(self.caches, self._token_axes, strict=True):
@@ -165,12 +162,12 @@ class PagedRunner:
         self._tokens.append(self._branches[number].token)
 
     def _read(self, ids: Sequence[int], branches: Sequence[Branch], rows: int, cancel: CancelEvent | None) -> Logits:
-        wanted = self._pass(ids, branches, rows + len(branches))
-        logits = self._passes.run(wanted, cancel)
-        self.joined = wanted.joined
-        if self.hidden is not None:  # as the keys: those of branches behind the others
-            assert wanted.hidden is not None
-            self.hidden[wanted.past : wanted.past + len(wanted.hidden)] = wanted.hidden
+        current = self._pass(ids, branches, rows + len(branches))
+        logits = self._passes.run(current, cancel)
+        self.joined = current.joined
+        if self.hidden is not None:  # branches stand behind the other tokens, as their keys do
+            assert current.hidden is not None
+            self.hidden[current.past : current.past + len(current.hidden)] = current.hidden
         self._tokens.extend(ids)
         self._branches, self._fork = tuple(branches), len(self._tokens)
         return logits
@@ -180,11 +177,12 @@ class PagedRunner:
         ids = [*ids, *[0] * padding]
         return Pass(ids, branches, len(self._tokens), rows, self._table, self._number, padding)
 
-    def _become(self, number: int) -> Self:
-        """The sequence of this number, of a copy of the first one."""
-        self._tokens, self.hidden = [], None
-        self._bind_table(number, len(self._table))
-        return self
+    def _sibling(self, number: int) -> Self:
+        """Return another sequence over the same model. It gives no hidden states."""
+        sibling = copy.copy(self)
+        sibling._tokens, sibling.hidden = [], None
+        sibling._bind_table(number, len(self._table))
+        return sibling
 
     def _bind_cache(self, compiled: Compiled, context: int, sequences: int) -> None:
         if compiled.attentions:
@@ -195,7 +193,7 @@ class PagedRunner:
         if not caches:
             raise RuntimeError("no cache of keys and values was found")
         # Axis 2 of a block of values is its length in tokens; the compiled model decides it (32 on CPU, 16 on GPU).
-        # That of keys holds scales too where they are kept in 8 bits.
+        # A block of 8-bit keys holds scales, too.
         values = next(port for port in caches if port.any_name.startswith(_CACHE_INPUTS[1]))
         self.block = int(values.partial_shape[2].get_length())
         blocks = self._make_passes(compiled.model, context, sequences)
@@ -206,7 +204,7 @@ class PagedRunner:
         self._token_axes = [2] * len(caches)  # of [blocks, heads, tokens of a block, size]
 
     def _bind_own_cache(self, compiled: Compiled, context: int, sequences: int) -> None:
-        """Room for the keys and values of our own attention, laid out as kernels.library.Attention says."""
+        """Make room for the keys and values of our own attention; kernels.library.Attention has the layout."""
         ov = openvino()
         self.block = BLOCK
         blocks = sequences * self._make_passes(compiled.model, context, sequences)
@@ -219,7 +217,7 @@ class PagedRunner:
         self._token_axes = [3, 2] * len(compiled.attentions)
 
     def _make_passes(self, model: Any, context: int, sequences: int) -> int:
-        """Prepare for sequences of this many tokens, and return the blocks of one; `self.block` is already known."""
+        """Prepare for sequences of this many tokens. Return the blocks of one. `self.block` is already known."""
         blocks = -(-(context + _SPARE) // self.block)
         self.context, self.caches = context, list[Any]()
         self._passes = Passes(model, self.block, sequences=sequences, can_branch=self.can_branch)
@@ -227,13 +225,8 @@ class PagedRunner:
         return blocks
 
     def _bind_table(self, number: int, blocks: int) -> None:
-        self._number, self._first = number, number * blocks  # of this sequence, and of the first of its blocks
+        self._number, self._first = number, number * blocks  # numbers of this sequence and of its first block
         self._table = self._first + np.arange(blocks, dtype=np.int32)
-
-    def _room_for_hidden(self, compiled: Any) -> Hidden | None:
-        """None where the model gives none."""
-        widths = [port.partial_shape[-1].get_length() for port in compiled.outputs[1:]]
-        return np.zeros([self.context + _SPARE, *widths], np.float32) if widths else None
 
 
 class BranchingRunner(PagedRunner):

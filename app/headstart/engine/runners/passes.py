@@ -1,4 +1,4 @@
-"""The passes of one compiled model: what several sequences want to read at the same time is read in one."""
+"""The passes of one compiled model, which several sequences may share."""
 
 import threading
 import time
@@ -24,48 +24,47 @@ from headstart.engine.runners.runner import (
     unlike,
 )
 
-CHUNK = 256  # tokens of a prompt that other sequences wait for at a time
-JOINED = 64  # tokens of a pass for several sequences; a longer one is for one alone, and can be cancelled
-_PATIENCE = 0.03  # seconds after a pass to wait for those that it was for; both are explained in app/docs/policy.md
-_LOOK = 0.01  # seconds between two looks at whether one that waits was cancelled
+CHUNK = 256  # tokens of a prompt before other sequences get a turn
+JOINED = 64  # most tokens of a pass for several sequences; a longer pass is for one, and can be cancelled
+_PATIENCE = 0.03  # seconds after a pass to wait for its sequences; app/docs/policy.md explains both
+_LOOK = 0.01  # seconds between two checks for a cancelled wait
 
 
 @dataclass(eq=False)
 class Pass:
-    """What one sequence reads: `ids` behind `past` tokens, then `branches`; logits of the last `rows` are wanted.
+    """The work of one pass for one sequence: `ids` behind `past` tokens, then `branches`.
 
-    The last `padding` of `ids` do not count: nobody wants their logits, and the next pass overwrites them.
+    The last `padding` of `ids` do not count: nobody reads their logits, and the next pass overwrites them.
     """
 
     ids: Sequence[int]
     branches: Sequence[Branch]
-    past: int
-    rows: int
+    past: int  # tokens in the cache
+    rows: int  # logits to give: those of the last ones
     table: NDArray[np.int32]  # the blocks of the sequence
     sequence: int = 0  # its number
     padding: int = 0
-    given: Hidden | None = None  # what an EAGLE-3 head reads beside its tokens
+    given: Hidden | None = None  # the hidden states that a head reads beside its tokens
     logits: Logits | None = None  # [rows, vocabulary]
-    hidden: Hidden | None = None  # of each token, where the graph gives it
+    hidden: Hidden | None = None  # of each token, if the graph gives it
     error: BaseException | None = None
     joined: Joined | None = None  # the whole pass that it was part of
 
     @property
     def count(self) -> int:
-        """Tokens, padding included."""
+        """The tokens, padding included."""
         return len(self.ids) + len(self.branches)
 
     @property
     def is_done(self) -> bool:
-        """Whether it was read, or could not be."""
         return self.logits is not None or self.error is not None
 
 
 class Passes:
-    """One inference request that sequences share. While one alone is at work, its passes are as they ever were."""
+    """One inference request that sequences share. A sequence that is alone at work waits for nobody."""
 
     def __init__(self, compiled: Any, block: int, *, sequences: int, can_branch: bool) -> None:
-        """`block`: tokens of a block of keys and values. `sequences`: how many there can be."""
+        """`block`: tokens of a block of keys and values. `sequences`: the most that there can be."""
         self._request = compiled.create_infer_request()
         self._inputs = Inputs(self._request, compiled)
         self._block, self._can_branch, self._sequences = block, can_branch, sequences
@@ -74,26 +73,26 @@ class Passes:
         given = [port for port in compiled.inputs if HIDDEN_STATES in port.names]
         self._width = given[0].partial_shape[-1].get_length() if given else 0
         self._finished = 0  # tokens of the last pass that was not cancelled
-        self._cancelled = 0  # tokens of one that was, since when the model is not whole
+        self._cancelled = 0  # tokens of a cancelled pass, until the model is whole again
         self._changed = threading.Condition()
         self._waiting: list[Pass] = []
         self._at_work = set[int]()  # numbers of sequences
-        self._due = set[int]()  # those of them that the last pass was for, and which did not come back yet
-        self._ended = 0.0  # when that was
+        self._due = set[int]()  # those of the last pass that have not come back yet
+        self._ended = 0.0  # when the last pass ended
         self._is_busy = False
 
     def bind(self, port: Any, tensor: Any) -> None:
-        """Let an input of the model be this memory, for all passes."""
+        """Use this memory for an input of the model in all passes."""
         self._request.set_tensor(port, tensor)
 
     @property
     def sharing(self) -> int:
-        """Sequences at work, at least 1."""
+        """The sequences at work, at least 1."""
         return max(len(self._at_work), 1)
 
     @contextmanager
     def at_work(self, sequence: int) -> Iterator[None]:
-        """While inside, those that were in a pass with this sequence wait a moment for it before they begin another."""
+        """Let sequences that shared a pass with this one wait a moment for it before the next pass, while inside."""
         with self._changed:
             self._at_work.add(sequence)
         try:
@@ -104,18 +103,18 @@ class Passes:
                 self._due.discard(sequence)
                 self._changed.notify_all()
 
-    def run(self, wanted: Pass, cancel: CancelEvent | None) -> Logits:
-        """Read it, alone or together with what other threads want to read; its logits.
+    def run(self, current: Pass, cancel: CancelEvent | None) -> Logits:
+        """Read a pass, alone or together with those of other threads. Return its logits.
 
-        They are the model's own memory, valid until the next pass, where there can be one sequence alone. Raises
-        Interrupted when `cancel` is set before its pass, or before the end of a pass of its own.
+        They are the model's own memory, valid until the next pass, if there can be only one sequence.
+        Raises Interrupted when `cancel` is set before its pass, or before the end of a pass of its own.
         """
         raise_if_set(cancel)
         with self._changed:
-            self._waiting.append(wanted)
-            self._due.discard(wanted.sequence)
+            self._waiting.append(current)
+            self._due.discard(current.sequence)
             self._changed.notify_all()
-            together = self._wait(wanted, cancel)
+            together = self._wait(current, cancel)
         if together:
             try:
                 self._read(together, cancel)
@@ -125,10 +124,10 @@ class Passes:
                     self._due = {each.sequence for each in together} & self._at_work
                     self._ended = time.monotonic()
                     self._changed.notify_all()
-        if wanted.error is not None:
-            raise wanted.error
-        assert wanted.logits is not None
-        return wanted.logits
+        if current.error is not None:
+            raise current.error
+        assert current.logits is not None
+        return current.logits
 
     def read(self, together: Sequence[Pass]) -> None:
         """Read all of these at once, however long they are, while no other thread reads anything."""
@@ -136,16 +135,16 @@ class Passes:
         if together[0].error is not None:
             raise together[0].error
 
-    def _wait(self, wanted: Pass, cancel: CancelEvent | None) -> list[Pass]:
-        """Until it is read, or its thread is to read it; what that thread is to read."""
-        while not wanted.is_done:
-            if wanted in self._waiting:
+    def _wait(self, current: Pass, cancel: CancelEvent | None) -> list[Pass]:
+        """Wait until the pass is read, or until its thread is to read. Return the passes to read then."""
+        while not current.is_done:
+            if current in self._waiting:
                 if cancel is not None and cancel.is_set():
-                    self._waiting.remove(wanted)
+                    self._waiting.remove(current)
                     raise Interrupted
-                # Whoever reads or ends a prompt is not waited for; nor is one twice that did not come in time.
+                # Nobody waits for a sequence that reads or ends a prompt, nor a second time for a late one.
                 is_time = not self._due or time.monotonic() >= self._ended + _PATIENCE
-                if is_time and not self._is_busy and wanted in (together := self._together()):
+                if is_time and not self._is_busy and current in (together := self._together()):
                     self._waiting = [each for each in self._waiting if each not in together]
                     self._is_busy = True
                     return together
@@ -153,7 +152,7 @@ class Passes:
         return []
 
     def _together(self) -> list[Pass]:
-        """What is read next: whoever waits longest, and of the others as many as there is room for."""
+        """Return the passes to read next: the one that waits longest, and as many others as there is room for."""
         together, room = list[Pass](), JOINED
         for each in self._waiting:
             if not together or each.count <= room:
@@ -170,7 +169,7 @@ class Passes:
             self._write(together)
             infer(self._request, cancel if len(together) == 1 else None)
         except BaseException as error:  # noqa: BLE001 - every thread raises it that waits for this pass
-            if isinstance(error, Interrupted):  # whoever stops an answer does not wait for a recovery
+            if isinstance(error, Interrupted):  # the recovery comes later, so stopping is quick
                 self._cancelled = count
             for each in together:
                 each.error = error
@@ -183,7 +182,7 @@ class Passes:
     def _hand_out(self, together: Sequence[Pass], joined: Joined) -> None:
         logits = self._request.get_output_tensor(0).data[:, 0]
         hidden = self._request.get_output_tensor(1).data[:, 0] if self._gives_hidden else None
-        if self._sequences > 1:  # another thread may begin the next pass at any time, also one that is not at work yet
+        if self._sequences > 1:  # any other thread may begin the next pass at any time
             logits, hidden = logits.copy(), None if hidden is None else hidden.copy()
         row = token = 0
         for each in together:
@@ -193,15 +192,15 @@ class Passes:
             each.logits = logits[row : row + each.rows]
             row, token = row + each.rows, token + each.count
 
-    def _recover(self, wanted: Pass) -> None:
-        """Some tokens past the end of a sequence, which are overwritten."""
+    def _recover(self, first: Pass) -> None:
+        """Read some tokens past the end of a sequence; the next pass overwrites them."""
         self._finished = unlike(self._finished, self._cancelled)
-        self._write([Pass([0] * self._finished, (), wanted.past, 1, wanted.table)])
+        self._write([Pass([0] * self._finished, (), first.past, 1, first.table)])
         self._request.infer()
         self._cancelled = 0
 
     def _write(self, together: Sequence[Pass]) -> None:
-        """The inputs of a pass. Each sequence has a row of its own in those that count: [sequences]."""
+        """Write the inputs of a pass. The ones that count have a row for each sequence: [sequences]."""
         write, past = self._inputs.write, [each.past for each in together]
         ends = [each.past + each.count for each in together]
         blocks = [each.table[: -(-end // self._block)] for each, end in zip(together, ends, strict=True)]
@@ -227,20 +226,20 @@ class Passes:
 
 
 def _begins(sizes: Sequence[int]) -> list[int]:
-    """Where each begins that stands behind the others, and the end of all."""
+    """Return where each part begins if they stand one behind the other, and the end of all."""
     return [0, *np.cumsum(sizes).tolist()]
 
 
-def _places(wanted: Pass) -> NDArray[np.int64]:
-    """Of the tokens in their text: [count]."""
-    places = [*range(len(wanted.ids)), *(branch.place for branch in wanted.branches)]
-    return wanted.past + np.array(places, np.int64)
+def _places(each: Pass) -> NDArray[np.int64]:
+    """Return the places of the tokens in their text: [count]."""
+    places = [*range(len(each.ids)), *(branch.place for branch in each.branches)]
+    return each.past + np.array(places, np.int64)
 
 
-def _bias(wanted: Pass) -> NDArray[np.uint8]:
-    """Which tokens of a pass each of them sees, the branches being its last: [count, count]; empty without branches."""
-    count = wanted.count if wanted.branches else 0
+def _bias(each: Pass) -> NDArray[np.uint8]:
+    """Return which tokens of a pass each token sees, branches last: [count, count]; empty without branches."""
+    count = each.count if each.branches else 0
     seen = np.tril(np.ones((count, count), np.uint8))
-    for row, branch in enumerate(wanted.branches, start=len(wanted.ids)):
+    for row, branch in enumerate(each.branches, start=len(each.ids)):
         seen[row, branch.place : row] = 0
     return seen

@@ -1,4 +1,4 @@
-"""The arithmetic that a model can run with on a device, as OpenVINO's properties, and what a pass of it takes."""
+"""The precisions of a model on a device as OpenVINO's properties, and the times of their passes."""
 
 import time
 from collections.abc import Mapping, Sequence
@@ -15,10 +15,10 @@ Properties = Mapping[str, str]
 
 HINTS = (Precision.F32.value, Precision.BF16.value, Precision.F16.value)
 OWN = "f32, own kernels"  # products of compressed weights, and attention where it can, by our own library
-_GROUPED = "f32, groups of "  # activations that share a scale when they are rounded to INT8, more than the usual 32
+_GROUPED = "f32, groups of "  # activations that share a scale in INT8; 32 is usual
 _GROUP, _USUAL_GROUP = "DYNAMIC_QUANTIZATION_GROUP_SIZE", "32"
 _REPEATS = 5
-VERIFY = 6  # tokens of a typical verification; with 1 it spans what decoding does
+VERIFY = 6  # tokens of a typical verification
 
 
 def reference() -> Properties:
@@ -40,7 +40,7 @@ def properties(hint: str = "f32", kv: KvPrecision = KvPrecision.AUTO) -> Propert
 
 
 def hint_of(chosen: Properties) -> str:
-    """The name of the precision that these properties give."""
+    """Return the name of the precision that these properties give."""
     if chosen.get(KERNELS):
         return OWN
     group = chosen.get(_GROUP, _USUAL_GROUP)
@@ -48,17 +48,17 @@ def hint_of(chosen: Properties) -> str:
 
 
 def plain(activation_group: int | None = None) -> Properties:
-    """What every device and model is first run with, and what all else is compared with; or that with such groups."""
+    """Return plain f32, which every device and model is run with first; or f32 with such groups of activations."""
     return properties(in_32_bits(activation_group))
 
 
 def own_kernels() -> Properties:
-    """Plain f32 with our own kernels."""
+    """Return plain f32 with our own kernels."""
     return properties(OWN)
 
 
 def name_of(chosen: Properties) -> str:
-    """What a person calls these properties: the precision, then what else differs from plain f32."""
+    """Return the name that people read: the precision, then what else differs from plain f32."""
     if chosen == reference():
         return "unrounded f32"
     hint = hint_of(chosen)
@@ -68,30 +68,30 @@ def name_of(chosen: Properties) -> str:
 
 
 def without_defaults(chosen: Properties) -> dict[str, str]:
-    """The same properties, less what OpenVINO does by itself."""
+    """Return the properties without OpenVINO's own defaults."""
     return {name: value for name, value in chosen.items() if (name, value) != (_GROUP, _USUAL_GROUP)}
 
 
 def differing(other: str, hint: str) -> Properties:
-    """Properties to add to those of `hint`, to make them those of `other`; an empty value takes one away."""
-    usual, wanted = ({_GROUP: _USUAL_GROUP, **properties(name)} for name in (hint, other))
-    return {name: wanted.get(name, "") for name in usual | wanted if usual.get(name) != wanted.get(name)}
+    """Return properties that turn those of `hint` into those of `other`; an empty value takes one away."""
+    usual, others = ({_GROUP: _USUAL_GROUP, **properties(name)} for name in (hint, other))
+    return {name: others.get(name, "") for name in usual | others if usual.get(name) != others.get(name)}
 
 
 def candidates(stored: manifests.Precision, device: str) -> Sequence[str]:
-    """The precisions to try on a device, by name, for a model whose weights are stored like this."""
+    """Return the names of the precisions to try on a device for a model whose weights are stored like this."""
     grouped = [] if stored.activation_group is None else [in_32_bits(stored.activation_group)]
     own = [OWN] if device == "CPU" and stored.weights != "fp16" and selftest.proven() else []
     return (*own, *HINTS, *grouped)
 
 
 def in_32_bits(activation_group: int | None) -> str:
-    """The name of f32 with such groups of activations, or with the usual ones."""
+    """Return the name of f32 with such groups of activations; None: the usual ones."""
     return HINTS[0] if activation_group is None else f"{_GROUPED}{activation_group}"
 
 
 def pass_ms(runner: Runner, tokens: int, repeats: int = _REPEATS) -> float:
-    """Milliseconds of a pass over `tokens` tokens behind those in the cache, the fastest of `repeats`; undone after."""
+    """Return the milliseconds of a pass over `tokens` tokens, the fastest of `repeats`. The cache stays as it was."""
     length = len(runner.tokens)
     ids = probe_ids(runner.vocabulary, tokens, seed=tokens)
     best = np.inf
@@ -104,7 +104,7 @@ def pass_ms(runner: Runner, tokens: int, repeats: int = _REPEATS) -> float:
 
 
 def switch_ms(runner: Runner, repeats: int = _REPEATS) -> float:
-    """Milliseconds that a pass costs more when the one before it had another number of tokens, the median."""
+    """Return the milliseconds that a pass costs more after one with another number of tokens, the median."""
     differences = []
     for tokens in (min(VERIFY, runner.context), 1) * repeats:
         first = pass_ms(runner, tokens, repeats=1)
@@ -113,11 +113,11 @@ def switch_ms(runner: Runner, repeats: int = _REPEATS) -> float:
 
 
 def probe_ids(vocabulary: int, count: int, seed: int) -> Sequence[int]:
-    """Some fixed token ids to measure and check with."""
+    """Return some fixed token ids to measure and check with."""
     return [int(token) for token in np.random.default_rng(seed).integers(0, vocabulary, count)]
 
 
 def warm_up(runner: Runner) -> None:
-    """The first pass repacks weights and costs a second more; take it before anyone waits."""
+    """Make the first pass, which repacks weights and takes a second more."""
     runner.forward(probe_ids(runner.vocabulary, 1, seed=0))
     runner.rollback(0)

@@ -1,4 +1,4 @@
-"""What the decoding loop asks of one compiled model and its keys and values."""
+"""The interface of a compiled model with its keys and values, and helpers of its implementations."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,26 +12,26 @@ from headstart.engine.kernels.library import cancel_run
 
 Logits = NDArray[np.float32]  # [rows, vocabulary]
 Hidden = NDArray[np.float32]  # hidden states: [tokens, width]
-Saved = NDArray[np.uint8]  # keys and values of some tokens, as their runner laid them out: [bytes]
+Saved = NDArray[np.uint8]  # keys and values of some tokens in their runner's layout: [bytes]
 
 PREFILL_CHUNK = 1024  # tokens a call: app/docs/speed.md has the time and the memory of fewer
 
 
 class Interrupted(Exception):  # noqa: N818 - stopping is no error; this unwinds one call into the runner
-    """`cancel` was set before or while the model ran; the cache is as before the call, or empty: `tokens` tells."""
+    """`cancel` was set before or while the model ran. The cache is as before the call, or empty; see `tokens`."""
 
 
 class NonFiniteError(Exception):
-    """A model gave what is not a number: its arithmetic is broken here, and nothing in its cache can be trusted."""
+    """A model gave results that are not numbers. Nothing in its cache can be trusted."""
 
 
 def is_finite(row: NDArray[np.float32]) -> bool:
-    """Whether the logits of one row can be chosen from: [vocabulary]. A row without NaN has no NaN as its largest."""
+    """Return True if the logits of one row, [vocabulary], can be chosen from."""
     return bool(np.isfinite(row.max()))
 
 
 def require_finite(logits: Logits) -> Logits:
-    """The same logits. Raises NonFiniteError where a row of them cannot be chosen from."""
+    """Return the logits. Raises NonFiniteError if a row of them cannot be chosen from."""
     if not np.isfinite(logits.max(axis=1)).all():
         raise NonFiniteError
     return logits
@@ -39,7 +39,7 @@ def require_finite(logits: Logits) -> Logits:
 
 @dataclass(frozen=True, slots=True)
 class Branch:
-    """A token that may come instead of the one at `place` of a pass; 0, the first, is no place for one."""
+    """A token that may come instead of the one at `place` of a pass. Place 0 can have no branch."""
 
     place: int
     token: int
@@ -47,22 +47,22 @@ class Branch:
 
 @dataclass(frozen=True, slots=True)
 class Joined:
-    """A pass that was made for several sequences; all figures are those of all of them together."""
+    """A pass for several sequences. All figures count all of them together."""
 
     tokens: int
     context: int  # tokens before these
     ms: float
-    is_switched: bool  # whether the pass before it had another size
+    is_switched: bool  # the pass before it had another size
 
 
 class Runner(Protocol):
-    """One sequence of a model. Every token in the cache is known, so that a later prompt can reuse its beginning."""
+    """One sequence of a model. Every token in the cache is known, so a later prompt can reuse its beginning."""
 
-    context: int  # most tokens the cache holds
-    vocabulary: int  # tokens that can be read, and the width of the logits unless the output head was trimmed
-    can_branch: bool  # whether it can check more than one token for the same place
-    can_pad: bool  # whether tokens that are forgotten at once cost no more than the pass that reads them
-    can_save: bool  # whether it can hand out keys and values, and take them back
+    context: int  # most tokens in the cache
+    vocabulary: int  # tokens that can be read; also the width of the logits unless the output head was trimmed
+    can_branch: bool  # it can check more than one token for the same place
+    can_pad: bool  # tokens that are forgotten at once cost only the pass that reads them
+    can_save: bool  # it can save keys and values, and restore them
 
     @property
     def tokens(self) -> Sequence[int]:
@@ -71,12 +71,12 @@ class Runner(Protocol):
 
     @property
     def sharing(self) -> int:
-        """Answers that are being written by the same model, so that they share passes; 1: this one alone."""
+        """The answers that the same model is writing, so that they share passes; 1: this one alone."""
         ...
 
     @property
     def joined(self) -> Joined | None:
-        """What the last pass was as a whole; None where this cannot be known."""
+        """The last pass as a whole; None if this cannot be known."""
         ...
 
     def forward(
@@ -102,26 +102,26 @@ class Runner(Protocol):
         ...
 
     def save(self, start: int, stop: int) -> Saved:
-        """A copy of the keys and values of the tokens from `start`, a multiple of 256, to `stop`."""
+        """Return a copy of the keys and values of the tokens from `start`, a multiple of 256, to `stop`."""
         ...
 
     def restore(self, tokens: Sequence[int], saved: Saved) -> bool:
         """Append tokens whose keys and values were saved behind the same text; `saved` may hold more than these.
 
-        False, and nothing is done, where `saved` cannot be that.
+        Returns False, and does nothing, if `saved` cannot be that.
         """
         ...
 
 
 def common_prefix(first: Sequence[int], second: Sequence[int]) -> int:
-    """How many leading tokens two sequences share."""
+    """Return how many leading tokens two sequences share."""
     limit = min(len(first), len(second))
     differing = np.nonzero(np.asarray(first[:limit]) != np.asarray(second[:limit]))[0]
     return int(differing[0]) if differing.size else limit
 
 
 def raise_if_set(cancel: CancelEvent | None) -> None:
-    """Raise Interrupted when there is no need to begin."""
+    """Raise Interrupted if `cancel` is set."""
     if cancel is not None and cancel.is_set():
         raise Interrupted
 
@@ -138,14 +138,14 @@ def infer(request: Any, cancel: CancelEvent | None) -> None:
     with cancel.calling(request.cancel), cancel.calling(cancel_run):  # OpenVINO ends between two operations
         try:
             request.wait()
-        except RuntimeError:  # how OpenVINO reports a cancelled request; it can be used again at once
+        except RuntimeError:  # OpenVINO's report of a cancelled request, which can be used again at once
             if not cancel.is_set():
                 raise
             raise Interrupted from None
 
 
 def unlike(finished: int, cancelled: int) -> int:
-    """Tokens of a pass that makes a model whole again whose last pass was cancelled.
+    """Return the tokens of a pass that makes a model whole again after a cancelled pass.
 
     WORKAROUND OpenVINO 2026.4.1: nodes of the CPU plugin that a cancelled pass did not reach keep the sizes of the last
     finished one. When that size comes again, they take themselves for up to date while others are not, and the pass
@@ -155,20 +155,19 @@ def unlike(finished: int, cancelled: int) -> int:
 
 
 class Inputs:
-    """The input tensors of one inference request, looked up once; each pass writes shapes and values into them."""
+    """The input tensors of one inference request, looked up once. Each pass writes shapes and values into them."""
 
     def __init__(self, request: Any, compiled: Any) -> None:
-        """Those of `request`, which was made by the model `compiled`."""
+        """Take the inputs of `request`, which the model `compiled` made."""
         self._request = request
         self._ports = {name: port for port in compiled.inputs for name in port.names}
         self._tensors: dict[str, Any] = {}
 
     def __contains__(self, name: str) -> bool:
-        """Whether the model has such an input."""
         return name in self._ports
 
     def write(self, name: str, values: ArrayLike) -> None:
-        """What the next pass reads there."""
+        """Write what the next pass reads there."""
         tensor = self._tensors.get(name)
         if tensor is None:
             tensor = self._tensors[name] = self._request.get_tensor(self._ports[name])

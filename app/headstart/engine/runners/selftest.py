@@ -11,11 +11,11 @@ from headstart.engine.runners.precision import probe_ids
 from headstart.engine.runners.runner import Branch, Logits, Runner
 
 _PROMPT, _REJECTED, _ROWS = 40, 5, 4
-ROOM = 2 * _PROMPT  # tokens of context that `fault` needs
+ROOM = 2 * _PROMPT  # tokens of context that `self_test` needs
 # Standard deviations of the logits: pages gave 0, a mask 0.0009, a rollback that does not forget 0.7 and 2.3.
 _MAX_ERROR = 0.01
-# Parts of what one token too many does to the logits: pages gave 0 to 0.06, in any arithmetic; a branch that sees what
-# stands beside it, or is kept where it was computed, 0.95 to 11.
+# Parts of the effect of one token too many on the logits. Pages gave 0 to 0.06 in any arithmetic; a branch that sees
+# its neighbours, or is kept where it was computed, 0.95 to 11.
 _MAX_BRANCH_ERROR = 0.25
 
 MAX_CONTEXT = 2048  # tokens of the longest context that `batch_invariance` tries
@@ -25,18 +25,14 @@ _TAIL = 16  # tokens that are read again in passes of every size up to this one
 
 @dataclass(frozen=True)
 class Invariance:
-    """Whether a token's logits have the same bits in every pass that reads it.
+    """A finding about whether a token's logits have the same bits in every pass that reads it."""
 
-    `min_tokens`: they do in passes of at least so many tokens, 1 or 2; 0: they do not. `branches`: beside branches,
-    too. `context`: tokens of the longest context that was tried.
-    """
-
-    min_tokens: int
-    branches: bool
-    context: int
+    min_tokens: int  # the logits agree in passes of this many tokens or more, 1 or 2; 0: they do not agree
+    branches: bool  # they agree beside branches, too
+    context: int  # tokens of the longest context that was tried
 
     def apply(self, runner: Runner) -> bool:
-        """Have the runner pad its passes and check no branches, where that makes all passes agree; whether they do."""
+        """Make the runner pad its passes and check no branches, if all passes agree then. Return True if they do."""
         if not isinstance(runner, PagedRunner):
             return self.min_tokens == 1
         runner.min_tokens = max(self.min_tokens, 1)
@@ -45,7 +41,7 @@ class Invariance:
         return self.min_tokens > 0
 
 
-def fault(runner: Runner) -> str:
+def self_test(runner: Runner) -> str:
     """Return what keeps this runner from being right; empty: nothing."""
     error = rollback_error(runner)
     if error > _MAX_ERROR:

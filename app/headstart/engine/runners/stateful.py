@@ -15,40 +15,39 @@ from headstart.engine.runners.graph import CHOSEN_ROWS, Ids, gather_rows, keep_r
 from headstart.engine.runners.runner import Branch, Inputs, Interrupted, Logits, Saved, infer, raise_if_set, unlike
 from headstart.engine.runtime import core, openvino
 
-_MOST_HOLES = 256  # compact the cache past this many masked slots,
+_MAX_HOLES = 256  # compact the cache past this many masked slots,
 _HOLE_SHARE = 0.25  # or past this share of it,
-_FEWEST_HOLES = 32  # but never for fewer: a copy costs half a step
+_MIN_HOLES = 32  # but never for fewer: a copy costs half a step
 
 
 class StatefulRunner:
-    """One sequence; slot i of the cache holds a token that counts (mask 1) or one that was forgotten (mask 0)."""
+    """One sequence. Slot i of the cache holds a token that counts (mask 1) or a forgotten one (mask 0)."""
 
     can_branch = can_pad = can_save = False
     sharing, joined = 1, None
 
     def __init__(
-        self, folder: Path, device: str, properties: Mapping[str, str], context: int, kept: Ids | None = None
+        self, folder: Path, device: str, properties: Mapping[str, str], context: int, draft_vocab: Ids | None = None
     ) -> None:
-        """Compile `folder`'s model, its output head cut down to the rows `kept` where it can be: `self.kept` tells.
+        """Compile `folder`'s model. `draft_vocab`: the rows to which its output head is cut down, if it can be.
 
         Raises RuntimeError when the device refuses it; the caller words it.
         """
         model = core().read_model(folder / "openvino_model.xml")
         self.vocabulary: int = model.output(0).get_partial_shape()[2].get_length()
-        gather_rows(model, axis=1)  # where no head is found, the last rows are cut from all
-        self.kept = kept if kept is not None and keep_rows(model, kept) else None
+        gather_rows(model, axis=1)  # if no head is found, the last rows are cut from all
+        self.draft_vocab = draft_vocab if draft_vocab is not None and keep_rows(model, draft_vocab) else None
         compiled = compile_model(model, device, properties).model
         self._request = compiled.create_infer_request()
         self._inputs = Inputs(self._request, compiled)
         self.context = context
         self._tokens: list[int] = []
         self._finished = 0  # tokens of the last pass that was not cancelled
-        self._cancelled = 0  # tokens of one that was, since when the model is not whole
-        self._mask = np.ones(0, np.int64)  # one entry a slot; as many ones as there are tokens
+        self._cancelled = 0  # tokens of a cancelled pass, until the model is whole again
+        self._mask = np.ones(0, np.int64)  # one entry a slot, 1 for each token
 
     @property
     def tokens(self) -> Sequence[int]:
-        """The tokens that count."""
         return self._tokens
 
     def forward(
@@ -58,7 +57,6 @@ class StatefulRunner:
         rows: int = 1,
         cancel: CancelEvent | None = None,
     ) -> Logits:
-        """See Runner.forward."""
         assert 1 <= rows <= len(ids) <= self.context - len(self._tokens)
         assert not branches
         raise_if_set(cancel)
@@ -69,7 +67,7 @@ class StatefulRunner:
             infer(self._request, cancel)
         except Interrupted:
             self._clear()  # how far the states got is unknown
-            self._cancelled = len(ids)  # whoever stops an answer does not wait for a recovery
+            self._cancelled = len(ids)  # the recovery comes later, so stopping is quick
             raise
         except RuntimeError:
             self._clear()
@@ -81,7 +79,7 @@ class StatefulRunner:
         return logits
 
     def rollback(self, length: int, branch: int | None = None) -> None:
-        """See Runner.rollback. Copies the cache only when too many forgotten slots have gathered."""
+        """Forget tokens. The cache is copied only when it has too many forgotten slots."""
         assert branch is None
         if length >= len(self._tokens):
             return
@@ -91,15 +89,13 @@ class StatefulRunner:
         del self._tokens[length:]
         self._mask[np.flatnonzero(self._mask)[length:]] = 0
         holes = len(self._mask) - len(self._tokens)
-        if holes > min(_MOST_HOLES, max(_FEWEST_HOLES, _HOLE_SHARE * len(self._mask))):
+        if holes > min(_MAX_HOLES, max(_MIN_HOLES, _HOLE_SHARE * len(self._mask))):
             self._compact()
 
     def save(self, start: int, stop: int) -> Saved:
-        """See Runner.save."""
         raise NotImplementedError
 
     def restore(self, tokens: Sequence[int], saved: Saved) -> bool:
-        """See Runner.restore."""
         raise NotImplementedError
 
     def _set_inputs(self, ids: Sequence[int], rows: int) -> None:
@@ -116,11 +112,11 @@ class StatefulRunner:
                 self._inputs.write(name, value)
 
     def _mask_with(self, count: int) -> Ids:
-        """The mask with so many more slots, of tokens that count."""
+        """Return the mask with this many more slots, of tokens that count."""
         return np.concatenate([self._mask, np.ones(count, np.int64)])
 
     def _recover(self) -> None:
-        """Some tokens, which are forgotten; there are no others."""
+        """Read some tokens and forget them. There are no others."""
         self._finished = unlike(self._finished, self._cancelled)
         self._set_inputs([0] * self._finished, rows=1)
         self._request.infer()
@@ -134,8 +130,8 @@ class StatefulRunner:
 
     def _compact(self) -> None:
         """Drop the masked slots from every state: [1, heads, slots, size]."""
-        kept = np.flatnonzero(self._mask)
+        slots = np.flatnonzero(self._mask)
         for state in self._request.query_state():
-            data = np.ascontiguousarray(np.asarray(state.state.data)[:, :, kept, :])
+            data = np.ascontiguousarray(np.asarray(state.state.data)[:, :, slots, :])
             state.state = openvino().Tensor(data)
         self._mask = np.ones(len(self._tokens), np.int64)

@@ -9,29 +9,29 @@ from headstart.engine.engine import LoadOptions
 from headstart.engine.wire import Tagged
 from headstart.errors import SettingsError, Translatable
 
-TARGET, DRAFTS = "target", "drafts"  # what is decided, in this order
+TARGET, DRAFTS = "target", "drafts"  # the decisions in their order
 DEFAULT = "as it is"
-ANSWER = "token of an answer"  # what is timed of drafts
-LEAST_SECONDS, USUAL_SECONDS = 10, 100
-LEAST_GAIN = 1.02  # median; what is less is not worth a setting
+ANSWER = "token of an answer"  # the unit of the times
+MIN_SECONDS, USUAL_SECONDS = 10, 100
+MIN_GAIN = 1.02  # median; a smaller gain is not worth a setting
 
 
 @dataclass(frozen=True)
 class TuningStep:
-    """The current step: the default is timed against others; if `against` is None, models are being loaded."""
+    """The current step: the default against others. If `against` is None, models are being loaded."""
 
     subject: str  # as a Stage has it
-    hint: str = ""  # the default's precision, where that is told
+    hint: str = ""  # the default's precision, if known
     against: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True)
 class Row:
-    """One setting. `ms` by what was timed; `ratio` is the default's time over this one's, run by run."""
+    """One setting and its times."""
 
     name: str
-    ms: Mapping[str, float]
-    ratio: Spread | None = None
+    ms: Mapping[str, float]  # by what was timed
+    ratio: Spread | None = None  # the time of the default over its own, run by run
     better: int = 0  # pairs in which it was faster
     pairs: int = 0
     chosen: bool = False
@@ -39,7 +39,6 @@ class Row:
 
     @property
     def untimed(self) -> bool:
-        """Whether there was no time to measure it."""
         return not self.pairs and not self.failure
 
 
@@ -52,7 +51,7 @@ class Stage:
 
     @property
     def cut_short(self) -> bool:
-        """Whether the time ran out before every candidate was timed."""
+        """The time ran out before every candidate was timed."""
         return any(row.untimed for row in self.rows[1:])
 
     @property
@@ -76,18 +75,18 @@ class Findings:
 
 @dataclass(frozen=True)
 class TuneRequest:
-    """What to tune. `drafts`: other fitting drafts, by name; `placed`: the person chose the device in `load`."""
+    """The models to tune, and the limits of the search."""
 
     load: LoadOptions
-    drafts: Mapping[str, Path] = field(default_factory=dict)
-    placed: bool = False
+    drafts: Mapping[str, Path] = field(default_factory=dict)  # other drafts that fit, by name
+    placed: bool = False  # the user chose the device in `load`
     seconds: float = USUAL_SECONDS
 
     def __post_init__(self) -> None:
         """Refuse a time that is too short to measure."""
-        if not self.seconds >= LEAST_SECONDS:
+        if not self.seconds >= MIN_SECONDS:
             raise SettingsError(
-                "Tuning needs {least} seconds at least, not {seconds}.", least=LEAST_SECONDS, seconds=self.seconds
+                "Tuning needs {least} seconds at least, not {seconds}.", least=MIN_SECONDS, seconds=self.seconds
             )
 
 

@@ -17,16 +17,15 @@ from pathlib import Path
 
 import psutil
 
-from headstart import manifest as manifests
-from headstart import paths
 from headstart.engine import devices, memory
 from headstart.engine.bench.prompts import read_prompts
 from headstart.engine.bench.race import OwnMode, raise_if_set
 from headstart.engine.bench.result import Spread, paired, spread
 from headstart.engine.cancelling import CancelEvent
 from headstart.engine.engine import LoadOptions, Speculation
-from headstart.engine.loading import LoadedModel, Place, load_model, measure_all, pass_times
-from headstart.engine.local import LocalEngine, draft_place, target_place
+from headstart.engine.load_options import ResolvedOptions, resolve
+from headstart.engine.loading import LoadedModel, RunnerConfig, load_model, measure_all, pass_times
+from headstart.engine.local import LocalEngine, draft_config, target_config
 from headstart.engine.runners import precision
 from headstart.engine.runtime import openvino
 from headstart.engine.tokenizer import Tokenizer
@@ -35,7 +34,7 @@ from headstart.engine.tuning.messages import (
     ANSWER,
     DEFAULT,
     DRAFTS,
-    LEAST_GAIN,
+    MIN_GAIN,
     TARGET,
     Findings,
     Row,
@@ -46,16 +45,17 @@ from headstart.engine.tuning.messages import (
 from headstart.engine.tuning.store import Tuned
 from headstart.engine.validation import Trial as PrecisionTrial
 from headstart.errors import DeviceError, HeadstartError, MemoryBudgetError, Translatable
+from headstart.manifest import ModelSpec
 
 FIRST_PAIRS, MORE_PAIRS = 3, 9  # answers of the default and of a candidate
-_CHANCE = 0.05  # that a setting which gains nothing is taken, over all candidates of a stage
-_PRECISION_SHARE = 0.4  # of all the time, at most
-_TARGET_SHARE = 0.5  # of the time that is left once the precisions are tried; the rest is for drafts
-_LEAST_ANSWERS = 5  # of the default where there is nothing to compare it with
-_CONTEXT = 2048  # tokens; longer than any prompt here, shorter than what fills a memory
+_CHANCE = 0.05  # chance of taking a setting that gains nothing, over all candidates of a stage
+_PRECISION_SHARE = 0.4  # most of all the time
+_TARGET_SHARE = 0.5  # of the time after the precisions; the rest is for drafts
+_MIN_ANSWERS = 5  # of the default if there is nothing to compare it with
+_CONTEXT = 2048  # tokens; longer than any prompt here, but small in memory
 _TOKENS = 24  # longest answer
-_KINDS = ("code", "story", "explanation", "math", "roleplay")  # whose prompts are short: reading tells nothing here
-_CLOSE = 1.15  # a precision that took more than so many times the fastest's time when it was measured is not tried
+_KINDS = ("code", "story", "explanation", "math", "roleplay")  # classes of short prompts
+_CLOSE = 1.15  # times the fastest measured precision; a slower one is not tried
 
 Clock = Callable[[], float]
 Pair = tuple[float, float]  # milliseconds a token of the default and of the candidate
@@ -65,7 +65,7 @@ Tell = Callable[[TuningStep | Stage], object]
 
 @dataclass(frozen=True)
 class Hardware:
-    """What there is to choose from."""
+    """The hardware to choose from."""
 
     logical: int  # cores that this process may use
     physical: int  # at most as many
@@ -76,60 +76,62 @@ class Hardware:
 def settings(
     hardware: Hardware, load: LoadOptions, close: tuple[str, str] | None = None, *, placed: bool = False
 ) -> dict[str, LoadOptions]:
-    """By name, other ways to run the target. `placed`: a person chose the device.
+    """Return other ways to run the target by name. `placed`: the user chose the device.
 
     `close`: the precision in which it runs, and another that is about as fast.
     """
     others = () if placed else tuple(name for name in hardware.devices if name != load.device.upper())
-    found = {f"on {name}": replace(load, device=name) for name in others}
+    candidates = {f"on {name}": replace(load, device=name) for name in others}
     chosen = {f"in {close[1]}": precision.differing(close[1], close[0])} if close else {}
     if load.device.upper() == "CPU":
         chosen |= _threads(hardware)
-    return found | {name: replace(load, properties=properties) for name, properties in chosen.items()}
+    return candidates | {name: replace(load, properties=properties) for name, properties in chosen.items()}
 
 
 def drafts(load: LoadOptions, others: Mapping[str, Path], rows: int | None = None) -> dict[str, LoadOptions]:
-    """By name, other ways to guess; `rows`: of the draft's output head as exported, None where it has no list."""
-    found = {
+    """Return other ways to draft by name. `rows`: the draft's exported output head, None if it has no list."""
+    candidates = {
         f"the draft {name}": replace(load, draft=folder) for name, folder in others.items() if folder != load.draft
     }
     if load.draft is None:
-        return found
+        return candidates
     if rows:
-        found[f"the draft with {rows // 2} rows"] = replace(load, draft_vocab=rows // 2)
-        found["the draft with all rows"] = replace(load, draft_vocab=0)
-    return found | {"no draft model": replace(load, draft=None)}
+        candidates[f"the draft with {rows // 2} rows"] = replace(load, draft_vocab=rows // 2)
+        candidates["the draft with all rows"] = replace(load, draft_vocab=0)
+    return candidates | {"no draft model": replace(load, draft=None)}
 
 
 @dataclass
 class Trial:
-    """The times of one candidate; a ratio above 1 is faster than the default. `failure`: why it cannot run."""
+    """The times of one candidate. A ratio above 1 is faster than the default."""
 
     name: str
     base: list[float] = field(default_factory=list)
     mine: list[float] = field(default_factory=list)
-    failure: Translatable = field(default_factory=Translatable)
+    failure: Translatable = field(default_factory=Translatable)  # why it cannot run
 
     @property
     def spread(self) -> Spread | None:
-        """Of the ratios default / candidate, pair by pair; None before the first."""
+        """The ratios default
+        candidate, pair by pair; None before the first.
+        """
         return spread(paired(self.base, self.mine))
 
     @property
     def median(self) -> float:
-        """Of the ratios; 0 before the first."""
+        """The median of the ratios; 0 before the first."""
         return self.spread.median if self.spread else 0.0
 
     @property
     def better(self) -> int:
-        """Pairs in which it was faster."""
+        """The pairs in which the candidate was faster."""
         return sum(mine < base for base, mine in zip(self.base, self.mine, strict=True))
 
     def proves(self, rivals: int) -> bool:
-        """Whether its gain, among this many rivals, is worth a setting and beyond chance (one-sided sign test)."""
+        """Return True if its gain among `rivals` is worth a setting and beyond chance (one-sided sign test)."""
         pairs = len(self.base)
         chance = sum(math.comb(pairs, wins) for wins in range(self.better, pairs + 1)) / 2**pairs
-        return not self.failure and self.median >= LEAST_GAIN and chance <= _CHANCE / rivals
+        return not self.failure and self.median >= MIN_GAIN and chance <= _CHANCE / rivals
 
 
 def search(
@@ -167,7 +169,7 @@ def search(
 
 
 def decided(subject: str, trials: Sequence[Trial], ms: Mapping[str, float]) -> Stage:
-    """The stage of these trials; `ms` by name, "" is the default."""
+    """Return the stage of these trials. `ms` has the times by name; "" is the default."""
 
     def row(name: str) -> dict[str, float]:
         return {ANSWER: ms[name]} if name in ms else {}
@@ -188,12 +190,12 @@ def tune(request: TuneRequest, tell: Tell, cancel: CancelEvent | None = None) ->
     """
     started, cancel = time.monotonic(), cancel or CancelEvent()
     end = started + request.seconds
-    load = replace(request.load, open=(), context=request.load.context or _CONTEXT)
-    draft = manifests.read_model(load.draft) if load.draft else None
-    target = manifests.read_model(load.target)
-    memory.require(target, draft, load)
+    load = replace(request.load, unset=(), context=request.load.context or _CONTEXT)
+    resolved = resolve(load)
+    target, draft = resolved.target.manifest, resolved.draft.manifest if resolved.draft else None
+    memory.require(resolved)
     tell(TuningStep(TARGET))
-    _try_precisions(load, request.seconds * _PRECISION_SHARE, cancel)
+    _try_precisions(resolved, request.seconds * _PRECISION_SHARE, cancel)
     race = _AnswerRace(load, cancel)
     hint, close = _precisions(race.default.target)
     others = settings(_hardware(), load, (hint, close) if close else None, placed=request.placed)
@@ -210,7 +212,7 @@ def tune(request: TuneRequest, tell: Tell, cancel: CancelEvent | None = None) ->
     guessing = drafts(load, request.drafts, draft.shortlist.rows if draft and draft.shortlist else None)
     second = _stage(DRAFTS, "", again, guessing, end, tell)
     load = guessing.get(second.chosen.name, load)
-    found = Findings(
+    findings = Findings(
         target=target.name,
         draft=draft.name if draft else None,
         device=devices.full_name(load.device),
@@ -220,11 +222,11 @@ def tune(request: TuneRequest, tell: Tell, cancel: CancelEvent | None = None) ->
         when=datetime.now(UTC).isoformat(timespec="seconds"),
     )
     weights = store.weights(load.draft) if load.draft else None
-    return Tuned(load.device, load.properties, load.draft, weights, load.draft_vocab), found
+    return Tuned(load.device, load.properties, load.draft, weights, load.draft_vocab), findings
 
 
 class _AnswerRace:
-    """Times answers of the default and of one candidate at a time; both share the models that they run alike."""
+    """A race between the default and one candidate at a time. Both share the models that they run alike."""
 
     def __init__(self, load: LoadOptions, cancel: CancelEvent) -> None:
         started = time.monotonic()
@@ -233,13 +235,16 @@ class _AnswerRace:
         self._cancel = cancel
         self._tokenizer = Tokenizer(load.target)
         self._prompts = read_prompts(2, _KINDS)
-        self._models: list[tuple[Path, Place, LoadedModel]] = []  # of the default
+        self._models: list[tuple[Path, RunnerConfig, LoadedModel]] = []  # of the default
         self.default = self._engine(load)
         self._modes = {"": self._mode("", self.default)}
         self.seconds = time.monotonic() - started  # until it could be timed
 
     def compare(self, name: str, load: LoadOptions, number: int) -> Pair | None:
-        """See Compare. Raises HeadstartError or RuntimeError where a candidate cannot be loaded."""
+        """Return the times of the default and of a candidate.
+
+        Raises HeadstartError or RuntimeError if a candidate cannot be loaded.
+        """
         if name not in self._modes:
             self._modes = {"": self._modes[""]}  # the memory of the one before is needed
             self._modes[name] = self._mode(name, self._engine(load, is_candidate=True))
@@ -248,7 +253,7 @@ class _AnswerRace:
         return None if base is None or mine is None else (base, mine)
 
     def answer(self, number: int, name: str = "") -> float | None:
-        """Milliseconds a token of one answer; None if it is too short."""
+        """Return the milliseconds a token of one answer; None if it is too short."""
         raise_if_set(self._cancel)
         spent = self._modes[name].answer(self._prompts[number % len(self._prompts)]).ms_per_token
         if spent is not None:
@@ -261,28 +266,29 @@ class _AnswerRace:
         return mode
 
     def _engine(self, load: LoadOptions, *, is_candidate: bool = False) -> LocalEngine:
-        target = self._model(load.target, target_place(load), is_candidate=is_candidate)
+        resolved = replace(resolve(load), head=None)
+        target = self._model(resolved.target, target_config(resolved), is_candidate=is_candidate)
         if is_candidate and target is not self.default.target and target.notes:
             raise DeviceError(target.notes[0])  # it was refused, and something else was loaded
         draft = None
-        if load.draft:
-            draft = self._model(load.draft, draft_place(load.draft, load), is_candidate=is_candidate)
+        if resolved.draft:
+            draft = self._model(resolved.draft, draft_config(resolved.draft, load), is_candidate=is_candidate)
         return LocalEngine(target, draft, self._tokenizer)
 
-    def _model(self, folder: Path, place: Place, *, is_candidate: bool) -> LoadedModel:
-        for known, at, model in self._models:
-            if (known, at) == (folder, place):
+    def _model(self, spec: ModelSpec, config: RunnerConfig, *, is_candidate: bool) -> LoadedModel:
+        for folder, used, model in self._models:
+            if (folder, used) == (spec.folder, config):
                 return model
-        wanted, free = memory.share(manifests.read_model(folder), place.context), memory.free_memory()
-        if is_candidate and wanted > free:
+        needed, free = memory.share(spec.manifest, config.context), memory.free_memory()
+        if is_candidate and needed > free:
             raise MemoryBudgetError(
                 "It takes about {wanted} of memory, but {free} is free: close other programs and tune again.",
-                wanted=memory.amount(wanted),
+                wanted=memory.amount(needed),
                 free=memory.amount(free),
             )
-        model = load_model(folder, place, paths.measurements_folder())
+        model = load_model(spec, config)
         if not is_candidate:
-            self._models.append((folder, place, model))
+            self._models.append((spec.folder, config, model))
         return model
 
 
@@ -294,7 +300,7 @@ def _stage(
     if race is None:
         stage = decided(subject, [Trial(name) for name in candidates], {})
     else:
-        for number in range(0 if candidates or race.times else _LEAST_ANSWERS):
+        for number in range(0 if candidates or race.times else _MIN_ANSWERS):
             race.answer(number)
         trials = search(
             list(candidates), lambda name, number: race.compare(name, candidates[name], number), end, race.seconds
@@ -304,21 +310,21 @@ def _stage(
     return stage
 
 
-def _try_precisions(load: LoadOptions, seconds: float, cancel: CancelEvent) -> None:
+def _try_precisions(resolved: ResolvedOptions, seconds: float, cancel: CancelEvent) -> None:
     """Measure the precisions that loads choose from, within the time. Raises what loading raises, and RaceCancelled."""
     trial = PrecisionTrial()
     timer = threading.Timer(seconds, trial.stop)
     timer.start()
     try:
         with cancel.calling(trial.stop):
-            measure_all(load, trial)
+            measure_all(resolved, trial)
     finally:
         timer.cancel()
     raise_if_set(cancel)
 
 
 def _precisions(target: LoadedModel) -> tuple[str, str | None]:
-    """The precision of the target, and another one that was measured to be about as fast."""
+    """Return the precision of the target, and another one that was measured to be about as fast."""
     hint = precision.hint_of(target.properties)
     figures = pass_times(target.measurements, precision.candidates(target.manifest.precision, "CPU"))
     sums = {name: sum(times.values()) for name, times in figures.items()}
@@ -327,18 +333,21 @@ def _precisions(target: LoadedModel) -> tuple[str, str | None]:
 
 
 def _threads(hardware: Hardware) -> dict[str, Mapping[str, str]]:
-    """OpenVINO takes every physical core; fewer may relieve the memory bus, more may fill it."""
-    half, found = hardware.physical // 2, dict[str, Mapping[str, str]]()
+    """Return numbers of threads to try.
+
+    OpenVINO takes every physical core; fewer may relieve the memory bus, more may fill it.
+    """
+    half, candidates = hardware.physical // 2, dict[str, Mapping[str, str]]()
     if half:
-        found["1 thread" if half == 1 else f"{half} threads"] = {"INFERENCE_NUM_THREADS": str(half)}
+        candidates["1 thread" if half == 1 else f"{half} threads"] = {"INFERENCE_NUM_THREADS": str(half)}
     if hardware.logical > hardware.physical:
-        found[f"{hardware.logical} threads, two a core"] = {
+        candidates[f"{hardware.logical} threads, two a core"] = {
             "INFERENCE_NUM_THREADS": str(hardware.logical),
             "ENABLE_HYPER_THREADING": "YES",
         }
     if hardware.pinning:
-        found["threads not tied to cores"] = {"ENABLE_CPU_PINNING": "NO"}
-    return found
+        candidates["threads not tied to cores"] = {"ENABLE_CPU_PINNING": "NO"}
+    return candidates
 
 
 def _hardware() -> Hardware:

@@ -1,4 +1,4 @@
-"""The stored results of tuning, and their use for options that a person left open."""
+"""The stored results of tuning, and their use for options that the user left open."""
 
 import logging
 from collections.abc import Mapping
@@ -10,7 +10,7 @@ from headstart import __version__, paths
 from headstart import manifest as manifests
 from headstart.engine import devices
 from headstart.engine.devices import cores
-from headstart.engine.engine import LoadOptions, Open
+from headstart.engine.engine import LoadOptions, Unset
 from headstart.engine.measurements import Measurements
 from headstart.engine.runtime import openvino
 from headstart.engine.tuning.messages import Findings
@@ -24,80 +24,73 @@ _WEIGHTS = "openvino_model.bin"
 
 @dataclass(frozen=True)
 class Tuned:
-    """How to load a target on this machine. `draft_vocab` is for that draft; no draft: use none."""
+    """The best way found to load a target on this machine."""
 
     device: str
-    properties: Mapping[str, str] = field(default_factory=dict)  # of OpenVINO, beyond those chosen at a first load
-    draft: Path | None = None
+    properties: Mapping[str, str] = field(default_factory=dict)  # of OpenVINO, beyond a first load's
+    draft: Path | None = None  # None: no draft
     draft_weights: str | None = None  # their hash
-    draft_vocab: int | None = None
+    draft_vocab: int | None = None  # of `draft`
 
 
-def applied(options: LoadOptions) -> LoadOptions:
-    """The options with nothing left open: as tuned on this machine, or the defaults."""
-    if not options.open or not _anything():
-        return replace(options, open=())
-    found = read(options)
-    return replace(options, open=()) if found is None else merged(options, found)
+def fill_unset(options: LoadOptions) -> LoadOptions:
+    """Return the options with nothing left open: as tuned on this machine, or the defaults."""
+    if options.unset and any(paths.measurements_folder().glob(f"*-{_KEY}-*.json")):  # else OpenVINO is not needed here
+        tuned = read(options)
+        if tuned is not None:
+            return merge(options, tuned)
+    return replace(options, unset=())
 
 
-def merged(options: LoadOptions, found: Tuned) -> LoadOptions:
-    """A person's choices come first; results for another device or draft are not used."""
-    free = options.open
-    device = found.device if Open.DEVICE in free else options.device
-    bare = replace(options, open=())
-    if device.upper() != found.device.upper():
-        return bare
-    if Open.PROPERTIES in free:
-        bare = replace(bare, properties={**found.properties, **options.properties})
-    draft = found.draft if Open.DRAFT in free else options.draft
-    same = draft is not None and draft == found.draft and options.draft_vocab is None
-    return replace(bare, device=device, draft=draft, draft_vocab=found.draft_vocab if same else options.draft_vocab)
+def merge(options: LoadOptions, tuned: Tuned) -> LoadOptions:
+    """Return the options with tuned values for what is open. Values for another device or draft are not used."""
+    device = tuned.device if Unset.DEVICE in options.unset else options.device
+    merged = replace(options, unset=())
+    if device.upper() != tuned.device.upper():
+        return merged
+    if Unset.PROPERTIES in options.unset:
+        merged = replace(merged, properties={**tuned.properties, **options.properties})
+    draft = tuned.draft if Unset.DRAFT in options.unset else options.draft
+    is_same = draft is not None and draft == tuned.draft and options.draft_vocab is None
+    draft_vocab = tuned.draft_vocab if is_same else options.draft_vocab
+    return replace(merged, device=device, draft=draft, draft_vocab=draft_vocab)
 
 
 def read(options: LoadOptions) -> Tuned | None:
-    """The result for these models on this machine; None if there is none, or something has changed."""
-    found: Tuned | None = _kept(options, _KEY, Tuned)
-    if found and found.draft is not None and weights(found.draft) != found.draft_weights:
-        _log.warning("what tuning found is ignored: the draft %s is no longer the one that was measured", found.draft)
+    """Return the result for these models on this machine; None if there is none, or something has changed."""
+    tuned: Tuned | None = _stored(options, _KEY, Tuned)
+    if tuned and tuned.draft is not None and weights(tuned.draft) != tuned.draft_weights:
+        _log.warning("what tuning found is ignored: the draft %s is no longer the one that was measured", tuned.draft)
         return None
-    return found
+    return tuned
 
 
-def keep(options: LoadOptions, found: Tuned, findings: Findings | None = None) -> None:
+def keep(options: LoadOptions, tuned: Tuned, findings: Findings | None = None) -> None:
     """Store how these models are to be loaded from now on. `findings` is the evidence."""
-    kept = _measurements(options)
-    kept.put(_KEY, to_data(found))
-    kept.put(_FINDINGS, to_data(findings))
+    measurements = _measurements(options)
+    measurements.put(_KEY, to_data(tuned))
+    measurements.put(_FINDINGS, to_data(findings))
 
 
 def findings(options: LoadOptions) -> Findings | None:
-    """The evidence for the stored result; None if there is none."""
-    told: Findings | None = _kept(options, _FINDINGS, Findings) if read(options) else None
-    return told
+    """Return the evidence for the stored result; None if there is none."""
+    stored: Findings | None = _stored(options, _FINDINGS, Findings) if read(options) else None
+    return stored
 
 
 def forget(options: LoadOptions) -> bool:
-    """Forget the result for these models on this machine; whether there was one."""
-    kept = _measurements(options)
-    kept.drop(_FINDINGS)
-    return kept.drop(_KEY)
+    """Forget the result for these models on this machine. Return True if there was one."""
+    measurements = _measurements(options)
+    measurements.drop(_FINDINGS)
+    return measurements.drop(_KEY)
 
 
 def weights(folder: Path) -> str | None:
-    """The hash of a model's weights, from its manifest; None if the model has gone."""
-    if not (folder / manifests.FILE_NAME).is_file():
-        return None
-    listed = manifests.read_model(folder).files.get(_WEIGHTS)
-    return listed.sha256 if listed else None
+    """Return the hash of a model's weights; None if the model has gone."""
+    return _weights_hash(manifests.read_model(folder)) if (folder / manifests.FILE_NAME).is_file() else None
 
 
-def _anything() -> bool:
-    """Whether any result is stored; if not, OpenVINO need not be loaded here."""
-    return any(paths.measurements_folder().glob(f"*-{_KEY}-*.json"))
-
-
-def _kept(options: LoadOptions, key: str, kind: type) -> Any:
+def _stored(options: LoadOptions, key: str, kind: type) -> Any:
     data = _measurements(options).get(key)
     try:
         return None if data is None else from_data(kind, data)
@@ -107,14 +100,19 @@ def _kept(options: LoadOptions, key: str, kind: type) -> Any:
 
 
 def _measurements(options: LoadOptions) -> Measurements:
-    """Measurements by the models to load: a pair is another subject than its target alone."""
+    """Return the measurements of these models; a pair is another subject than its target alone."""
+    target = manifests.read_model(options.target)
     subject = {
-        "target": weights(options.target),
+        "target": _weights_hash(target),
         "draft": weights(options.draft) if options.draft else None,
         "devices": {name: devices.full_name(name) for name in devices.available()},
         "cores": cores(),
         "openvino": openvino().get_version(),
         "headstart": __version__,
     }
-    name = manifests.read_model(options.target).name
-    return Measurements(paths.measurements_folder(), f"{name}-{_KEY}", subject)
+    return Measurements(paths.measurements_folder(), f"{target.name}-{_KEY}", subject)
+
+
+def _weights_hash(manifest: manifests.Manifest) -> str | None:
+    listed = manifest.files.get(_WEIGHTS)
+    return listed.sha256 if listed else None

@@ -1,1 +1,1 @@
-"""The chat: page, transcript, messages, composer."""
+"""The chat page: transcript, messages and composer."""

@@ -1,4 +1,4 @@
-"""The page of a chat: title, transcript, find bar, notices and composer, laid out."""
+"""The page of a chat: title, transcript, find bar, notices and composer."""
 
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -34,7 +34,7 @@ from headstart.ui.widgets.theme import MEDIUM, SMALL, TEXT_WIDTH, TINY, Theme
 
 
 class SelectionBar(QFrame):
-    """Copies the selected messages; hidden while there are none."""
+    """A bar that copies the selected messages; hidden while there are none."""
 
     def __init__(self, transcript: Transcript, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -51,15 +51,15 @@ class SelectionBar(QFrame):
         row.addWidget(self._label, 1)
         for button in (self.markdown_button, self.text_button, self._close):
             row.addWidget(button)
-        self.markdown_button.clicked.connect(lambda: self._copy(transcript.as_markdown))
-        self.text_button.clicked.connect(lambda: self._copy(transcript.as_text))
+        self.markdown_button.clicked.connect(lambda: self._copy(transcript.to_markdown))
+        self.text_button.clicked.connect(lambda: self._copy(transcript.to_text))
         self._close.clicked.connect(transcript.clear_selection)
         transcript.selection_changed.connect(self.show_count)
         self.hide()
 
     @Slot(int)
     def show_count(self, messages: int) -> None:
-        """Show how many messages are selected."""
+        """Show the number of selected messages."""
         one = self.tr("1 message selected. Click another name with Shift to select up to there.")
         self._label.setText(one if messages == 1 else self.tr("{} messages selected").format(messages))
         self.setVisible(bool(messages))
@@ -70,7 +70,7 @@ class SelectionBar(QFrame):
 
 
 class FindBar(QFrame):
-    """Finds words in the open chat and steps through them; hidden until Ctrl+F, closed by Esc."""
+    """A bar that finds words in the open chat; opened by Ctrl+F and closed by Esc."""
 
     closed = Signal()
 
@@ -100,7 +100,7 @@ class FindBar(QFrame):
         self.hide()
 
     def open_find(self) -> None:
-        """Show and take the keyboard."""
+        """Show the bar and focus its field."""
         self.show()
         self.field.setFocus()
         self.field.selectAll()
@@ -108,7 +108,7 @@ class FindBar(QFrame):
 
     @Slot()
     def close_find(self) -> None:
-        """Stop finding."""
+        """Hide the bar and remove the marks."""
         if not self.isHidden():
             self.hide()
             self._transcript.clear_find()
@@ -116,19 +116,19 @@ class FindBar(QFrame):
 
     def show_found(self, current: int, count: int) -> None:
         """Show the number of the current match and of all."""
-        found = self.tr("{} of {}").format(current, count) if count else self.tr("no match")
-        self._count.setText(found if self.field.text() else "")
+        text = self.tr("{} of {}").format(current, count) if count else self.tr("no match")
+        self._count.setText(text if self.field.text() else "")
 
     def keyPressEvent(self, event: QKeyEvent) -> None:  # noqa: N802
-        back = event.modifiers() & Qt.KeyboardModifier.ShiftModifier
-        if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter) and back:
+        has_shift = event.modifiers() & Qt.KeyboardModifier.ShiftModifier
+        if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter) and has_shift:
             self._transcript.find_previous()
         else:
             super().keyPressEvent(event)
 
 
 class ChatPage(QFrame):
-    """Its parts are public: `transcript`, `composer`, `find_bar`, `notice`, `empty`."""
+    """The page of the open chat, whose parts are public."""
 
     files_dropped = Signal(object)  # list[Path]
 
@@ -165,11 +165,10 @@ class ChatPage(QFrame):
         self.apply_theme(theme, font)
 
     def show_title(self, title: str) -> None:
-        """Show the title of the open chat."""
         self._title.show_text(title)
 
     def show_empty(self, empty: bool) -> None:
-        """Show what one can begin with, in place of messages."""
+        """Show the page of an empty chat in place of the messages."""
         self.empty.setVisible(empty)
         self.transcript.setVisible(not empty and self.comparison.isHidden())
 
@@ -179,25 +178,24 @@ class ChatPage(QFrame):
         self.transcript.setVisible(not shown)
 
     def showing(self, message: MessageId) -> Iterator[Transcript]:
-        """What shows a message: the transcript, a column of the comparison."""
+        """Return the transcripts that show a message: the chat's own and those of the comparison."""
         columns = (column.transcript for column in self.comparison.columns)
         return (each for each in (self.transcript, *columns) if each.shows(message))
 
     def show_origins(self, shown: bool) -> None:
-        """Token colours and their legend."""
+        """Show or hide token colours and their legend."""
         self.legend.setVisible(shown)
         self.origins_button.setChecked(shown)
         self.transcript.set_origins_visible(shown)
         self.comparison.set_origins_visible(shown)
 
     def chrome(self) -> tuple[QWidget, ...]:
-        """The parts that the style sheet reaches: all but the transcript."""
+        """Return the parts that take a style sheet: all except the transcript."""
         bar = self.transcript.verticalScrollBar()
         parts = (self._header, self.live, self.find_bar, self.legend, self.empty, self._foot, self.prompts, bar)
         return (*parts, *self.comparison.chrome())
 
     def apply_theme(self, theme: Theme, font: QFont) -> None:
-        """Another theme or font."""
         bold = QFont(font)
         bold.setBold(True)
         self._title.setFont(bold)
@@ -207,7 +205,7 @@ class ChatPage(QFrame):
     def resizeEvent(self, event: QResizeEvent) -> None:  # noqa: N802
         super().resizeEvent(event)
         bar = self.transcript.verticalScrollBar().sizeHint().width()
-        side = max((self.width() - bar - TEXT_WIDTH) // 2, SMALL)  # as wide as the messages above
+        side = max((self.width() - bar - TEXT_WIDTH) // 2, SMALL)  # the width of the messages above
         foot = self._foot.layout()
         assert foot
         set_margins(foot, start=side, top=SMALL, end=side + bar, bottom=MEDIUM)

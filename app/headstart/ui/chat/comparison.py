@@ -1,4 +1,4 @@
-"""Two versions of an answer side by side, and where their words differ."""
+"""The comparison of two versions of an answer, with the words that differ marked."""
 
 import re
 from collections.abc import Iterable
@@ -21,39 +21,39 @@ from headstart.ui.widgets.theme import MEDIUM, SMALL, TINY, Theme, scaled
 _WORD = re.compile(rf"[{CJK}]|[^\W{CJK}]+|[^\w\s]")
 
 
-class Differences(NamedTuple):
-    """What one text has and the other has not: [start, end) of each. `share` of the words, 0 to 1, is in both."""
+class TextDifferences(NamedTuple):
+    """The ranges [start, end) of the words that only one of two texts has."""
 
-    share: float
+    share: float  # of the words that both have, 0 to 1
     first: tuple[tuple[int, int], ...]
     second: tuple[tuple[int, int], ...]
 
 
-def differences(first: str, second: str) -> Differences:
-    """Of two texts, word by word; spaces and line ends do not count."""
+def compare_texts(first: str, second: str) -> TextDifferences:
+    """Compare two texts word by word; white space does not count."""
     matcher = SequenceMatcher(None, _WORD.findall(first), _WORD.findall(second))
     changed = [code for code in matcher.get_opcodes() if code[0] != "equal"]
-    return Differences(
+    return TextDifferences(
         matcher.ratio(),
-        _ranges(first, (code[1:3] for code in changed)),
-        _ranges(second, (code[3:5] for code in changed)),
+        _word_ranges(first, (code[1:3] for code in changed)),
+        _word_ranges(second, (code[3:5] for code in changed)),
     )
 
 
-def _ranges(text: str, spans: Iterable[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
-    """Characters of these words of a text."""
-    places = [found.span() for found in _WORD.finditer(text)]
-    return tuple((places[start][0], places[end - 1][1]) for start, end in spans if start < end)
+def _word_ranges(text: str, spans: Iterable[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
+    """Return the character ranges of runs of words of a text."""
+    words = [match.span() for match in _WORD.finditer(text)]
+    return tuple((words[start][0], words[end - 1][1]) for start, end in spans if start < end)
 
 
 class AnswerColumn(QWidget):
-    """One version: which it is, how fast it was written, and its text."""
+    """A column with one version of an answer: its name, figures and text."""
 
     chosen = Signal(int)  # the id of another version
     used = Signal(int)  # the id of the version shown
 
     def __init__(self, title: str, theme: Theme, font: QFont, parent: QWidget) -> None:
-        """`title` is for screen readers."""
+        """`title` is the name for screen readers."""
         super().__init__(parent)
         self.setAccessibleName(title)
         self.setAutoFillBackground(True)
@@ -78,7 +78,7 @@ class AnswerColumn(QWidget):
         self.use.clicked.connect(lambda: self.used.emit(self._chooser.currentData()))
 
     def show_versions(self, names: dict[int, str], shown: int | None) -> None:
-        """The versions to choose from, by their ids, and which of them is shown."""
+        """Show the names of the versions by their ids; `shown` is the id of the current one."""
         self._chooser.clear()
         for id_, name in names.items():
             self._chooser.addItem(name, id_)
@@ -88,11 +88,11 @@ class AnswerColumn(QWidget):
             part.setVisible(shown is not None)
 
     def show_figures(self, text: str, more: str = "") -> None:
-        """How fast it was written; `more` is in the tooltip."""
+        """Show the figures of the answer, and `more` in the tooltip."""
         self._figures.show_text(text, more)
 
     def show_answer(self, content: MessageContent | None) -> None:
-        """What is shown already keeps its place."""
+        """Show an answer; one that is shown already keeps its scroll position."""
         shown = [(each.id, each.state) for each in self.transcript.contents()]
         if shown == ([(content.id, content.state)] if content else []):
             return
@@ -103,15 +103,15 @@ class AnswerColumn(QWidget):
             self.transcript.reveal(0, 0, 0)
 
     def mark(self, ranges: Iterable[tuple[int, int]]) -> None:
-        """Mark these ranges of its text."""
+        """Mark these ranges of the text."""
         self.transcript.mark_places([Match(0, start, end) for start, end in ranges])
 
 
-_NARROW = 440  # pixels, where text is as large as usual: below this one version stands above the other
+_NARROW = 440  # pixels at the usual size of text; in less width, one version stands above the other
 
 
 class Comparison(QWidget):
-    """Ways to another version, and two columns. A controller fills it."""
+    """Two columns with versions of an answer, and buttons that write another one."""
 
     closed = Signal()
 
@@ -129,33 +129,32 @@ class Comparison(QWidget):
         self.columns = tuple(
             AnswerColumn(title, theme, font, self) for title in (self.tr("First answer"), self.tr("Second answer"))
         )
-        self._ground = QWidget(self)
-        self._beside = QBoxLayout(QBoxLayout.Direction.LeftToRight, self._ground)
+        self._columns_area = QWidget(self)
+        self._columns_layout = QBoxLayout(QBoxLayout.Direction.LeftToRight, self._columns_area)
         self._lay_out(back)
         back.clicked.connect(self.closed)
 
     def show_verdict(self, text: str) -> None:
-        """How the two compare; empty while that is unknown."""
+        """Show how the two compare; an empty text hides the line."""
         self._verdict.say(text)
 
-    def set_possible(self, *, possible: bool) -> None:
-        """Whether another answer can be written, or one be chosen, now."""
+    def set_actions_enabled(self, *, enabled: bool) -> None:
+        """Enable or disable the buttons that write or choose an answer."""
         for part in (self.again, self.another_model, self.guessing, *(column.use for column in self.columns)):
-            part.setEnabled(possible)
+            part.setEnabled(enabled)
 
     def chrome(self) -> tuple[QWidget, ...]:
-        """The parts that the style sheet reaches: all but the answers."""
+        """Return the parts that take a style sheet: all except the answers."""
         bars = (column.transcript.verticalScrollBar() for column in self.columns)
         return (self.bar, *(column.head for column in self.columns), *bars)
 
     def apply_theme(self, theme: Theme, font: QFont) -> None:
-        """Another theme or font."""
         for column in self.columns:
             column.transcript.apply_theme(theme, font)
 
     @Slot(bool)
     def set_origins_visible(self, visible: bool) -> None:
-        """Colour the text by who proposed it, or not."""
+        """Show or hide the origins of the text."""
         for column in self.columns:
             column.transcript.set_origins_visible(visible)
 
@@ -163,16 +162,16 @@ class Comparison(QWidget):
         super().resizeEvent(event)
         narrow = self.width() < scaled(_NARROW, self.font())
         direction = QBoxLayout.Direction
-        self._beside.setDirection(direction.TopToBottom if narrow else direction.LeftToRight)
+        self._columns_layout.setDirection(direction.TopToBottom if narrow else direction.LeftToRight)
 
     def _lay_out(self, back: QToolButton) -> None:
         tools = flowing([back, self.again, self.another_model, self.guessing, self.marks], self.bar)
         bar = stacked(self.bar, tools, self._verdict, spacing=SMALL)
         bar.setContentsMargins(MEDIUM, SMALL, MEDIUM, SMALL)
-        self._ground.setAutoFillBackground(True)
-        self._ground.setBackgroundRole(QPalette.ColorRole.Mid)  # the line between the two
-        self._beside.setContentsMargins(0, 1, 0, 1)
-        self._beside.setSpacing(1)
+        self._columns_area.setAutoFillBackground(True)
+        self._columns_area.setBackgroundRole(QPalette.ColorRole.Mid)  # the line between the two
+        self._columns_layout.setContentsMargins(0, 1, 0, 1)
+        self._columns_layout.setSpacing(1)
         for column in self.columns:
-            self._beside.addWidget(column, 1)
-        stacked(self, self.bar, self._ground, spacing=0, growing=self._ground)
+            self._columns_layout.addWidget(column, 1)
+        stacked(self, self.bar, self._columns_area, spacing=0, growing=self._columns_area)

@@ -1,4 +1,4 @@
-"""What the comparison of answers does: which versions it shows, and how another one is written."""
+"""The controller of the comparison of answers."""
 
 from PySide6.QtCore import QObject, Slot
 
@@ -9,44 +9,42 @@ from headstart.ui.chat import live_answer
 from headstart.ui.chat.chat_controller import ChatController, content
 from headstart.ui.chat.chat_page import ChatPage
 from headstart.ui.chat.chat_session import ChatSession
-from headstart.ui.chat.comparison import Differences, differences
+from headstart.ui.chat.comparison import TextDifferences, compare_texts
 from headstart.ui.chat.message import MessageAction
 from headstart.ui.formatting import listed, percent, sentences, titled
 from headstart.ui.models.model_choices import ModelChoices, ModelSwitch
 
 
 class ComparisonController(QObject):
-    """Shows two versions of an answer of the open chat, and has others written."""
+    """Controller that shows two versions of an answer of the open chat and has others written."""
 
     def __init__(
         self, page: ChatPage, chat_controller: ChatController, choices: ModelChoices, parent: QObject | None = None
     ) -> None:
-        """Shows nothing yet."""
         super().__init__(parent)
         self._page, self._view, self._chats = page, page.comparison, chat_controller
-        self._shown: list[int | None] = []  # ids of the two versions, None for one to be written; else empty
+        self._shown: list[int | None] = []  # ids of the two versions, None for one to be written; empty while closed
         self.switch = ModelSwitch(self._view.another_model, choices, self)
         self.switch.chosen.connect(lambda name: self._answer({"model": name, "draft": ""}))
-        chat_controller.updated.connect(self._follow)
+        chat_controller.updated.connect(self._on_updated)
         self._view.closed.connect(self._leave)
         self._view.again.clicked.connect(lambda: self._session.regenerate(self._first.id))
         self._view.guessing.clicked.connect(self._answer_guessing)
-        self._view.marks.toggled.connect(self._compare)
+        self._view.marks.toggled.connect(self._update_verdict)
         for place, column in enumerate(self._view.columns):
             column.chosen.connect(lambda id_, place=place: self._choose(place, id_))
-            column.used.connect(self._use)
-        page.transcript.action_requested.connect(self._act)
-        page.transcript.found_changed.connect(self._note_found)
+            column.used.connect(self._on_used)
+        page.transcript.action_requested.connect(self._on_action)
+        page.transcript.found_changed.connect(self._on_found)
 
     @Slot()
     def open_last(self) -> None:
-        """Compare the last answer."""
         path = self._session.path
         if path and path[-1].role is Role.ASSISTANT:
             self.open(path[-1].id)
 
     def open(self, id_: int) -> None:
-        """Compare this answer with the version before it, or else the next; without another, offer to write one."""
+        """Compare an answer with its previous version, else with the next; if it has no other, one can be written."""
         conversation = self._session.conversation
         number, _ = conversation.version(id_)
         versions = [message.id for message in conversation.versions(id_)]
@@ -59,7 +57,6 @@ class ComparisonController(QObject):
 
     @Slot()
     def close(self) -> None:
-        """Show the messages again."""
         if not self._shown:
             return
         self._shown = []
@@ -73,17 +70,17 @@ class ComparisonController(QObject):
         self._page.composer.setFocus()
 
     @Slot(object, object)
-    def _act(self, action: MessageAction, id_: int) -> None:
+    def _on_action(self, action: MessageAction, id_: int) -> None:
         if action is MessageAction.COMPARE:
             self.open(id_)
 
     @Slot(int, int)
-    def _note_found(self, current: int, _count: int) -> None:
-        """What was found is among the messages."""
+    def _on_found(self, current: int, _count: int) -> None:
+        """Close the comparison: the matches are in the messages."""
         if current:
             self.close()
 
-    # Ways to other versions
+    # Other versions
 
     @property
     def _session(self) -> ChatSession:
@@ -91,7 +88,7 @@ class ComparisonController(QObject):
 
     @property
     def _first(self) -> Message:
-        """That others are written like."""
+        """The version in the first column, whose settings others get."""
         assert self._shown[0] is not None
         return self._session.message(self._shown[0])
 
@@ -100,29 +97,29 @@ class ComparisonController(QObject):
         self._answer({"speculation": (Mode.AUTO if _is_plain(self._first) else Mode.OFF).value})
 
     def _answer(self, changed: dict[str, object]) -> None:
-        self._session.answer_otherwise(self._first.id, changed)
+        self._session.answer_with(self._first.id, changed)
 
     def _choose(self, place: int, id_: int) -> None:
         self._shown[place] = id_
         self._show()
 
     @Slot(int)
-    def _use(self, id_: int) -> None:
+    def _on_used(self, id_: int) -> None:
         self._leave()
         self._session.show_message(id_)
 
     # Following the chat
 
     @Slot()
-    def _follow(self) -> None:
-        """Other messages are shown: a new version comes to the second column, anything else ends the comparison."""
+    def _on_updated(self) -> None:
+        """Show a new version in the second column; close after any other change of the messages."""
         if not self._shown:
             return
-        known, live = self._session.conversation.messages, self._session.live
+        messages, live = self._session.conversation.messages, self._session.live
         if (
-            any(id_ not in known for id_ in self._shown if id_ is not None)
+            any(id_ not in messages for id_ in self._shown if id_ is not None)
             or self._session.path[-1].role is Role.USER
-            or (live and known[live.message].parent != self._first.parent)
+            or (live and messages[live.message].parent != self._first.parent)
         ):
             self.close()
             return
@@ -133,9 +130,8 @@ class ComparisonController(QObject):
     # Showing
 
     def _show(self) -> None:
-        """Bring everything up to date."""
         conversation, first = self._session.conversation, self._first
-        self._view.set_possible(possible=not self._session.is_answering)
+        self._view.set_actions_enabled(enabled=not self._session.is_answering)
         plain = _is_plain(first)
         self._view.guessing.setText(self.tr("Guessing ahead") if plain else self.tr("Without guessing ahead"))
         settings = self._session.settings.with_values(first.settings)
@@ -146,10 +142,10 @@ class ComparisonController(QObject):
             column.show_versions(names, id_)
             column.show_answer(None if id_ is None else content(conversation, self._session.message(id_)))
             column.show_figures(*self._figures(id_))
-        self._compare()
+        self._update_verdict()
 
     def _name(self, message: Message) -> str:
-        """What tells a version from the others."""
+        """Return the name of a version: its number and how it differs from the others."""
         number, _ = self._session.conversation.version(message.id)
         versions = self._session.conversation.versions(message.id)
         parts = [message.model] if len({each.model for each in versions}) > 1 else []
@@ -165,34 +161,34 @@ class ComparisonController(QObject):
         message = self._session.message(id_)
         if message.state is State.STREAMING:
             return self.tr("writing…"), ""
-        return live_answer.line(message.stats), live_answer.details(message.stats)
+        return live_answer.summary(message.stats), live_answer.details(message.stats)
 
     @Slot()
-    def _compare(self) -> None:
-        """Say how the two differ, and mark it if that is wanted."""
+    def _update_verdict(self) -> None:
+        """Show how the two differ, and mark the words if the button is checked."""
         pair = [self._session.message(id_) for id_ in self._shown if id_ is not None]
         is_complete = len({message.id for message in pair}) > 1 and all(
             message.state is not State.STREAMING for message in pair
         )
-        found = differences(pair[0].text, pair[1].text) if is_complete else Differences(1.0, (), ())
-        marked = self._view.marks.isChecked()
-        for column, ranges in zip(self._view.columns, (found.first, found.second), strict=True):
-            column.mark(ranges if marked else ())
+        texts = compare_texts(pair[0].text, pair[1].text) if is_complete else TextDifferences(1.0, (), ())
+        is_marked = self._view.marks.isChecked()
+        for column, ranges in zip(self._view.columns, (texts.first, texts.second), strict=True):
+            column.mark(ranges if is_marked else ())
         self._view.marks.setEnabled(is_complete)
-        self._view.show_verdict(self._verdict(pair[0], pair[1], found.share) if is_complete else "")
+        self._view.show_verdict(self._verdict(pair[0], pair[1], texts.share) if is_complete else "")
 
     def _verdict(self, first: Message, second: Message, share: float) -> str:
-        same = (
+        sentence = (
             self.tr("Both texts are the same.")
             if share == 1.0
             else self.tr("About {} of the words are the same.").format(percent(share))
         )
         pace = self._pace(first, second)
-        return sentences(same, pace) if pace else same
+        return sentences(sentence, pace) if pace else sentence
 
     def _pace(self, first: Message, second: Message) -> str:
-        """Tokens of two models are not alike, so that their numbers tell nothing."""
-        gain = live_answer.faster(first.stats, second.stats)
+        """Compare the speeds of two versions, but not of two models, whose tokens differ."""
+        gain = live_answer.speed_ratio(first.stats, second.stats)
         if gain is None or first.model != second.model or first.edited or second.edited:
             return ""
         if round(gain, 1) == 1.0:
@@ -200,10 +196,10 @@ class ComparisonController(QObject):
         fast, slow = (first, second) if gain > 1 else (second, first)
         numbers = [self._session.conversation.version(message.id)[0] for message in (fast, slow)]
         return self.tr("Version {fast} was written about {factor}× as fast as version {slow}.").format(
-            fast=numbers[0], slow=numbers[1], factor=live_answer.factor_of(max(gain, 1 / gain))
+            fast=numbers[0], slow=numbers[1], factor=live_answer.factor_text(max(gain, 1 / gain))
         )
 
 
 def _is_plain(message: Message) -> bool:
-    """Whether it was written without guessing ahead."""
+    """Return whether the answer was written without guessing ahead."""
     return message.settings.get("speculation") == Mode.OFF

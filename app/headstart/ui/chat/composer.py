@@ -1,4 +1,4 @@
-"""The message box with its attached files, token count, model button, Send and Stop."""
+"""The composer: message box, attached files, token count, model button, Send and Stop."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -26,36 +26,33 @@ from headstart.ui.engine_link import EngineLink
 from headstart.ui.formatting import whole
 from headstart.ui.markdown import blocks
 from headstart.ui.widgets.icons import icon, icon_button
-from headstart.ui.widgets.layouts import beside, file_place, keep_place, set_margins, stacked
+from headstart.ui.widgets.layouts import beside, initial_path, remember_folder, set_margins, stacked
 from headstart.ui.widgets.stylesheet import set_style_class, set_style_property
 from headstart.ui.widgets.theme import MEDIUM, SMALL, TINY, scaled
 
 
 @dataclass(frozen=True)
-class Count:
-    """What was counted. The context must hold the tokens and at least one more, for the answer.
-
-    `is_exact`: by the model that will answer, and not by another one that is in memory.
-    """
+class TokenCount:
+    """The tokens of a request. The context must hold them and at least one token of the answer."""
 
     request: Request
     tokens: int
     context: int
-    parts: Mapping[Attachment, int] = field(default_factory=dict)
-    is_exact: bool = True
+    parts: Mapping[Attachment, int] = field(default_factory=dict)  # tokens of each file
+    is_exact: bool = True  # counted by the model that will answer, not by another one in memory
 
     @property
     def fits(self) -> bool:
-        """Whether there is room for an answer, as far as anybody knows."""
+        """True if there is room for an answer, or the count is not exact."""
         return self.tokens < self.context or not self.is_exact
 
 
-_MOST_LINES = 12
+_MAX_LINES = 12
 _ENTER = (Qt.Key.Key_Return, Qt.Key.Key_Enter)
 
 
 class MessageEdit(QPlainTextEdit):
-    """A text box that sends with Enter and takes files. The text stays until it is cleared."""
+    """The message box, which sends with Enter and accepts files."""
 
     submitted = Signal()
     files_given = Signal(object)  # list[Path]
@@ -73,23 +70,22 @@ class MessageEdit(QPlainTextEdit):
         self._fit()
 
     def text(self) -> str:
-        """What is typed."""
         return self.toPlainText()
 
     def event(self, event: QEvent) -> bool:
-        # With nothing to take back here, the key is the window's: it undoes what was deleted last.
-        if event.type() == QEvent.Type.ShortcutOverride and self._leaves_undo_to_the_window(event):
+        # If there is nothing to undo here, the key goes to the window, which undoes the last deletion.
+        if event.type() == QEvent.Type.ShortcutOverride and self._passes_undo_on(event):
             event.ignore()
             return False
         return super().event(event)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:  # noqa: N802
-        if event.key() in _ENTER and self._sends(event.modifiers()):
+        if event.key() in _ENTER and self._is_send_key(event.modifiers()):
             self.submitted.emit()
         elif event.key() == Qt.Key.Key_Up and not self.toPlainText():
             self.recall_requested.emit()
         else:
-            super().keyPressEvent(self._as_break(event) if event.key() in _ENTER else event)
+            super().keyPressEvent(self._plain_return(event) if event.key() in _ENTER else event)
 
     def canInsertFromMimeData(self, source: QMimeData) -> bool:  # noqa: N802
         return bool(_files(source)) or super().canInsertFromMimeData(source)
@@ -113,27 +109,27 @@ class MessageEdit(QPlainTextEdit):
         super().focusOutEvent(event)
         self.focused.emit(False)  # noqa: FBT003 - Qt's own signature
 
-    def _sends(self, modifiers: Qt.KeyboardModifier) -> bool:
+    def _is_send_key(self, modifiers: Qt.KeyboardModifier) -> bool:
         control = bool(modifiers & Qt.KeyboardModifier.ControlModifier)
         shift = bool(modifiers & (Qt.KeyboardModifier.ShiftModifier | Qt.KeyboardModifier.AltModifier))
         return control or (self.enter_sends and not shift)
 
-    def _as_break(self, event: QKeyEvent) -> QKeyEvent:
-        """Shift+Enter would insert a line separator, which is no line break to anyone else."""
+    def _plain_return(self, event: QKeyEvent) -> QKeyEvent:
+        """Return the event without modifiers: Shift+Enter would insert a line separator instead of a line break."""
         plain = Qt.KeyboardModifier.NoModifier
         return QKeyEvent(event.type(), Qt.Key.Key_Return, plain, event.text(), event.isAutoRepeat(), event.count())
 
-    def _leaves_undo_to_the_window(self, event: QEvent) -> bool:
+    def _passes_undo_on(self, event: QEvent) -> bool:
         is_undo = isinstance(event, QKeyEvent) and event.matches(QKeySequence.StandardKey.Undo)
         return is_undo and not self.document().isUndoAvailable()
 
     @Slot()
     def _fit(self) -> None:
         line = self.fontMetrics().lineSpacing()
-        lines = min(max(int(self.document().size().height()), 1), _MOST_LINES)
+        lines = min(max(int(self.document().size().height()), 1), _MAX_LINES)
         margins = 2 * int(self.document().documentMargin()) + 2 * self.frameWidth()
         policy = Qt.ScrollBarPolicy
-        fits = self.document().size().height() <= _MOST_LINES
+        fits = self.document().size().height() <= _MAX_LINES
         self.setVerticalScrollBarPolicy(policy.ScrollBarAlwaysOff if fits else policy.ScrollBarAsNeeded)
         self.setFixedHeight(line * lines + margins)
 
@@ -145,13 +141,14 @@ def _files(source: QMimeData) -> list[Path]:
     return [Path(url.toLocalFile()) for url in source.urls() if url.isLocalFile()]
 
 
-_MODEL_WIDTH = 260  # most of a model's name that is shown
-_NAMED = 72  # pixels: a model's button keeps no window wide
-_FLAT, _ROUND = 32, 34  # pixels of a button's side beside text of the usual size
+# Pixels at the usual size of text.
+_MAX_MODEL_WIDTH = 260
+_MIN_MODEL_WIDTH = 72
+_BUTTON_SIDE, _SEND_SIDE = 32, 34
 
 
 class Composer(QFrame):
-    """Emits a finished message. The text stays until `clear`."""
+    """The composer, which emits a finished message. The text stays until `clear`."""
 
     submitted = Signal(str, object)  # text, tuple[Attachment, ...]
     stop_requested = Signal()
@@ -161,9 +158,9 @@ class Composer(QFrame):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setObjectName("composer")
-        self._busy = False
+        self._is_busy = False
         self._takes_files = True
-        self._reason = ""
+        self._block_reason = ""
         self.edit = MessageEdit(self)
         self.edit.setPlaceholderText(self.tr("Ask anything"))
         self._tray = AttachmentTray(self)
@@ -173,16 +170,16 @@ class Composer(QFrame):
         self._reach = QLabel(self)
         self._ready = QLabel(self.tr("Ready ·"), self)
         self._is_ready = False
-        self._leaves = False  # what is written goes to another computer
+        self._leaves_computer = False  # messages go to another computer
         self._count = QLabel(self)
-        self._model: tuple[str, ...] = ("",)  # in all words, in fewer, and by its name
-        self._counted = ("", "")  # in all words, and in one
-        self._progress = ("", "")  # of loading; nobody can count meanwhile
+        self._model_texts: tuple[str, ...] = ("",)  # full text, shorter text, name
+        self._count_texts = ("", "")  # full and short
+        self._progress_texts = ("", "")  # of loading, full and short; shown instead of the count
         self._send = icon_button("send", self.tr("Send"), self, "round")
         self._lay_out()
         self._connect()
         self._scale()
-        self._show_button()
+        self._update_send_button()
 
     @property
     def attached(self) -> tuple[Attachment, ...]:
@@ -191,20 +188,19 @@ class Composer(QFrame):
 
     @property
     def is_reading(self) -> bool:
-        """Whether a file is still being read."""
+        """True while a file is read."""
         return self._tray.is_reading
 
     def text(self) -> str:
-        """What is typed."""
         return self.edit.text()
 
     def set_text(self, text: str, cursor: int | None = None) -> None:
-        """Put a draft into the box, the cursor behind it or where it is wanted."""
+        """Set the text and put the cursor at `cursor`, by default at the end."""
         self.edit.setPlainText(text)
         self._place_cursor(text, cursor)
 
     def replace_text(self, text: str, cursor: int | None = None) -> None:
-        """Do as `set_text`, so that Undo brings back what stood there."""
+        """Set the text as `set_text` does, but so that Undo restores the old text."""
         self.edit.selectAll()
         self.edit.insertPlainText(text)
         self._place_cursor(text, cursor)
@@ -216,15 +212,14 @@ class Composer(QFrame):
         self.edit.ensureCursorVisible()
 
     def set_attached(self, files: Iterable[Attachment], *, takes_more: bool = True) -> None:
-        """Show the files of a draft or of a message being edited. Files still being read are dropped."""
+        """Replace the files by those of a draft or an edited message. Files still being read are dropped."""
         self._takes_files = takes_more
         self._attach.setEnabled(takes_more)
         self._tray.set_attached(files)
-        self._show_button()
+        self._update_send_button()
         self.changed.emit()
 
     def clear(self) -> None:
-        """Empty it after the message was sent."""
         self.edit.clear()
         self.set_attached(())
 
@@ -236,48 +231,50 @@ class Composer(QFrame):
             self.error_occurred.emit(self.tr("Files go with questions; an answer has none."))
 
     def show_in_passages(self, files: Iterable[Attachment]) -> None:
-        """Say of which files the model gets passages, because they are too long."""
+        """Mark the files of which the model gets only passages because they are too long."""
         self._tray.show_in_passages(files)
 
     def set_busy(self, busy: bool) -> None:
         """Turn the button into Stop while an answer is written."""
-        self._busy = busy
+        self._is_busy = busy
         if busy:
             self.show_ready(ready=False)
-        self._show_button()
+        self._update_send_button()
 
     def set_blocked(self, reason: str) -> None:
-        """Say why nothing can be sent while the engine does something else. An empty reason allows sending."""
-        self._reason = reason
-        self._show_button()
+        """Show why nothing can be sent while the engine does something else. An empty reason allows sending."""
+        self._block_reason = reason
+        self._update_send_button()
 
     def show_model(self, name: str, tip: str, state: str = "", progress: tuple[str, str] = ("", "")) -> None:
-        """Which model will answer, and whether it is there; `progress` of its loading, in all words and in few."""
+        """Show the model that will answer, its state and the `progress` of loading as a full and a short text."""
         button = self.model_button
         text = f"{name} · {state}" if state else name
-        short = button.fontMetrics().elidedText(name, Qt.TextElideMode.ElideMiddle, scaled(_MODEL_WIDTH, self.font()))
+        short = button.fontMetrics().elidedText(
+            name, Qt.TextElideMode.ElideMiddle, scaled(_MAX_MODEL_WIDTH, self.font())
+        )
         brief = self.tr("not loaded")
-        self._model = (f"{short} · {state}", f"{short} · {brief}", short) if state else (short,)
-        self._progress = progress
+        self._model_texts = (f"{short} · {state}", f"{short} · {brief}", short) if state else (short,)
+        self._progress_texts = progress
         button.setToolTip(tip if text in tip else f"{text}\n{tip}".rstrip())
         button.setAccessibleName(self.tr("Model: {}").format(text))
         button.setAccessibleDescription(tip)
         self._fit()
 
     def show_reach(self, text: str, tip: str, *, leaves: bool) -> None:
-        """Whether what is written stays on this computer."""
+        """Show whether messages stay on this computer."""
         self._reach.setText(text)
         self._reach.setToolTip(tip)
         self._reach.setAccessibleName(text)
         self._reach.setAccessibleDescription(tip)
-        self._leaves = leaves
+        self._leaves_computer = leaves
         set_style_class(self._reach, "badge-accent" if leaves else "badge")
         set_style_property(self._reach, "leaves", leaves)
         self._reach.updateGeometry()
         self._fit()
 
-    def show_count(self, count: Count) -> None:
-        """How much of the context the conversation with this message takes, and each file of it."""
+    def show_count(self, count: TokenCount) -> None:
+        """Show how many tokens of the context the conversation takes with this message, and each of its files."""
         if not count.is_exact:
             words = self.tr("about {tokens} tokens")
             meaning = self.tr("This conversation with the message, as another model counts it")
@@ -286,7 +283,7 @@ class Composer(QFrame):
             words = roomy if count.fits else long
             meaning = self.tr("This conversation with the message, of the context")
         full = words.format(tokens=whole(count.tokens), context=whole(count.context))
-        self._counted = (full, whole(count.tokens) if count.is_exact else f"≈ {whole(count.tokens)}")
+        self._count_texts = (full, whole(count.tokens) if count.is_exact else f"≈ {whole(count.tokens)}")
         self._count.setAccessibleName(full)
         set_style_class(self._count, "muted" if count.fits else "danger")
         set_style_property(self._count, "over", not count.fits)
@@ -295,12 +292,11 @@ class Composer(QFrame):
         self._tray.show_tokens(count.parts)
 
     def hide_count(self) -> None:
-        """Show no count."""
-        self._counted = ("", "")
+        self._count_texts = ("", "")
         self._fit()
 
     def show_ready(self, *, ready: bool) -> None:
-        """Whether the model has read what would be sent."""
+        """Show whether the model has read what would be sent."""
         self._is_ready = ready
         self._send.setAccessibleDescription(self._ready.accessibleDescription() if ready else "")
         self._fit()
@@ -315,15 +311,15 @@ class Composer(QFrame):
             self._scale()
 
     def _scale(self) -> None:
-        for button, pixels in ((self._attach, _FLAT), (self._send, _ROUND)):
+        for button, pixels in ((self._attach, _BUTTON_SIDE), (self._send, _SEND_SIDE)):
             side = scaled(pixels, self.font())
             button.setFixedSize(side, side)
-        self.model_button.setMinimumWidth(scaled(_NAMED, self.font()))
+        self.model_button.setMinimumWidth(scaled(_MIN_MODEL_WIDTH, self.font()))
 
     @Slot()
     def submit(self) -> None:
-        """Send what is there, or stop what is being written."""
-        if self._busy:
+        """Emit the message, unless it is empty or an answer is being written."""
+        if self._is_busy:
             return
         text = self.text().strip()
         if self._tray.is_reading:
@@ -336,18 +332,18 @@ class Composer(QFrame):
         self._fit()
 
     def _fit(self) -> None:
-        """Where words find no room, "Offline" goes first, then the size of the context, which may make room for it."""
+        """Fit the texts to the width: hide "Offline" first, then shorten the count, which may make room for it."""
         room = self._fit_model()
-        full, short = self._progress if self._progress[0] else self._counted
+        full, short = self._progress_texts if self._progress_texts[0] else self._count_texts
         metrics = self._count.fontMetrics()
-        if metrics.horizontalAdvance(short) > room:  # less than what is to be known of the model
+        if metrics.horizontalAdvance(short) > room:  # the name of the model matters more
             full = short = ""
         self._count.setText(full)
         self._count.setMinimumWidth(metrics.horizontalAdvance(short) + TINY)
         if self._count.sizeHint().width() > room:
             self._count.setText(short)
         count, reach = self._count.sizeHint().width(), self._reach.sizeHint().width()
-        has_room = self._leaves or count + reach <= room
+        has_room = self._leaves_computer or count + reach <= room
         self._reach.setVisible(bool(self._reach.text()) and has_room)
         room -= count + (0 if self._reach.isHidden() else reach)
         if room < 0:
@@ -355,18 +351,19 @@ class Composer(QFrame):
         self._ready.setVisible(self._is_ready and self._ready.sizeHint().width() + SMALL <= room)
 
     def _fit_model(self) -> int:
-        """Name the model in as many words as leave room for the count, or for the seconds of loading: how much."""
-        button, is_there = self.model_button, len(self._model) == 1
-        short = self._progress[1] or (self._counted[1] if is_there else "")  # what another model counts may go
-        least = self._count.fontMetrics().horizontalAdvance(short) + TINY if short else 0
+        """Show the longest name of the model that leaves room for the count or the progress; return that room."""
+        button, is_loaded = self.model_button, len(self._model_texts) == 1
+        # The count of another model may be hidden.
+        short = self._progress_texts[1] or (self._count_texts[1] if is_loaded else "")
+        min_room = self._count.fontMetrics().horizontalAdvance(short) + TINY if short else 0
         beside = self._attach.minimumWidth() + self._send.minimumWidth() + MEDIUM + 6 * SMALL
-        for text in self._model:
+        for text in self._model_texts:
             button.setText(text)
             room = self.width() - beside - max(button.sizeHint().width(), button.minimumWidth())
-            if room >= least:
+            if room >= min_room:
                 return room
-        metrics, name = button.fontMetrics(), self._model[-1]
-        cut = max(metrics.horizontalAdvance(name) + room - least, 0)
+        metrics, name = button.fontMetrics(), self._model_texts[-1]
+        cut = max(metrics.horizontalAdvance(name) + room - min_room, 0)
         button.setText(metrics.elidedText(name, Qt.TextElideMode.ElideMiddle, cut))
         return self.width() - beside - button.sizeHint().width()
 
@@ -385,7 +382,7 @@ class Composer(QFrame):
         set_style_class(self.model_button, "flat")
         self.model_button.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
         self.model_button.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
-        self.model_button.setLayoutDirection(Qt.LayoutDirection.RightToLeft)  # the arrow behind the name
+        self.model_button.setLayoutDirection(Qt.LayoutDirection.RightToLeft)  # the arrow goes behind the name
         set_style_class(self._count, "muted")
         set_style_class(self._reach, "badge")
         set_style_class(self._ready, "muted")
@@ -395,176 +392,175 @@ class Composer(QFrame):
         self._ready.setAccessibleDescription(meaning)
         self._ready.hide()
         for label in (self._reach, self._ready):
-            label.setMinimumWidth(1)  # it keeps no window wide
+            label.setMinimumWidth(1)  # does not keep the window wide
         self.setFocusProxy(self.edit)
 
     def _connect(self) -> None:
         self.edit.submitted.connect(self.submit)
         self.edit.textChanged.connect(self.changed)
-        self.edit.textChanged.connect(self._show_button)
+        self.edit.textChanged.connect(self._update_send_button)
         self.edit.files_given.connect(self.attach)
         self.edit.focused.connect(lambda focused: set_style_property(self, "focused", focused))
         self._tray.changed.connect(self.changed)
-        self._tray.changed.connect(self._show_button)
+        self._tray.changed.connect(self._update_send_button)
         self._tray.error_occurred.connect(self.error_occurred)
         self._attach.clicked.connect(self.ask_for_files)
-        self._send.clicked.connect(self._act)
+        self._send.clicked.connect(self._on_send_clicked)
 
     @Slot()
-    def _act(self) -> None:
-        if self._busy:
+    def _on_send_clicked(self) -> None:
+        if self._is_busy:
             self.stop_requested.emit()
         else:
             self.submit()
 
     @Slot()
-    def _show_button(self) -> None:
-        label = self.tr("Stop") if self._busy else self.tr("Send")
-        is_idle = not self._tray.is_reading and not self._reason
-        can = self._busy or (bool(self.text().strip() or self.attached) and is_idle)
-        self._send.setEnabled(can)
-        self._send.setIcon(icon("stop" if self._busy else "send", QPalette.ColorRole.HighlightedText))
-        self._send.setToolTip(self.tr("Stop (Esc)") if self._busy else self._reason or label)
+    def _update_send_button(self) -> None:
+        label = self.tr("Stop") if self._is_busy else self.tr("Send")
+        is_idle = not self._tray.is_reading and not self._block_reason
+        can_send = is_idle and bool(self.text().strip() or self.attached)
+        self._send.setEnabled(self._is_busy or can_send)
+        self._send.setIcon(icon("stop" if self._is_busy else "send", QPalette.ColorRole.HighlightedText))
+        self._send.setToolTip(self.tr("Stop (Esc)") if self._is_busy else self._block_reason or label)
         self._send.setAccessibleName(label)
 
     @Slot()
     def ask_for_files(self) -> None:
         """Open the dialog that chooses files."""
         kinds = self.tr("Text, code and PDF (*)")
-        names, _ = QFileDialog.getOpenFileNames(self, self.tr("Attach files"), file_place(), kinds)
+        names, _ = QFileDialog.getOpenFileNames(self, self.tr("Attach files"), initial_path(), kinds)
         if names:
-            keep_place(names[0])
+            remember_folder(names[0])
             self.attach(Path(name) for name in names)
 
 
 _PAUSE = 250  # ms after the last key
-_MOST_BYTES = 8  # of UTF-8 in a token, of any text that people read
-_PATIENCE = 3000  # ms that a message may wait for its count; the engine counts again anyway
-Then = Callable[[Count | None], None]
+_MAX_TOKEN_BYTES = 8  # largest mean of UTF-8 bytes per token in natural text
+_TIMEOUT = 3000  # ms that a message waits for its count; the engine counts again anyway
+Callback = Callable[[TokenCount | None], None]
 
 
-class TokenCount(QObject):
-    """Counts the tokens of what the model would be asked, then those of each new attachment."""
+class TokenCounter(QObject):
+    """Counter of the tokens of a request, and then of each new attachment."""
 
-    counted = Signal(object)  # Count of what nobody waits to send
+    counted = Signal(object)  # TokenCount of a message that is not being sent
 
     def __init__(self, link: EngineLink, composer: Composer, parent: QObject | None = None) -> None:
-        """Asks nothing yet. The composer shows what is counted."""
+        """`composer` shows the count."""
         super().__init__(parent)
         self._link, self._composer = link, composer
         self._request: Request | None = None
         self._attached: tuple[Attachment, ...] = ()
-        self._known: dict[Attachment, int] = {}
-        self._last: Count | None = None
-        self._asked: tuple[int, Attachment | Request] | None = None
-        self._then: Then | None = None
+        self._file_tokens: dict[Attachment, int] = {}
+        self._last_count: TokenCount | None = None
+        self._pending: tuple[int, Attachment | Request] | None = None
+        self._callback: Callback | None = None
         self._is_exact = True
         self._pause = QTimer(self, singleShot=True, interval=_PAUSE)
         self._pause.timeout.connect(self._ask)
-        self._patience = QTimer(self, singleShot=True, interval=_PATIENCE)
-        self._patience.timeout.connect(self._give_up)
-        link.counted.connect(self._take)
-        link.loaded.connect(self._count_anew)
+        self._timeout = QTimer(self, singleShot=True, interval=_TIMEOUT)
+        self._timeout.timeout.connect(self._on_timeout)
+        link.counted.connect(self._on_counted)
+        link.loaded.connect(self._on_loaded)
 
     def count(self, request: Request | None, attached: tuple[Attachment, ...]) -> None:
-        """Show the count soon, if a loaded model counts and nothing newer is asked; show none without a request."""
+        """Show the count of `request` soon, or hide it for None or if another computer answers."""
         self._request, self._attached = request, attached
-        if self._is_elsewhere() or not request:
+        if self._is_remote() or not request:
             self._composer.hide_count()
         else:
             self._pause.start()
 
     def set_exact(self, exact: bool) -> None:
-        """Whether the model in memory is the one that will answer."""
+        """Set whether the model in memory is the one that will answer."""
         if exact != self._is_exact:
             self._is_exact = exact
-            if self._last and self._last.request == self._request:
-                self._tell(self._last)
+            if self._last_count and self._last_count.request == self._request:
+                self._report(self._last_count)
 
-    def settle(self, request: Request, attached: tuple[Attachment, ...], then: Then) -> None:
-        """Call `then` with the count of exactly this request, or with None where nobody counts it in time."""
-        if not self._link.facts or self._is_elsewhere() or not self._is_exact:
+    def count_for_sending(self, request: Request, attached: tuple[Attachment, ...], then: Callback) -> None:
+        """Call `then` with the count of exactly this request, or with None if it cannot be counted in time."""
+        if not self._link.facts or self._is_remote() or not self._is_exact:
             then(None)
-        elif self._last and self._last.request == request:
-            then(self._last)
+        elif self._last_count and self._last_count.request == request:
+            then(self._last_count)
         else:
             self.count(request, attached)
             self._pause.stop()
-            self._then = then
-            self._patience.start()
+            self._callback = then
+            self._timeout.start()
             self._ask()
 
-    def is_hopeless(self, request: Request, settings: Settings) -> bool:
-        """Whether this is too long for the context, however it is counted, as far as that is known."""
+    def is_too_long(self, request: Request, settings: Settings) -> bool:
+        """Return whether a request is too long for the context even at the largest number of bytes per token."""
         facts = self._link.facts
         is_known = facts and (facts.server or self._is_exact)
         context = facts.context if facts and is_known else settings.context or DEFAULT_CONTEXT
         length = sum(len(message.content.encode(errors="replace")) for message in request.messages)
-        return bool(context) and length > context * _MOST_BYTES
+        return bool(context) and length > context * _MAX_TOKEN_BYTES
 
-    def forget(self) -> None:
-        """Forget what `settle` was asked for."""
-        self._then = None
-        self._patience.stop()
+    def drop_callback(self) -> None:
+        """Drop the callback of `count_for_sending`."""
+        self._callback = None
+        self._timeout.stop()
 
     def close(self) -> None:
-        """Ask nothing more."""
-        self.forget()
+        """Stop counting."""
+        self.drop_callback()
         self._pause.stop()
         self._link.disconnect(self)
 
-    def _is_elsewhere(self) -> bool:
+    def _is_remote(self) -> bool:
         return bool(self._link.facts and self._link.facts.server)
 
     @Slot()
-    def _count_anew(self) -> None:
-        self._known.clear()
-        self._last = None
-        if self._is_elsewhere():
+    def _on_loaded(self) -> None:
+        self._file_tokens.clear()
+        self._last_count = None
+        if self._is_remote():
             self._composer.hide_count()
         else:
             self._pause.start()
 
     @Slot()
     def _ask(self) -> None:
-        if self._request and (self._last is None or self._last.request != self._request):
-            self._asked = (self._link.count_tokens(request=self._request), self._request)
+        if self._request and (self._last_count is None or self._last_count.request != self._request):
+            self._pending = (self._link.count_tokens(request=self._request), self._request)
             return
-        unknown = next((attachment for attachment in self._attached if attachment not in self._known), None)
+        unknown = next((attachment for attachment in self._attached if attachment not in self._file_tokens), None)
         if unknown:
-            self._asked = (self._link.count_tokens(unknown.text), unknown)
-        elif self._last:
-            self._tell(self._last)
+            self._pending = (self._link.count_tokens(unknown.text), unknown)
+        elif self._last_count:
+            self._report(self._last_count)
 
     @Slot(int, int, int)
-    def _take(self, ticket: int, tokens: int, context: int) -> None:
-        if self._asked is None or self._asked[0] != ticket:
+    def _on_counted(self, ticket: int, tokens: int, context: int) -> None:
+        if self._pending is None or self._pending[0] != ticket:
             return
-        asked = self._asked[1]
-        if isinstance(asked, Attachment):
-            self._known[asked] = tokens
+        counted = self._pending[1]
+        if isinstance(counted, Attachment):
+            self._file_tokens[counted] = tokens
             self._ask()
             return
-        self._tell(Count(asked, tokens, context))
-        if any(attachment not in self._known for attachment in self._attached):
+        self._report(TokenCount(counted, tokens, context))
+        if any(attachment not in self._file_tokens for attachment in self._attached):
             self._ask()
 
-    def _tell(self, count: Count) -> None:
-        parts = {item: self._known[item] for item in self._attached if item in self._known}
-        self._last = replace(count, parts=parts, is_exact=self._is_exact)
-        self._composer.show_count(self._last)
-        then = self._then
+    def _report(self, count: TokenCount) -> None:
+        parts = {item: self._file_tokens[item] for item in self._attached if item in self._file_tokens}
+        self._last_count = replace(count, parts=parts, is_exact=self._is_exact)
+        self._composer.show_count(self._last_count)
         if count.request != self._request:
             return
-        if then:
-            self.forget()
-            then(self._last)
+        if callback := self._callback:
+            self.drop_callback()
+            callback(self._last_count)
         else:
-            self.counted.emit(self._last)
+            self.counted.emit(self._last_count)
 
     @Slot()
-    def _give_up(self) -> None:
-        then = self._then
-        self.forget()
-        if then:
-            then(None)
+    def _on_timeout(self) -> None:
+        callback = self._callback
+        self.drop_callback()
+        if callback:
+            callback(None)

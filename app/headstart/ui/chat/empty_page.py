@@ -1,4 +1,4 @@
-"""What a chat without messages shows: questions that suit the model, the library of prompts, the presets."""
+"""The page of a chat without messages: examples that suit the model, prompts and presets."""
 
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
@@ -16,20 +16,20 @@ from headstart.ui.widgets.layouts import Flow, row, scrolled, stacked
 from headstart.ui.widgets.stylesheet import hide_idle_bar, set_style_class
 from headstart.ui.widgets.theme import MEDIUM, SMALL, TEXT_WIDTH, TINY, scaled
 
-_NARROW = 560  # pixels of room, at the usual size of text, below which one example stands in a row
+_NARROW = 560  # pixels at the usual size of text; in less width, examples stand in one column
 
 
 @dataclass(frozen=True)
 class Example:
-    """A question to begin with, under a title."""
+    """An example of a question, with a title."""
 
     title: str
     text: str
 
 
-def examples(good_at: Strength) -> tuple[Example, ...]:
-    """Four, in the language of the window."""
-    match good_at:
+def examples(model_strength: Strength) -> tuple[Example, ...]:
+    """Return four examples in the language of the window."""
+    match model_strength:
         case Strength.CODE:
             return (
                 Example(
@@ -109,7 +109,7 @@ def examples(good_at: Strength) -> tuple[Example, ...]:
 
 
 class ExampleButton(QPushButton):
-    """A title above a text that wraps."""
+    """A button with a title above a text that wraps."""
 
     def __init__(self, example: Example, parent: QWidget) -> None:
         super().__init__(parent)
@@ -147,15 +147,15 @@ class ExampleButton(QPushButton):
 
 
 class EmptyPage(QFrame):
-    """Emits what is clicked."""
+    """The page of an empty chat, which emits what is clicked."""
 
-    example_chosen = Signal(str)  # its text
-    prompt_chosen = Signal(str)  # its name
+    example_chosen = Signal(str)  # text
+    prompt_chosen = Signal(str)  # name
     library_requested = Signal()
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self._good_at: Strength | None = None
+        self._strength: Strength | None = None
         self._examples: list[ExampleButton] = []
         self._names: list[str] = []  # of the prompts
         self._greeting = Heading(self.tr("What would you like to know?"), 1.5, self)
@@ -167,19 +167,19 @@ class EmptyPage(QFrame):
         self._lay_out()
 
     def show_model(self, name: str, parameters: int | None = None) -> None:
-        """Show examples for another model."""
-        good_at = strength(name, parameters)
-        if good_at is self._good_at:
+        """Show examples that suit a model."""
+        model_strength = strength(name, parameters)
+        if model_strength is self._strength:
             return
-        self._good_at = good_at
+        self._strength = model_strength
         for old in self._examples:
             old.setParent(None)
             old.deleteLater()
-        self._examples = [self._example(example) for example in examples(good_at)]
+        self._examples = [self._example(example) for example in examples(model_strength)]
         self._arrange()
 
     def show_prompts(self, names: Collection[str]) -> None:
-        """The library of prompts."""
+        """Show a button for each prompt and one for the library."""
         if list(names) == self._names:
             return
         self._names = list(names)
@@ -189,34 +189,34 @@ class EmptyPage(QFrame):
             old.setParent(None)
             old.deleteLater()
         for name in names:
-            self._offer(f"/{name}", partial(self.prompt_chosen.emit, name))
-        self._offer(self.tr("Edit prompts…"), self.library_requested.emit)
+            self._add_prompt_button(f"/{name}", partial(self.prompt_chosen.emit, name))
+        self._add_prompt_button(self.tr("Edit prompts…"), self.library_requested.emit)
 
     def show_settings(self, settings: Settings) -> None:
-        """Those of the open chat."""
+        """Show the presets and the system prompt of the open chat."""
         self.preset.show_presets(settings.presets)
         self.preset.show_prompt(settings.system_prompt)
 
     def event(self, event: QEvent) -> bool:
-        taken = super().event(event)
+        is_handled = super().event(event)
         if event.type() in (QEvent.Type.Resize, QEvent.Type.FontChange):
             self._arrange()
-        return taken
+        return is_handled
 
     def _example(self, example: Example) -> ExampleButton:
-        made = ExampleButton(example, self._grid_of)
-        made.clicked.connect(partial(self.example_chosen.emit, example.text))
-        return made
+        button = ExampleButton(example, self._grid_widget)
+        button.clicked.connect(partial(self.example_chosen.emit, example.text))
+        return button
 
-    def _offer(self, text: str, act: Callable[[], None]) -> None:
-        made = button(text.replace("&", "&&"), self._prompts)
-        made.clicked.connect(act)
-        self._flow.addWidget(made)
-        made.show()
+    def _add_prompt_button(self, text: str, act: Callable[[], None]) -> None:
+        prompt = button(text.replace("&", "&&"), self._prompts)
+        prompt.clicked.connect(act)
+        self._flow.addWidget(prompt)
+        prompt.show()
 
     @Slot()
     def _arrange(self) -> None:
-        """Two in a row where there is room; all as wide as messages."""
+        """Put two examples in a row if there is room; the page is as wide as the messages."""
         side = max((self.width() - self._scroll.verticalScrollBar().sizeHint().width() - TEXT_WIDTH) // 2, SMALL)
         self._column.setContentsMargins(side, MEDIUM, side, MEDIUM)
         columns = 1 if self.width() < scaled(_NARROW, self.font()) else 2
@@ -227,19 +227,19 @@ class EmptyPage(QFrame):
         self._grid.setColumnStretch(0, 1)
 
     def _lay_out(self) -> None:
-        self._grid_of = QWidget(self)
-        self._grid = QGridLayout(self._grid_of)
+        self._grid_widget = QWidget(self)
+        self._grid = QGridLayout(self._grid_widget)
         self._grid.setContentsMargins(0, 0, 0, 0)
         self._grid.setSpacing(SMALL)
         inner = QWidget(self)
         self._column = QVBoxLayout(inner)
         self._column.setSpacing(MEDIUM)
         self._column.addStretch(1)
-        for part in (self._greeting, self._grid_of, self._prompts):
+        for part in (self._greeting, self._grid_widget, self._prompts):
             self._column.addWidget(part)
-        self._column.addLayout(row(self.preset))  # its own direction would put it on the other side
+        self._column.addLayout(row(self.preset))  # with its own direction it would stand on the other side
         self._column.addStretch(1)
         self._scroll = scrolled(inner, self)
         stacked(self, self._scroll)
         hide_idle_bar(self._scroll)
-        self._scroll.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOn)  # as beside messages
+        self._scroll.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOn)  # as in the transcript

@@ -1,4 +1,4 @@
-"""An answer being written, and the report on one that has ended."""
+"""An answer that is being written, and the report on the statistics of one that has ended."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -15,37 +15,37 @@ from headstart.ui.chat.message import OriginRun, RoundNote
 from headstart.ui.formatting import decimal, listed, whole
 from headstart.ui.translation import translate, translate_error
 
-Kept = Mapping[str, object]  # plain JSON data, as the history keeps it
+StoredStats = Mapping[str, object]  # plain JSON data, as the history stores it
 FINISH, NOTICE, ROUNDS = "finish_reason", "notice", "round_list"
-REPEATS = "repeats"  # how often some of the text stood there in a row
+REPEATS = "repeats"  # how many times some of the text stands in a row
 
 
-def keep(stats: Stats, reason: FinishReason) -> dict[str, object]:
-    """The statistics as plain data, with what is derived from them."""
+def stored_stats(stats: Stats, reason: FinishReason) -> dict[str, object]:
+    """Return statistics, and the figures derived from them, as plain data."""
     return {**figures(stats), FINISH: reason.value}
 
 
-def line(kept: Kept) -> str:
-    """Speed, and what guessing ahead gave, for people in a hurry; empty where nothing was measured."""
-    if not number(kept, "output_tokens"):
+def summary(stats: StoredStats) -> str:
+    """Return the speed and the gain of guessing ahead in one line; empty if nothing was measured."""
+    if not number(stats, "output_tokens"):
         return ""
-    speed = rows(kept).get("speed")
+    speed = rows(stats).get("speed")
     words = translate("AnswerReport", "{} tokens/s").format(decimal(speed, 1)) if speed else ""
-    return listed(part for part in (words, gain(kept)) if part)
+    return listed(part for part in (words, gain(stats)) if part)
 
 
-def lines(kept: Kept) -> str:
-    """That line, and below it what else was measured; empty where nothing was."""
-    first = line(kept)
-    return "\n".join(part for part in (first, details(kept)) if part) if first else ""
+def report(stats: StoredStats) -> str:
+    """Return the summary with the details below it; empty if nothing was measured."""
+    first = summary(stats)
+    return "\n".join(part for part in (first, details(stats)) if part) if first else ""
 
 
-def gain(kept: Kept) -> str:
-    """What guessing ahead gave for this answer, rounded."""
-    times = speedup(kept)
+def gain(stats: StoredStats) -> str:
+    """Return the rounded gain of guessing ahead; empty if it is unknown or the answer repeats itself."""
+    times = speedup(stats)
     if isinstance(times, NoGain):
         return translate("AnswerReport", "nothing guessed ahead") if times is NoGain.NO_GUESSES else ""
-    rounded, factor = round(times, 1), factor_of(times)
+    rounded, factor = round(times, 1), factor_text(times)
     if rounded == 1.0:
         return translate("AnswerReport", "as fast as without guessing")
     if rounded > 1.0:
@@ -53,24 +53,24 @@ def gain(kept: Kept) -> str:
     return translate("AnswerReport", "slower than without guessing (about {}×)").format(factor)
 
 
-def factor_of(speedup: float) -> str:
-    """Rounded: such as "2" or "1.6"."""
-    rounded = round(speedup, 1)
+def factor_text(times: float) -> str:
+    """Format a speedup, such as "2" or "1.6"."""
+    rounded = round(times, 1)
     return decimal(rounded, 0 if rounded.is_integer() else 1)
 
 
-def faster(kept: Kept, other: Kept) -> float | None:
-    """How many times as many tokens per second as the other answer had; None where that says nothing."""
-    speed, others = number(kept, "tokens_per_second"), number(other, "tokens_per_second")
-    repeats = number(kept, REPEATS) or number(other, REPEATS)
-    return speed / others if speed and others and not repeats else None
+def speed_ratio(stats: StoredStats, other: StoredStats) -> float | None:
+    """Return how many times as fast an answer is as another; None if unknown or one of them repeats itself."""
+    speed, other_speed = number(stats, "tokens_per_second"), number(other, "tokens_per_second")
+    has_repetition = number(stats, REPEATS) or number(other, REPEATS)
+    return speed / other_speed if speed and other_speed and not has_repetition else None
 
 
-def notice(kept: Kept) -> str:
-    """One sentence on how the answer ended, where the reader should know; else empty."""
-    if kept.get(NOTICE):
-        return str(kept[NOTICE])
-    match kept.get(FINISH):
+def notice(stats: StoredStats) -> str:
+    """Return one sentence on an unusual end of the answer; empty after a usual one."""
+    if stats.get(NOTICE):
+        return str(stats[NOTICE])
+    match stats.get(FINISH):
         case FinishReason.LENGTH.value:
             return translate("AnswerReport", "The answer reached its longest length.")
         case FinishReason.REPETITION.value:
@@ -85,17 +85,17 @@ def notice(kept: Kept) -> str:
         case FinishReason.CANCELLED.value:
             return (
                 translate("AnswerReport", "Stopped.")
-                if number(kept, "output_tokens")
+                if number(stats, "output_tokens")
                 else translate("AnswerReport", "Stopped before the first word.")
             )
-        case FinishReason.STOP.value if not number(kept, "output_tokens"):
+        case FinishReason.STOP.value if not number(stats, "output_tokens"):
             return translate("AnswerReport", "The model ended its answer without a word.")
     return ""
 
 
-def details(kept: Kept) -> str:
-    """Further lines: the exact speedup, accepted guesses, wait, tokens by origin, time by part and saved, context."""
-    known = rows(kept)
+def details(stats: StoredStats) -> str:
+    """Return the lines on speedup, accepted guesses, wait, origins of tokens, time, time saved and context."""
+    known = rows(stats)
     return "\n".join(text for name, word in _WORDS.items() if name in known and (text := word(known[name])))
 
 
@@ -175,44 +175,44 @@ def _seconds(milliseconds: float) -> str:
 
 @dataclass
 class LiveAnswer:
-    """Grows by steps of the engine. `text` includes what a continued answer had before."""
+    """An answer that grows by the engine's steps."""
 
     message: int
     generation: int
     loop: ToolLoop
-    text: str = ""
+    text: str = ""  # with what a continued answer had before
     runs: tuple[Run, ...] = ()
     rounds: list[list[object]] = field(default_factory=list)  # [characters, drafter, drafted, accepted]
-    saved: int = 0  # characters that are on disk
-    earlier: Kept = field(default_factory=dict)  # the statistics of what was written before, continued or calling
-    settings: Settings = field(default_factory=Settings)  # with which it is written
+    saved: int = 0  # characters on disk
+    earlier: StoredStats = field(default_factory=dict)  # statistics of what was written before
+    settings: Settings = field(default_factory=Settings)
 
     def grow(self, steps: Iterable[Step]) -> None:
-        """Take the text of further rounds."""
+        """Append the text of further rounds."""
         for step in steps:
-            made = step.round
             for piece in step.pieces:
                 self.text += piece.text
                 self.runs = extended(self.runs, len(piece.text), piece.origin.value)
-            self.rounds.append([len(step.text), made.drafter.value, made.drafted, made.accepted])
+            round_ = step.round
+            self.rounds.append([len(step.text), round_.drafter.value, round_.drafted, round_.accepted])
 
 
 def origin_runs(steps: Iterable[Step]) -> list[OriginRun]:
-    """Who proposed which part of the text of these steps, and in which round."""
+    """Return the origin and the round of each piece of text in these steps."""
     notes = [(step, RoundNote(step.round.drafter.value, step.round.drafted, step.round.accepted)) for step in steps]
     return [OriginRun(len(piece.text), piece.origin.value, note) for step, note in notes for piece in step.pieces]
 
 
 def origins(message: Message) -> set[str]:
-    """Who proposed some of its text."""
+    """Return the origins of the tokens of a message."""
     counts = message.stats.get("by_origin")
     if isinstance(counts, Mapping):
         return {name for name, count in counts.items() if count}
     return {run.origin for run in message.origins}
 
 
-def resumed(message: Message, generation: int, loop: ToolLoop, settings: Settings) -> LiveAnswer:
-    """The live form of a message that is being written, with what it had before."""
+def resume(message: Message, generation: int, loop: ToolLoop, settings: Settings) -> LiveAnswer:
+    """Return the live answer of a message, with the text that it has."""
     earlier = message.stats.get(ROUNDS)
     rounds = list(earlier) if isinstance(earlier, list) else []
     return LiveAnswer(
@@ -228,10 +228,10 @@ def resumed(message: Message, generation: int, loop: ToolLoop, settings: Setting
     )
 
 
-class KeptOrigins(Sequence[OriginRun]):
-    """The stored origins of a message with the rounds that they came from, where those were kept.
+class StoredOrigins(Sequence[OriginRun]):
+    """The stored origins of a message, with their rounds where those were stored.
 
-    Put together when somebody looks: of a long chat only what is near the eye is ever shown.
+    They are put together on first use, because only what is near the eye of a long chat is shown.
     """
 
     def __init__(self, message: Message) -> None:
@@ -250,28 +250,28 @@ class KeptOrigins(Sequence[OriginRun]):
     @cached_property
     def _runs(self) -> tuple[OriginRun, ...]:
         message = self._message
-        kept = message.stats.get(ROUNDS)
-        rounds = [_read(item) for item in kept] if isinstance(kept, list) else []
+        stored = message.stats.get(ROUNDS)
+        rounds = [_parse_round(item) for item in stored] if isinstance(stored, list) else []
         if sum(length for length, _ in rounds) != sum(run.characters for run in message.origins):
             return tuple(OriginRun(run.characters, run.origin) for run in message.origins)
-        return tuple(_joined(message.origins, rounds))
+        return tuple(_split_at_rounds(message.origins, rounds))
 
 
-def _joined(runs: Iterable[Run], rounds: list[tuple[int, RoundNote]]) -> Iterable[OriginRun]:
-    """Cut the runs where a round ends."""
-    waiting = [(length, note) for length, note in reversed(rounds) if length]
+def _split_at_rounds(runs: Iterable[Run], rounds: list[tuple[int, RoundNote]]) -> Iterable[OriginRun]:
+    """Split the runs where a round ends."""
+    pending = [(length, note) for length, note in reversed(rounds) if length]
     for run in runs:
         left = run.characters
         while left:
-            length, note = waiting.pop()
+            length, note = pending.pop()
             taken = min(left, length)
             yield OriginRun(taken, run.origin, note)
             left -= taken
             if length > taken:
-                waiting.append((length - taken, note))
+                pending.append((length - taken, note))
 
 
-def _read(item: object) -> tuple[int, RoundNote]:
-    assert isinstance(item, list), "rounds are kept as lists"
+def _parse_round(item: object) -> tuple[int, RoundNote]:
+    assert isinstance(item, list), "rounds are stored as lists"
     characters, drafter, drafted, accepted = item
     return int(characters), RoundNote(str(drafter), int(drafted), int(accepted))

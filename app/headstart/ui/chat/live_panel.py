@@ -1,4 +1,4 @@
-"""The strip of six live figures, each with a small drawing."""
+"""The strip of six live figures, each with a small chart."""
 
 from collections import Counter, deque
 from collections.abc import Iterable, Mapping, Sequence
@@ -10,77 +10,77 @@ from PySide6.QtGui import QColor, QPainter, QPaintEvent, QPen, QResizeEvent
 from PySide6.QtWidgets import QFrame, QGridLayout, QSizePolicy, QWidget
 
 from headstart.engine.engine import Round, Step
-from headstart.ui.chat.live_answer import REPEATS, Kept
+from headstart.ui.chat.live_answer import REPEATS, StoredStats
 from headstart.ui.formatting import decimal, listed, percent, titled, whole
 from headstart.ui.widgets.labels import ElidedLabel
 from headstart.ui.widgets.stylesheet import set_style_class
 from headstart.ui.widgets.theme import LARGE, MEDIUM, SMALL, TINY, current
 
-KEPT = 120  # rounds that are drawn
-_WINDOW = 6  # rounds that a figure is the mean of
+MAX_ROUNDS = 120  # in a chart
+_WINDOW = 6  # a figure is the mean of so many rounds
 
 
 @dataclass
 class LiveFigures:
-    """Grows by steps; each series has a figure for every round, the newest last."""
+    """The figures of an answer that grows. Each series has one value per round, the newest last."""
 
-    speed: deque[float] = field(default_factory=lambda: deque(maxlen=KEPT))  # tokens per second
-    acceptance: deque[float] = field(default_factory=lambda: deque(maxlen=KEPT))  # share of the guesses
-    length: deque[float] = field(default_factory=lambda: deque(maxlen=KEPT))  # guesses in the round
-    ledger: deque[float] = field(default_factory=lambda: deque(maxlen=KEPT))  # ms earned so far; none where untold
-    lacks_ledger: bool = False  # something came, and nobody reckons what it earned
+    speed: deque[float] = field(default_factory=lambda: deque(maxlen=MAX_ROUNDS))  # tokens per second
+    acceptance: deque[float] = field(default_factory=lambda: deque(maxlen=MAX_ROUNDS))  # share of the guesses, 0 to 1
+    length: deque[float] = field(default_factory=lambda: deque(maxlen=MAX_ROUNDS))  # guesses per round
+    saved_ms: deque[float] = field(default_factory=lambda: deque(maxlen=MAX_ROUNDS))  # so far; empty if unknown
+    is_saving_unknown: bool = False  # rounds came without a figure of the time saved
     by_part: dict[str, float] = field(default_factory=lambda: {"draft": 0.0, "verify": 0.0, "other": 0.0})  # ms
-    _reached: Counter[int] = field(default_factory=Counter)  # rounds in which the guess at a position was judged
-    _held: Counter[int] = field(default_factory=Counter)  # and accepted
+    _reached: Counter[int] = field(default_factory=Counter)  # rounds that judged the guess at a position
+    _accepted: Counter[int] = field(default_factory=Counter)  # rounds that accepted it
     _rounds: int = 0
-    _reckoned: bool = False
+    _reports_saving: bool = False
     _recent: deque[Round] = field(default_factory=lambda: deque(maxlen=_WINDOW))
 
     def grow(self, steps: Iterable[Step]) -> None:
         """Add further rounds. Text left over at the end is no round."""
         for step in steps:
-            self._reckoned = self._reckoned or step.round.ledger_ms is not None
-            self.lacks_ledger = not self._reckoned
+            self._reports_saving = self._reports_saving or step.round.ledger_ms is not None
+            self.is_saving_unknown = not self._reports_saving
             if step.round.tokens:
                 self._add(step.round)
 
     def shares(self) -> dict[str, float]:
-        """Parts of the time, which together are 1; empty before there is any."""
+        """Return the share of each part in the time spent; empty before the second round."""
         total = sum(self.by_part.values())
         return {part: spent / total for part, spent in self.by_part.items()} if total else {}
 
     def by_position(self) -> tuple[float, ...]:
-        """For each position in a round: the share of guesses that held when all before them did."""
-        return tuple(self._held[place] / self._reached[place] for place in range(len(self._reached)))
+        """Return, for each position in a round, the share of accepted guesses when all before were accepted."""
+        return tuple(self._accepted[place] / self._reached[place] for place in range(len(self._reached)))
 
-    def _add(self, made: Round) -> None:
+    def _add(self, round_: Round) -> None:
         self._rounds += 1
-        if self._rounds == 1:  # the first token comes with the prompt's own pass: its time says nothing of the speed
+        if self._rounds == 1:  # the first token comes from the pass that reads the prompt
             return
-        self._recent.append(made)
-        self.by_part["draft"] += made.timing.draft_ms
-        self.by_part["verify"] += made.timing.verify_ms
-        self.by_part["other"] += made.timing.other_ms
-        self.length.append(float(made.drafted))
-        if made.ledger_ms is not None:
-            self.ledger.append(made.ledger_ms)
-        self._reached.update(range(min(made.drafted, made.accepted + 1)))
-        self._held.update(range(made.accepted))
-        spent = sum(each.timing.total_ms for each in self._recent)
-        if spent:
-            self.speed.append(1000.0 * sum(len(each.tokens) for each in self._recent) / spent)
-        guessed = sum(each.drafted for each in self._recent)
-        if guessed:
-            self.acceptance.append(sum(each.accepted for each in self._recent) / guessed)
+        self._recent.append(round_)
+        self.by_part["draft"] += round_.timing.draft_ms
+        self.by_part["verify"] += round_.timing.verify_ms
+        self.by_part["other"] += round_.timing.other_ms
+        self.length.append(float(round_.drafted))
+        if round_.ledger_ms is not None:
+            self.saved_ms.append(round_.ledger_ms)
+        self._reached.update(range(min(round_.drafted, round_.accepted + 1)))
+        self._accepted.update(range(round_.accepted))
+        total_ms = sum(each.timing.total_ms for each in self._recent)
+        if total_ms:
+            self.speed.append(1000.0 * sum(len(each.tokens) for each in self._recent) / total_ms)
+        drafted = sum(each.drafted for each in self._recent)
+        if drafted:
+            self.acceptance.append(sum(each.accepted for each in self._recent) / drafted)
 
 
 _HEIGHT = 26
-_WIDEST_BAR = 12.0
+_MAX_BAR_WIDTH = 12.0
 _EDGE = 2.0
 
 
-class Drawing(QWidget):
-    """As low as a line of text and as wide as there is room."""
+class Chart(QWidget):
+    """A chart as high as a line of text and as wide as its room."""
 
     usual_width = 120
 
@@ -92,8 +92,8 @@ class Drawing(QWidget):
         return QSize(self.usual_width, _HEIGHT)
 
 
-class Sparkline(Drawing):
-    """Figures from 0 to `top`, or to the largest of them; where some are below 0, from the least of them."""
+class Sparkline(Chart):
+    """A line from 0, or the lowest value below it, to `top`, or to the highest value if `top` is 0."""
 
     def __init__(self, colour: str, top: float = 0.0, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -101,7 +101,7 @@ class Sparkline(Drawing):
         self._figures: tuple[float, ...] = ()
 
     def show_figures(self, figures: Sequence[float], colour: str) -> None:
-        """Another line."""
+        """Draw other values."""
         self._figures, self._colour = tuple(figures), colour
         self.update()
 
@@ -121,15 +121,15 @@ class Sparkline(Drawing):
         painter.end()
 
     def heights(self, values: Sequence[float]) -> list[float]:
-        """How far below its upper edge values are drawn."""
-        least = min(*self._figures, 0.0)
-        span = (self._top or max(*self._figures, 0.0)) - least or 1.0
+        """Return the y coordinates of values."""
+        low = min(*self._figures, 0.0)
+        span = (self._top or max(*self._figures, 0.0)) - low or 1.0
         room = self.height() - 2 * _EDGE
-        return [_EDGE + room * (1 - (value - least) / span) for value in values]
+        return [_EDGE + room * (1 - (value - low) / span) for value in values]
 
 
-class Bars(Drawing):
-    """Shares of 1, one bar beside the other."""
+class BarChart(Chart):
+    """A bar for each of several shares, 0 to 1."""
 
     usual_width = 80
 
@@ -139,14 +139,14 @@ class Bars(Drawing):
         self._colour = ""
 
     def show_shares(self, shares: Sequence[float], colour: str) -> None:
-        """Other bars."""
+        """Draw other shares."""
         self._shares, self._colour = tuple(shares), colour
         self.update()
 
     def paintEvent(self, event: QPaintEvent) -> None:  # noqa: N802, ARG002
         painter = QPainter(self)
         room = self.height() - 4
-        width = min(self.width() / max(len(self._shares), 1), _WIDEST_BAR)
+        width = min(self.width() / max(len(self._shares), 1), _MAX_BAR_WIDTH)
         for place, share in enumerate(self._shares):
             height = max(room * share, 1.0)
             left = self.width() - (place + 1) * width if self.isRightToLeft() else place * width
@@ -155,8 +155,8 @@ class Bars(Drawing):
         painter.end()
 
 
-class ShareBar(Drawing):
-    """One bar cut into parts, each in its colour."""
+class ShareBar(Chart):
+    """One bar divided into coloured parts."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -164,7 +164,7 @@ class ShareBar(Drawing):
         self._colours: Mapping[str, str] = {}
 
     def show_shares(self, shares: Mapping[str, float], colours: Mapping[str, str]) -> None:
-        """Parts that together are 1."""
+        """Draw other parts, whose sum is 1."""
         self._shares, self._colours = shares, colours
         self.update()
 
@@ -180,20 +180,20 @@ class ShareBar(Drawing):
         painter.end()
 
 
-_COLUMNS = (6, 3, 2)  # as many as find room for their words
-_UNTOLD = "–"
-_LENGTH = "mean_length"  # guesses per step of a whole answer
+_COLUMNS = (6, 3, 2)  # the first number that has room is used
+_UNKNOWN = "–"
+_LENGTH = "mean_length"  # guesses per step of the whole answer
 
 
 class LivePanel(QFrame):
-    """Knows no chat: it is given the steps of one answer."""
+    """The figures of the answer that is being written, or of the last one."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setObjectName("header")
         self.setAccessibleName(self.tr("Live figures"))
         self._figures = LiveFigures()
-        self._whole: Kept = {}  # the statistics of the whole answer, from its end on
+        self._whole: StoredStats = {}  # statistics of the whole answer, once it is complete
         self._titles = (
             self.tr("Speed"),
             self.tr("Accepted"),
@@ -204,9 +204,9 @@ class LivePanel(QFrame):
         )
         self._labels = [ElidedLabel(self) for _ in self._titles]
         self._lines = [Sparkline(current().accent, top, self) for top in (0.0, 1.0, 16.0, 0.0)]
-        self._bars = Bars(self)
+        self._bars = BarChart(self)
         self._bar = ShareBar(self)
-        self._drawings: tuple[QWidget, ...] = (*self._lines[:2], self._bars, *self._lines[2:], self._bar)
+        self._charts: tuple[QWidget, ...] = (*self._lines[:2], self._bars, *self._lines[2:], self._bar)
         self._headings = [self._heading(title) for title in self._titles]
         self._grid = QGridLayout(self)
         self._grid.setContentsMargins(LARGE, 0, LARGE, SMALL)
@@ -217,26 +217,26 @@ class LivePanel(QFrame):
         self._show()
 
     def begin(self) -> None:
-        """Another answer."""
+        """Clear the figures for another answer."""
         self._figures, self._whole = LiveFigures(), {}
         self._show()
 
     def grow(self, steps: Iterable[Step]) -> None:
-        """Further rounds of it."""
+        """Show further rounds."""
         self._figures.grow(steps)
         self._show()
 
-    def end(self, whole: Kept) -> None:
-        """The answer is complete: show its own figures. Nothing was saved on one that repeats itself."""
+    def end(self, whole: StoredStats) -> None:
+        """Show the figures of the complete answer, without the time saved if it repeats itself."""
         drafted, rounds = whole.get("drafted"), whole.get("rounds")
         mean = drafted / rounds if isinstance(drafted, int) and isinstance(rounds, int) and rounds else None
         self._whole = {**whole, _LENGTH: mean}
         if whole.get(REPEATS):
-            self._figures.ledger.clear()
+            self._figures.saved_ms.clear()
         self._show()
 
-    def needed(self, columns: int) -> int:
-        """How wide it must be for so many figures in a row."""
+    def width_for(self, columns: int) -> int:
+        """Return the width in pixels that so many figures in a row need."""
         return sum(self._widths(columns)) + (columns - 1) * MEDIUM + 2 * LARGE
 
     def resizeEvent(self, event: QResizeEvent) -> None:  # noqa: N802
@@ -257,8 +257,8 @@ class LivePanel(QFrame):
         return heading
 
     def _arrange(self) -> None:
-        """In one row, or in several where the longest words would be cut."""
-        columns = next((columns for columns in _COLUMNS if self.needed(columns) <= self.width()), _COLUMNS[-1])
+        """Use one row, or several if the longest text would be cut."""
+        columns = next((columns for columns in _COLUMNS if self.width_for(columns) <= self.width()), _COLUMNS[-1])
         widths = [*self._widths(columns), *[0] * (_COLUMNS[0] - columns)]
         for column, width in enumerate(widths):
             self._grid.setColumnStretch(column, width)
@@ -271,7 +271,7 @@ class LivePanel(QFrame):
             pass
         for row in range(self._grid.rowCount()):
             self._grid.setRowMinimumHeight(row, 0)
-        for number, cell in enumerate(zip(self._headings, self._labels, self._drawings, strict=True)):
+        for number, cell in enumerate(zip(self._headings, self._labels, self._charts, strict=True)):
             row, column = divmod(number, columns)
             top = row * (len(cell) + 1)
             if row:
@@ -280,14 +280,14 @@ class LivePanel(QFrame):
                 self._grid.addWidget(widget, top + line, column)
 
     def _widths(self, columns: int) -> list[int]:
-        """Of the widest words in each column, whatever the figures are now."""
+        """Return the width of each column, from the widest texts that it may show."""
         widest = (
             self.tr("{} tokens/s").format(decimal(88.8, 1)),
             percent(1),
-            self._pair((1.0, 0.88)),
+            self._pair_text((1.0, 0.88)),
             decimal(16.8, 1),
             self.tr("{} s lost").format(decimal(88.88, 2)),
-            self._parted({"draft": 0.44, "verify": 0.44, "other": 0.12}),
+            self._shares_text({"draft": 0.44, "verify": 0.44, "other": 0.12}),
         )
         metrics = self.fontMetrics()
         pairs = zip(self._titles, widest, strict=True)
@@ -296,69 +296,61 @@ class LivePanel(QFrame):
 
     def _show(self) -> None:
         figures, series = self._figures, current().series
+        positions, shares = figures.by_position(), figures.shares()
         speed = self._figure("tokens_per_second", figures.speed)
         accepted = self._figure("acceptance_rate", figures.acceptance)
         length = self._figure(_LENGTH, figures.length)
         texts = (
-            _UNTOLD if speed is None else self.tr("{} tokens/s").format(decimal(speed, 1)),
-            _UNTOLD if accepted is None else percent(accepted),
-            self._position_text(),
-            _UNTOLD if length is None else decimal(length, 1),
-            self._ledger_text(),
-            self._time_text(),
+            _UNKNOWN if speed is None else self.tr("{} tokens/s").format(decimal(speed, 1)),
+            _UNKNOWN if accepted is None else percent(accepted),
+            self._pair_text((positions[0], positions[-1])) if positions else _UNKNOWN,
+            _UNKNOWN if length is None else decimal(length, 1),
+            self._saved_text(),
+            self._shares_text(shares) if shares else _UNKNOWN,
         )
         for label, title, text, note in zip(self._labels, self._titles, texts, self._notes(), strict=True):
             label.show_text(text, note)
             label.setToolTip(note)
             label.setAccessibleName(titled(title, text))
-        lines = (figures.speed, figures.acceptance, figures.length, figures.ledger)
+        lines = (figures.speed, figures.acceptance, figures.length, figures.saved_ms)
         for line, values, origin in zip(self._lines, lines, ("target", "draft", "n-gram", "draft"), strict=True):
             line.show_figures(values, series[origin])
-        self._bars.show_shares(figures.by_position(), series["draft"])
-        self._bar.show_shares(figures.shares(), {part: series[part] for part in ("draft", "verify", "other")})
+        self._bars.show_shares(positions, series["draft"])
+        self._bar.show_shares(shares, {part: series[part] for part in ("draft", "verify", "other")})
 
     def _figure(self, name: str, series: Sequence[float]) -> float | None:
-        """Of the whole answer once it is complete, else of the last rounds; None where there is none."""
-        found = self._whole.get(name)
-        if isinstance(found, int | float):
-            return float(found)
+        """Return the figure of the complete answer, else the last of `series`; None if there is neither."""
+        value = self._whole.get(name)
+        if isinstance(value, int | float):
+            return float(value)
         return series[-1] if series else None
 
     def _notes(self) -> tuple[str, ...]:
-        """What each figure means."""
-        untold = self.tr("What writes this answer does not reckon what guessing saves.")
-        reckoned = self.tr("Against writing without guessing, in this answer so far, as the engine reckons it.")
+        """Return the meaning of each figure."""
+        unknown = self.tr("What writes this answer does not reckon what guessing saves.")
+        estimate = self.tr("Against writing without guessing, in this answer so far, as the engine reckons it.")
         return (
             self.tr("While the answer grows: of the last steps. At its end: of the whole answer."),
             self.tr("Share of the guesses that the model accepts."),
             self.tr("Share of the first guesses of a step that are accepted, and of the last ones."),
             self.tr("Tokens guessed before the model checks them all at once."),
-            untold if self._figures.lacks_ledger else reckoned,
+            unknown if self._figures.is_saving_unknown else estimate,
             self.tr("Guessing, checking the guesses, and the rest."),
         )
 
-    def _position_text(self) -> str:
-        """Of the first guess in a round, and of the last."""
-        shares = self._figures.by_position()
-        return self._pair((shares[0], shares[-1])) if shares else _UNTOLD
-
-    def _pair(self, shares: tuple[float, float]) -> str:
+    def _pair_text(self, shares: tuple[float, float]) -> str:
         return self.tr("{first} / {last} %").format(first=whole(shares[0] * 100), last=whole(shares[1] * 100))
 
-    def _ledger_text(self) -> str:
-        """Earned in the answer so far, those rounds included that are drawn no more."""
-        if not self._figures.ledger:
-            return _UNTOLD
-        seconds = round(self._figures.ledger[-1] / 1000.0, 2)
+    def _saved_text(self) -> str:
+        """Return the time saved or lost since the answer began."""
+        if not self._figures.saved_ms:
+            return _UNKNOWN
+        seconds = round(self._figures.saved_ms[-1] / 1000.0, 2)
         if not seconds:
             return self.tr("nothing yet")
         words = self.tr("{} s") if seconds > 0 else self.tr("{} s lost")
         return words.format(decimal(abs(seconds), 2))
 
-    def _time_text(self) -> str:
-        shares = self._figures.shares()
-        return self._parted(shares) if shares else _UNTOLD
-
-    def _parted(self, shares: Mapping[str, float]) -> str:
+    def _shares_text(self, shares: Mapping[str, float]) -> str:
         names = {"draft": self.tr("guess"), "verify": self.tr("check"), "other": self.tr("other")}
         return listed(f"{names[part]} {percent(share)}" for part, share in shares.items())

@@ -1,4 +1,4 @@
-"""One message on screen: author, folded thinking, text, actions."""
+"""The widget of one message: author, folded thinking, text and buttons."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -9,7 +9,7 @@ from PySide6.QtGui import QColor, QFont, QGuiApplication, QMouseEvent, QPainter,
 from PySide6.QtWidgets import QBoxLayout, QLabel, QMenu, QPushButton, QToolButton, QWhatsThis, QWidget
 
 from headstart.chat.conversation import Attachment
-from headstart.ui.chat.attachments import shortened
+from headstart.ui.chat.attachments import shorten_name
 from headstart.ui.chat.message import (
     WARMER,
     MessageAction,
@@ -32,54 +32,52 @@ from headstart.ui.widgets.theme import LARGE, MEDIUM, RADIUS, SMALL, TINY, Theme
 
 
 def author(content: MessageContent) -> str:
-    """The name to show above a message."""
+    """Return the name to show above a message."""
     roles = {
-        "user": QCoreApplication.translate("Header", "You"),
-        "assistant": QCoreApplication.translate("Header", "Assistant"),
-        "system": QCoreApplication.translate("Header", "System prompt"),
+        "user": QCoreApplication.translate("MessageHeader", "You"),
+        "assistant": QCoreApplication.translate("MessageHeader", "Assistant"),
+        "system": QCoreApplication.translate("MessageHeader", "System prompt"),
     }
     return content.author or roles.get(content.role, content.role)
 
 
-class Header(QWidget):
-    """Who speaks. A click selects the message, with Shift a range."""
+class MessageHeader(QWidget):
+    """The author and the state of a message. A click selects the message, Shift+click a range."""
 
-    def __init__(self, ask: Callable[[MessageAction], None], parent: QWidget) -> None:
+    def __init__(self, on_action: Callable[[MessageAction], None], parent: QWidget) -> None:
         super().__init__(parent)
-        self._ask = ask
+        self._on_action = on_action
         self._author = QLabel(self)
         self._state = QLabel(self)
         beside(self, self._author, self._state).addStretch(1)
 
     def show_content(self, content: MessageContent) -> None:
-        """Author and state."""
+        """Show the author and the state."""
         self._author.setText(author(content))
-        waits = bool(content.notice)  # below, it says for what
-        writing = "" if waits else self.tr("writing…")
+        writing = "" if content.notice else self.tr("writing…")  # the notice says what it waits for
         states = {MessageState.STREAMING: writing, MessageState.STOPPED: self.tr("stopped")}
         self._state.setText(states.get(content.state, ""))
 
     def apply_theme(self, theme: Theme, font: QFont) -> None:
-        """Colours and font."""
         bold = QFont(font)
         bold.setBold(True)
         self._author.setFont(bold)
         _set_text_colour(self._author, theme.text)
-        self._state.setFont(_small(font))
+        self._state.setFont(_small_font(font))
         _set_text_colour(self._state, theme.muted)
 
     def mousePressEvent(self, event: QMouseEvent) -> None:  # noqa: N802
         if event.button() == Qt.MouseButton.LeftButton:
             extends = event.modifiers() & Qt.KeyboardModifier.ShiftModifier
-            self._ask(MessageAction.SELECT_UP_TO if extends else MessageAction.SELECT)
+            self._on_action(MessageAction.SELECT_UP_TO if extends else MessageAction.SELECT)
 
 
-class Footer(QWidget):
-    """What can be done with a message, which version it is and what it cost."""
+class MessageFooter(QWidget):
+    """The buttons of a message, the number of its version and its statistics."""
 
-    def __init__(self, ask: Callable[[MessageAction], None], parent: QWidget) -> None:
+    def __init__(self, on_action: Callable[[MessageAction], None], parent: QWidget) -> None:
         super().__init__(parent)
-        self._ask = ask
+        self._on_action = on_action
         self._copy = self._button("copy", self.tr("Copy message"), MessageAction.COPY)
         self._edit = self._button("edit", self.tr("Edit message"), MessageAction.EDIT)
         self._regenerate = self._button("regenerate", self.tr("Regenerate answer"), MessageAction.REGENERATE)
@@ -99,11 +97,11 @@ class Footer(QWidget):
         self._lay_out()
 
     def buttons(self) -> list[QToolButton]:
-        """All buttons from left to right."""
+        """Return all buttons in reading order."""
         return [*self._icons(), self._details]
 
     def show_content(self, content: MessageContent) -> None:
-        """Fit buttons and texts to a message."""
+        """Update buttons and texts."""
         busy = content.state is MessageState.STREAMING
         for button in (self._edit, self._regenerate, self.more):
             button.setEnabled(not busy)
@@ -123,20 +121,19 @@ class Footer(QWidget):
         self._details.setVisible("\n" in content.stats)
 
     def height_for(self, width: int) -> int:
-        """Lay it out for this width: figures that do not fit beside the buttons stand below them."""
-        self._rows.activate()  # or the rows within it would know of a new font with the next event
-        parts = (self._buttons, self._figures, self._stats)  # the label asks the layout for no width
+        """Lay the footer out for this width and return its height; the figures go below the buttons if need be."""
+        self._rows.activate()  # else the inner rows learn of a new font only with the next event
+        parts = (self._buttons, self._figures, self._stats)  # the label has no minimum width
         needed = sum(part.sizeHint().width() for part in parts) + self._rows.spacing()
         directions = QBoxLayout.Direction
         self._rows.setDirection(directions.LeftToRight if needed <= width else directions.TopToBottom)
         return self.sizeHint().height()
 
     def apply_theme(self, theme: Theme, font: QFont) -> None:
-        """Colours and font."""
         for button in self._icons():
             show_icon(button, button.objectName(), font)
         for widget in (self._count, self._stats, self._details):
-            widget.setFont(_small(font))
+            widget.setFont(_small_font(font))
             _set_text_colour(widget, theme.muted)
 
     def _icons(self) -> list[QToolButton]:
@@ -144,7 +141,7 @@ class Footer(QWidget):
 
     @Slot()
     def _show_details(self) -> None:
-        """Until a click or a key."""
+        """Show the statistics until a click or a key."""
         place = self._details.mapToGlobal(self._details.rect().bottomLeft())
         QWhatsThis.showText(place, self._stats.accessibleDescription(), self)
 
@@ -155,7 +152,7 @@ class Footer(QWidget):
         button.setToolTip(label)
         button.setAccessibleName(label)
         if action:
-            button.clicked.connect(lambda: self._ask(action))
+            button.clicked.connect(lambda: self._on_action(action))
         return button
 
     def _lay_out(self) -> None:
@@ -169,12 +166,12 @@ class Footer(QWidget):
         self._rows.addLayout(self._figures, 1)
 
 
-class Offers(QWidget):
-    """Buttons for what a person may want after a message that did not end well."""
+class SuggestedActions(QWidget):
+    """Buttons below a message that did not end well."""
 
-    def __init__(self, ask: Callable[[MessageAction], None], parent: QWidget) -> None:
+    def __init__(self, on_action: Callable[[MessageAction], None], parent: QWidget) -> None:
         super().__init__(parent)
-        self._ask = ask
+        self._on_action = on_action
         words = {
             MessageAction.ANSWER: self.tr("Answer"),
             MessageAction.CONTINUE: self.tr("Continue"),
@@ -182,63 +179,63 @@ class Offers(QWidget):
             MessageAction.REGENERATE_WARMER: self.tr("Try again at temperature {}").format(decimal(WARMER, 1)),
             MessageAction.GO_ON: self.tr("Go on anyway"),
         }
-        self._buttons = {offer: self._button(offer, text) for offer, text in words.items()}
+        self._buttons = {action: self._button(action, text) for action, text in words.items()}
         row = beside(self, *self._buttons.values())
         row.setContentsMargins(0, TINY, 0, TINY)
         row.addStretch(1)
 
     def buttons(self) -> list[QPushButton]:
-        """From left to right."""
+        """Return the buttons in reading order."""
         return list(self._buttons.values())
 
-    def show_offers(self, offers: tuple[MessageAction, ...]) -> None:
-        """These, and no others."""
-        for offer, button in self._buttons.items():
-            button.setVisible(offer in offers)
+    def show_actions(self, actions: tuple[MessageAction, ...]) -> None:
+        """Show the buttons of these actions and no others."""
+        for action, button in self._buttons.items():
+            button.setVisible(action in actions)
 
     def apply_theme(self, theme: Theme, font: QFont) -> None:
-        """Colours and font: no style sheet reaches the transcript, which would take its time."""
+        """Set a style sheet: the transcript, for speed, inherits none."""
         self.setFont(font)
         self.setStyleSheet(sheet(theme, font))
 
-    def _button(self, offer: MessageAction, text: str) -> QPushButton:
+    def _button(self, action: MessageAction, text: str) -> QPushButton:
         button = QPushButton(text, self)
         set_style_class(button, "plain")
-        button.clicked.connect(lambda: self._ask(offer))
+        button.clicked.connect(lambda: self._on_action(action))
         return button
 
 
-_OPENING = 200  # pixels of a passage's first words, beside text of the usual size
+_EXCERPT_WIDTH = 200  # pixels, at the usual size of text
 
 
-class Sources(QWidget):
-    """The passages of files that an answer was given from, by their first words. A click opens or closes one."""
+class SourceList(QWidget):
+    """Buttons with the first words of the passages that the model got. A click opens or closes a passage."""
 
-    def __init__(self, opened: Callable[[int], None], parent: QWidget) -> None:
+    def __init__(self, on_click: Callable[[int], None], parent: QWidget) -> None:
         super().__init__(parent)
-        self._opened = opened
+        self._on_click = on_click
         self._flow = Flow(self, TINY)
         self._buttons: list[QToolButton] = []
         self._labels: list[QLabel] = []
         self.setAccessibleName(self.tr("Passages of files"))
 
     def buttons(self) -> list[QToolButton]:
-        """In the order of reading."""
+        """Return the buttons in reading order."""
         return list(self._buttons)
 
     def show_sources(self, sources: Sequence[Source], theme: Theme, font: QFont) -> None:
-        """These, and no others, each behind the name of its file."""
+        """Replace the buttons; the name of a file stands before its passages."""
         for old in (*self._labels, *self._buttons):
             self._flow.removeWidget(old)
             old.hide()
             old.deleteLater()
         self._labels, self._buttons = [], []
-        self.setFont(_small(font))
+        self.setFont(_small_font(font))
         self.setStyleSheet(sheet(theme, font))
         for number, source in enumerate(sources):
             button = self._button(number, source)
             if number == 0 or source.file != sources[number - 1].file:
-                label = QLabel(self.tr("From {}:").format(shortened(source.file)), self)
+                label = QLabel(self.tr("From {}:").format(shorten_name(source.file)), self)
                 label.setToolTip(source.file)
                 label.setFixedHeight(button.sizeHint().height())
                 set_style_class(label, "muted")
@@ -249,7 +246,7 @@ class Sources(QWidget):
             self._flow.addWidget(button)
 
     def set_open(self, number: int | None) -> None:
-        """Which one is open."""
+        """Mark the button of the open passage."""
         for index, button in enumerate(self._buttons):
             button.setChecked(index == number)
 
@@ -257,22 +254,22 @@ class Sources(QWidget):
         button = QToolButton(self)
         set_style_class(button, "chip")
         button.setCheckable(True)
-        opening = " ".join(source.text[:200].split())
-        width = scaled(_OPENING, self.font())
-        button.setText(button.fontMetrics().elidedText(opening, Qt.TextElideMode.ElideRight, width).replace("&", "&&"))
+        excerpt = " ".join(source.text[:200].split())
+        width = scaled(_EXCERPT_WIDTH, self.font())
+        button.setText(button.fontMetrics().elidedText(excerpt, Qt.TextElideMode.ElideRight, width).replace("&", "&&"))
         place = self.tr("{file}, after {percent} % of it").format(file=source.file, percent=source.percent)
         button.setToolTip(place)
-        button.setAccessibleName(self.tr("Passage of {file}: {words}").format(file=source.file, words=opening[:60]))
-        button.clicked.connect(partial(self._opened, number))
+        button.setAccessibleName(self.tr("Passage of {file}: {words}").format(file=source.file, words=excerpt[:60]))
+        button.clicked.connect(partial(self._on_click, number))
         button.ensurePolished()
         button.show()
         return button
 
 
-def _small(font: QFont) -> QFont:
-    made = QFont(font)
-    made.setPointSizeF(font.pointSizeF() * 0.88)
-    return made
+def _small_font(font: QFont) -> QFont:
+    small = QFont(font)
+    small.setPointSizeF(font.pointSizeF() * 0.88)
+    return small
 
 
 def _set_text_colour(widget: QWidget, colour: str) -> None:
@@ -281,36 +278,36 @@ def _set_text_colour(widget: QWidget, colour: str) -> None:
     widget.setPalette(palette)
 
 
-_NAMES_SHOWN = 3  # of attached files, while they are folded
+_MAX_NAMES = 3  # attached files named while they are folded
 
 
 class MessageView(QWidget):
-    """Shows a MessageContent."""
+    """The widget of one message in a transcript."""
 
-    action_requested = Signal(object, object)  # MessageAction, and the message's id
-    height_changed = Signal(object)  # its id
+    action_requested = Signal(object, object)  # MessageAction, id of the message
+    height_changed = Signal(object)  # id of the message
 
     def __init__(self, theme: Theme, font: QFont, parent: QWidget | None = None, *, is_bare: bool = False) -> None:
-        """`is_bare`: without author and buttons, because what is around it says and offers more."""
+        """`is_bare` leaves out author and buttons, for a comparison that has its own."""
         super().__init__(parent)
         self._theme, self._font, self._is_bare = theme, font, is_bare
         self._source = MessageSource(MessageContent("", "assistant", ""))
         self._content = self._source.content()
         self._origins_visible = False
         self._selected = False
-        self._header, self._footer = Header(self.ask, self), Footer(self.ask, self)
+        self._header, self._footer = MessageHeader(self.perform, self), MessageFooter(self.perform, self)
         self._text = TextView(theme, font, self)
         self._unfolded: TextView | None = None
         self._fold = QToolButton(self)
         self._fold.setAutoRaise(True)
         self._fold.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
-        self._fold.clicked.connect(self._toggle_fold)
+        self._fold.clicked.connect(self._on_fold_clicked)
         self._notice = QLabel(self)
         self._notice.setWordWrap(True)
-        self._offers: Offers | None = None  # of few messages
-        self._sources: Sources | None = None  # of fewer
+        self._suggestions: SuggestedActions | None = None  # created for the few messages that need it
+        self._sources: SourceList | None = None  # likewise
         self._passage: TextView | None = None
-        self._open: int | None = None  # number of the passage shown
+        self._open_number: int | None = None  # of the open passage
         self._footer.more.clicked.connect(self._open_menu)
         self._apply_theme()
 
@@ -318,68 +315,67 @@ class MessageView(QWidget):
 
     @property
     def content(self) -> MessageContent:
-        """The message with everything that came since."""
+        """The message with the text that was appended since."""
         return self._source.content()
 
     @property
     def message_id(self) -> MessageId:
-        """Whose view this is."""
         return self._content.id
 
     def set_message(self, content: MessageContent) -> None:
-        """Show another message, or another state of it."""
+        """Show another message, or another state of this one."""
         self._content = content
         self._source = MessageSource(content)
         self._close_fold()
         self._close_passage()
-        self._describe_sources()
+        self._update_sources()
         self._text.set_origins(None, visible=False)
         self._text.writer.show(self._source.blocks, source=content.text)
-        self._text.moveCursor(QTextCursor.MoveOperation.Start)  # or the focus would scroll to the end of a wide table
+        self._text.moveCursor(QTextCursor.MoveOperation.Start)  # else the focus scrolls to the end of a wide table
         self._text.set_origins(self._source.origins, self._origins_visible)
-        self._describe()
+        self._update_parts()
 
     def begin_stream(self) -> None:
         """More text will come."""
-        self._set_state(replace(self._content, state=MessageState.STREAMING, notice="", stats="", offers=()))
+        self._set_state(replace(self._content, state=MessageState.STREAMING, notice="", stats="", actions=()))
 
     def append(self, text: str, runs: Sequence[OriginRun]) -> None:
         """Show more text, and who proposed which part of it."""
         assert sum(run.length for run in runs) == len(text)
         first = self._source.append(text, runs)
         self._text.writer.show(self._source.blocks, first, self._source.text)
-        self._note_text()
+        self._on_text_changed()
 
     def end_stream(self, ended: MessageContent) -> None:
-        """No more text will come; everything else is that of `ended`."""
+        """Complete the text and take over the state, statistics and notice of `ended`."""
         first = self._source.finish()
         self._text.writer.show(self._source.blocks, first, self._source.text)
-        self._note_text()
-        told = replace(self._content, state=ended.state, stats=ended.stats, notice=ended.notice, offers=ended.offers)
-        self._set_state(told)
+        self._on_text_changed()
+        self._set_state(
+            replace(self._content, state=ended.state, stats=ended.stats, notice=ended.notice, actions=ended.actions)
+        )
 
     def set_attached(self, attached: tuple[Attachment, ...]) -> None:
-        """What the answer has called so far."""
+        """Show the tools that the answer has called so far."""
         self._set_state(replace(self._content, attached=attached))
         if self._unfolded:
             self._show_unfolded()
 
     def set_notice(self, notice: str) -> None:
-        """A sentence below the text, such as the progress of reading the prompt."""
+        """Show a sentence below the text, such as the progress of reading the prompt."""
         self._set_state(replace(self._content, notice=notice))
 
     def plain_text(self) -> str:
-        """The answer without markup and without thinking."""
+        """Return the answer without markup and thinking."""
         return plain_text(self._source.blocks)
 
     def selected_text(self) -> str:
-        """What is selected in it, without markup."""
+        """Return the selected text without markup."""
         return next((text.selected_text() for text in self._texts() if text.textCursor().hasSelection()), "")
 
-    # Looks
+    # Appearance
 
     def apply_theme(self, theme: Theme, font: QFont) -> None:
-        """Another theme or font."""
         self._theme, self._font = theme, font
         for text in self._texts():
             text.apply_theme(theme, font)
@@ -387,19 +383,19 @@ class MessageView(QWidget):
         self.height_changed.emit(self.message_id)
 
     def set_origins_visible(self, visible: bool) -> None:
-        """Colour the text by who proposed it, or not."""
+        """Show or hide the origins of the text."""
         self._origins_visible = visible
         for text in (self._text, self._unfolded):
             if text:
                 text.set_origins(self._source.origins, visible)
 
     def set_selected(self, selected: bool) -> None:
-        """Part of a range of messages to be copied."""
+        """Show whether the message belongs to the selected range."""
         self._selected = selected
         self.update()
 
     def set_matches(self, matches: Sequence[tuple[int, int]], current: int | None) -> None:
-        """Mark found ranges of the message's text."""
+        """Mark ranges that were found in the text of the message."""
         inside = self._source.parts.thought
         if current is not None and inside and matches[current][0] < inside[1] and self._unfolded is None:
             self._fold.click()
@@ -408,35 +404,35 @@ class MessageView(QWidget):
             self._unfolded.set_matches(matches, current)
 
     def set_file_matches(self, matches: Sequence[tuple[int, int, int]], current: int | None) -> None:
-        """Mark found ranges (file, start, end) of the attached files; the current one is brought into view."""
+        """Mark ranges (file, start, end) that were found in attached files, and show the current one."""
         if current is not None:
-            self._look_at_file(*matches[current])
+            self._show_file_place(*matches[current])
         if self._unfolded is None or self._source.parts.thought:
             return
-        found = [(number, self._source.place_in_file(*match)) for number, match in enumerate(matches)]
-        shown = [(number, place) for number, place in found if place]
-        index = next((at for at, (number, _) in enumerate(shown) if number == current), None)
-        self._unfolded.set_matches([place for _, place in shown], index)
+        places = [(number, self._source.place_in_file(*match)) for number, match in enumerate(matches)]
+        visible = [(number, place) for number, place in places if place]
+        index = next((at for at, (number, _) in enumerate(visible) if number == current), None)
+        self._unfolded.set_matches([place for _, place in visible], index)
 
-    def _look_at_file(self, file: int, start: int, end: int) -> None:
-        moved = self._source.look_at_file(file, start, end)
+    def _show_file_place(self, file: int, start: int, end: int) -> None:
+        has_moved = self._source.look_at_file(file, start, end)
         if self._unfolded is None:
             self._fold.click()
-        elif moved:
+        elif has_moved:
             self._show_unfolded()
             self.height_changed.emit(self.message_id)
 
-    def place_of(self, offset: int, file: int | None = None) -> QRectF:
-        """Where the character at an offset of the text, or of a file's, stands in this view."""
+    def rect_of(self, offset: int, file: int | None = None) -> QRectF:
+        """Return the rectangle, in this view, of the character at an offset of the text or of an attached file."""
         inside = self._source.parts.thought
         text = self._unfolded if self._unfolded and inside and offset < inside[1] else self._text
         if file is not None and self._unfolded:
             text = self._unfolded
             offset = (self._source.place_in_file(file, offset, offset + 1) or (0, 0))[0]
-        return text.place_of(offset).translated(text.pos().toPointF())
+        return text.rect_of(offset).translated(text.pos().toPointF())
 
     def is_engaged(self) -> bool:
-        """Whether taking this view away would lose something: text that comes, a selection, the focus."""
+        """Return whether the view is in use: it streams, has a selection or the focus."""
         focused = self.focusWidget()
         return (
             self._content.state is MessageState.STREAMING
@@ -445,16 +441,16 @@ class MessageView(QWidget):
         )
 
     def focus_widgets(self) -> list[QWidget]:
-        """What Tab visits, in the order one reads."""
+        """Return the widgets that Tab visits, in reading order."""
         unfolded = [self._unfolded] if self._unfolded else []
         passages = [*self._sources.buttons(), *([self._passage] if self._passage else [])] if self._sources else []
-        offers = self._offers.buttons() if self._offers else []
-        return [self._fold, *unfolded, self._text, *passages, *offers, *self._footer.buttons()]
+        actions = self._suggestions.buttons() if self._suggestions else []
+        return [self._fold, *unfolded, self._text, *passages, *actions, *self._footer.buttons()]
 
     # Geometry
 
     def set_width(self, width: int) -> int:
-        """Lay everything out for this width; returns the height."""
+        """Lay everything out for this width and return the height."""
         left = MEDIUM
         room = width - 2 * left
         y = SMALL
@@ -470,12 +466,12 @@ class MessageView(QWidget):
         return height
 
     def _height_of(self, widget: QWidget, width: int) -> int:
-        if isinstance(widget, TextView | Footer):
+        if isinstance(widget, TextView | MessageFooter):
             return widget.height_for(width)
         return widget.heightForWidth(width) if widget.hasHeightForWidth() else widget.sizeHint().height()
 
     def _rows(self) -> list[QWidget]:
-        """The parts that are shown, from top to bottom."""
+        """Return the visible parts from top to bottom."""
         parts: list[QWidget] = [] if self._is_bare else [self._header]
         if not self._fold.isHidden():
             parts.append(self._fold)
@@ -484,7 +480,7 @@ class MessageView(QWidget):
         parts += [self._sources] if self._sources and self._content.sources else []
         parts += [self._passage] if self._passage else []
         parts += [] if self._notice.isHidden() else [self._notice]
-        parts += [self._offers] if self._offers and self._content.offers else []
+        parts += [self._suggestions] if self._suggestions and self._content.actions else []
         return parts if self._is_bare else [*parts, self._footer]
 
     def paintEvent(self, _event: QPaintEvent) -> None:  # noqa: N802
@@ -501,23 +497,23 @@ class MessageView(QWidget):
     # Menu
 
     def menu(self) -> QMenu:
-        """What the button with the dots offers."""
+        """Build the menu of the button with the dots."""
         menu = QMenu(self)
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        menu.addAction(self.tr("Copy as Markdown"), partial(self.ask, MessageAction.COPY_MARKDOWN))
+        menu.addAction(self.tr("Copy as Markdown"), partial(self.perform, MessageAction.COPY_MARKDOWN))
         if self._content.role == "assistant":
-            menu.addAction(self.tr("Continue This Answer"), partial(self.ask, MessageAction.CONTINUE))
-            menu.addAction(self.tr("Compare Answers…"), partial(self.ask, MessageAction.COMPARE))
-        menu.addAction(self.tr("Select Message"), partial(self.ask, MessageAction.SELECT))
-        menu.addAction(self.tr("Select up to Here"), partial(self.ask, MessageAction.SELECT_UP_TO))
-        menu.addAction(self.tr("New Chat from Here"), partial(self.ask, MessageAction.FORK))
+            menu.addAction(self.tr("Continue This Answer"), partial(self.perform, MessageAction.CONTINUE))
+            menu.addAction(self.tr("Compare Answers…"), partial(self.perform, MessageAction.COMPARE))
+        menu.addAction(self.tr("Select Message"), partial(self.perform, MessageAction.SELECT))
+        menu.addAction(self.tr("Select up to Here"), partial(self.perform, MessageAction.SELECT_UP_TO))
+        menu.addAction(self.tr("New Chat from Here"), partial(self.perform, MessageAction.FORK))
         menu.addSeparator()
-        menu.addAction(self.tr("Delete Message"), partial(self.ask, MessageAction.DELETE))
+        menu.addAction(self.tr("Delete Message"), partial(self.perform, MessageAction.DELETE))
         return menu
 
     @Slot(object)
-    def ask(self, action: MessageAction) -> None:
-        """Copy what is shown here; the column and the controller do everything else."""
+    def perform(self, action: MessageAction) -> None:
+        """Copy the message, or pass another action on."""
         match action:
             case MessageAction.COPY:
                 QGuiApplication.clipboard().setText(self.plain_text())
@@ -532,7 +528,7 @@ class MessageView(QWidget):
         button = self._footer.more
         self.menu().popup(button.mapToGlobal(button.rect().bottomLeft()))
 
-    def _toggle_fold(self) -> None:
+    def _on_fold_clicked(self) -> None:
         if self._unfolded is None:
             self._unfolded = TextView(self._theme, self._font, self)
             self._unfolded.setAccessibleName(self._fold.accessibleName())
@@ -541,7 +537,7 @@ class MessageView(QWidget):
             self._unfolded.show()
         else:
             self._close_fold()
-        self._describe_fold()
+        self._update_fold()
         self.height_changed.emit(self.message_id)
 
     def _close_fold(self) -> None:
@@ -554,13 +550,13 @@ class MessageView(QWidget):
         return [text for text in (self._text, self._unfolded, self._passage) if text]
 
     def _toggle_passage(self, number: int) -> None:
-        is_other = number != self._open
+        is_other = number != self._open_number
         self._close_passage()
         if is_other and self._sources:
             source = self._content.sources[number]
-            shown = attached_blocks([Attachment(source.file, source.text)])
-            self._open, self._passage = number, TextView(self._theme, self._font, self)
-            self._passage.writer.show(shown.blocks, source=shown.source)
+            passage = attached_blocks([Attachment(source.file, source.text)])
+            self._open_number, self._passage = number, TextView(self._theme, self._font, self)
+            self._passage.writer.show(passage.blocks, source=passage.source)
             self._passage.setAccessibleName(self._sources.buttons()[number].accessibleName())
             self._passage.show()
             self._sources.set_open(number)
@@ -570,18 +566,17 @@ class MessageView(QWidget):
         if self._passage:
             self._passage.hide()
             self._passage.deleteLater()
-        self._passage = self._open = None
+        self._passage = self._open_number = None
         if self._sources:
             self._sources.set_open(None)
 
     # Showing
 
-    def _note_text(self) -> None:
-        """The message has other text than before."""
+    def _on_text_changed(self) -> None:
         self._text.setVisible(bool(self._source.blocks))
         if self._unfolded:
             self._show_unfolded()
-        self._describe_fold()
+        self._update_fold()
         self.height_changed.emit(self.message_id)
 
     def _show_unfolded(self) -> None:
@@ -589,7 +584,7 @@ class MessageView(QWidget):
         source, blocks = self._source.folded()
         self._unfolded.writer.show(blocks, source=source)
 
-    def _describe_fold(self) -> None:
+    def _update_fold(self) -> None:
         thinks = self._source.parts.thought is not None
         self._fold.setVisible(thinks or bool(self._content.attached))
         show_icon(self._fold, "unfolded" if self._unfolded else "folded", self._font)
@@ -615,52 +610,52 @@ class MessageView(QWidget):
         names = [file.name for file in self._content.attached]
         if self._content.role == "assistant":
             names = [name.partition(" ")[0] for name in names]  # the arguments may be long
-        shown = listed(names[:_NAMES_SHOWN])
+        text = listed(names[:_MAX_NAMES])
         if self._content.role == "assistant":
-            shown = self.tr("Tools: {}").format(shown)
-        more = len(names) - _NAMES_SHOWN
-        return self.tr("{names} and {count} more").format(names=shown, count=more) if more > 0 else shown
+            text = self.tr("Tools: {}").format(text)
+        more = len(names) - _MAX_NAMES
+        return self.tr("{names} and {count} more").format(names=text, count=more) if more > 0 else text
 
     def _set_state(self, content: MessageContent) -> None:
         self._content = content
-        self._source.describe(content)
-        self._describe()
+        self._source.set_metadata(content)
+        self._update_parts()
         self.height_changed.emit(self.message_id)
 
-    def _describe(self) -> None:
+    def _update_parts(self) -> None:
         content = self._content
         self._header.show_content(content)
         self._footer.show_content(content)
         for part in (self._header, self._footer):
             part.setVisible(not self._is_bare)
-        self._describe_notice()
-        self._describe_offers()
+        self._update_notice()
+        self._update_suggestions()
         self._text.setVisible(bool(self._source.blocks))
-        self._describe_fold()
+        self._update_fold()
         name = self.tr("Message from {author}").format(author=author(content))
         self.setAccessibleName(name)
         self._text.setAccessibleName(name)
         self.update()
 
-    def _describe_notice(self) -> None:
+    def _update_notice(self) -> None:
         notice, failed = self._content.notice, self._content.state is MessageState.FAILED
         self._notice.setText(notice)
         self._notice.setVisible(bool(notice))
         _set_text_colour(self._notice, self._theme.danger if failed else self._theme.muted)
 
-    def _describe_offers(self) -> None:
-        offers = self._content.offers
-        if offers and self._offers is None and not self._is_bare:
-            self._offers = Offers(self.ask, self)
-            self._offers.apply_theme(self._theme, self._font)
-        if self._offers:
-            self._offers.show_offers(offers)
-            self._offers.setVisible(bool(offers))
+    def _update_suggestions(self) -> None:
+        actions = self._content.actions
+        if actions and self._suggestions is None and not self._is_bare:
+            self._suggestions = SuggestedActions(self.perform, self)
+            self._suggestions.apply_theme(self._theme, self._font)
+        if self._suggestions:
+            self._suggestions.show_actions(actions)
+            self._suggestions.setVisible(bool(actions))
 
-    def _describe_sources(self) -> None:
+    def _update_sources(self) -> None:
         sources = self._content.sources
         if sources and self._sources is None:
-            self._sources = Sources(self._toggle_passage, self)
+            self._sources = SourceList(self._toggle_passage, self)
         if self._sources:
             self._sources.show_sources(sources, self._theme, self._font)
             self._sources.setVisible(bool(sources))
@@ -670,10 +665,10 @@ class MessageView(QWidget):
         self._footer.apply_theme(self._theme, self._font)
         self._notice.setFont(self._font)
         self._fold.setFont(self._font)
-        if self._offers:
-            self._offers.apply_theme(self._theme, self._font)
-        self._describe_sources()
+        if self._suggestions:
+            self._suggestions.apply_theme(self._theme, self._font)
+        self._update_sources()
         if self._sources:
-            self._sources.set_open(self._open)
-        self._describe_notice()
-        self._describe_fold()
+            self._sources.set_open(self._open_number)
+        self._update_notice()
+        self._update_fold()

@@ -26,21 +26,21 @@ from headstart.ui.widgets.stylesheet import set_style_class
 from headstart.ui.widgets.theme import MEDIUM, TINY
 
 CURSOR, CLIPBOARD, SELECTION = "cursor", "clipboard", "selection"
-_PLACE = re.compile(rf"\{{({CURSOR}|{CLIPBOARD}|{SELECTION})\}}")
-_NOT_IN_NAMES = re.compile(r"[\s/]+")
-_CALL = re.compile(r"/[^\s/]*\Z")
+_PLACEHOLDER = re.compile(rf"\{{({CURSOR}|{CLIPBOARD}|{SELECTION})\}}")
+_INVALID_IN_NAMES = re.compile(r"[\s/]+")
+_TYPED_NAME = re.compile(r"/[^\s/]*\Z")
 
 
 @dataclass(frozen=True)
-class Filled:
-    """A prompt with its places filled; `cursor` is where the writer goes on."""
+class FilledPrompt:
+    """A prompt with its placeholders filled."""
 
     text: str
-    cursor: int
+    cursor: int  # where the user goes on writing
 
 
-def built_in() -> dict[str, str]:
-    """Prompts by name, in the language of the window."""
+def built_in_prompts() -> dict[str, str]:
+    """Return the built-in prompts by name, in the language of the window."""
     return {
         translate("Prompts", "summarise"): translate(
             "Prompts",
@@ -67,57 +67,57 @@ def built_in() -> dict[str, str]:
 
 
 def library(own: Mapping[str, str]) -> dict[str, str]:
-    """All prompts by name in order; of one's own, an empty text takes a built-in prompt away."""
-    found = {**built_in(), **own}
-    return {name: found[name] for name in sorted(found, key=str.casefold) if found[name]}
+    """Return all prompts, sorted by name. An empty text in `own` removes a built-in prompt."""
+    prompts = {**built_in_prompts(), **own}
+    return {name: prompts[name] for name in sorted(prompts, key=str.casefold) if prompts[name]}
 
 
-def own_part(prompts: Mapping[str, str]) -> dict[str, str]:
-    """What must be kept so that `library` gives these prompts again."""
-    given = built_in()
-    changed = {name: text for name, text in prompts.items() if given.get(name) != text}
-    return {**changed, **{name: "" for name in given if name not in prompts}}
+def own_prompts(prompts: Mapping[str, str]) -> dict[str, str]:
+    """Return what to save so that `library` returns these prompts again."""
+    built_in = built_in_prompts()
+    changed = {name: text for name, text in prompts.items() if built_in.get(name) != text}
+    return {**changed, **{name: "" for name in built_in if name not in prompts}}
 
 
-def named(text: str) -> str:
-    """A name that can stand behind the stroke, made of what a person typed."""
-    return _NOT_IN_NAMES.sub("-", text.strip().strip("/").strip())
+def prompt_name(text: str) -> str:
+    """Turn a typed text into a name that can follow a slash."""
+    return _INVALID_IN_NAMES.sub("-", text.strip().strip("/").strip())
 
 
-def called(text: str) -> str | None:
-    """The beginning of a name, where the message is "/" and nothing but that beginning."""
-    return text[1:] if _CALL.match(text) else None
+def typed_name(text: str) -> str | None:
+    """Return the beginning of a name if the message is "/" and that beginning, else None."""
+    return text[1:] if _TYPED_NAME.match(text) else None
 
 
-def matching(names: Iterable[str], typed: str) -> list[str]:
-    """Names that begin with what was typed, then those that hold it."""
-    wanted = typed.casefold()
-    found = [name for name in names if wanted in name.casefold()]
-    return sorted(found, key=lambda name: not name.casefold().startswith(wanted))
+def matching_names(names: Iterable[str], typed: str) -> list[str]:
+    """Return the names that begin with a typed text, then the others that contain it."""
+    query = typed.casefold()
+    matches = [name for name in names if query in name.casefold()]
+    return sorted(matches, key=lambda name: not name.casefold().startswith(query))
 
 
-def filled(prompt: str, clipboard: str = "", selection: str = "") -> Filled:
-    """With every place filled, once: what is put in may hold such words itself."""
+def fill(prompt: str, clipboard: str = "", selection: str = "") -> FilledPrompt:
+    """Fill every placeholder, but not those within the inserted texts."""
     values = {CLIPBOARD: clipboard, SELECTION: selection, CURSOR: ""}
     text, cursor, done = "", None, 0
-    for place in _PLACE.finditer(prompt):
+    for place in _PLACEHOLDER.finditer(prompt):
         text += prompt[done : place.start()] + values[place[1]]
         done = place.end()
         if place[1] == CURSOR and cursor is None:
             cursor = len(text)
     text += prompt[done:]
-    return Filled(text, len(text) if cursor is None else cursor)
+    return FilledPrompt(text, len(text) if cursor is None else cursor)
 
 
-_MOST_ROWS = 8
+_MAX_ROWS = 8
 _WIDTH = 520
-_MOVES = {Qt.Key.Key_Up: -1, Qt.Key.Key_Down: 1}
-_TAKES = (Qt.Key.Key_Return, Qt.Key.Key_Enter, Qt.Key.Key_Tab)
+_MOVE_KEYS = {Qt.Key.Key_Up: -1, Qt.Key.Key_Down: 1}
+_ACCEPT_KEYS = (Qt.Key.Key_Return, Qt.Key.Key_Enter, Qt.Key.Key_Tab)
 _NAME = Qt.ItemDataRole.UserRole
 
 
 class PromptPopup(QFrame):
-    """Lies above `anchor`. The keyboard stays in the message box; the keys that the list needs are taken from it."""
+    """A list of prompts above `anchor`. The focus stays in the message box, whose keys are filtered for the list."""
 
     chosen = Signal(str)  # name
     library_requested = Signal()
@@ -127,22 +127,22 @@ class PromptPopup(QFrame):
         set_style_class(self, "card")
         self._edit, self._anchor = edit, anchor
         self._prompts: dict[str, str] = {}
-        self._waved_away = ""  # what was typed when a person pressed Esc
+        self._dismissed = ""  # the text at which Esc was pressed
         self.list = two_columns(self.tr("Prompts"), self, widened=1)
         stacked(self, self.list, margin=TINY)
         edit.installEventFilter(self)
         anchor.installEventFilter(self)
-        edit.textChanged.connect(self._follow)
-        edit.focused.connect(self._note_focus)
-        self.list.itemClicked.connect(self._take)
+        edit.textChanged.connect(self._update)
+        edit.focused.connect(self._on_focused)
+        self.list.itemClicked.connect(self._accept)
         self.hide()
 
     def set_prompts(self, prompts: dict[str, str]) -> None:
-        """Names with what is shown beside each."""
+        """Set the prompts by name."""
         self._prompts = prompts
 
     def names(self) -> list[str]:
-        """What is offered now, the last being the way to the library."""
+        """Return the names in the list; the last one, "", opens the library."""
         items = (self.list.topLevelItem(row) for row in range(self.list.topLevelItemCount()))
         return [item.data(0, _NAME) for item in items if item]
 
@@ -152,40 +152,40 @@ class PromptPopup(QFrame):
         if watched is not self._edit or self.isHidden() or not isinstance(event, QKeyEvent):
             return super().eventFilter(watched, event)
         if event.type() == QEvent.Type.ShortcutOverride and event.key() == Qt.Key.Key_Escape:
-            event.accept()  # else it would stop an answer
+            event.accept()  # else Esc stops an answer
             return True
-        return event.type() == QEvent.Type.KeyPress and self._obey(event)
+        return event.type() == QEvent.Type.KeyPress and self._handle_key(event)
 
-    def _obey(self, event: QKeyEvent) -> bool:
+    def _handle_key(self, event: QKeyEvent) -> bool:
         key = event.key()
         if key == Qt.Key.Key_Escape:
-            self._waved_away = self._edit.text()
+            self._dismissed = self._edit.text()
             self.hide()
-        elif key in _MOVES:
-            self._move(_MOVES[Qt.Key(key)])
-        elif self._takes(event):
-            self._take()
+        elif key in _MOVE_KEYS:
+            self._move(_MOVE_KEYS[Qt.Key(key)])
+        elif self._is_accept_key(event):
+            self._accept()
         else:
             return False
         return True
 
-    def _takes(self, event: QKeyEvent) -> bool:
-        """Enter and Tab take the one that is marked, a space the one whose whole name is typed."""
-        whole = event.key() == Qt.Key.Key_Space and called(self._edit.text()) in self._prompts
-        return whole or (event.key() in _TAKES and not event.modifiers())
+    def _is_accept_key(self, event: QKeyEvent) -> bool:
+        """Return whether a key accepts: Enter or Tab the selected prompt, a space the one whose full name is typed."""
+        is_full_name = event.key() == Qt.Key.Key_Space and typed_name(self._edit.text()) in self._prompts
+        return is_full_name or (event.key() in _ACCEPT_KEYS and not event.modifiers())
 
     def _move(self, by: int) -> None:
         here = self.list.currentItem()
         row = self.list.indexOfTopLevelItem(here) if here else 0
-        self._mark((row + by) % self.list.topLevelItemCount())
+        self._select((row + by) % self.list.topLevelItemCount())
 
-    def _mark(self, row: int) -> None:
+    def _select(self, row: int) -> None:
         item = self.list.topLevelItem(row)
         assert item
         self.list.setCurrentItem(item)
 
     @Slot()
-    def _take(self) -> None:
+    def _accept(self) -> None:
         item = self.list.currentItem()
         name = item.data(0, _NAME) if item else ""
         self.hide()
@@ -195,41 +195,41 @@ class PromptPopup(QFrame):
             self.library_requested.emit()
 
     @Slot(bool)
-    def _note_focus(self, focused: bool) -> None:
+    def _on_focused(self, focused: bool) -> None:
         if focused:
-            self._follow()
+            self._update()
         else:
             self.hide()
 
     @Slot()
-    def _follow(self) -> None:
-        """Show what fits what is typed."""
-        typed = called(self._edit.text())
-        found = [] if typed is None else matching(self._prompts, typed)
-        if not self._edit.text().startswith(self._waved_away):
-            self._waved_away = ""
-        if not self._edit.hasFocus() or typed is None or not (found or not typed) or self._waved_away:
+    def _update(self) -> None:
+        """Show the prompts that match the typed text, or hide."""
+        typed = typed_name(self._edit.text())
+        names = [] if typed is None else matching_names(self._prompts, typed)
+        if not self._edit.text().startswith(self._dismissed):
+            self._dismissed = ""
+        if not self._edit.hasFocus() or typed is None or (typed and not names) or self._dismissed:
             self.hide()
             return
-        self._fill(found)
+        self._fill(names)
         self._place()
         self.show()
         self.raise_()
 
     def _fill(self, names: Iterable[str]) -> None:
         self.list.clear()
-        rows = [(name, f"/{name}", " ".join(filled(self._prompts[name]).text.split())) for name in names]
+        rows = [(name, f"/{name}", " ".join(fill(self._prompts[name]).text.split())) for name in names]
         for name, title, remark in [*rows, ("", self.tr("Edit prompts…"), "")]:
             item = QTreeWidgetItem([title, remark])
             item.setData(0, _NAME, name)
             item.setForeground(1, self.palette().placeholderText())
             self.list.addTopLevelItem(item)
-        self._mark(0)
+        self._select(0)
 
     def _place(self) -> None:
         parent = self.parentWidget()
         assert parent
-        rows = min(self.list.topLevelItemCount(), _MOST_ROWS)
+        rows = min(self.list.topLevelItemCount(), _MAX_ROWS)
         self.list.setFixedHeight(rows * self.list.sizeHintForRow(0) + TINY)
         corner = self._anchor.mapTo(parent, QPoint(0, 0))
         height = self.list.height() + 2 * TINY + 2 * self.frameWidth()
@@ -241,12 +241,12 @@ _TEXT = Qt.ItemDataRole.UserRole
 
 
 class PromptDialog(Dialog):
-    """Emits all prompts when they shall be saved."""
+    """Dialog that edits the prompts."""
 
-    saved = Signal(object)  # {name: text}
+    saved = Signal(object)  # dict[str, str]: all prompts by name
 
     def __init__(self, prompts: Mapping[str, str], selection: str, parent: QWidget | None = None) -> None:
-        """`selection` is a text that a new prompt can be made of, or empty."""
+        """`selection` is the text for "New from selection", or empty."""
         super().__init__(parent)
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.setWindowTitle(self.tr("Prompts"))
@@ -259,8 +259,8 @@ class PromptDialog(Dialog):
         self.text.setAccessibleName(self.tr("Text of the prompt"))
         self.text.setTabChangesFocus(True)
         set_style_class(self.text, "field")
-        self._fault = QLabel(self)
-        set_style_class(self._fault, "danger")
+        self._error = QLabel(self)
+        set_style_class(self._error, "danger")
         self.add_button = self._button(self.tr("New"))
         self.import_button = self._button(self.tr("New from selection"))
         self.remove_button = self._button(self.tr("Remove"))
@@ -269,24 +269,24 @@ class PromptDialog(Dialog):
         self._lay_out()
         self._connect()
         for name, text in prompts.items():
-            self._insert(name, text)
+            self._add_item(name, text)
         self.list.setCurrentRow(0)
         self._check()
 
     def prompts(self) -> dict[str, str]:
-        """As they are in the dialog now."""
+        """Return the prompts as edited so far."""
         items = [self.list.item(row) for row in range(self.list.count())]
         return {item.text(): item.data(_TEXT) for item in items}
 
-    def _insert(self, name: str, text: str) -> QListWidgetItem:
+    def _add_item(self, name: str, text: str) -> QListWidgetItem:
         item = QListWidgetItem(name, self.list)
         item.setData(_TEXT, text)
         return item
 
     def _connect(self) -> None:
         self.list.currentItemChanged.connect(self._show)
-        self.name.textEdited.connect(self._rename)
-        self.text.textChanged.connect(self._rewrite)
+        self.name.textEdited.connect(self._on_name_edited)
+        self.text.textChanged.connect(self._on_text_edited)
         self.add_button.clicked.connect(lambda: self._add(""))
         self.import_button.clicked.connect(lambda: self._add(self._selection))
         self.remove_button.clicked.connect(self._remove)
@@ -305,23 +305,23 @@ class PromptDialog(Dialog):
         self._check()
 
     @Slot(str)
-    def _rename(self, typed: str) -> None:
-        self.list.currentItem().setText(named(typed))
+    def _on_name_edited(self, typed: str) -> None:
+        self.list.currentItem().setText(prompt_name(typed))
         self._check()
 
     @Slot()
-    def _rewrite(self) -> None:
+    def _on_text_edited(self) -> None:
         self.list.currentItem().setData(_TEXT, self.text.toPlainText())
         self._check()
 
     def _add(self, text: str) -> None:
-        self.list.setCurrentItem(self._insert(self._free_name(), text))
+        self.list.setCurrentItem(self._add_item(self._free_name(), text))
         self.name.setFocus()
         self.name.selectAll()
 
     def _free_name(self) -> str:
-        taken, stem = self.prompts(), named(self.tr("prompt"))
-        return next(name for name in (stem, *(f"{stem}-{n}" for n in range(2, len(taken) + 3))) if name not in taken)
+        used, stem = self.prompts(), prompt_name(self.tr("prompt"))
+        return next(name for name in (stem, *(f"{stem}-{n}" for n in range(2, len(used) + 3))) if name not in used)
 
     @Slot()
     def _remove(self) -> None:
@@ -331,19 +331,19 @@ class PromptDialog(Dialog):
     @Slot()
     def _restore(self) -> None:
         here = {self.list.item(row).text(): self.list.item(row) for row in range(self.list.count())}
-        for name, text in built_in().items():
-            (here.get(name) or self._insert(name, text)).setData(_TEXT, text)
+        for name, text in built_in_prompts().items():
+            (here.get(name) or self._add_item(name, text)).setData(_TEXT, text)
         self._show()
 
     def _check(self) -> None:
-        fault = self._find_fault()
-        self._fault.setText(fault)
-        self._fault.setVisible(bool(fault))
-        self.save_button.setEnabled(not fault)
+        error = self._find_error()
+        self._error.setText(error)
+        self._error.setVisible(bool(error))
+        self.save_button.setEnabled(not error)
         self.import_button.setEnabled(bool(self._selection))
         self.import_button.setToolTip("" if self._selection else self.tr("Select text in the chat or in the message."))
 
-    def _find_fault(self) -> str:
+    def _find_error(self) -> str:
         names = [self.list.item(row).text() for row in range(self.list.count())]
         twice = next((name for name in names if names.count(name) > 1), None)
         empty = next((name for name, text in self.prompts().items() if not text.strip()), None)
@@ -377,7 +377,7 @@ class PromptDialog(Dialog):
             right.addWidget(QLabel(label, self))
             right.addWidget(field)
         right.addWidget(muted(places, self))
-        right.addWidget(self._fault)
+        right.addWidget(self._error)
         foot = beside(None, self._cancel, self.save_button)
         foot.insertStretch(0, 1)
         right.addLayout(foot)

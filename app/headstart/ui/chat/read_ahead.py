@@ -1,4 +1,4 @@
-"""Has a model with nothing to do read what will be asked, before it is sent."""
+"""Reading ahead: an idle model reads the prompt before it is sent."""
 
 from contextlib import suppress
 
@@ -12,72 +12,72 @@ from headstart.ui.chat.composer import Composer
 from headstart.ui.models.model_loader import ModelLoader
 from headstart.ui.settings_controller import CurrentSettings
 
-_PAUSE = 300  # ms after the last key
+_PAUSE_MS = 300  # after the last key
 
 
 class ReadAheadController(QObject):
-    """Asks for the prompt of the open chat and its unsent message, and shows when that is read."""
+    """Controller that has the prompt of the open chat and its unsent message read, and shows when it is."""
 
     def __init__(
         self, composer: Composer, composing: ComposerController, loader: ModelLoader, settings: CurrentSettings
     ) -> None:
-        """Asks nothing until the model of the open chat is in memory: see `follow`."""
+        """Read nothing until `follow` reports that the model of the open chat is in memory."""
         super().__init__(composer)
         self._composer, self._composing, self._loader, self._settings = composer, composing, loader, settings
         self._is_loaded = False
-        self._wanted: Request | None = None
-        self._pause = QTimer(self, singleShot=True, interval=_PAUSE)
-        self._pause.timeout.connect(self._ask)
-        composer.changed.connect(self._begin_anew)
-        settings.changed.connect(self.look_again)
-        loader.link.prompt_read.connect(self._show)
-        loader.link.restarted.connect(self._pause.stop)  # what would be read may be what ended the engine
+        self._request: Request | None = None
+        self._pause = QTimer(self, singleShot=True, interval=_PAUSE_MS)
+        self._pause.timeout.connect(self._read_ahead)
+        composer.changed.connect(self._on_composer_changed)
+        settings.changed.connect(self.schedule)
+        loader.link.prompt_read.connect(self._on_prompt_read)
+        loader.link.restarted.connect(self._pause.stop)  # the prompt may have ended the engine
 
     @Slot(bool)
     def follow(self, is_loaded: bool) -> None:
-        """Another chat, model or answer; `is_loaded`: whether the model of the open chat is in memory."""
+        """Handle another chat, model or answer. `is_loaded`: the model of the open chat is in memory."""
         self._is_loaded = is_loaded
         if not is_loaded:
-            self._want(None)
+            self._set_request(None)
         self._pause.start()
 
     @Slot()
-    def look_again(self) -> None:
-        """Something else would be asked than before."""
+    def schedule(self) -> None:
+        """Read again soon, because the prompt has changed."""
         self._pause.start()
 
     def close(self) -> None:
-        """Ask nothing more."""
+        """Stop reading ahead."""
         self._pause.stop()
-        self._composer.changed.disconnect(self._begin_anew)
+        self._composer.changed.disconnect(self._on_composer_changed)
 
     @Slot()
-    def _begin_anew(self) -> None:
-        self._want(None)
+    def _on_composer_changed(self) -> None:
+        self._set_request(None)
         self._pause.start()
 
     @Slot()
-    def _ask(self) -> None:
+    def _read_ahead(self) -> None:
         request = None
-        if self._may_ask():
-            with suppress(HeadstartError):  # which will be told when it is sent
+        if self._can_read_ahead():
+            with suppress(HeadstartError):  # reported when the message is sent
                 request = self._composing.request()
-        self._want(request)
+        self._set_request(request)
         if request:
             self._loader.link.read_ahead(request)
 
-    def _may_ask(self) -> bool:
+    def _can_read_ahead(self) -> bool:
         choice, facts = self._settings.now.read_ahead, self._loader.link.facts
         if choice == "never" or (choice == "auto" and is_on_battery()):
             return False
         return self._is_loaded and not self._loader.occupation and facts is not None and not facts.server
 
-    def _want(self, request: Request | None) -> None:
-        if request != self._wanted:
-            self._wanted = request
+    def _set_request(self, request: Request | None) -> None:
+        if request != self._request:
+            self._request = request
             self._composer.show_ready(ready=False)
 
     @Slot(object)
-    def _show(self, request: Request) -> None:
-        if request == self._wanted:
+    def _on_prompt_read(self, request: Request) -> None:
+        if request == self._request:
             self._composer.show_ready(ready=True)

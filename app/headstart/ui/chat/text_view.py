@@ -1,4 +1,4 @@
-"""The text of one message on screen: links, selection, tooltips, found words."""
+"""The text of one message on screen, with links, selection, tooltips and marked matches."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -37,23 +37,23 @@ from headstart.ui.markdown.document import (
     SAVE,
     DocumentWriter,
     Formats,
-    Quoted,
+    QuotedBlock,
 )
 from headstart.ui.markdown.highlighting import Highlighter
 from headstart.ui.markdown.markdown import safe_address
 from headstart.ui.markdown.mathematics import SIGN
-from headstart.ui.markdown.preview import PreviewDialog, ending
+from headstart.ui.markdown.preview import PreviewDialog, file_suffix
 from headstart.ui.translation import translate_error
-from headstart.ui.widgets.layouts import dress_dialog, file_place, keep_place
-from headstart.ui.widgets.progress import saved
+from headstart.ui.widgets.layouts import initial_path, remember_folder, style_dialog
+from headstart.ui.widgets.progress import saved_text
 from headstart.ui.widgets.stylesheet import sheet
 from headstart.ui.widgets.theme import Theme
 
-_BAR = 3  # pixels
+_BAR = 3  # width of the bar beside a quote, in pixels
 
 
 class TextView(QTextBrowser):
-    """Shows what its `writer` writes. As high as its text; its parent gives it room through `height_for`."""
+    """The document that its `writer` writes, as high as its text: the parent sizes it with `height_for`."""
 
     text_resized = Signal()
 
@@ -63,7 +63,7 @@ class TextView(QTextBrowser):
         self._origins: Origins | None = None
         self._origins_visible = False
         self.setFrameShape(QFrame.Shape.NoFrame)
-        # By its own width a hidden text would be laid out as narrow as widgets are before they are shown.
+        # With its own width, a hidden text would be laid out as narrow as a widget that was never shown.
         self.setLineWrapMode(QTextBrowser.LineWrapMode.FixedPixelWidth)
         self.setOpenLinks(False)
         self.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
@@ -78,13 +78,12 @@ class TextView(QTextBrowser):
         self._document.setDefaultFont(font)
         self.writer = DocumentWriter(self._document, Formats(theme, font))
         self._highlighter = Highlighter(self._document, theme)
-        self.anchorClicked.connect(self._activate)
+        self.anchorClicked.connect(self._on_link)
         self._document.documentLayout().documentSizeChanged.connect(self.text_resized)
 
-    # Looks
+    # Appearance
 
     def apply_theme(self, theme: Theme, font: QFont) -> None:
-        """Another theme or font size."""
         self._theme = theme
         self._highlighter.set_theme(theme)
         self.horizontalScrollBar().setStyleSheet("")
@@ -92,13 +91,13 @@ class TextView(QTextBrowser):
         self.writer.restyle(Formats(theme, font))
 
     def set_origins(self, origins: Origins | None, visible: bool) -> None:
-        """Colour the text by who proposed it."""
+        """Show or hide the origins of the text."""
         self._origins = origins
         self._origins_visible = visible and origins is not None
         self._highlighter.set_origins(self._origin_ranges if self._origins_visible else None)
 
     def set_matches(self, matches: Sequence[tuple[int, int]], current: int | None) -> None:
-        """Mark ranges of the source; `current` is the index of the one to stand out."""
+        """Mark ranges of the source; `current` is the index of the one that stands out."""
         shown: list[tuple[int, int]] = []
         index = None
         for number, (start, end) in enumerate(matches):
@@ -109,15 +108,15 @@ class TextView(QTextBrowser):
                 shown.append((places[0][0], places[-1][1]))
         self._highlighter.set_matches(shown, index)
 
-    def place_of(self, offset: int) -> QRectF:
-        """Where the character at a source offset stands in this widget."""
-        found = next(self.writer.map.positions(offset, offset + 1), (0, 0))
+    def rect_of(self, offset: int) -> QRectF:
+        """Return the rectangle of the character at a source offset, in this widget."""
+        position, _ = next(self.writer.map.positions(offset, offset + 1), (0, 0))
         cursor = QTextCursor(self._document)
-        cursor.setPosition(found[0])
+        cursor.setPosition(position)
         return QRectF(self.cursorRect(cursor))
 
     def height_for(self, width: int) -> int:
-        """Pixels the text needs at this width, with the bar that scrolls what is wider."""
+        """Lay the text out for this width and return its height, with the scroll bar if something is wider."""
         if width != self.lineWrapColumnOrWidth():
             self.setLineWrapColumnOrWidth(width)
         self.writer.fit(width)
@@ -125,7 +124,7 @@ class TextView(QTextBrowser):
         policy = Qt.ScrollBarPolicy.ScrollBarAlwaysOff
         if is_wide := size.width() > width + 1:
             policy = Qt.ScrollBarPolicy.ScrollBarAlwaysOn
-            if not bar.styleSheet():  # of few texts: to read it takes its time
+            if not bar.styleSheet():  # only if needed: to parse it takes time
                 bar.setStyleSheet(sheet(self._theme, self.font()))
         self.setHorizontalScrollBarPolicy(policy)
         return ceil(size.height()) + 1 + (bar.sizeHint().height() if is_wide else 0)
@@ -133,12 +132,12 @@ class TextView(QTextBrowser):
     # Selection
 
     def selected_markdown(self) -> str:
-        """The source behind the selection; whole lines where whole paragraphs are selected."""
+        """Return the source of the selection: whole lines where whole paragraphs are selected."""
         cursor = self.textCursor()
-        found = self.writer.map.source_range(cursor.selectionStart(), cursor.selectionEnd())
-        if not found:
+        source_range = self.writer.map.source_range(cursor.selectionStart(), cursor.selectionEnd())
+        if not source_range:
             return ""
-        start, end = found
+        start, end = source_range
         if self._at_edge(cursor.selectionStart(), QTextCursor.MoveOperation.StartOfBlock):
             start = self.writer.source.rfind("\n", 0, start) + 1
         if self._at_edge(cursor.selectionEnd(), QTextCursor.MoveOperation.EndOfBlock):
@@ -147,17 +146,17 @@ class TextView(QTextBrowser):
         return self.writer.source[start:end]
 
     def selected_text(self) -> str:
-        """The selection without markup, language labels and buttons; formulas are LaTeX."""
+        """Return the selection without markup, language labels and buttons; formulas are LaTeX."""
         cursor = self.textCursor()
         if any(self._code_buttons(cursor)):
             return plain_text(markdown.parse(self.selected_markdown()))
         runs = self.writer.map.between(cursor.selectionStart(), cursor.selectionEnd())
         formulas = [run for run in runs if self._document.characterAt(run.position) == SIGN]
-        written = iter([self.writer.source[run.start : run.end].strip() for run in formulas])
-        return re.sub(SIGN, lambda sign: next(written, sign.group()), cursor.selection().toPlainText())
+        latex = iter([self.writer.source[run.start : run.end].strip() for run in formulas])
+        return re.sub(SIGN, lambda sign: next(latex, sign.group()), cursor.selection().toPlainText())
 
     def createMimeDataFromSelection(self) -> QMimeData:  # noqa: N802
-        """Plain text only: colours of a dark window have no place in another program."""
+        """Copy plain text only, without the colours of the theme."""
         data = QMimeData()
         data.setText(self.selected_text())
         return data
@@ -179,13 +178,13 @@ class TextView(QTextBrowser):
     # Events
 
     def loadResource(self, kind: int, name: QUrl | str) -> object:  # noqa: N802, ARG002
-        """Nothing: text from a model must not reach the network or the disk."""
+        """Load nothing: text from a model must not reach the network or the disk."""
         return None
 
     def wheelEvent(self, event: QWheelEvent) -> None:  # noqa: N802
-        """Up and down scrolls the transcript."""
-        bar, moved = self.horizontalScrollBar(), event.angleDelta()
-        if bar.isVisible() and abs(moved.x()) > abs(moved.y()):
+        """Scroll sideways only; the transcript scrolls up and down."""
+        bar, delta = self.horizontalScrollBar(), event.angleDelta()
+        if bar.isVisible() and abs(delta.x()) > abs(delta.y()):
             bar.event(event)
         else:
             event.ignore()
@@ -198,7 +197,7 @@ class TextView(QTextBrowser):
         return super().viewportEvent(event)
 
     def tooltip_at(self, point: QPointF) -> str:
-        """The address of the link or the round of the token at a point."""
+        """Return the address of the link, or the origin and round of the text, at a point."""
         address = self.anchorAt(point.toPoint())
         if address:
             return "" if address.startswith(CODE_ANCHORS) else address
@@ -206,13 +205,13 @@ class TextView(QTextBrowser):
         position = self._document.documentLayout().hitTest(inside, Qt.HitTestAccuracy.ExactHit)
         offset = self.writer.map.source_at(position) if position >= 0 else None
         run = self._origins.at(offset) if self._origins and self._origins_visible and offset is not None else None
-        return self._describe(run) if run else ""
+        return self._origin_text(run) if run else ""
 
     def contextMenuEvent(self, event: QContextMenuEvent) -> None:  # noqa: N802
         self.context_menu(event.pos().toPointF()).popup(event.globalPos())
 
     def context_menu(self, point: QPointF) -> QMenu:
-        """Copy the selection as text or Markdown, copy a link's address, select all."""
+        """Build the menu that copies text, Markdown or the address of a link, or selects all."""
         menu = QMenu(self)
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         selected = self.textCursor().hasSelection()
@@ -244,8 +243,8 @@ class TextView(QTextBrowser):
                 painter.fillRect(QRectF(self._bar(quote, level), top, _BAR, reach - top), colour)
         painter.end()
 
-    def _bar(self, quote: Quoted, level: int) -> float:
-        """Where the bar of a quote stands: on the side where its lines begin."""
+    def _bar(self, quote: QuotedBlock, level: int) -> float:
+        """Return the x coordinate of a quote's bar, on the side where its lines begin."""
         x = quote.place.outer * INDENT + level * QUOTE_INDENT
         leftward = self._document.findBlock(quote.start).textDirection() == Qt.LayoutDirection.RightToLeft
         return (self.viewport().width() - x - _BAR if leftward else x) - self.horizontalScrollBar().value()
@@ -256,7 +255,7 @@ class TextView(QTextBrowser):
     def _bottom(self, position: int) -> float:
         return self._document.documentLayout().blockBoundingRect(self._document.findBlock(position)).bottom()
 
-    def _activate(self, url: QUrl) -> None:
+    def _on_link(self, url: QUrl) -> None:
         address = url.toString(QUrl.ComponentFormattingOption.FullyEncoded)
         if address.startswith(CODE_ANCHORS):
             scheme, _, number = address.partition(":")
@@ -267,36 +266,36 @@ class TextView(QTextBrowser):
     def _act_on_code(self, scheme: str, code: Code) -> None:
         if scheme == COPY:
             _copy(code.text)
-            self._tell(self.tr("Copied"))
+            self._show_tooltip(self.tr("Copied"))
         elif scheme == SAVE:
             self._save(code)
         elif code.preview:
             PreviewDialog(code.preview, code.text, self.window()).open()
 
     def _save(self, code: Code) -> None:
-        """Ask for a place, and write the code there."""
-        proposal = file_place(self.tr("code") + ending(code))
+        """Ask for a file and write the code to it."""
+        proposal = initial_path(self.tr("code") + file_suffix(code))
         chosen, _ = QFileDialog.getSaveFileName(self.window(), self.tr("Save code as a file"), proposal)
         if not chosen:
             return
-        keep_place(chosen)
+        remember_folder(chosen)
         try:
             write_export(Path(chosen), code.text if code.text.endswith("\n") else f"{code.text}\n")
         except ExchangeError as error:
             QMessageBox.warning(self.window(), self.tr("Save code as a file"), translate_error(error))
         else:
-            self._tell(saved(Path(chosen)))
+            self._show_tooltip(saved_text(Path(chosen)))
 
-    def _tell(self, words: str) -> None:
-        """Say for a moment what was done, where it was asked for."""
+    def _show_tooltip(self, words: str) -> None:
+        """Show for a moment, at the pointer or the cursor, what was done."""
         place = QCursor.pos() if self.underMouse() else self.mapToGlobal(self.cursorRect().bottomLeft())
         QToolTip.showText(place, words, self)
 
     def _open(self, address: str) -> None:
-        """A link from a model leaves this computer only when a person says so."""
+        """Open an address after the user has confirmed it: a link from a model goes nowhere by itself."""
         question = self.tr("Open this address in the browser?\n\n{}").format(address)
         box = QMessageBox(QMessageBox.Icon.Question, self.tr("Open link"), question, parent=self.window())
-        dress_dialog(box)
+        style_dialog(box)
         box.setTextFormat(Qt.TextFormat.PlainText)
         box.setStandardButtons(QMessageBox.StandardButton.Open | QMessageBox.StandardButton.Cancel)
         box.setDefaultButton(QMessageBox.StandardButton.Cancel)
@@ -318,7 +317,7 @@ class TextView(QTextBrowser):
             for a, b, origin in self._origins.ranges(start - shift, end - shift):
                 yield a + shift, b + shift, origin
 
-    def _describe(self, run: OriginRun) -> str:
+    def _origin_text(self, run: OriginRun) -> str:
         name = _capitalised(run.origin)
         note = run.round
         if note is None:

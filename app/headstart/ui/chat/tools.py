@@ -1,4 +1,4 @@
-"""Tools in the window: the servers that run, the question before a call, and the dialog that lists them."""
+"""Tools in the window: the servers that run, the approval of a call and the dialog that lists the tools."""
 
 import json
 import unicodedata
@@ -28,109 +28,109 @@ from headstart.ui.background_task import BackgroundTask
 from headstart.ui.formatting import short_path
 from headstart.ui.settings_controller import CurrentSettings
 from headstart.ui.translation import translate_error
-from headstart.ui.widgets.focus import ends
+from headstart.ui.widgets.focus import mark_as_stop
 from headstart.ui.widgets.labels import StatusLine, button, label, muted
 from headstart.ui.widgets.layouts import Dialog, beside, row, set_margins, stacked
 from headstart.ui.widgets.stylesheet import set_style_class
 from headstart.ui.widgets.theme import MEDIUM, SMALL, TINY, scaled
 
 _SIZE = QSize(720, 460)
-_MOST_LINES = 6  # of arguments; the box scrolls
+_MAX_LINES = 6  # of arguments; more scroll
 
 
 class ToolsController(QObject):
-    """Runs the servers while the settings say so. Nothing starts before that."""
+    """Controller of the tool servers, which run only while the settings allow tools."""
 
-    changed = Signal()  # what runs, and what is offered
+    changed = Signal()  # servers or tools
     error_occurred = Signal(str)
 
     def __init__(self, settings: CurrentSettings, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._settings, self._servers = settings, ToolServers()
         self._pool = QThreadPool(self)
-        self._pool.setMaxThreadCount(1)  # one thing after the other, and none in the thread of the window
-        self._ending = CancelEvent()
+        self._pool.setMaxThreadCount(1)  # one operation at a time, outside the window's thread
+        self._stop_event = CancelEvent()
         self._is_on = False
         self.is_starting = False
         self.offers: tuple[Offer, ...] = ()
-        self.names: tuple[str, ...] = ()  # of the servers that run
-        self.faults: tuple[HeadstartError, ...] = ()
+        self.names: tuple[str, ...] = ()  # of the running servers
+        self.errors: tuple[HeadstartError, ...] = ()
         settings.changed.connect(self.follow)
 
     @property
     def offered(self) -> tuple[Tool, ...]:
-        """What an answer may call."""
+        """The tools that an answer may call."""
         return tuple(offer.tool for offer in self.offers) if self._is_on else ()
 
     def offer(self, name: str) -> Offer | None:
-        """The tool that the model calls so."""
+        """Return the tool with this name, or None."""
         return next((offer for offer in self.offers if offer.tool.name == name), None)
 
     @Slot(object)
     def follow(self, settings: Settings) -> None:
-        """Start the servers, or end them."""
+        """Start or end the servers as the settings say."""
         if settings.tools == self._is_on:
             return
         self._is_on = settings.tools
         if self._is_on:
-            self.start_again()
+            self.restart()
         else:
-            self._do(self._servers.close, self._note)
+            self._run(self._servers.close, self._on_servers_changed)
 
     @Slot()
-    def start_again(self) -> None:
-        """Start what does not run; the file may name other servers than before."""
+    def restart(self) -> None:
+        """Read the file of servers again, and start those that do not run."""
         self._start(failed=True)
 
     def call(self, offer: Offer, arguments: str, cancel: CancelEvent, done: Callable[[Result], None]) -> None:
-        """Have a tool called; `done` gets the result."""
+        """Call a tool in the background; `done` gets the result."""
 
         def end(result: Result) -> None:
-            if self._servers.names != self.names and self._is_on:  # it has died
+            if self._servers.names != self.names and self._is_on:  # a server has died
                 self._start(failed=False)
             done(result)
 
-        self._do(partial(self._servers.call, offer, arguments, cancel), end)
+        self._run(partial(self._servers.call, offer, arguments, cancel), end)
 
     def _start(self, *, failed: bool) -> None:
         self.is_starting = True
         self.changed.emit()
-        self._do(partial(self._servers.start, self._ending, failed=failed), self._note_start)
+        self._run(partial(self._servers.start, self._stop_event, failed=failed), self._on_started)
 
     def close(self) -> None:
         """End every server."""
         self._settings.changed.disconnect(self.follow)
-        self._ending.set()
+        self._stop_event.set()
         self._pool.waitForDone()
         self._servers.close()
 
     def show_dialog(self, parent: QWidget) -> None:
-        """List what there is."""
+        """Open the dialog that lists the tools."""
         ToolsDialog(self, self._settings, parent).open()
 
-    def _do(self, work: Callable[[], object], then: Callable[..., None]) -> None:
+    def _run(self, work: Callable[[], object], then: Callable[..., None]) -> None:
         task = BackgroundTask(lambda _task: work(), self)
         task.done.connect(then)
         task.done.connect(task.deleteLater)
         task.start(self._pool)
 
     @Slot(object)
-    def _note_start(self, _done: object) -> None:
-        self._note(None)
-        if self.faults and self._is_on:
-            self.error_occurred.emit(translate_error(self.faults[0]))
+    def _on_started(self, _done: object) -> None:
+        self._on_servers_changed(None)
+        if self.errors and self._is_on:
+            self.error_occurred.emit(translate_error(self.errors[0]))
 
     @Slot(object)
-    def _note(self, _done: object) -> None:
+    def _on_servers_changed(self, _done: object) -> None:
         self.is_starting = False
-        self.offers, self.names, self.faults = self._servers.offers, self._servers.names, self._servers.faults
+        self.offers, self.names, self.errors = self._servers.offers, self._servers.names, self._servers.faults
         self.changed.emit()
 
 
 class CallBar(QFrame):
-    """Asks whether a tool may be called, with all that it would be given; hidden while there is no question."""
+    """A bar that asks for the approval of a tool call and shows its arguments; hidden without a question."""
 
-    decided = Signal(bool, bool)  # whether it may, and whether always in this chat
+    decided = Signal(bool, bool)  # allowed, and always in this chat
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -148,44 +148,44 @@ class CallBar(QFrame):
         row = beside(None, self.once, self.always, self.refuse)
         row.insertStretch(0, 1)
         for each in (self.once, self.always, self.refuse):
-            ends(each)
+            mark_as_stop(each)
         column = stacked(self, self._question, self._arguments, row, spacing=TINY)
         set_margins(column, start=SMALL, top=TINY, end=SMALL, bottom=SMALL)
-        self.once.clicked.connect(lambda: self.decided.emit(True, False))  # noqa: FBT003 - of a signal
+        self.once.clicked.connect(lambda: self.decided.emit(True, False))  # noqa: FBT003 - arguments of a signal
         self.always.clicked.connect(lambda: self.decided.emit(True, True))  # noqa: FBT003
         self.refuse.clicked.connect(lambda: self.decided.emit(False, False))  # noqa: FBT003
         self.hide()
 
     @property
     def text(self) -> str:
-        """The question; empty if there is none."""
+        """The question; empty if hidden."""
         return "" if self.isHidden() else self._question.text()
 
-    def ask(self, asked: tuple[Call, Offer] | None) -> None:
-        """Show the question about a call, or none."""
-        self.setVisible(asked is not None)
-        if asked is None:
+    def ask(self, pending: tuple[Call, Offer] | None) -> None:
+        """Ask about a call, or hide for None."""
+        self.setVisible(pending is not None)
+        if pending is None:
             return
-        call, offer = asked
+        call, offer = pending
         question = self.tr("The model wants to call {tool} of {server}, which {effects}.")
         self._question.setText(
             question.format(tool=call.name, server=offer.server, effects=translate_error(effects(offer)))
         )
         self._question.setTextFormat(Qt.TextFormat.PlainText)
-        told = _plain(json.dumps(json.loads(call.arguments), ensure_ascii=False, indent=2))
-        self._arguments.setPlainText(told)
-        self._arguments.setVisible(told != "{}")
-        lines = min(told.count("\n") + 1, _MOST_LINES)
+        arguments = _escape_invisible(json.dumps(json.loads(call.arguments), ensure_ascii=False, indent=2))
+        self._arguments.setPlainText(arguments)
+        self._arguments.setVisible(arguments != "{}")
+        lines = min(arguments.count("\n") + 1, _MAX_LINES)
         self._arguments.setFixedHeight(self._arguments.fontMetrics().lineSpacing() * lines + 2 * MEDIUM)
 
 
-def _plain(text: str) -> str:
-    """With a code for each sign that is not seen and may turn others round."""
+def _escape_invisible(text: str) -> str:
+    """Replace each invisible format character, which may reorder others, by its code."""
     return "".join(f"\\u{ord(sign):04x}" if unicodedata.category(sign) == "Cf" else sign for sign in text)
 
 
 class ToolsDialog(Dialog):
-    """The switch, and every tool with what it may do."""
+    """Dialog with the switch and every tool with what it may do."""
 
     def __init__(self, tools: ToolsController, settings: CurrentSettings, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -214,7 +214,7 @@ class ToolsDialog(Dialog):
             each.setAutoDefault(False)
         self.resize(QSize(scaled(_SIZE.width(), self.font()), scaled(_SIZE.height(), self.font())))
         self.switch.toggled.connect(lambda on: settings.change(tools=on))
-        self.again.clicked.connect(tools.start_again)
+        self.again.clicked.connect(tools.restart)
         folder.clicked.connect(self._show_folder)
         close.clicked.connect(self.close)
         tools.changed.connect(self._show)
@@ -234,8 +234,8 @@ class ToolsDialog(Dialog):
                 server.addChild(item)
         self.list.expandAll()
         self.status.say(self.tr("Starting the servers…") if tools.is_starting else "")
-        faults = [] if tools.is_starting or not is_on else tools.faults
-        self.fault.say("\n".join(map(translate_error, faults)), bad=True)
+        errors = [] if tools.is_starting or not is_on else tools.errors
+        self.fault.say("\n".join(map(translate_error, errors)), bad=True)
         self.again.setEnabled(is_on and not tools.is_starting)
 
     @Slot()

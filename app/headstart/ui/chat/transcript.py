@@ -1,4 +1,4 @@
-"""The transcript of one chat: messages as widgets while they are near the eye, streamed, searched, selected, copied."""
+"""The transcript of one chat, which builds widgets only for the messages near the visible part."""
 
 import re
 import time
@@ -12,7 +12,7 @@ from PySide6.QtGui import QFont, QGuiApplication, QKeyEvent, QKeySequence, QPale
 from PySide6.QtWidgets import QFrame, QScrollArea, QWidget
 
 from headstart.chat.conversation import titled
-from headstart.ui.chat.message import MessageAction, MessageContent, MessageId, split
+from headstart.ui.chat.message import MessageAction, MessageContent, MessageId, split_thinking
 from headstart.ui.chat.message_view import MessageView, author
 from headstart.ui.markdown.blocks import plain_text
 from headstart.ui.markdown.markdown import parse
@@ -25,60 +25,57 @@ _MARKUP = r"[*_`~\\]*"
 
 @dataclass(frozen=True)
 class Match:
-    """A found place: index of the message and [start, end) in its text, or in that of one of its files."""
+    """A search hit: the range [start, end) of a message's text, or of the text of one of its files."""
 
-    message: int
+    message: int  # index
     start: int
     end: int
-    file: int | None = None
+    file: int | None = None  # index
 
 
-Seek = Callable[[str], Iterable[tuple[int, int]]]
+Finder = Callable[[str], Iterable[tuple[int, int]]]
 
 
-def seeker(wanted: str) -> Seek:
-    """What finds every place of `wanted`. Addresses of links are searched too: they are part of what was written."""
-    words = wanted.split()
+def finder(query: str) -> Finder:
+    """Return a function that finds every match of `query`, in the addresses of links too."""
+    words = query.split()
     if not words:
         return lambda _: ()
-    pattern = re.compile(rf"{_MARKUP}\s+{_MARKUP}".join(_pattern(word) for word in words), re.I)
-    return lambda text: (found.span() for found in pattern.finditer(text))
+    pattern = re.compile(rf"{_MARKUP}\s+{_MARKUP}".join(_MARKUP.join(map(re.escape, word)) for word in words), re.I)
+    return lambda text: (match.span() for match in pattern.finditer(text))
 
 
-def places(messages: Iterable[MessageContent], seek: Seek) -> list[Match]:
-    """Every place in the order it is read: the files of a message stand above its text."""
-    return [match for index, message in enumerate(messages) for match in _in(message, index, seek)]
+def find_places(messages: Iterable[MessageContent], find: Finder) -> list[Match]:
+    """Return every hit in reading order: the files of a message stand above its text."""
+    return [match for index, message in enumerate(messages) for match in _find_in(message, index, find)]
 
 
-def _pattern(word: str) -> str:
-    return _MARKUP.join(re.escape(letter) for letter in word)
-
-
-def _in(message: MessageContent, index: int, seek: Seek) -> Iterator[Match]:
+def _find_in(message: MessageContent, index: int, find: Finder) -> Iterator[Match]:
     for number, file in enumerate(message.attached):
-        yield from (Match(index, start, end, number) for start, end in seek(file.text))
-    yield from (Match(index, start, end) for start, end in seek(message.text))
+        yield from (Match(index, start, end, number) for start, end in find(file.text))
+    yield from (Match(index, start, end) for start, end in find(message.text))
 
 
-_CHROME = 74  # header, footer and margins
-_LINE = 22
-_LETTER = 7.5  # mean width; wide letters count twice
+# Pixels of an estimated message.
+_FRAME_HEIGHT = 74  # header, footer and margins
+_LINE_HEIGHT = 22
+_LETTER_WIDTH = 7.5  # mean; wide letters count twice
 
 
 @dataclass(frozen=True)
 class Anchor:
-    """A place in the transcript that survives changes of height: a message and pixels below its top."""
+    """A place in the transcript that survives changes of height."""
 
-    index: int
-    offset: int
+    index: int  # of a message
+    offset: int  # pixels below its top
 
     def shifted(self, count: int) -> "Anchor":
-        """The same place when so many messages came in above it."""
+        """Return the same place after `count` messages were inserted above it."""
         return Anchor(self.index + count, self.offset)
 
 
 class Heights:
-    """Messages from top to bottom with a gap between them."""
+    """The heights of messages, in pixels, stacked with a gap between them."""
 
     def __init__(self, gap: int) -> None:
         self._gap = gap
@@ -89,39 +86,33 @@ class Heights:
         return len(self._heights)
 
     def insert(self, index: int, height: int) -> None:
-        """A message comes in."""
         self._heights.insert(index, height)
         self._tops = None
 
     def remove(self, index: int) -> None:
-        """A message goes."""
         del self._heights[index]
         self._tops = None
 
     def set(self, index: int, height: int) -> None:
-        """A message was measured."""
         if self._heights[index] != height:
             self._heights[index] = height
             self._tops = None
 
     def height(self, index: int) -> int:
-        """Pixels of one message."""
         return self._heights[index]
 
     def top(self, index: int) -> int:
-        """Where a message begins."""
         return self._all_tops()[index]
 
     def total(self) -> int:
-        """Pixels of everything, with a gap at both ends."""
+        """Return the height of everything, with a gap at both ends."""
         return self._all_tops()[-1]
 
     def at(self, y: int) -> int:
-        """The message at a height; the nearest one outside."""
+        """Return the index of the message at `y`, or of the nearest one."""
         return min(max(0, bisect_right(self._all_tops(), y) - 1), max(0, len(self) - 1))
 
     def anchor(self, y: int) -> Anchor:
-        """What is at a height."""
         index = self.at(y)
         return Anchor(index, y - self.top(index) if len(self) else 0)
 
@@ -136,42 +127,42 @@ class Heights:
         return self._tops
 
 
-def guess(content: MessageContent, width: int) -> int:
-    """About how high a message will be at this width."""
-    letters = max(1.0, width / _LETTER)
+def estimate_height(content: MessageContent, width: int) -> int:
+    """Estimate the height of a message at this width."""
+    letters = max(1.0, width / _LETTER_WIDTH)
     text = content.text
-    lines = sum(1 + int(_width(line) / letters) for line in text.split("\n") if line) if len(text) < 100_000 else 0
-    return _CHROME + _LINE * (lines or 1 + int(_width(text) / letters))
+    lines = sum(1 + int(_columns_of(line) / letters) for line in text.split("\n") if line) if len(text) < 100_000 else 0
+    return _FRAME_HEIGHT + _LINE_HEIGHT * (lines or 1 + int(_columns_of(text) / letters))
 
 
-def _width(line: str) -> int:
+def _columns_of(line: str) -> int:
     return len(line) if line.isascii() else len(line.encode("utf-8")) * 2 // 3
 
 
-AT_END = 24  # pixels from the end within which the column follows new text
-SLICE_MS = 8.0  # of work between two looks at the event queue
-NEAR, FAR = 1.0, 4.0  # viewports around what is seen: built ahead, taken down beyond
+AT_END = 24  # within so many pixels from the end, the transcript follows new text
+SLICE_MS = 8.0  # work between two visits of the event loop
+NEAR, FAR = 1.0, 4.0  # viewports around the visible part: built ahead within NEAR, recycled beyond FAR
 SPARE_VIEWS = 8
 
 
 @dataclass
 class Entry:
-    """One message; `view` exists while it is near the eye. `width`: for which its height was measured."""
+    """A message of the transcript."""
 
     content: MessageContent
-    view: MessageView | None = None
-    width: int = 0
+    view: MessageView | None = None  # exists while the message is near the visible part
+    width: int = 0  # at which the height was measured
 
 
 class Transcript(QScrollArea):
-    """Keeps its end in view if it was there, else the message being read, whatever changes above it."""
+    """The messages of a chat. The end stays in view if it was, else the message being read does."""
 
-    action_requested = Signal(object, object)  # MessageAction, and the message's id
-    found_changed = Signal(int, int)  # number of the current match from 1 (0: none), matches in all
-    selection_changed = Signal(int)  # selected messages
+    action_requested = Signal(object, object)  # MessageAction, id of the message
+    found_changed = Signal(int, int)  # number of the current match from 1 (0: none), number of matches
+    selection_changed = Signal(int)  # number of selected messages
 
     def __init__(self, theme: Theme, font: QFont, parent: QWidget | None = None, *, is_bare: bool = False) -> None:
-        """`is_bare`: see MessageView."""
+        """`is_bare` leaves out the author and the buttons of each message."""
         super().__init__(parent)
         self._theme, self._font, self._is_bare = theme, font, is_bare
         self._entries: list[Entry] = []
@@ -181,7 +172,7 @@ class Transcript(QScrollArea):
         self._at_end = True
         self._arranging = False
         self._origins_visible = False
-        self._wanted = ""
+        self._query = ""
         self._matches: list[Match] = []
         self._current = -1
         self._selection: tuple[int, int] | None = None
@@ -200,47 +191,46 @@ class Transcript(QScrollArea):
         self._newest.clicked.connect(self.scroll_to_end)
         self._ahead = QTimer(self, singleShot=True)
         self._ahead.timeout.connect(self._build_ahead)
-        self.verticalScrollBar().valueChanged.connect(self._scrolled)
+        self.verticalScrollBar().valueChanged.connect(self._on_scrolled)
         self._apply_theme()
 
     # Messages
 
     def show_chat(self, contents: Sequence[MessageContent]) -> None:
-        """Show a chat at its end, the last screen first."""
+        """Show the end of a chat; build the last screen first."""
         self.clear_find()
         self._select(None)
         self._ahead.stop()
         for entry in self._entries:
-            self._take_down(entry)
+            self._recycle(entry)
         self._entries = [Entry(content) for content in contents]
         self._heights = Heights(MEDIUM)
         width = self._text_width()
         for index, content in enumerate(contents):
-            self._heights.insert(index, guess(content, width))
+            self._heights.insert(index, estimate_height(content, width))
         self._renumber()
         self.scroll_to_end()
 
     def add(self, content: MessageContent) -> None:
-        """A message at the end. One's own message is always scrolled to."""
+        """Add a message at the end, and scroll to it if the user wrote it."""
         anchor = self._anchor()
         self._entries.append(Entry(content))
-        self._heights.insert(len(self._heights), guess(content, self._text_width()))
+        self._heights.insert(len(self._heights), estimate_height(content, self._text_width()))
         self._renumber()
         self._refresh(anchor)
         if content.role == "user":
             self.scroll_to_end()
 
     def remove(self, message: MessageId) -> None:
-        """Take a message out."""
         self._select(None)
         index, anchor = self.index_of(message), self._anchor()
-        self._take_down(self._entries.pop(index))
+        self._recycle(self._entries.pop(index))
         self._heights.remove(index)
         self._renumber()
         self._refresh(anchor.shifted(-int(index < anchor.index)))
 
     def replace(self, content: MessageContent, instead_of: MessageId | None = None) -> None:
-        """Another state of a message, or another version `instead_of` it."""
+        """Show another state of a message, or another version `instead_of` it."""
         index = self._index.pop(content.id if instead_of is None else instead_of)
         self._index[content.id] = index
         entry = self._entries[index]
@@ -251,19 +241,17 @@ class Transcript(QScrollArea):
         self._refresh()
 
     def contents(self) -> list[MessageContent]:
-        """Every message as it is now."""
+        """Return every message as it is now."""
         return [entry.view.content if entry.view else entry.content for entry in self._entries]
 
     def index_of(self, message: MessageId) -> int:
-        """Where a message stands."""
         return self._index[message]
 
     def shows(self, message: MessageId) -> bool:
-        """Whether it is among the messages."""
         return message in self._index
 
     def view(self, index: int) -> MessageView:
-        """The widget of a message, built if need be."""
+        """Return the widget of a message by its index; build it if need be."""
         entry = self._entries[index]
         if entry.view is None or entry.width != self._text_width():
             self._build(index)
@@ -272,27 +260,27 @@ class Transcript(QScrollArea):
         return entry.view
 
     def view_of(self, message: MessageId) -> MessageView:
-        """The widget of a message by its id, which takes what is streamed."""
+        """Return the widget of a message by its id."""
         return self.view(self.index_of(message))
 
     def views(self) -> Iterator[tuple[int, MessageView]]:
-        """The widgets that exist."""
+        """Return index and widget of every message that has one."""
         return ((index, entry.view) for index, entry in enumerate(self._entries) if entry.view)
 
     def end_stream(self, ended: MessageContent) -> None:
-        """The message is complete: see MessageView.end_stream."""
+        """Complete a message that was streamed."""
         self.view_of(ended.id).end_stream(ended)
         self._search_again()
 
-    # Place
+    # Scrolling
 
     def scroll_to_end(self) -> None:
-        """Follow the newest text again."""
+        """Scroll to the end and follow new text."""
         self._at_end = True
         self._refresh()
 
     def reveal(self, index: int, top: int, bottom: int) -> None:
-        """Scroll the least that shows [top, bottom) of a message."""
+        """Scroll to the pixels [top, bottom) of a message, unless they are visible."""
         self.view(index)
         y = self._heights.top(index)
         bar, room = self.verticalScrollBar(), self.viewport().height()
@@ -305,35 +293,35 @@ class Transcript(QScrollArea):
     # Finding
 
     def find_text(self, text: str) -> int:
-        """Mark all places of `text`, go to the first one at or below what is seen; returns how many there are."""
-        self._wanted = text
-        self._matches = places(self.contents(), seeker(text))
-        first = min(self._seen(), default=0)
+        """Mark all matches, go to the first one below the visible top and return their number."""
+        self._query = text
+        self._matches = find_places(self.contents(), finder(text))
+        first = min(self._visible(), default=0)
         self._go_to(next((i for i, match in enumerate(self._matches) if match.message >= first), 0))
         return len(self._matches)
 
-    def show_places(self, found: Sequence[Match], first: Match) -> None:
-        """Mark places found elsewhere, in order, and go to one of them."""
-        self._wanted, self._matches = "", list(found)
+    def show_places(self, matches: Sequence[Match], first: Match) -> None:
+        """Mark matches that were found elsewhere, and go to one of them."""
+        self._query, self._matches = "", list(matches)
         self._go_to(self._matches.index(first))
 
-    def mark_places(self, found: Sequence[Match]) -> None:
-        """Mark places found elsewhere, and go to none."""
-        self._wanted, self._matches, self._current = "", list(found), -1
+    def mark_places(self, matches: Sequence[Match]) -> None:
+        """Mark matches that were found elsewhere, and go to none."""
+        self._query, self._matches, self._current = "", list(matches), -1
         for index, view in self.views():
             self._mark(index, view)
 
     def find_next(self) -> None:
-        """Go to the next place, from the last to the first."""
+        """Go to the next match; after the last, to the first."""
         self._go_to(self._current + 1)
 
     def find_previous(self) -> None:
-        """Go to the place before, from the first to the last."""
+        """Go to the previous match; before the first, to the last."""
         self._go_to(self._current - 1)
 
     def clear_find(self) -> None:
-        """Stop marking."""
-        self._wanted, self._matches = "", []
+        """Remove the marks."""
+        self._query, self._matches = "", []
         self._go_to(-1)
 
     def _go_to(self, number: int) -> None:
@@ -342,13 +330,13 @@ class Transcript(QScrollArea):
             self._mark(index, view)
         if self._current >= 0:
             match = self._matches[self._current]
-            place = self.view(match.message).place_of(match.start, match.file)
+            place = self.view(match.message).rect_of(match.start, match.file)
             self.reveal(match.message, int(place.top()), int(place.bottom()))
         self.found_changed.emit(self._current + 1, len(self._matches))
 
     def _search_again(self) -> None:
-        if self._wanted:
-            self._matches = places(self.contents(), seeker(self._wanted))
+        if self._query:
+            self._matches = find_places(self.contents(), finder(self._query))
             self._current = min(self._current, len(self._matches) - 1)
             for index, view in self.views():
                 self._mark(index, view)
@@ -366,32 +354,31 @@ class Transcript(QScrollArea):
     # Selecting and copying
 
     def selected_messages(self) -> list[MessageContent]:
-        """The selected range, top to bottom."""
+        """Return the selected messages, top to bottom."""
         if self._selection is None:
             return []
         first, last = sorted(self._selection)
         return self.contents()[first : last + 1]
 
     def clear_selection(self) -> None:
-        """Select no message."""
         self._select(None)
 
     def selected_text(self) -> str:
-        """What is selected within a message, or else the selected messages, as plain text."""
+        """Return the text selected within a message, else the selected messages as plain text."""
         inside = next((text for _, view in self.views() if (text := view.selected_text())), "")
-        return inside or self.as_text(self.selected_messages())
+        return inside or self.to_text(self.selected_messages())
 
-    def as_text(self, messages: Sequence[MessageContent]) -> str:
-        """Messages as plain text, thinking left out."""
-        return "\n\n".join(f"{author(message)}:\n{_plain(message)}" for message in messages)
+    def to_text(self, messages: Sequence[MessageContent]) -> str:
+        """Return messages as plain text without thinking."""
+        return "\n\n".join(f"{author(message)}:\n{_plain_text(message)}" for message in messages)
 
-    def as_markdown(self, messages: Sequence[MessageContent]) -> str:
-        """Messages as Markdown, just as they were written, attached files before the text."""
-        return "\n\n".join(f"**{author(message)}:**\n\n{_written(message)}" for message in messages)
+    def to_markdown(self, messages: Sequence[MessageContent]) -> str:
+        """Return the Markdown source of messages, each with its attached files before the text."""
+        return "\n\n".join(f"**{author(message)}:**\n\n{_markdown_of(message)}" for message in messages)
 
     @Slot(object, object)
-    def _act(self, action: MessageAction, message: MessageId) -> None:
-        """Select; everything else is for others to do."""
+    def _on_action(self, action: MessageAction, message: MessageId) -> None:
+        """Select messages, or pass another action on."""
         index = self.index_of(message)
         if action is MessageAction.SELECT_UP_TO and self._selection:
             self._select((self._selection[0], index))
@@ -409,15 +396,15 @@ class Transcript(QScrollArea):
     def _is_selected(self, index: int) -> bool:
         return self._selection is not None and min(self._selection) <= index <= max(self._selection)
 
-    # Looks
+    # Appearance
 
     def apply_theme(self, theme: Theme, font: QFont) -> None:
-        """Another theme or font: what is seen changes at once, the rest when it is looked at."""
+        """Apply a theme and font to what is visible, and to the rest when it becomes visible."""
         self._theme, self._font = theme, font
         for view in self._spare:
             view.deleteLater()
         self._spare.clear()
-        seen = set(self._seen())
+        seen = set(self._visible())
         for index, entry in enumerate(self._entries):
             entry.width = 0
             if entry.view and (index in seen or entry.view.is_engaged()):
@@ -429,7 +416,7 @@ class Transcript(QScrollArea):
         self._refresh()
 
     def set_origins_visible(self, visible: bool) -> None:
-        """Colour all text by who proposed it, or not."""
+        """Show or hide the origins of all text."""
         self._origins_visible = visible
         for _, view in self.views():
             view.set_origins_visible(visible)
@@ -456,11 +443,11 @@ class Transcript(QScrollArea):
 
     def _new_view(self) -> MessageView:
         view = MessageView(self._theme, self._font, self._column, is_bare=self._is_bare)
-        view.height_changed.connect(self._measure)
-        view.action_requested.connect(self._act)
+        view.height_changed.connect(self._on_height_changed)
+        view.action_requested.connect(self._on_action)
         return view
 
-    def _take_down(self, entry: Entry) -> None:
+    def _recycle(self, entry: Entry) -> None:
         if entry.view is None:
             return
         entry.content = entry.view.content
@@ -472,18 +459,18 @@ class Transcript(QScrollArea):
         entry.view = None
 
     def _refresh(self, anchor: Anchor | None = None) -> None:
-        """Build what is seen and put everything in its place."""
+        """Build the visible messages and put everything in its place."""
         anchor = anchor or self._anchor()
         self._arrange(anchor)
-        # Measured heights differ from guessed ones, so what is seen changes while it is built; it settles quickly.
+        # Measured heights differ from estimates, so other messages become visible meanwhile; it settles quickly.
         for _ in range(8):
-            missing = [index for index in self._seen() if not self._is_built(index)]
+            missing = [index for index in self._visible() if not self._is_built(index)]
             if not missing:
                 break
             for index in reversed(missing) if self._at_end else missing:
                 self._build(index)
             self._arrange(anchor)
-        self._chain_focus()
+        self._set_tab_order()
         self._ahead.start(0)
 
     def _build_ahead(self) -> None:
@@ -498,29 +485,29 @@ class Transcript(QScrollArea):
             self._build(index)
             built = True
         else:
-            self._take_down_far()
+            self._recycle_far()
         if built:
             self._arrange(anchor)
-            self._chain_focus()
+            self._set_tab_order()
 
-    def _take_down_far(self) -> None:
-        kept = set(self._around(FAR))
+    def _recycle_far(self) -> None:
+        near = set(self._around(FAR))
         for index, entry in enumerate(self._entries):
-            if entry.view and index not in kept and not entry.view.is_engaged():
-                self._take_down(entry)
+            if entry.view and index not in near and not entry.view.is_engaged():
+                self._recycle(entry)
 
     def _is_built(self, index: int) -> bool:
         entry = self._entries[index]
         return entry.view is not None and entry.width == self._text_width()
 
-    def _seen(self) -> list[int]:
+    def _visible(self) -> list[int]:
         return self._within(0.0)
 
     def _around(self, viewports: float) -> list[int]:
-        """Messages within so many viewports, the nearest to the eye first."""
-        found = self._within(viewports)
-        middle = self._heights.at(self.verticalScrollBar().value() + self.viewport().height() // 2) if found else 0
-        return sorted(found, key=lambda index: abs(index - middle))
+        """Return the messages within so many viewports, those nearest to the middle first."""
+        indices = self._within(viewports)
+        middle = self._heights.at(self.verticalScrollBar().value() + self.viewport().height() // 2) if indices else 0
+        return sorted(indices, key=lambda index: abs(index - middle))
 
     def _within(self, viewports: float) -> list[int]:
         if not self._entries:
@@ -547,10 +534,10 @@ class Transcript(QScrollArea):
         elif self._entries:
             bar.setValue(self._heights.top(min(anchor.index, len(self._entries) - 1)) + anchor.offset)
         self._arranging = False
-        self._show_newest()
+        self._update_newest()
 
-    def _show_newest(self) -> None:
-        """The way back to the end, for who reads far above it."""
+    def _update_newest(self) -> None:
+        """Show the button that leads to the end while that is far below."""
         button, room = self._newest, self.viewport()
         bar = self.verticalScrollBar()
         button.setVisible(not self._is_bare and not self._at_end and bar.maximum() - bar.value() > room.height() // 2)
@@ -563,18 +550,17 @@ class Transcript(QScrollArea):
     def _anchor(self) -> Anchor:
         return self._heights.anchor(self.verticalScrollBar().value())
 
-    def _chain_focus(self) -> None:
-        """Tab goes from top to bottom, whatever was built first."""
+    def _set_tab_order(self) -> None:
+        """Let Tab go from top to bottom, in whatever order the widgets were built."""
         widgets = [widget for _, view in self.views() for widget in view.focus_widgets()]
         for before, after in pairwise(widgets):
             if before.nextInFocusChain() is not after:
                 QWidget.setTabOrder(before, after)
 
     @Slot(object)
-    def _measure(self, message: MessageId) -> None:
-        """A built message has changed its height."""
+    def _on_height_changed(self, message: MessageId) -> None:
         index = self._index.get(message, -1)
-        entry = self._entries[index] if index >= 0 else None  # a view put aside may still have had text to show
+        entry = self._entries[index] if index >= 0 else None  # a recycled view may still report
         if entry is None or entry.view is None:
             return
         before, anchor = self._heights.height(index), self._anchor()
@@ -601,13 +587,13 @@ class Transcript(QScrollArea):
         super().showEvent(event)
         self._refresh()
 
-    def _scrolled(self) -> None:
+    def _on_scrolled(self) -> None:
         if self._arranging:
             return
         bar = self.verticalScrollBar()
         self._at_end = bar.maximum() - bar.value() <= AT_END
-        self._show_newest()
-        if any(not self._is_built(index) for index in self._seen()):
+        self._update_newest()
+        if any(not self._is_built(index) for index in self._visible()):
             self._refresh(self._anchor())
         else:
             self._ahead.start(0)
@@ -615,19 +601,19 @@ class Transcript(QScrollArea):
     def keyPressEvent(self, event: QKeyEvent) -> None:  # noqa: N802
         chosen = self.selected_messages()
         if chosen and event.matches(QKeySequence.StandardKey.Copy):
-            QGuiApplication.clipboard().setText(self.as_markdown(chosen))
+            QGuiApplication.clipboard().setText(self.to_markdown(chosen))
         elif chosen and event.matches(QKeySequence.StandardKey.Cancel):
             self.clear_selection()
         else:
             super().keyPressEvent(event)
 
 
-def _written(message: MessageContent) -> str:
+def _markdown_of(message: MessageContent) -> str:
     return "\n\n".join([*map(titled, message.attached), message.text]).rstrip("\n")
 
 
-def _plain(message: MessageContent) -> str:
+def _plain_text(message: MessageContent) -> str:
     if message.role != "assistant":
         return message.text
-    start = split(message.text).body
+    start = split_thinking(message.text).body
     return plain_text(parse(message.text[start:], start))

@@ -84,10 +84,6 @@
         <translation>OpenVINO GenAI cannot bound its guesses under a confidence threshold, and sixty in one round were seen: {ours}, or set “Guesses per step” alone.</translation>
     </message>
     <message>
-        <source>OpenVINO GenAI does not report what a trace holds: use --engine headstart.</source>
-        <translation>OpenVINO GenAI does not report what a trace holds: set “Engine” to “Headstart”.</translation>
-    </message>
-    <message>
         <source>OpenVINO GenAI garbles sampled answers when a draft model guesses ahead (its issue 4190): {ours}, --temperature 0 or --speculation off.</source>
         <translation>OpenVINO GenAI garbles sampled answers when a draft model guesses ahead (its issue 4190): {ours}, “Temperature” to 0, or “Guess ahead” to “Off”.</translation>
     </message>

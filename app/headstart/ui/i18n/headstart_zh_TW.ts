@@ -656,6 +656,17 @@
     </message>
 </context>
 <context>
+    <name>AttachmentChip</name>
+    <message>
+        <source>{} · in passages</source>
+        <translation>{} · 只取段落</translation>
+    </message>
+    <message>
+        <source>The file does not fit the context, so the model gets the passages that fit your question.</source>
+        <translation>檔案超出上下文，模型只會得到與您的問題相關的段落。</translation>
+    </message>
+</context>
+<context>
     <name>AttachmentTray</name>
     <message>
         <source>Attached files</source>
@@ -1296,17 +1307,6 @@
     <message>
         <source>Deleted “{}”</source>
         <translation>已刪除「{}」</translation>
-    </message>
-</context>
-<context>
-    <name>Chip</name>
-    <message>
-        <source>{} · in passages</source>
-        <translation>{} · 只取段落</translation>
-    </message>
-    <message>
-        <source>The file does not fit the context, so the model gets the passages that fit your question.</source>
-        <translation>檔案超出上下文，模型只會得到與您的問題相關的段落。</translation>
     </message>
 </context>
 <context>
@@ -2136,10 +2136,6 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>OpenVINO GenAI cannot run {name} ({way}) on {device} ({reason}); {remedy}.</source>
         <translation>OpenVINO GenAI 無法執行 {name}（{way}），裝置為 {device}（{reason}）；請{remedy}。</translation>
-    </message>
-    <message>
-        <source>OpenVINO GenAI does not report what a trace holds: use --engine headstart.</source>
-        <translation>OpenVINO GenAI 不提供軌跡所需的資料：請將引擎改為 Headstart。</translation>
     </message>
     <message>
         <source>OpenVINO GenAI failed ({reason}); {remedy}.</source>
@@ -3578,49 +3574,6 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     </message>
 </context>
 <context>
-    <name>Footer</name>
-    <message>
-        <source>Copy message</source>
-        <translation>複製訊息</translation>
-    </message>
-    <message>
-        <source>Edit message</source>
-        <translation>編輯訊息</translation>
-    </message>
-    <message>
-        <source>Regenerate answer</source>
-        <translation>重新產生回答</translation>
-    </message>
-    <message>
-        <source>More actions</source>
-        <translation>更多動作</translation>
-    </message>
-    <message>
-        <source>Previous version</source>
-        <translation>上一個版本</translation>
-    </message>
-    <message>
-        <source>Next version</source>
-        <translation>下一個版本</translation>
-    </message>
-    <message>
-        <source>Compare answers</source>
-        <translation>比較回答</translation>
-    </message>
-    <message>
-        <source>Show the details</source>
-        <translation>顯示詳細資料</translation>
-    </message>
-    <message>
-        <source>Details</source>
-        <translation>詳細資料</translation>
-    </message>
-    <message>
-        <source>Version {number} of {count}</source>
-        <translation>第 {number} 個版本，共 {count} 個</translation>
-    </message>
-</context>
-<context>
     <name>Formatting</name>
     <message>
         <source>{} %</source>
@@ -3637,29 +3590,6 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>{} {}</source>
         <translation>{}{}</translation>
-    </message>
-</context>
-<context>
-    <name>Header</name>
-    <message>
-        <source>You</source>
-        <translation>您</translation>
-    </message>
-    <message>
-        <source>Assistant</source>
-        <translation>助理</translation>
-    </message>
-    <message>
-        <source>System prompt</source>
-        <translation>系統提示詞</translation>
-    </message>
-    <message>
-        <source>writing…</source>
-        <translation>正在產生…</translation>
-    </message>
-    <message>
-        <source>stopped</source>
-        <translation>已停止</translation>
     </message>
 </context>
 <context>
@@ -3948,6 +3878,72 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>Message</source>
         <translation>訊息</translation>
+    </message>
+</context>
+<context>
+    <name>MessageFooter</name>
+    <message>
+        <source>Copy message</source>
+        <translation>複製訊息</translation>
+    </message>
+    <message>
+        <source>Edit message</source>
+        <translation>編輯訊息</translation>
+    </message>
+    <message>
+        <source>Regenerate answer</source>
+        <translation>重新產生回答</translation>
+    </message>
+    <message>
+        <source>More actions</source>
+        <translation>更多動作</translation>
+    </message>
+    <message>
+        <source>Previous version</source>
+        <translation>上一個版本</translation>
+    </message>
+    <message>
+        <source>Next version</source>
+        <translation>下一個版本</translation>
+    </message>
+    <message>
+        <source>Compare answers</source>
+        <translation>比較回答</translation>
+    </message>
+    <message>
+        <source>Show the details</source>
+        <translation>顯示詳細資料</translation>
+    </message>
+    <message>
+        <source>Details</source>
+        <translation>詳細資料</translation>
+    </message>
+    <message>
+        <source>Version {number} of {count}</source>
+        <translation>第 {number} 個版本，共 {count} 個</translation>
+    </message>
+</context>
+<context>
+    <name>MessageHeader</name>
+    <message>
+        <source>You</source>
+        <translation>您</translation>
+    </message>
+    <message>
+        <source>Assistant</source>
+        <translation>助理</translation>
+    </message>
+    <message>
+        <source>System prompt</source>
+        <translation>系統提示詞</translation>
+    </message>
+    <message>
+        <source>writing…</source>
+        <translation>正在產生…</translation>
+    </message>
+    <message>
+        <source>stopped</source>
+        <translation>已停止</translation>
     </message>
 </context>
 <context>
@@ -4335,29 +4331,6 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     </message>
 </context>
 <context>
-    <name>Offers</name>
-    <message>
-        <source>Answer</source>
-        <translation>回答</translation>
-    </message>
-    <message>
-        <source>Continue</source>
-        <translation>繼續</translation>
-    </message>
-    <message>
-        <source>Try again</source>
-        <translation>重試</translation>
-    </message>
-    <message>
-        <source>Try again at temperature {}</source>
-        <translation>以溫度 {} 重試</translation>
-    </message>
-    <message>
-        <source>Go on anyway</source>
-        <translation>仍要繼續</translation>
-    </message>
-</context>
-<context>
     <name>Outside</name>
     <message>
         <source>Nothing you write leaves this computer, and no other one is configured.</source>
@@ -4477,7 +4450,7 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     </message>
 </context>
 <context>
-    <name>PdfReading</name>
+    <name>PdfTextReader</name>
     <message>
         <source>{} could not be read to its end; save its text as a file and attach that.</source>
         <translation>未能完整讀取 {}；請將其文字另存為檔案後再附加。</translation>
@@ -6092,7 +6065,7 @@ The model is loaded a second time there and takes its memory again.</source>
     </message>
 </context>
 <context>
-    <name>Sources</name>
+    <name>SourceList</name>
     <message>
         <source>Passages of files</source>
         <translation>檔案中的段落</translation>
@@ -6108,6 +6081,29 @@ The model is loaded a second time there and takes its memory again.</source>
     <message>
         <source>Passage of {file}: {words}</source>
         <translation>{file} 中的段落：{words}</translation>
+    </message>
+</context>
+<context>
+    <name>SuggestedActions</name>
+    <message>
+        <source>Answer</source>
+        <translation>回答</translation>
+    </message>
+    <message>
+        <source>Continue</source>
+        <translation>繼續</translation>
+    </message>
+    <message>
+        <source>Try again</source>
+        <translation>重試</translation>
+    </message>
+    <message>
+        <source>Try again at temperature {}</source>
+        <translation>以溫度 {} 重試</translation>
+    </message>
+    <message>
+        <source>Go on anyway</source>
+        <translation>仍要繼續</translation>
     </message>
 </context>
 <context>

@@ -8,10 +8,10 @@ from headstart import paths, remotes
 from headstart.engine.protocol import (
     Answered,
     Asked,
-    Facts,
     Failed,
     Load,
     Loading,
+    ModelInfo,
     ServerEnded,
     ServerReport,
     Serving,
@@ -24,7 +24,7 @@ from headstart.settings import Settings
 from headstart.ui.local_server.server_page import ServedModel, ServerPage, ServerState, ServerView
 from headstart.ui.models.model_loader import ModelLoader
 from headstart.ui.translation import translate_error
-from headstart.ui.widgets.layouts import confirms
+from headstart.ui.widgets.layouts import confirm
 
 LOG = "server.log"
 _HOST = "127.0.0.1"
@@ -196,7 +196,7 @@ class ServerController(QObject):
             self._set(ServerState.STARTING, self._loader.progress)
 
     @Slot(object)
-    def _on_loaded(self, facts: Facts) -> None:
+    def _on_loaded(self, facts: ModelInfo) -> None:
         if not self.state.is_on:
             return
         if facts.server:
@@ -259,7 +259,7 @@ class ServerController(QObject):
             self._renew_key()
             return
         question = self.tr("Make another key? Programs that have the present one are turned away until they get it.")
-        if confirms(self._page, self.tr("New key"), question, self.tr("Make another key")):
+        if confirm(self._page, self.tr("New key"), question, self.tr("Make another key")):
             self._renew_key()
 
     def _renew_key(self) -> None:

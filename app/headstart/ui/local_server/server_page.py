@@ -55,7 +55,7 @@ class ServedModel:
 
 @dataclass(frozen=True)
 class ServerView:
-    """All that the page shows except the requests."""
+    """The content of the page, requests aside."""
 
     state: ServerState = ServerState.OFF
     sentence: str = ""
@@ -223,7 +223,7 @@ class RequestLog(Card):
         titles = (self.tr("Time"), self.tr("Request"), self.tr("Status"), self.tr("Tokens"), self.tr("Seconds"))
         self._empty.setVisible(not self._rows)
         self.table.setVisible(bool(self._rows))
-        self.table.begin(titles, widened=2, words=(0, 1))
+        self.table.begin(titles, num_fitted=2, text_columns=(0, 1))
         for row in reversed(self._rows.values()):
             self.table.add((row.time_of_day, f"{row.request.method} {row.request.path}", *self._outcome(row.answer)))
 

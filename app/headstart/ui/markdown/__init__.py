@@ -1,1 +1,1 @@
-"""Markdown as blocks, and blocks as documents on screen."""
+"""Markdown parsed into blocks, and blocks written into documents."""

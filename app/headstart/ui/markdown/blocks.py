@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from enum import Enum, IntFlag
 from itertools import pairwise
 
-_BEFORE_SVG = r"<\?xml[^>]*>|<!--(?:(?!-->).)*-->|<!doctype[^>]*>"
-_SVG = re.compile(rf"\s*(?:(?:{_BEFORE_SVG})\s*)*<svg[\s/>]", re.DOTALL | re.IGNORECASE)
+_SVG_PROLOG = r"<\?xml[^>]*>|<!--(?:(?!-->).)*-->|<!doctype[^>]*>"
+_SVG = re.compile(rf"\s*(?:(?:{_SVG_PROLOG})\s*)*<svg[\s/>]", re.DOTALL | re.IGNORECASE)
 
 
 class Style(IntFlag):
-    """How a span looks."""
+    """The style of a span."""
 
     PLAIN = 0
     BOLD = 1
@@ -20,40 +20,37 @@ class Style(IntFlag):
     STRIKE = 4
     CODE = 8
     MATH = 16
-    IMAGE = 32  # the text is the description; the picture itself is never fetched
+    IMAGE = 32  # the text is the description; the picture is never loaded
 
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    r"""Text of one look. `exact`: text[k] is source[start + k]; else the whole text stands for source[start:end].
-
-    A line break inside a block is "\n". `address` is where a link leads.
-    """
+    r"""Text of one style. A line break inside a block is "\n"."""
 
     text: str
     start: int
     end: int
-    exact: bool = True
+    exact: bool = True  # text[k] is source[start + k]; else the whole text stands for source[start:end]
     style: Style = Style.PLAIN
-    address: str = ""
+    address: str = ""  # of a link
     title: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """How many block quotes and lists a block stands in; `outer`: of the lists, those around the outermost quote."""
+    """The number of block quotes and lists around a block."""
 
     quotes: int = 0
     lists: int = 0
-    outer: int = 0
+    outer: int = 0  # lists around the outermost quote
 
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """The list entry that a paragraph begins. `list` tells lists apart; `number` is None for bullets."""
+    """The list item that a paragraph begins."""
 
-    list: int
-    number: int | None = None
+    list: int  # identifies the list
+    number: int | None = None  # None: a bullet
     checked: bool | None = None  # None: not a task
 
 
@@ -69,7 +66,7 @@ class Paragraph:
 
 
 class Preview(Enum):
-    """What code can be looked at as."""
+    """A format in which code can be previewed."""
 
     HTML = "html"
     SVG = "svg"
@@ -77,16 +74,14 @@ class Preview(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Code:
-    """A code block. `runs` are (offset in text, offset in source) where the two stop running in parallel."""
-
     text: str
     language: str
-    runs: tuple[tuple[int, int], ...]
+    runs: tuple[tuple[int, int], ...]  # (offset in text, offset in source), the first at 0, then at each jump
     place: Place = Place()
 
     @property
     def preview(self) -> Preview | None:
-        """By the name after the fence; what XML holds is told by its beginning."""
+        """The format by the name after the fence; XML and HTML that begin as SVG are SVG."""
         name = self.language.lower()
         if name == "svg" or (name in {"html", "xml"} and _SVG.match(self.text)):
             return Preview.SVG
@@ -95,10 +90,8 @@ class Code:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Rows of cells, the first row being the head. `aligns` are "", "left", "center" or "right"."""
-
-    rows: tuple[tuple[tuple[Span, ...], ...], ...]
-    aligns: tuple[str, ...]
+    rows: tuple[tuple[tuple[Span, ...], ...], ...]  # the first one is the head
+    aligns: tuple[str, ...]  # "", "left", "center" or "right"
     place: Place = Place()
 
 
@@ -113,7 +106,7 @@ Block = Paragraph | Code | Table | Rule
 
 
 def spans(block: Block) -> Iterator[Span]:
-    """Every span of a block in reading order; code is one span per run."""
+    """Yield the spans of a block in reading order; code has one span per run."""
     match block:
         case Paragraph():
             yield from block.spans
@@ -128,9 +121,9 @@ def spans(block: Block) -> Iterator[Span]:
 
 
 def plain_text(blocks: list[Block]) -> str:
-    """The text without any markup: what a screen reader says or a plain copy holds."""
+    """Return the text without markup, for screen readers and plain copies."""
     shown = [block for block in blocks if not isinstance(block, Rule)]
-    texts = [_plain(block) for block in shown]
+    texts = [_block_text(block) for block in shown]
     gaps = ["\n" if _is_item(a) and _is_item(b) else "\n\n" for a, b in pairwise(shown)]
     return "".join(text + gap for text, gap in zip(texts, [*gaps, ""], strict=True)) if texts else ""
 
@@ -139,7 +132,7 @@ def _is_item(block: Block) -> bool:
     return isinstance(block, Paragraph) and block.item is not None
 
 
-def _plain(block: Block) -> str:
+def _block_text(block: Block) -> str:
     if isinstance(block, Table):
         return "\n".join("\t".join("".join(span.text for span in cell) for cell in row) for row in block.rows)
     text = "".join(span.text for span in spans(block))
@@ -155,47 +148,47 @@ _ASTRAL = re.compile("[\U00010000-\U0010ffff]|[^\U00010000-\U0010ffff]+")
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """`length` units from `position` on stand for source[start:end]; one for one if `exact`."""
+    """`length` UTF-16 units of a document, from `position` on, that show source[start:end]."""
 
     position: int
     length: int
     start: int
     end: int
-    exact: bool
+    exact: bool  # one unit shows one character
 
 
 def units(text: str) -> int:
-    """UTF-16 units of a text."""
+    """Return the length of a text in UTF-16 units."""
     return len(text) if text.isascii() else len(text.encode("utf-16-le", "surrogatepass")) // 2
 
 
 class PositionMap:
-    """Runs in reading order; text that has no source (a button, a label) lies between them."""
+    """The runs of a document in reading order. Text without source, such as a button, lies between them."""
 
     def __init__(self) -> None:
         self._runs: list[Run] = []
         self._positions: list[int] = []
 
     def add(self, position: int, span: Span) -> int:
-        """Note that `span` was written at `position`; returns the position behind it."""
+        """Record that `span` was written at `position`, and return the position after it."""
         pieces = _ASTRAL.finditer(span.text) if span.exact and not span.text.isascii() else ()
         for piece in pieces:
             start, end = span.start + piece.start(), span.start + piece.end()
-            position = self._put(Run(position, units(piece.group()), start, end, piece.group() < "\U00010000"))
-        return position if pieces else self._put(Run(position, units(span.text), span.start, span.end, span.exact))
+            position = self._add_run(Run(position, units(piece.group()), start, end, piece.group() < "\U00010000"))
+        return position if pieces else self._add_run(Run(position, units(span.text), span.start, span.end, span.exact))
 
-    def _put(self, run: Run) -> int:
+    def _add_run(self, run: Run) -> int:
         self._runs.append(run)
         self._positions.append(run.position)
         return run.position + run.length
 
     def truncate(self, position: int) -> None:
-        """Forget everything from `position` on."""
-        keep = bisect_left(self._positions, position)
-        del self._runs[keep:], self._positions[keep:]
+        """Remove everything from `position` on."""
+        index = bisect_left(self._positions, position)
+        del self._runs[index:], self._positions[index:]
 
     def source_at(self, position: int) -> int | None:
-        """The source offset of the character at `position`, if it has one."""
+        """Return the source offset of the character at `position`, or None."""
         index = bisect_right(self._positions, position) - 1
         if index < 0:
             return None
@@ -205,7 +198,7 @@ class PositionMap:
         return run.start + (position - run.position if run.exact else 0)
 
     def source_range(self, first: int, last: int) -> tuple[int, int] | None:
-        """The stretch of source that the positions [first, last) stand for."""
+        """Return the range of source that the positions [first, last) show, or None."""
         touched = [(run, max(first, run.position), min(last, run.position + run.length))
                    for run in self.between(first, last)]  # fmt: skip
         if not touched:
@@ -215,7 +208,7 @@ class PositionMap:
         return min(starts), max(ends)
 
     def between(self, first: int, last: int) -> Iterator[Run]:
-        """Runs that touch the positions [first, last)."""
+        """Yield the runs that touch the positions [first, last)."""
         index = max(0, bisect_right(self._positions, first) - 1)
         while index < len(self._runs) and self._positions[index] < last:
             if self._positions[index] + self._runs[index].length > first:
@@ -223,7 +216,7 @@ class PositionMap:
             index += 1
 
     def positions(self, start: int, end: int) -> Iterator[tuple[int, int]]:
-        """Stretches of positions that show source[start:end]."""
+        """Yield the ranges of positions that show source[start:end]."""
         index = max(0, bisect_right(self._runs, start, key=lambda run: run.start) - 1)
         while index < len(self._runs) and self._runs[index].start < end:
             run = self._runs[index]

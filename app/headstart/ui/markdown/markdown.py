@@ -1,4 +1,4 @@
-"""Markdown parsed into blocks, whole or while it grows."""
+"""The Markdown parser, for a whole text or one that grows."""
 
 import functools
 import re
@@ -19,7 +19,7 @@ from markdown_it.utils import EnvType
 from headstart.ui.markdown.blocks import Block, Code, Item, Paragraph, Place, Rule, Span, Style, Table
 
 _CJK = re.compile("[\u2e80-\u9fff\uf900-\ufaff\uac00-\ud7af\uff00-\uffef\u2018-\u201d\U00020000-\U0003ffff]")
-# A dollar sign is a sum of money unless the text hugs both signs and no digit follows (pandoc's rule).
+# A dollar sign is money unless both signs touch the text and no digit follows (pandoc's rule).
 _FORMULA = re.compile(
     r"\$\$.{1,4000}?\$\$|\\\[.{1,4000}?\\\]|\\\(.{1,4000}?\\\)"
     r"|\$(?![\s$])(?:\\.|[^$\\]){1,1000}?(?<!\s)\$(?![\d$])",
@@ -30,7 +30,7 @@ _BARE_LINK = re.compile(r"https?://[^\s<>\"'`\u3000-\u303f\uff01-\uff5e]+", re.I
 _NAME_BEFORE_HOST = re.compile(r"https?:[^?#]*?//[^/?#]*@", re.I)
 _SAFE = ("http://", "https://", "mailto:")
 _FOOTNOTE = re.compile(r"\[\^([\w-]{1,20})\]:?")
-_RAISED = str.maketrans("0123456789abcdefghijklmnoprstuvwxyz", "⁰¹²³⁴⁵⁶⁷⁸⁹ᵃᵇᶜᵈᵉᶠᵍʰⁱʲᵏˡᵐⁿᵒᵖʳˢᵗᵘᵛʷˣʸᶻ")
+_SUPERSCRIPTS = str.maketrans("0123456789abcdefghijklmnoprstuvwxyz", "⁰¹²³⁴⁵⁶⁷⁸⁹ᵃᵇᶜᵈᵉᶠᵍʰⁱʲᵏˡᵐⁿᵒᵖʳˢᵗᵘᵛʷˣʸᶻ")
 _TAG = re.compile(r"<(/?)(b|strong|i|em|s|del)>", re.I)
 _TAG_STYLES = {"b": "strong", "i": "em", "del": "s"}
 _STYLES = {"strong": Style.BOLD, "em": Style.ITALIC, "s": Style.STRIKE}
@@ -38,33 +38,31 @@ _STYLES = {"strong": Style.BOLD, "em": Style.ITALIC, "s": Style.STRIKE}
 
 @dataclass(frozen=True)
 class Content:
-    """The text of one block as the parser sees it and where it stands in the source.
-
-    `runs` are (offset in text, offset in source), the first at 0, one wherever the two stop running in parallel.
-    """
+    """The text of one block as the parser sees it, and its place in the source."""
 
     text: str
-    runs: tuple[tuple[int, int], ...]
+    runs: tuple[tuple[int, int], ...]  # (offset in text, offset in source), the first at 0, then at each jump
     source: str
 
     def tail(self, offset: int) -> "Content":
-        """Without the first `offset` characters."""
+        """Return the content without its first `offset` characters."""
         rest = tuple((at - offset, place) for at, place in self.runs if at > offset)
         return Content(self.text[offset:], ((0, self.place(offset)), *rest), self.source)
 
     def place(self, offset: int) -> int:
-        """Source offset of a text offset."""
+        """Return the source offset of a text offset."""
         at, place = self.runs[max(0, bisect_right(self.runs, (offset, len(self.source))) - 1)]
         return place + offset - at
 
     def pieces(self, start: int, end: int) -> Iterator[tuple[int, int]]:
-        """[start, end) cut where text and source part, and around line breaks."""
-        cuts = {at for at, _ in self.runs} | {at + side for at in _breaks(self.text, start, end) for side in (0, 1)}
+        """Split [start, end) at the jumps of `runs` and around line breaks."""
+        breaks = _line_breaks(self.text, start, end)
+        cuts = {at for at, _ in self.runs} | {at + side for at in breaks for side in (0, 1)}
         yield from pairwise([start, *sorted(cut for cut in cuts if start < cut < end), end])
 
 
 class _OffsetState(StateInline):
-    """Notes at which offset each token begins; treats a CJK neighbour of an emphasis sign like punctuation."""
+    """An inline state that records the offset of each token and treats CJK beside an emphasis sign as punctuation."""
 
     _pending_at = 0
 
@@ -82,22 +80,22 @@ class _OffsetState(StateInline):
         token = super().push(ttype, tag, nesting)
         before = self.tokens[-2] if len(self.tokens) > 1 else token
         token.meta["at"] = token.meta["pushed"] = self.pos
-        if ttype == "text" and before.meta.get("pushed") == self.pos:  # one of several signs, or an autolink's text
+        if ttype == "text" and before.meta.get("pushed") == self.pos:  # further signs, or an autolink's text
             token.meta["at"] = before.meta["at"] + (len(before.content) if before.type == "text" else 1)
         return token
 
     def scanDelims(self, start: int, canSplitWord: bool) -> Scanned:  # noqa: N802, N803
-        found = super().scanDelims(start, canSplitWord)
-        end = start + found.length
+        delimiters = super().scanDelims(start, canSplitWord)
+        end = start + delimiters.length
         before = self.src[start - 1] if start else " "
         after = self.src[end] if end < len(self.src) else " "
         if self.src[start] in "*~" and (_CJK.match(before) or _CJK.match(after)):
-            return Scanned(not after.isspace(), not before.isspace(), found.length)
-        return found
+            return Scanned(not after.isspace(), not before.isspace(), delimiters.length)
+        return delimiters
 
 
 class OffsetInline(ParserInline):
-    """The inline parser with offsets, formulas and line breaks written as <br>."""
+    """The inline parser, extended by offsets, formulas, footnotes and a few HTML tags."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -109,7 +107,7 @@ class OffsetInline(ParserInline):
         self.ruler2.disable("fragments_join")
 
     def parse(self, src: str, md: MarkdownIt, env: EnvType, tokens: list[Token]) -> list[Token]:
-        """Tokens of `src`, each with `meta["at"]`."""
+        """Parse `src` into tokens, each with its offset in `meta["at"]`."""
         state = _OffsetState(src, md, env, tokens)
         self.tokenize(state)
         for rule in self.ruler2.getRules(""):
@@ -118,121 +116,123 @@ class OffsetInline(ParserInline):
 
 
 def to_spans(tokens: Sequence[Token], content: Content) -> tuple[Span, ...]:
-    """The spans of one block's inline tokens."""
+    """Convert the inline tokens of one block to spans."""
     style, address, title = Style.PLAIN, "", ""
-    found: list[Span] = []
+    spans: list[Span] = []
     for token in tokens:
         if token.type == "link_open":
             address, title = safe_address(str(token.attrs["href"])), str(token.attrs.get("title", ""))
         elif token.type == "link_close":
             address = title = ""
         elif token.type == "tag":
-            mark = _STYLES[token.content]
-            style = style & ~mark if token.markup else style | mark
+            tag_style = _STYLES[token.content]
+            style = style & ~tag_style if token.markup else style | tag_style
         elif token.tag in _STYLES:
             style = style | _STYLES[token.tag] if token.nesting > 0 else style & ~_STYLES[token.tag]
         else:
-            found += (_within(span, style, address, title) for span in _of_token(token, content))
-    return tuple(linked(_joined(found)))
+            spans += (_with_style(span, style, address, title) for span in _token_spans(token, content))
+    return tuple(with_links(_merge(spans)))
 
 
-def _within(span: Span, style: Style, address: str, title: str) -> Span:
+def _with_style(span: Span, style: Style, address: str, title: str) -> Span:
     if not (style or address or title):
         return span
     return replace(span, style=span.style | style, address=span.address or address, title=title)
 
 
 def safe_address(address: str) -> str:
-    """`address` if a browser may be asked to open it, else nothing: a name before the host passes for a host."""
+    """Return an address that a browser may open, else "": a user name before the host can be mistaken for the host."""
     if not address.lower().startswith(_SAFE) or _NAME_BEFORE_HOST.match(address):
         return ""
-    return address if address.isascii() else str(normalizeLink(address))  # what turns text around shows as its code
+    return address if address.isascii() else str(normalizeLink(address))  # escapes characters that reorder text
 
 
-def linked(found: Sequence[Span]) -> Iterator[Span]:
-    """Spans with addresses written out in running text made into links."""
-    for span in found:
+def with_links(spans: Sequence[Span]) -> Iterator[Span]:
+    """Turn addresses in running text into links."""
+    for span in spans:
         if span.address or span.style & (Style.CODE | Style.MATH | Style.IMAGE) or not span.exact:
             yield span
         else:
-            yield from _cut_links(span)
+            yield from _split_links(span)
 
 
-def _cut_links(span: Span) -> Iterator[Span]:
+def _split_links(span: Span) -> Iterator[Span]:
     done = 0
     for match in _BARE_LINK.finditer(span.text):
-        address = _without_closing_signs(match.group())
+        address = _strip_punctuation(match.group())
         end = match.start() + len(address)
-        yield from _part(span, done, match.start())
-        yield replace(next(_part(span, match.start(), end)), address=safe_address(address))
+        yield from _slice(span, done, match.start())
+        yield replace(next(_slice(span, match.start(), end)), address=safe_address(address))
         done = end
-    yield from _part(span, done, len(span.text))
+    yield from _slice(span, done, len(span.text))
 
 
-def _part(span: Span, start: int, end: int) -> Iterator[Span]:
+def _slice(span: Span, start: int, end: int) -> Iterator[Span]:
     if end > start:
         yield replace(span, text=span.text[start:end], start=span.start + start, end=span.start + end)
 
 
-def _without_closing_signs(address: str) -> str:
-    """Without the full stop or bracket that belongs to the sentence around it."""
+def _strip_punctuation(address: str) -> str:
+    """Remove the full stop or bracket that belongs to the sentence around the address."""
     while address[-1] in ".,;:!?*_~" or (address[-1] in ")]" and address.count("(") < address.count(")")):
         address = address[:-1]
     return address
 
 
-def _of_token(token: Token, content: Content) -> Iterator[Span]:
+def _token_spans(token: Token, content: Content) -> Iterator[Span]:
     at: int = token.meta.get("at", 0)
     match token.type:
         case "text":
-            yield from _text(token.content, at, content)
+            yield from _text_spans(token.content, at, content)
         case "softbreak" | "hardbreak":
-            yield from _standing_for("\n", (at, at + 1), content, Style.PLAIN)
+            yield from _make_span("\n", (at, at + 1), content, Style.PLAIN)
         case "code_inline":
             start = at + len(token.markup)
-            yield from _text(token.content, content.text.index(token.content.split(" ")[0], start), content, Style.CODE)
+            yield from _text_spans(
+                token.content, content.text.index(token.content.split(" ")[0], start), content, Style.CODE
+            )
         case "text_special":
-            yield from _standing_for(token.content, (at, at + len(token.markup)), content, Style.PLAIN)
+            yield from _make_span(token.content, (at, at + len(token.markup)), content, Style.PLAIN)
         case "footnote":
-            yield from _standing_for(token.content, (at, token.meta["end"]), content, Style.PLAIN)
+            yield from _make_span(token.content, (at, token.meta["end"]), content, Style.PLAIN)
         case "formula":
-            yield from _standing_for(token.content, (at, token.meta["end"]), content, Style.MATH)
+            yield from _make_span(token.content, (at, token.meta["end"]), content, Style.MATH)
         case "image":
-            shown = _standing_for(token.content or str(token.attrs["src"]), (at, at + 1), content, Style.IMAGE)
+            shown = _make_span(token.content or str(token.attrs["src"]), (at, at + 1), content, Style.IMAGE)
             yield from (replace(span, address=safe_address(str(token.attrs["src"]))) for span in shown)
 
 
-def _text(text: str, at: int, content: Content, style: Style = Style.PLAIN) -> Iterator[Span]:
-    """Spans for text that stands at offset `at` of the content, as it is but for line breaks."""
+def _text_spans(text: str, at: int, content: Content, style: Style = Style.PLAIN) -> Iterator[Span]:
+    """Yield spans for text that stands at offset `at` of the content."""
     for start, end in content.pieces(at, at + len(text)):
-        yield from _standing_for(text[start - at : end - at], (start, end), content, style)
+        yield from _make_span(text[start - at : end - at], (start, end), content, style)
 
 
-def _standing_for(text: str, where: tuple[int, int], content: Content, style: Style) -> Iterator[Span]:
+def _make_span(text: str, where: tuple[int, int], content: Content, style: Style) -> Iterator[Span]:
     start = content.place(where[0])
     end = content.place(where[1] - 1) + 1
     if text:
         yield Span(text, start, end, exact=content.source[start:end] == text, style=style)
 
 
-def _joined(found: Sequence[Span]) -> list[Span]:
-    """Neighbours of one look that are neighbours in the source as one span."""
-    joined: list[Span] = []
-    for span in found:
-        last = joined[-1] if joined else None
-        touch = last and last.exact and span.exact and last.end == span.start
-        if last and touch and _look(last) == _look(span) and not span.style & Style.MATH:
-            joined[-1] = replace(last, text=last.text + span.text, end=span.end)
+def _merge(spans: Sequence[Span]) -> list[Span]:
+    """Merge spans of the same appearance that are adjacent in the source, too."""
+    merged: list[Span] = []
+    for span in spans:
+        last = merged[-1] if merged else None
+        is_adjacent = last and last.exact and span.exact and last.end == span.start
+        if last and is_adjacent and _appearance(last) == _appearance(span) and not span.style & Style.MATH:
+            merged[-1] = replace(last, text=last.text + span.text, end=span.end)
         else:
-            joined.append(span)
-    return joined
+            merged.append(span)
+    return merged
 
 
-def _look(span: Span) -> tuple[Style, str, str]:
+def _appearance(span: Span) -> tuple[Style, str, str]:
     return span.style, span.address, span.title
 
 
-def _breaks(text: str, start: int, end: int) -> Iterator[int]:
+def _line_breaks(text: str, start: int, end: int) -> Iterator[int]:
     at = text.find("\n", start, end)
     while at >= 0:
         yield at
@@ -265,7 +265,7 @@ def _line_break(state: StateInline, silent: bool) -> bool:
 
 
 def _tag(state: StateInline, silent: bool) -> bool:
-    """A tag of HTML that only says how text looks, where it has its counterpart."""
+    """Parse an HTML tag that only styles text, if its counterpart follows or precedes."""
     match = _TAG.match(state.src, state.pos, state.posMax)
     if not match:
         return False
@@ -281,7 +281,7 @@ def _tag(state: StateInline, silent: bool) -> bool:
 
 
 def _footnote(state: StateInline, silent: bool) -> bool:
-    """[^1], as a raised number, and [^1]: where a note begins."""
+    """Parse [^1], shown as a superscript, and [^1]: at the beginning of a note."""
     match = _FOOTNOTE.match(state.src, state.pos, state.posMax)
     begins_line = not state.pos or state.src[state.pos - 1] == "\n"
     if not match:
@@ -289,7 +289,7 @@ def _footnote(state: StateInline, silent: bool) -> bool:
     end = match.end() if begins_line else match.end(1) + 1
     if not silent:
         token = state.push("footnote", "", 0)
-        token.content = match[1].translate(_RAISED)
+        token.content = match[1].translate(_SUPERSCRIPTS)
         token.meta["end"] = end
     state.pos = end
     return True
@@ -300,18 +300,18 @@ _DISPLAY = {"$$": "$$", "\\[": "\\]"}
 
 @functools.cache
 def parser() -> MarkdownIt:
-    """The shared parser of blocks. `parser().inline` parses the text inside them."""
-    made = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"])
-    made.inline = OffsetInline()
-    made.core.ruler.enableOnly(["normalize", "block"])
-    made.block.ruler.before(
+    """Return the shared block parser; `parser().inline` parses the text within blocks."""
+    markdown = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"])
+    markdown.inline = OffsetInline()
+    markdown.core.ruler.enableOnly(["normalize", "block"])
+    markdown.block.ruler.before(
         "fence", "display_formula", _display_formula, {"alt": ["paragraph", "reference", "blockquote", "list"]}
     )
-    return made
+    return markdown
 
 
 def _display_formula(state: StateBlock, start: int, end: int, silent: bool) -> bool:
-    r"""Lines from one that begins with $$ or \[ to one that ends with its counterpart, no empty line between."""
+    r"""Parse lines from one that begins with $$ or \[ to one that ends with its counterpart, without empty lines."""
     first = state.bMarks[start] + state.tShift[start]
     closing = _DISPLAY.get(state.src[first : first + 2])
     if closing is None or state.is_code_block(start):
@@ -319,7 +319,7 @@ def _display_formula(state: StateBlock, start: int, end: int, silent: bool) -> b
     for line in range(start, end):
         begin = first + 2 if line == start else state.bMarks[line]
         text = state.src[begin : state.eMarks[line]].rstrip()
-        # What is less indented than an item ends it, as a fence does.
+        # A line with less indentation than the item ends it, as with a fence.
         is_outside = state.sCount[line] < (0 if silent else state.blkIndent)
         if (line > start and state.isEmpty(line)) or is_outside:
             return False
@@ -337,18 +337,18 @@ def _push_formula(state: StateBlock, start: int, last: int) -> bool:
 
 
 _LINE_END = re.compile(r"\r\n?|\n")
-_REWRITTEN = re.compile(r"[\r\0]")  # what a parser replaces
-_DELIMITERS = re.compile(r"[|:\- \t]*")  # of a table, so far
+_REPLACED = re.compile(r"[\r\0]")  # characters that the parser replaces
+_DELIMITERS = re.compile(r"[|:\- \t]*")  # possibly the delimiter row of a table
 _HASHES = re.compile(r"#{1,6}(?=[ \t]|$)")
 _TASK = re.compile(r"\[([ xX])\][ \t]+")
-_FENCE_OPEN = re.compile(r"(`{3,}|~{3,})[^`|\n]*\n")  # with a bar it may yet be a table's head
+_FENCE_OPEN = re.compile(r"(`{3,}|~{3,})[^`|\n]*\n")  # with a bar it may become the head of a table
 _LITERAL_FENCE = re.compile(r"^(?P<mark>`{3,})(?P<info>[^`\n]*)\n(?P<code>.*?)(?:^(?P=mark)`*[ \t]*$|\Z)", re.M | re.S)
-_TYPED = re.compile(r"[ \t]*\S.*?(?=[ \t]*\n[ \t]*\n|\s*\Z)", re.S)
+_TYPED_PARAGRAPH = re.compile(r"[ \t]*\S.*?(?=[ \t]*\n[ \t]*\n|\s*\Z)", re.S)
 
 
 @dataclass(frozen=True)
 class _OpenList:
-    """A list at the top level that the next item would continue."""
+    """A top-level list that the next item would continue."""
 
     id: int
     kind: tuple[str, str]
@@ -356,12 +356,12 @@ class _OpenList:
 
 
 @dataclass(frozen=True)
-class _Cut:
-    """From here on the blocks may still change: source offset, number of blocks before it, list it stands in."""
+class _Checkpoint:
+    """The place in the source from which blocks may still change."""
 
     offset: int
-    blocks: int
-    open_list: _OpenList | None = None
+    blocks: int  # before it
+    open_list: _OpenList | None = None  # around it
 
 
 @dataclass
@@ -373,96 +373,95 @@ class _List:
 
 
 def parse(source: str, base: int = 0) -> list[Block]:
-    """All blocks of `source`; offsets count from `base`."""
-    return _Walk(source, base, None).blocks
+    """Parse `source` into blocks, whose offsets count from `base`."""
+    return _BlockParser(source, base, None).blocks
 
 
 def parse_literal(source: str) -> list[Block]:
-    """What a person typed: shown as typed, but for fenced code and addresses."""
+    """Parse typed text: everything is literal except fenced code and addresses."""
     blocks: list[Block] = []
     done = 0
     for match in _LITERAL_FENCE.finditer(source):
-        blocks += _typed(source, done, match.start())
+        blocks += _typed_blocks(source, done, match.start())
         code = match["code"].removesuffix("\n")
         blocks.append(Code(code, _language(match["info"]), ((0, match.start("code")),)))
         done = match.end()
-    return blocks + _typed(source, done, len(source))
+    return blocks + _typed_blocks(source, done, len(source))
 
 
-def _begun_lines(code: str) -> str:
-    """Code as a parser takes it that ends here: a last line of nothing but blanks is none yet."""
+def _complete_lines(code: str) -> str:
+    """Return code as the parser reads it at the end of the text: it drops a last line of blanks."""
     before, _, last = code.rpartition("\n")
     return code if last.strip(" \t") else before
 
 
 class MarkdownStream:
-    """Markdown that grows at its end. After `finish` the blocks equal those of the whole text, however it came."""
+    """Markdown that grows at its end. After `finish`, the blocks equal those of the whole text."""
 
     def __init__(self, base: int = 0) -> None:
         self.source = ""
         self.blocks: list[Block] = []
         self._base = base
-        self._cut = _Cut(0, 0)
-        self._fence: str | None = None  # mark of the open fence that begins at the cut
+        self._checkpoint = _Checkpoint(0, 0)
+        self._fence: str | None = None  # marker of the open fence that begins at the checkpoint
 
     def append(self, text: str) -> int:
-        """Add text; returns the index of the first block that changed."""
+        """Append text and return the index of the first block that changed."""
         self.source += text
-        if self._fence and self._grow_fence(text):
+        if self._fence and self._extend_fence(text):
             return len(self.blocks) - 1
-        walk = _Walk(self.source[self._cut.offset :], self._base + self._cut.offset, self._cut.open_list)
-        first = self._replace(walk.blocks, self._cut.blocks)
-        self._cut = replace(
-            walk.cut,
-            offset=self._cut.offset + walk.cut.offset,
-            blocks=self._cut.blocks + walk.cut.blocks,
+        start = self._checkpoint
+        tail = _BlockParser(self.source[start.offset :], self._base + start.offset, start.open_list)
+        first = self._replace(tail.blocks, start.blocks)
+        self._checkpoint = replace(
+            tail.checkpoint, offset=start.offset + tail.checkpoint.offset, blocks=start.blocks + tail.checkpoint.blocks
         )
         self._fence = self._open_fence()
         return first
 
     def finish(self) -> int:
-        """Parse everything once more; returns the index of the first block that changed."""
+        """Parse everything again and return the index of the first block that changed."""
         self._fence = None
         return self._replace(parse(self.source, self._base), 0)
 
-    def _replace(self, fresh: list[Block], at: int) -> int:
+    def _replace(self, new: list[Block], at: int) -> int:
         old = self.blocks[at:]
-        same = next((i for i, (a, b) in enumerate(zip(old, fresh, strict=False)) if a != b), min(len(old), len(fresh)))
-        self.blocks[at + same :] = fresh[same:]
+        same = next((i for i, (a, b) in enumerate(zip(old, new, strict=False)) if a != b), min(len(old), len(new)))
+        self.blocks[at + same :] = new[same:]
         return at + same
 
     def _open_fence(self) -> str | None:
-        """The mark of a fence that nothing has closed, if appending to its code is all there is to do."""
-        match = _FENCE_OPEN.match(self.source, self._cut.offset)
+        """Return the marker of the open fence, if further text can simply be appended to its code."""
+        match = _FENCE_OPEN.match(self.source, self._checkpoint.offset)
         last = self.blocks[-1] if self.blocks else None
-        if not match or _REWRITTEN.search(self.source) or not isinstance(last, Code) or last.place != Place():
+        if not match or _REPLACED.search(self.source) or not isinstance(last, Code) or last.place != Place():
             return None
-        if len(self.blocks) != self._cut.blocks + 1 or last.runs != ((0, self._base + match.end()),):
+        if len(self.blocks) != self._checkpoint.blocks + 1 or last.runs != ((0, self._base + match.end()),):
             return None
-        return match[1] if last.text == _begun_lines(self.source[match.end() :]) else None
+        return match[1] if last.text == _complete_lines(self.source[match.end() :]) else None
 
-    def _grow_fence(self, text: str) -> bool:
+    def _extend_fence(self, text: str) -> bool:
         assert self._fence is not None
         line = self.source.rfind("\n", 0, len(self.source) - len(text)) + 1
-        if _REWRITTEN.search(text) or re.search(rf"^ {{0,3}}{self._fence[0]}", self.source[line:], re.M):
+        if _REPLACED.search(text) or re.search(rf"^ {{0,3}}{self._fence[0]}", self.source[line:], re.M):
             return False
         code = self.blocks[-1]
         assert isinstance(code, Code)
-        self.blocks[-1] = replace(code, text=_begun_lines(self.source[code.runs[0][1] - self._base :]))
+        self.blocks[-1] = replace(code, text=_complete_lines(self.source[code.runs[0][1] - self._base :]))
         return True
 
 
 @dataclass
-class _Walk:
-    """One pass over the block tokens of `source`, which stands at offset `base` of the message."""
+class _BlockParser:
+    """A pass over the block tokens of `source`."""
 
     source: str
-    base: int
+    base: int  # offset of `source` in the message
     open_list: _OpenList | None
     blocks: list[Block] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.cut = _Cut(0, 0, self.open_list)
+        self.checkpoint = _Checkpoint(0, 0, self.open_list)
         self._lines = [0, *(match.end() for match in _LINE_END.finditer(self.source)), len(self.source)]
         self._quotes = self._outer = 0
         self._lists: list[_List] = []
@@ -472,83 +471,81 @@ class _Walk:
         self._column = 0
         self._env: dict[str, object] = {}
         for token in parser().parse(self.source, self._env):
-            self._token(token)
+            self._handle_token(token)
 
-    def _token(self, token: Token) -> None:
+    def _handle_token(self, token: Token) -> None:
         if token.level == 0 and token.nesting >= 0:
-            self._cut_at(token)
+            self._move_checkpoint(token)
         handle = self._HANDLERS.get(token.type)
         if handle:
             handle(self, token)
 
-    def _cut_at(self, token: Token) -> None:
-        """A top-level block begins: nothing before it can change any more, but a list before it can go on."""
+    def _move_checkpoint(self, token: Token) -> None:
+        """Move the checkpoint to a top-level block: blocks before it cannot change, but a list can continue."""
         assert token.map
         if self._is_settled(token):
-            self.cut = _Cut(self._lines[token.map[0]], len(self.blocks), self.open_list)
+            self.checkpoint = _Checkpoint(self._lines[token.map[0]], len(self.blocks), self.open_list)
         if token.type not in {"bullet_list_open", "ordered_list_open"}:
             self.open_list = None
 
     def _is_settled(self, token: Token) -> bool:
-        """Whether a block begins here whatever comes: what is "#" so far may become "#1", and go on what was before.
+        """Return whether a block begins here whatever text follows: "#" may become "#1" and continue the block before.
 
-        A paragraph is one that begins, else it would be part of another; but it may make the line above a table's head.
+        A paragraph always begins a block, unless it may be the delimiter row that makes the line above a table's head.
         """
         assert token.map
         first, end = token.map
         line = self.source[self._lines[first] : self._lines[first + 1]]
         if token.type == "paragraph_open" and not _DELIMITERS.fullmatch(line):
             return True
-        return self._is_complete({"table_open": first + 1, "display_formula": end - 1}.get(token.type, first))
-
-    def _is_complete(self, line: int) -> bool:
-        return self._lines[line + 1] < len(self.source) or self.source.endswith("\n")
+        last = {"table_open": first + 1, "display_formula": end - 1}.get(token.type, first)
+        return self._lines[last + 1] < len(self.source) or self.source.endswith("\n")
 
     @property
     def _place(self) -> Place:
         return Place(self._quotes, len(self._lists), self._outer if self._quotes else 0)
 
-    def _open_quote(self, _token: Token) -> None:
+    def _open_quote(self, _handle_token: Token) -> None:
         if not self._quotes:
             self._outer = len(self._lists)
         self._quotes += 1
 
-    def _close_quote(self, _token: Token) -> None:
+    def _close_quote(self, _handle_token: Token) -> None:
         self._quotes -= 1
 
     def _start_list(self, token: Token) -> None:
         assert token.map
         kind = (token.type, token.markup)
-        opened = _List(self.base + self._lines[token.map[0]], kind, int(token.attrs.get("start", 1)))
+        new = _List(self.base + self._lines[token.map[0]], kind, int(token.attrs.get("start", 1)))
         before = self.open_list
         if token.level == 0 and before and before.kind == kind:
-            opened.id, opened.number = before.id, before.number
-        self._lists.append(opened)
+            new.id, new.number = before.id, before.number
+        self._lists.append(new)
 
     def _end_list(self, token: Token) -> None:
-        ended = self._lists.pop()
+        last = self._lists.pop()
         if token.level == 0:
-            self.open_list = _OpenList(ended.id, ended.kind, ended.number)
+            self.open_list = _OpenList(last.id, last.kind, last.number)
 
     def _start_item(self, token: Token) -> None:
         assert token.map
         inner = self._lists[-1]
         if token.level == 1 and len(self._lists) == 1 and not self._quotes and self._is_settled(token):
             offset = self._lines[token.map[0]]
-            self.cut = _Cut(offset, len(self.blocks), _OpenList(inner.id, inner.kind, inner.number))
+            self.checkpoint = _Checkpoint(offset, len(self.blocks), _OpenList(inner.id, inner.kind, inner.number))
         ordered = inner.kind[0] == "ordered_list_open"
         inner.pending = Item(inner.id, inner.number if ordered else None)
         inner.number += 1
 
-    def _end_item(self, _token: Token) -> None:
+    def _end_item(self, _handle_token: Token) -> None:
         if self._lists[-1].pending:
-            self._emit_item_alone()
+            self._add_empty_item()
 
-    def _emit_item_alone(self) -> None:
-        """A list entry that does not begin with text: its bullet stands alone."""
-        self.blocks.append(Paragraph((), self._place, item=self._take_item()))
+    def _add_empty_item(self) -> None:
+        """Add an item that does not begin with text: its bullet stands alone."""
+        self.blocks.append(Paragraph((), self._place, item=self._pop_item()))
 
-    def _take_item(self) -> Item | None:
+    def _pop_item(self) -> Item | None:
         if not self._lists:
             return None
         item, self._lists[-1].pending = self._lists[-1].pending, None
@@ -557,7 +554,7 @@ class _Walk:
     def _start_heading(self, token: Token) -> None:
         self._heading = int(token.tag[1])
 
-    def _end_heading(self, _token: Token) -> None:
+    def _end_heading(self, _handle_token: Token) -> None:
         self._heading = 0
 
     def _inline(self, token: Token) -> None:
@@ -565,7 +562,7 @@ class _Walk:
             self._cell(token)
             return
         content = self._content(token)
-        item = self._take_item()
+        item = self._pop_item()
         task = _TASK.match(content.text) if item else None
         if item and task:
             item = replace(item, checked=task[1] != " ")
@@ -575,13 +572,13 @@ class _Walk:
     def _spans(self, content: Content) -> tuple[Span, ...]:
         tokens: list[Token] = []
         parser().inline.parse(content.text, parser(), self._env, tokens)
-        found = to_spans(tokens, content)
+        spans = to_spans(tokens, content)
         if not self.base:
-            return found
-        return tuple(replace(span, start=span.start + self.base, end=span.end + self.base) for span in found)
+            return spans
+        return tuple(replace(span, start=span.start + self.base, end=span.end + self.base) for span in spans)
 
     def _content(self, token: Token) -> Content:
-        """Each line of a block's text is the end of a source line whose beginning the block structure took."""
+        """Map each line of a block's text to the end of its source line: the beginning is markup."""
         assert token.map
         runs, offset = [], 0
         for index, text in enumerate(token.content.split("\n")):
@@ -598,7 +595,7 @@ class _Walk:
     def _code(self, token: Token) -> None:
         assert token.map
         if self._lists and self._lists[-1].pending:
-            self._emit_item_alone()
+            self._add_empty_item()
         text = token.content.removesuffix("\n")
         first = token.map[0] + (token.type == "fence")
         runs: list[tuple[int, int]] = []
@@ -606,7 +603,7 @@ class _Walk:
         for index, part in enumerate(text.split("\n")):
             start = self._lines[min(first + index, len(self._lines) - 1)]
             end = self._lines[min(first + index + 1, len(self._lines) - 1)]
-            line = _LINE_END.sub("", self.source[start:end]) if text else ""  # of no code this line is no part
+            line = _LINE_END.sub("", self.source[start:end]) if text else ""  # empty code has no line
             place = start + max(0, len(line) - len(part)) + self.base
             if not runs or place - offset != runs[-1][1] - runs[-1][0]:
                 runs.append((offset, place))
@@ -617,15 +614,15 @@ class _Walk:
         assert token.map
         start, end = self.base + self._lines[token.map[0]], self.base + self._lines[token.map[1]]
         span = Span(token.content, start, end, exact=False, style=Style.MATH)
-        self.blocks.append(Paragraph((span,), self._place, item=self._take_item(), display=True))
+        self.blocks.append(Paragraph((span,), self._place, item=self._pop_item(), display=True))
 
-    def _rule(self, _token: Token) -> None:
+    def _rule(self, _handle_token: Token) -> None:
         self.blocks.append(Rule(self._place))
 
-    def _start_table(self, _token: Token) -> None:
+    def _start_table(self, _handle_token: Token) -> None:
         self._rows, self._aligns = [], []
 
-    def _start_row(self, _token: Token) -> None:
+    def _start_row(self, _handle_token: Token) -> None:
         assert self._rows is not None
         self._rows.append([])
         self._column = 0
@@ -638,23 +635,23 @@ class _Walk:
         assert self._rows is not None
         start, end = self._lines[token.map[0]], self._lines[token.map[0] + 1]
         line = self.source[start:end]
-        written = token.content.replace("|", "\\|")
-        found = max(0, line.find(written, self._column))
-        bar = line.find("|", found + len(written))
+        text = token.content.replace("|", "\\|")
+        offset = max(0, line.find(text, self._column))
+        bar = line.find("|", offset + len(text))
         self._column = bar + 1 if bar >= 0 else len(line)
         bars = [index for index, sign in enumerate(token.content) if sign == "|"]
-        runs = ((0, start + found), *((index, start + found + index + n + 1) for n, index in enumerate(bars)))
+        runs = ((0, start + offset), *((index, start + offset + index + n + 1) for n, index in enumerate(bars)))
         self._rows[-1].append(self._spans(Content(token.content, runs, self.source)) if token.content else ())
 
-    def _end_table(self, _token: Token) -> None:
+    def _end_table(self, _handle_token: Token) -> None:
         assert self._rows is not None
         if self._lists and self._lists[-1].pending:
-            self._emit_item_alone()
+            self._add_empty_item()
         rows = tuple(tuple(row) for row in self._rows)
         self.blocks.append(Table(rows, tuple(self._aligns), self._place))
         self._rows = None
 
-    _HANDLERS: ClassVar[Mapping[str, Callable[["_Walk", Token], None]]] = {
+    _HANDLERS: ClassVar[Mapping[str, Callable[["_BlockParser", Token], None]]] = {
         "blockquote_open": _open_quote,
         "blockquote_close": _close_quote,
         "bullet_list_open": _start_list,
@@ -682,9 +679,9 @@ def _language(info: str) -> str:
     return words[0].strip("{}.").lower() if words else ""
 
 
-def _typed(source: str, start: int, end: int) -> list[Block]:
+def _typed_blocks(source: str, start: int, end: int) -> list[Block]:
     blocks: list[Block] = []
-    for match in _TYPED.finditer(source[start:end]):
+    for match in _TYPED_PARAGRAPH.finditer(source[start:end]):
         span = Span(match.group(), start + match.start(), start + match.end())
-        blocks.append(Paragraph(tuple(linked([span]))))
+        blocks.append(Paragraph(tuple(with_links([span]))))
     return blocks

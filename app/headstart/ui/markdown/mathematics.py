@@ -1,4 +1,4 @@
-"""LaTeX formulas set in type, and the object of a document that paints one."""
+"""Typesetting of LaTeX formulas, and the text object that paints them in a document."""
 
 import functools
 import re
@@ -26,20 +26,20 @@ if TYPE_CHECKING:
     from ziafont.svgpath import SVGOpType
 
 OBJECT = QTextFormat.ObjectTypes.UserObject.value + 1
-SIGN = "\ufffc"  # stands in a document where an object is
-_LATEX = QTextFormat.Property.UserProperty.value + 10  # of the object's format, without the signs around it
+SIGN = "\ufffc"  # the character of an object in a document
+_LATEX = QTextFormat.Property.UserProperty.value + 10  # property of the object's format: LaTeX without delimiters
 _DISPLAY = _LATEX + 1
 
-_LONGEST = 4000  # characters; a formula that a person can read has a few hundred
-_MOST = 2000  # parts; about a quarter of a millisecond each
-_LARGEST = 60  # times the size of the letters; what is larger was set wrongly
-_SIZE = 24.0  # at which formulas are set; they are scaled when they are painted
-_X_HEIGHT = 0.473  # of the mathematical font, in its size
+_MAX_LENGTH = 4000  # characters; readable formulas have a few hundred
+_MAX_PARTS = 2000  # about a quarter of a millisecond each
+_MAX_HEIGHT = 60  # in sizes of the letters; what is higher was typeset wrongly
+_SIZE = 24.0  # of the typeset letters; painting scales them
+_X_HEIGHT = 0.473  # of the mathematical font, relative to its size
 _NAMESPACE = ' xmlns="http://www.w3.org/1998/Math/MathML"'
 _COLOUR = "#010203"  # replaced by the colour of the text
 _DELIMITERS = {"$$": 2, "\\[": 2, "\\(": 2}
-# What the library leaves out, numbers through the program, or sets without space.
-_REWRITTEN = (
+# LaTeX that the library omits, numbers across the whole program or sets without space.
+_REWRITES = (
     (re.compile(r"\\(?:nonumber|notag)(?![A-Za-z])|\\label\s*\{[^{}]*\}"), ""),
     (re.compile(r"\\tag\*?\s*\{([^{}]*)\}"), r"\\qquad\\text{(\1)}"),
     (re.compile(r"\\begin\s*\{alignat\*?\}\s*\{\d\}"), r"\\begin{align*}"),
@@ -53,9 +53,9 @@ _REWRITTEN = (
     ),
     (re.compile(r"\\bmod(?![A-Za-z])"), r"\\;\\mathrm{mod}\\;"),
 )
-_SHALLOW = 0.26  # of the size: no deeper than the letters around it
-_MARGIN = 24  # pixels beside a formula with lines of its own
-_BINARY = frozenset("∪∩∧∨∖⊕⊗⊙")  # the library would set them as letters
+_SHALLOW_DEPTH = 0.26  # relative to the size: the depth of ordinary letters
+_MARGIN = 24  # pixels beside a displayed formula
+_BINARY = frozenset("∪∩∧∨∖⊕⊗⊙")  # the library sets them as letters
 _LARGE = frozenset("∑∏∐⋃⋂⨁⨂⋁⋀")
 _ROWS = frozenset(("math", "mrow", "mtd", "mtr"))
 _COMMAND = re.compile(r"\\[A-Za-z]")
@@ -63,103 +63,102 @@ _COMMAND = re.compile(r"\\[A-Za-z]")
 
 @dataclass(frozen=True)
 class Formula:
-    """A picture of a formula. Its measures are in sizes of its letters; `ascent` and `depth` count from the line."""
+    """A picture of a formula. Lengths are relative to the size of its letters."""
 
     svg: str
     width: float
-    ascent: float
-    depth: float
+    ascent: float  # above the base line
+    depth: float  # below it
 
     @property
     def height(self) -> float:
-        """From its deepest to its highest point."""
         return self.ascent + self.depth
 
 
-def latex_of(written: str) -> str:
-    r"""A formula without the signs that delimit it: "$x$" gives "x"."""
+def strip_delimiters(written: str) -> str:
+    r"""Remove the delimiters of a formula: "$x$" gives "x"."""
     around = _DELIMITERS.get(written[:2], 1)
     return written[around:-around].strip()
 
 
 @functools.lru_cache(maxsize=1000)
 def typeset(latex: str, *, display: bool) -> Formula | None:
-    """Nothing if this is no LaTeX, or such as the library does not know."""
-    if len(latex) > _LONGEST:
+    """Typeset a formula; return None if it is no LaTeX or the library does not support it."""
+    if len(latex) > _MAX_LENGTH:
         return None
     try:
-        return _set(latex, display=display)
-    except Exception:  # noqa: BLE001 - the library trips over what a model invents in any way that Python has
+        return _typeset(latex, display=display)
+    except Exception:  # noqa: BLE001 - the library raises anything for invented LaTeX
         return None
 
 
-def _set(latex: str, *, display: bool) -> Formula | None:
+def _typeset(latex: str, *, display: bool) -> Formula | None:
     from ziamath.tex import tex2mml  # noqa: PLC0415
-    from ziamath.zmath import Math  # noqa: PLC0415 - takes a third of a second, which chats without formulas need not spend
+    from ziamath.zmath import Math  # noqa: PLC0415 - takes a third of a second
 
-    _prepare()
-    for pattern, instead in _REWRITTEN:
+    _patch_library()
+    for pattern, instead in _REWRITES:
         latex = pattern.sub(instead, latex)
-    element = ET.fromstring(tex2mml(latex, inline=not display).replace(_NAMESPACE, ""))  # noqa: S314 - what the library just wrote
+    element = ET.fromstring(tex2mml(latex, inline=not display).replace(_NAMESPACE, ""))  # noqa: S314 - written by the library
     for node in element.iter():
-        _mend(node, display=display)
+        _fix_node(node, display=display)
     is_known = not any(_COMMAND.match(node.text or "") for node in element.iter())
-    if not is_known or _effort(element) > _MOST:
+    if not is_known or _num_parts(element) > _MAX_PARTS:
         return None
     element.set("mathcolor", _COLOUR)
     for character in "".join(element.itertext()):
-        _provide(character)
-    made = Math(element, size=_SIZE, margin=0)
-    box, svg = made.node.bbox, made.svgxml()
+        _add_glyph(character)
+    math = Math(element, size=_SIZE, margin=0)
+    box, svg = math.node.bbox, math.svgxml()
     svg.set("fill", _COLOUR)
     measures = (box.xmax - box.xmin, box.ymax, -box.ymin)
-    found = Formula(ET.tostring(svg, encoding="unicode"), *(measure / _SIZE for measure in measures))
-    return found if found.width > 0 and 0 < found.height < _LARGEST else None
+    formula = Formula(ET.tostring(svg, encoding="unicode"), *(measure / _SIZE for measure in measures))
+    return formula if formula.width > 0 and 0 < formula.height < _MAX_HEIGHT else None
 
 
 @functools.cache
-def _prepare() -> None:
-    """Have the library write what Qt can read, in a time that grows with the length of a formula."""
+def _patch_library() -> None:
+    """Make the library write SVG that Qt can read, in a time proportional to the length of a formula."""
     from ziamath.config import config  # noqa: PLC0415
     from ziamath.nodes.mrow import Mrow  # noqa: PLC0415
 
-    config.svg2 = False  # Qt does not know how SVG 2 uses symbols
+    config.svg2 = False  # Qt does not support the symbols of SVG 2
 
-    # WORKAROUND ziamath 0.13: a row sets all that is in it twice, to see how high its brackets are, and so does each
-    # row in it: 2 to the power of their depth. A class with the tag of another takes its place.
+    # WORKAROUND ziamath 0.13: a row typesets its content twice to measure its brackets, and so does each row inside it:
+    # 2 to the power of the depth. A class with the tag of another replaces it.
     class _Row(Mrow, tag="mrow"):
         def _get_height_nostretch(self, line: list[ET.Element], **more: object) -> tuple[float, float]:
-            return super()._get_height_nostretch(line, **more) if any(map(_stretches, line)) else (0.0, 0.0)
+            return super()._get_height_nostretch(line, **more) if any(map(_is_stretchy, line)) else (0.0, 0.0)
 
 
-def _stretches(node: ET.Element) -> bool:
-    """Whether this has brackets, or other signs, that are as high as the row in which they stand."""
+def _is_stretchy(node: ET.Element) -> bool:
+    """Return whether a node has brackets or other signs that are as high as their row."""
     from ziamath import operators  # noqa: PLC0415
 
     if node.tag == "mo":
-        known = (operators.get_params(node.text or "", form) for form in ("prefix", "infix", "postfix"))
+        forms = (operators.get_params(node.text or "", form) for form in ("prefix", "infix", "postfix"))
         return node.get("stretchy") != "false" and (
-            node.get("stretchy") is not None or any(each.get("stretchy", "false") != "false" for each in known)
+            node.get("stretchy") is not None or any(each.get("stretchy", "false") != "false" for each in forms)
         )
-    return node.tag not in _ROWS and any(map(_stretches, node))
+    return node.tag not in _ROWS and any(map(_is_stretchy, node))
 
 
-def _effort(node: ET.Element) -> int:
-    """How many parts the library has to set."""
-    inside = 1 + sum(map(_effort, node))
-    return 2 * inside if node.tag in _ROWS and any(map(_stretches, node)) else inside
+def _num_parts(node: ET.Element) -> int:
+    """Return the number of parts that the library has to typeset."""
+    inside = 1 + sum(map(_num_parts, node))
+    return 2 * inside if node.tag in _ROWS and any(map(_is_stretchy, node)) else inside
 
 
-def _mend(node: ET.Element, *, display: bool) -> None:
-    """What the library sets as a letter is a sign between two others, and what stands below a sum stays in reach."""
+def _fix_node(node: ET.Element, *, display: bool) -> None:
+    """Turn letters that are binary operators into operators, and put the index of a displayed sum below it."""
     if node.tag == "mi" and node.text in _BINARY:
         node.tag = "mo"
     elif display and node.tag == "msub" and node[0].text in _LARGE:
         node.tag = "munder"
 
 
-def _provide(character: str) -> None:
-    """Have the mathematical font take a letter that it lacks, such as a Chinese one, from the fonts of the system."""
+def _add_glyph(character: str) -> None:
+    """Add a character that the mathematical font lacks, such as a Chinese one, from a font of the system."""
     from ziafont.fonttypes import AdvanceWidth, BBox  # noqa: PLC0415
     from ziafont.glyph import SimpleGlyph  # noqa: PLC0415
     from ziamath.zmath import loadedfonts  # noqa: PLC0415
@@ -198,30 +197,30 @@ def _outline(path: QPainterPath) -> "Iterator[SVGOpType]":
 
 
 class FormulaObject(QPyTextObject):
-    """Gives formulas their room in a document, and paints them in the colour of the text around them."""
+    """The text object of a formula, painted in the colour of the text around it."""
 
     @staticmethod
     def format_of(written: str, base: QTextCharFormat, *, display: bool) -> QTextCharFormat | None:
-        """What makes `SIGN` a formula, given with its delimiters; nothing if it cannot be set in type."""
-        latex = latex_of(written)
+        """Return the format that makes `SIGN` the formula `written` (with delimiters); None if it cannot be typeset."""
+        latex = strip_delimiters(written)
         formula = typeset(latex, display=display)
         if formula is None:
             return None
-        made = QTextCharFormat(base)
-        made.setObjectType(OBJECT)
-        made.setProperty(_LATEX, latex)
-        made.setProperty(_DISPLAY, display)
+        fmt = QTextCharFormat(base)
+        fmt.setObjectType(OBJECT)
+        fmt.setProperty(_LATEX, latex)
+        fmt.setProperty(_DISPLAY, display)
         if _is_deep(formula) and not display:
-            made.setVerticalAlignment(QTextCharFormat.VerticalAlignment.AlignMiddle)
-        return made
+            fmt.setVerticalAlignment(QTextCharFormat.VerticalAlignment.AlignMiddle)
+        return fmt
 
     def intrinsicSize(self, document: QTextDocument, _position: int, form: QTextFormat) -> QSizeF:  # noqa: N802
-        """The room for a formula; what hardly reaches below the line stands on it and takes no room there."""
-        formula, size, display = _shown(document, form)
+        """Return the size of a formula. A shallow one stands on the line and takes no room below it."""
+        formula, size, display = _layout(document, form)
         if display:
             height = formula.height
         elif _is_deep(formula):
-            middle = _middle(form) / size
+            middle = _middle_height(form) / size
             height = 2 * max(formula.ascent - middle, formula.depth + middle)
         else:
             height = formula.ascent
@@ -230,14 +229,14 @@ class FormulaObject(QPyTextObject):
     def drawObject(  # noqa: N802
         self, painter: QPainter, rect: QRectF | QRect, document: QTextDocument, _position: int, form: QTextFormat
     ) -> None:
-        """Paint a formula with its foot on that of the letters."""
-        formula, size, display = _shown(document, form)
+        """Paint a formula on the base line of the text."""
+        formula, size, display = _layout(document, form)
         room = QRectF(rect)
         line = room.bottom()
         if display:
             line -= formula.depth * size
         elif _is_deep(formula):
-            line = room.center().y() + _middle(form)
+            line = room.center().y() + _middle_height(form)
         colour = form.toCharFormat().foreground().color().name()
         place = QRectF(room.left(), line - formula.ascent * size, formula.width * size, formula.height * size)
         painter.save()
@@ -247,16 +246,16 @@ class FormulaObject(QPyTextObject):
 
 
 def _is_deep(formula: Formula) -> bool:
-    return formula.depth > _SHALLOW
+    return formula.depth > _SHALLOW_DEPTH
 
 
-def _middle(form: QTextFormat) -> float:
-    """How far the middle of an object that Qt aligns by its middle is above the line."""
+def _middle_height(form: QTextFormat) -> float:
+    """Return how far Qt puts the middle of an object with AlignMiddle above the base line."""
     return QFontMetrics(form.toCharFormat().font()).xHeight() / 4
 
 
-def _shown(document: QTextDocument, form: QTextFormat) -> tuple[Formula, float, bool]:
-    """A formula, its size in pixels, and whether it has lines of its own: there it shrinks to the width of the text."""
+def _layout(document: QTextDocument, form: QTextFormat) -> tuple[Formula, float, bool]:
+    """Return a formula, its letter size in pixels (displayed, it shrinks to the text width) and if it is displayed."""
     display = bool(form.property(_DISPLAY))
     formula = typeset(str(form.property(_LATEX)), display=display)
     assert formula

@@ -1,4 +1,4 @@
-"""What can be done with the code of an answer besides copying it: a file's ending, and a look at HTML and SVG."""
+"""File suffixes for code, and the preview of HTML and SVG."""
 
 import re
 
@@ -14,50 +14,53 @@ from headstart.ui.widgets.layouts import Dialog, row, stacked
 from headstart.ui.widgets.theme import MEDIUM, SMALL
 
 _SIZE = QSize(760, 560)
-_ENDING = re.compile(r"\*(\.\w+)\Z")
-_WORD = re.compile(r"\w{1,10}\Z")
-_LEFT_OUT = ("script", "foreignObject")  # of a picture
-_WHITE, _BLACK, _GREY = QColor("white"), QColor("black"), QColor("lightgrey")  # pages and pictures are made for white
+_SUFFIX_PATTERN = re.compile(r"\*(\.\w+)\Z")
+_LANGUAGE_NAME = re.compile(r"\w{1,10}\Z")
+_REMOVED_TAGS = ("script", "foreignObject")
+# Most pages and pictures expect a white ground.
+_WHITE, _BLACK, _GREY = QColor("white"), QColor("black"), QColor("lightgrey")
 
 
-def ending(code: Code) -> str:
-    """What the name of a file with this code ends with: ".py"."""
+def file_suffix(code: Code) -> str:
+    """Return the suffix for a file with this code, such as ".py"."""
     if code.preview is Preview.SVG:
         return ".svg"
     language = code.language.lower()
     source = lexer(language) if language else None
-    known = [match[1] for pattern in (source.filenames if source else ()) if (match := _ENDING.match(pattern))]
-    own = f".{language}" if _WORD.match(language) else ".txt"
-    return known[0] if known and own not in map(str.lower, known) else own
+    suffixes = [
+        match[1] for pattern in (source.filenames if source else ()) if (match := _SUFFIX_PATTERN.match(pattern))
+    ]
+    default = f".{language}" if _LANGUAGE_NAME.match(language) else ".txt"
+    return suffixes[0] if suffixes and default not in map(str.lower, suffixes) else default
 
 
-def harmless(svg: str) -> str:
-    """A picture without scripts, declarations and whatever lies outside it; "" if this is no XML.
+def sanitize_svg(svg: str) -> str:
+    """Remove scripts, declarations and references to other files from SVG; return "" if it is no XML.
 
-    Qt would read the files that pictures and style sheets name.
+    Qt would read the files that the picture and its style sheets name.
     """
-    made = QByteArray()
-    reader, writer = QXmlStreamReader(svg), QXmlStreamWriter(made)
+    output = QByteArray()
+    reader, writer = QXmlStreamReader(svg), QXmlStreamWriter(output)
     kinds = QXmlStreamReader.TokenType
     while not reader.atEnd():
         kind = reader.readNext()
-        if kind == kinds.StartElement and _is_left_out(reader):
+        if kind == kinds.StartElement and _is_unsafe(reader):
             reader.skipCurrentElement()
         elif kind not in (kinds.DTD, kinds.ProcessingInstruction, kinds.Comment, kinds.EntityReference, kinds.Invalid):
             writer.writeCurrentToken(reader)
-    return "" if reader.hasError() else made.toStdString()
+    return "" if reader.hasError() else output.toStdString()
 
 
-def _is_left_out(reader: QXmlStreamReader) -> bool:
-    if reader.name() in _LEFT_OUT:
+def _is_unsafe(reader: QXmlStreamReader) -> bool:
+    if reader.name() in _REMOVED_TAGS:
         return True
     attributes = reader.attributes()
-    named = [attributes.at(place) for place in range(attributes.size())]
-    return not all(each.value().startswith(("#", "data:image/")) for each in named if each.name() == "href")
+    links = [each for index in range(attributes.size()) if (each := attributes.at(index)).name() == "href"]
+    return not all(link.value().startswith(("#", "data:image/")) for link in links)
 
 
-class _Page(QTextBrowser):
-    """HTML as far as Qt knows it, which runs no scripts."""
+class _HtmlView(QTextBrowser):
+    """A view of HTML. It runs no scripts and shows what Qt supports."""
 
     def __init__(self, html: str, parent: QWidget) -> None:
         super().__init__(parent)
@@ -69,7 +72,7 @@ class _Page(QTextBrowser):
         self.setHtml(html)
 
     def loadResource(self, kind: int, name: QUrl | str) -> object:  # noqa: N802, ARG002
-        """A grey dot for pictures, nothing for the rest; where this returned None, Qt would read the file itself."""
+        """Return a grey dot for pictures and "" for the rest: for None, Qt would read the file itself."""
         if kind != QTextDocument.ResourceType.ImageResource.value:
             return ""
         dot = QImage(1, 1, QImage.Format.Format_RGB32)
@@ -77,8 +80,8 @@ class _Page(QTextBrowser):
         return dot
 
 
-class _Picture(QFrame):
-    """An SVG picture, as large as it fits."""
+class _SvgView(QFrame):
+    """A view of an SVG picture, scaled to its size."""
 
     def __init__(self, renderer: QSvgRenderer, parent: QWidget) -> None:
         super().__init__(parent)
@@ -93,7 +96,7 @@ class _Picture(QFrame):
 
 
 class PreviewDialog(Dialog):
-    """Shows a page or a picture of an answer; it can reach neither the network nor the disk."""
+    """Dialog with a page or a picture, which can reach neither the network nor the disk."""
 
     def __init__(self, kind: Preview, text: str, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -113,11 +116,11 @@ class PreviewDialog(Dialog):
             "Scripts do not run, and nothing is loaded from the network or the disk. A browser shows more of the "
             "layout: save the code as a file and open it there."
         )
-        return _Page(text, self)
+        return _HtmlView(text, self)
 
     def _picture(self, text: str) -> QWidget:
         self._remark = self.tr("Scripts do not run, and nothing is loaded from the network or the disk.")
-        renderer = QSvgRenderer(harmless(text).encode(), self)
+        renderer = QSvgRenderer(sanitize_svg(text).encode(), self)
         if not renderer.isValid():
             self._remark = self.tr("This is not a complete SVG picture, so it cannot be shown.")
-        return _Picture(renderer, self)
+        return _SvgView(renderer, self)

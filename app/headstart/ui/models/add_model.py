@@ -9,7 +9,7 @@ from headstart.exporter import FETCHED, SIZE, install_command
 from headstart.ui.formatting import format_size
 from headstart.ui.widgets.focus import pass_wheel
 from headstart.ui.widgets.labels import Fold, button, muted
-from headstart.ui.widgets.layouts import Card, add, beside, file_place, keep_place, row, stacked
+from headstart.ui.widgets.layouts import Card, add, beside, initial_path, remember_folder, row, stacked
 from headstart.ui.widgets.theme import SMALL
 
 
@@ -108,17 +108,17 @@ class AddModel(QWidget):
 
     @Slot()
     def _ask_for_folder(self) -> None:
-        path = QFileDialog.getExistingDirectory(self, self.tr("Folder of a model"), file_place())
+        path = QFileDialog.getExistingDirectory(self, self.tr("Folder of a model"), initial_path())
         if path:
-            keep_place(path)
+            remember_folder(path)
             self.path_chosen.emit(path)
 
     @Slot()
     def _ask_for_file(self) -> None:
         kinds = self.tr("GGUF files (*.gguf)")
-        path, _ = QFileDialog.getOpenFileName(self, self.tr("GGUF file"), file_place(), kinds)
+        path, _ = QFileDialog.getOpenFileName(self, self.tr("GGUF file"), initial_path(), kinds)
         if path:
-            keep_place(path)
+            remember_folder(path)
             self.path_chosen.emit(path)
 
     @Slot()

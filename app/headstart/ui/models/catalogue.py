@@ -244,7 +244,7 @@ class Welcome(_RecipeCard):
 
 
 class Catalogue(_RecipeCard):
-    """All models that can be had by name, with a search, and a form for any other model."""
+    """The list of models that can be had by name, with a search, and a form for any other model."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent, self.tr("Get a model"))

@@ -7,7 +7,7 @@ from PySide6.QtCore import QElapsedTimer, QObject, QTimer, Signal, Slot
 
 from headstart import remotes
 from headstart.engine.engine import LoadOptions, Message, Phase, Request
-from headstart.engine.protocol import Facts, Failed, Load, Loading
+from headstart.engine.protocol import Failed, Load, Loading, ModelInfo
 from headstart.errors import EngineBusyError, HeadstartError, MemoryBudgetError
 from headstart.settings import Settings
 from headstart.ui.engine_link import EngineLink
@@ -203,7 +203,7 @@ class ModelLoader(QObject):
         self.loading.end()
 
     @Slot(object)
-    def _on_loaded(self, _facts: Facts) -> None:
+    def _on_loaded(self, _facts: ModelInfo) -> None:
         self._options = self._options or self._crashed_options
         self._end()
         self.changed.emit()

@@ -22,7 +22,7 @@ from headstart.ui.models.model_loader import LoadTest
 from headstart.ui.models.models_page import ModelsPage
 from headstart.ui.models.remote_servers import RemoteServersController
 from headstart.ui.translation import showing_errors, translate_error
-from headstart.ui.widgets.layouts import confirms
+from headstart.ui.widgets.layouts import confirm
 
 
 class Verification(QObject):
@@ -244,7 +244,7 @@ class ModelsController(QObject):
         question = self.tr("Remove {name}{size} from this computer? Chats written with it stay.").format(
             name=entry.name, size=size
         )
-        return confirms(self._page, self.tr("Remove model"), question, self.tr("Remove"))
+        return confirm(self._page, self.tr("Remove model"), question, self.tr("Remove"))
 
     def _entry(self, name: str) -> Entry | None:
         return next((entry for entry in self.choices.entries if entry.name == name), None)

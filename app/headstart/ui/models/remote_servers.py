@@ -25,7 +25,7 @@ from headstart.ui.models.model_card import RemoteServerCard
 from headstart.ui.models.model_loader import LoadTest
 from headstart.ui.translation import showing_errors, translate_error
 from headstart.ui.widgets.labels import Heading, StatusLine, button, muted
-from headstart.ui.widgets.layouts import Card, add, beside, confirms, file_place, keep_place, stacked
+from headstart.ui.widgets.layouts import Card, add, beside, confirm, initial_path, remember_folder, stacked
 from headstart.ui.widgets.theme import MEDIUM, SMALL
 
 
@@ -108,9 +108,9 @@ class AddRemoteServer(Card):
     @Slot()
     def _on_browse(self) -> None:
         kinds = self.tr("Certificates (*.pem *.crt)")
-        path, _ = QFileDialog.getOpenFileName(self, self.tr("Certificate of an authority"), file_place(), kinds)
+        path, _ = QFileDialog.getOpenFileName(self, self.tr("Certificate of an authority"), initial_path(), kinds)
         if path:
-            keep_place(path)
+            remember_folder(path)
             self.certificate.setText(path)
 
     @Slot()
@@ -265,7 +265,7 @@ class RemoteServersController(QObject):
         if name not in self._servers:
             return
         question = self.tr("Forget the server {} and its key? Chats written with it stay.").format(name)
-        if not confirms(self._view, self.tr("Remove server"), question, self.tr("Remove")):
+        if not confirm(self._view, self.tr("Remove server"), question, self.tr("Remove")):
             return
         if name in self._checks:
             self._checks.pop(name).close()

@@ -27,8 +27,8 @@ from headstart.ui.performance import benchmark_chart, benchmark_page
 from headstart.ui.performance.benchmark_chart import contestant_text, kind_text
 from headstart.ui.performance.benchmark_page import CSV, PNG, BenchmarkPage, BenchmarkRecord
 from headstart.ui.performance.engine_job import EngineJob
-from headstart.ui.widgets.layouts import file_place, keep_place
-from headstart.ui.widgets.progress import tell_saved
+from headstart.ui.widgets.layouts import initial_path, remember_folder
+from headstart.ui.widgets.progress import show_saved
 
 _PEER_WAYS = 3  # ways of other programs to decode, for an estimate; the engine knows the exact number of answers
 _ASSUMED_MS = 100.0  # per token, before anything was measured
@@ -60,7 +60,7 @@ class BenchmarkController(EngineJob):
             self._show(benchmark_page.read(paths.last_benchmark()))
         self._refresh()
 
-    def _show_more(self) -> None:
+    def _refresh_page(self) -> None:
         if self.is_running and self._loader.status:
             self._page.say(self._loader.progress)
         self._show_extent()
@@ -99,9 +99,9 @@ class BenchmarkController(EngineJob):
         self._ticket = self._link.bench(size)
 
     @Slot()
-    def _stop(self) -> None:
+    def _on_stop(self) -> None:
         self._is_stopping = True
-        super()._stop()
+        super()._on_stop()
         self._refresh()
         self._page.say(self.tr("Ends with the answer being written…"))
 
@@ -176,14 +176,14 @@ class BenchmarkController(EngineJob):
     def _on_export(self, kind: str) -> None:
         assert self._record
         proposal = f"headstart-benchmark-{self._record.when[:10]}.{kind}"
-        proposal_path = file_place(proposal)
+        proposal_path = initial_path(proposal)
         name, _ = QFileDialog.getSaveFileName(self._page, self.tr("Save the benchmark"), proposal_path, f"*.{kind}")
         path = Path(name if Path(name).suffix else f"{name}.{kind}")  # Qt chooses the format of a picture by the ending
         if not name:
             return
-        keep_place(name)
+        remember_folder(name)
         if self._write(path, kind, self._record):
-            tell_saved(self._page.notice, path)
+            show_saved(self._page.notice, path)
         else:
             self._page.notice.say(self.tr("{} cannot be written; choose another place.").format(name), bad=True)
 

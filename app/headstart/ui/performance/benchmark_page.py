@@ -23,7 +23,7 @@ from headstart.engine.wire import from_data
 from headstart.ui.formatting import decimal, listed, titled, whole
 from headstart.ui.performance import benchmark_chart
 from headstart.ui.performance.benchmark_chart import BenchmarkChart, Group, advice_text, contestant_text, kind_text
-from headstart.ui.performance.engine_job import NOTHING, JobPage, number_field
+from headstart.ui.performance.engine_job import NO_FIGURE, JobPage, number_field
 from headstart.ui.widgets.figure_table import FigureTable
 from headstart.ui.widgets.focus import pass_wheel
 from headstart.ui.widgets.labels import button, label, muted, section
@@ -214,7 +214,7 @@ class AdviceTable(QWidget):
         stacked(self, heading, self.table, remark).setContentsMargins(0, SMALL, 0, 0)
 
     def show_result(self, result: BenchResult) -> None:
-        self.table.begin((self.tr("Class"), self.tr("Best setting")), widened=1, words=(0, 1))
+        self.table.begin((self.tr("Class"), self.tr("Best setting")), num_fitted=1, text_columns=(0, 1))
         answers = Counter(prompt.kind for prompt in result.prompts)
         for row in advice(result):
             is_enough = answers[row.kind] * result.setting.repeats >= _ENOUGH
@@ -312,10 +312,10 @@ class BenchmarkReport(Card):
 
     def _fill(self, groups: Sequence[Group]) -> None:
         names = [contestant_text(bar.contestant) for bar in groups[0].bars]
-        self.table.begin([self.tr("Class"), self.tr("Without guessing, tokens/s"), *names], widened=2)
+        self.table.begin([self.tr("Class"), self.tr("Without guessing, tokens/s"), *names], num_fitted=2)
         for group in groups:
-            plain = NOTHING if group.plain_ms is None else decimal(1000 / group.plain_ms, 1)
-            means = [NOTHING if bar.mean is None else _times(bar.mean) for bar in group.bars]
+            plain = NO_FIGURE if group.plain_ms is None else decimal(1000 / group.plain_ms, 1)
+            means = [NO_FIGURE if bar.mean is None else _times(bar.mean) for bar in group.bars]
             item = self.table.add([kind_text(group.kind), plain, *means])
             for column, bar in enumerate(group.bars, start=2):
                 if bar.low is not None and bar.high is not None:

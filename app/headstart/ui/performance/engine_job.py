@@ -12,14 +12,14 @@ from headstart.engine.protocol import Failed, Load
 from headstart.settings import Settings
 from headstart.ui.models.model_loader import ModelLoader, no_model
 from headstart.ui.translation import showing_errors
-from headstart.ui.widgets.focus import ends, pass_wheel
+from headstart.ui.widgets.focus import mark_as_stop, pass_wheel
 from headstart.ui.widgets.labels import button, muted
 from headstart.ui.widgets.layouts import Page, add, beside
 from headstart.ui.widgets.progress import NoticeBar
 from headstart.ui.widgets.stylesheet import inset
 
-NOTHING = "–"  # shown in place of a figure
-_WIDEST = 1100  # pixels
+NO_FIGURE = "–"  # shown in place of a figure
+_MAX_WIDTH = 1100  # pixels
 _NUMBER_WIDTH = 110
 
 
@@ -41,9 +41,9 @@ class JobPage(Page):
     status_changed = Signal(str)  # what goes on now; "" at the end
 
     def __init__(
-        self, title: str, start: str, introduction: str, parent: QWidget | None = None, *, widest: int = _WIDEST
+        self, title: str, start: str, introduction: str, parent: QWidget | None = None, *, max_width: int = _MAX_WIDTH
     ) -> None:
-        super().__init__(widest, parent)
+        super().__init__(max_width, parent)
         self.set_title(title)
         self.is_running = False
         self._introduction = muted(introduction, self)
@@ -55,7 +55,7 @@ class JobPage(Page):
         self._get_model = button(self.tr("Get a model"), self)
         self._sentence = muted("", self)
         self._reason = ""
-        ends(self.stop)
+        mark_as_stop(self.stop)
         self.row = beside(None, self.start, self.stop, self._get_model, self._sentence, growing=self._sentence)
         self._get_model.clicked.connect(self._on_get_model)
 
@@ -114,8 +114,8 @@ class EngineJob(QObject):
         super().__init__(parent)
         self._page, self._loader, self._link, self._settings = page, loader, loader.link, settings
         self._ticket: int | None = None  # of the engine's work for this job
-        page.start.clicked.connect(self._begin)
-        page.stop.clicked.connect(self._stop)
+        page.start.clicked.connect(self._on_start)
+        page.stop.clicked.connect(self._on_stop)
         page.entered.connect(self._on_entered)
         loader.changed.connect(self._refresh)
         loader.link.finished.connect(self._refresh)  # the job may have waited for an answer of a chat
@@ -139,11 +139,11 @@ class EngineJob(QObject):
         """Start the work in the engine. Raise a HeadstartError."""
         raise NotImplementedError
 
-    def _show_more(self) -> None:
+    def _refresh_page(self) -> None:
         """Refresh what else the page shows."""
 
     @Slot()
-    def _stop(self) -> None:
+    def _on_stop(self) -> None:
         self._link.stop_job()
 
     @Slot()
@@ -154,13 +154,13 @@ class EngineJob(QObject):
     def _refresh(self) -> None:
         if not self._page.isHidden() or self.is_running or self._page.is_running:
             self._page.show_state(running=self.is_running, reason="" if self.is_running else self._unavailable_reason())
-            self._show_more()
+            self._refresh_page()
 
     def _unavailable_reason(self) -> str:
         return self._loader.unavailable_reason(self._settings())
 
     @Slot()
-    def _begin(self) -> None:
+    def _on_start(self) -> None:
         request = self._page.request()
         if request is None or self._unavailable_reason():
             self._refresh()

@@ -1,4 +1,4 @@
-"""Runs a race for its page: both lanes, then the replay."""
+"""The controller of the race: both lanes, then the replay."""
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Sequence
@@ -15,11 +15,11 @@ from headstart.ui.performance.engine_job import EngineJob
 from headstart.ui.performance.race_page import Lane, RaceLane, RacePage, RaceRequest, RaceResult
 from headstart.ui.translation import translate_error
 
-_REPLAY_TICK = 33  # ms
+_REPLAY_TICK_MS = 33  # ms
 
 
 class Replay(QObject):
-    """Shows lanes again at the times that were measured."""
+    """A replay of lanes at the times that were measured."""
 
     ended = Signal()
 
@@ -29,41 +29,39 @@ class Replay(QObject):
         self._views = views
         self._lanes: tuple[Lane, ...] = ()
         self._clock = QElapsedTimer()
-        self._tick = QTimer(self, interval=_REPLAY_TICK)
-        self._tick.timeout.connect(self._advance)
+        self._timer = QTimer(self, interval=_REPLAY_TICK_MS)
+        self._timer.timeout.connect(self._on_tick)
 
     @property
     def is_running(self) -> bool:
-        """Whether something moves."""
-        return self._tick.isActive()
+        return self._timer.isActive()
 
     def start(self, lanes: Iterable[Lane]) -> None:
-        """Play from the beginning."""
+        """Play the lanes from the beginning."""
         self._lanes = tuple(lanes)
         for view in self._views:
             view.clear()
         self._clock.start()
-        self._tick.start()
+        self._timer.start()
 
     def stop(self) -> None:
-        """Leave everything as it stands."""
-        self._tick.stop()
+        """Leave everything as it is."""
+        self._timer.stop()
 
     def finish(self) -> None:
-        """Show the end at once."""
-        self._tick.stop()
+        self._timer.stop()
         self.show(max(lane.total_ms for lane in self._lanes))
 
     @Slot()
-    def _advance(self) -> None:
+    def _on_tick(self) -> None:
         now = float(self._clock.elapsed())
         self.show(now)
         if all(now >= lane.total_ms for lane in self._lanes):
-            self._tick.stop()
+            self._timer.stop()
             self.ended.emit()
 
     def show(self, now: float) -> None:
-        """What was there `now` milliseconds after the request."""
+        """Show what was there `now` milliseconds after the request."""
         for view, lane in zip(self._views, self._lanes, strict=True):
             rounds = bisect_right(lane.moments, now) if now < lane.total_ms else len(lane.steps)
             view.grow(lane.steps[view.rounds : rounds])
@@ -71,68 +69,65 @@ class Replay(QObject):
             view.show_share(view.tokens / lane.tokens if lane.tokens else 1.0)
 
 
-_TICK = 50  # ms between two looks at the clock
+_TICK_MS = 50  # between two looks at the clock
 
 
-class _Leg(Enum):
-    """Where a race is."""
-
-    WARM_UP = auto()  # loads, and reads the prompt, so that both lanes start alike
+class RacePhase(Enum):
+    WARM_UP = auto()  # loads the model and reads the prompt, so that both lanes start alike
     PLAIN = auto()
     SPECULATIVE = auto()
-    AGAIN = auto()  # plain once more, in no lane of its own: what it differs from the first by is the noise
+    PLAIN_REPEAT = auto()  # plain once more, in no lane: its difference from the first plain answer is the noise
 
 
-_FOLLOWING = dict(pairwise(_Leg))
-_LANES = (_Leg.PLAIN, _Leg.SPECULATIVE)
+_NEXT_PHASE = dict(pairwise(RacePhase))
+_LANES = (RacePhase.PLAIN, RacePhase.SPECULATIVE)
 
 
 class RaceController(EngineJob):
-    """One for the window."""
+    """The controller of the page of the race."""
 
     _page: RacePage
 
     def __init__(
         self, page: RacePage, loader: ModelLoader, settings: Callable[[], Settings], parent: QObject | None = None
     ) -> None:
-        """`settings` gives those of the open chat, which name the model."""
+        """`settings` returns the settings of the open chat, which name the model."""
         super().__init__(page, loader, settings, parent)
-        self._leg: _Leg | None = None
+        self._phase: RacePhase | None = None
         self._request: RaceRequest | None = None
-        self._still = self._is_stopping = False
+        self._is_still = self._is_stopping = False
         self._steps: list[Step] = []
-        self._lanes: dict[_Leg, Lane] = {}
+        self._lanes: dict[RacePhase, Lane] = {}
         self._clock = QElapsedTimer()
         self._first_ms = 0.0
-        self._tick = QTimer(self, interval=_TICK)
+        self._timer = QTimer(self, interval=_TICK_MS)
         self._replay = Replay(page.lanes, self)
-        self._tick.timeout.connect(self._show_clock)
-        self._replay.ended.connect(self._show_end)
-        page.replay.clicked.connect(self._play)
-        page.form.submitted.connect(self._begin)
+        self._timer.timeout.connect(self._show_clock)
+        self._replay.ended.connect(self._on_replay_ended)
+        page.replay.clicked.connect(self._on_replay)
+        page.form.submitted.connect(self._on_start)
         page.left.connect(self._stop_replay)
-        self._link.steps.connect(self._take_steps)
-        self._link.finished.connect(self._take_finish)
+        self._link.steps.connect(self._on_steps)
+        self._link.finished.connect(self._on_finished)
 
     @Slot(bool)
     def set_still(self, still: bool) -> None:
-        """Whether the replay waits until it is asked for."""
-        self._still = still
+        """Stop or allow replays that start by themselves."""
+        self._is_still = still
 
     def close(self) -> None:
-        """The window closes: nothing is loaded any more."""
         super().close()
-        self._leg = None
-        self._tick.stop()
+        self._phase = None
+        self._timer.stop()
         self._replay.stop()
 
     @property
     def is_running(self) -> bool:
-        """Whether it has the engine, or shows again what it did."""
+        """True while it has the engine or shows a replay."""
         return super().is_running or self._replay.is_running
 
-    def _show_more(self) -> None:
-        if self._leg is not None and self._loader.status:
+    def _refresh_page(self) -> None:
+        if self._phase is not None and self._loader.status:
             self._page.say(titled(self._loader.status, self._loader.loading.step))
         self._page.show_replay(possible=len(self._lanes) == len(_LANES) and not self.is_running)
 
@@ -146,41 +141,41 @@ class RaceController(EngineJob):
         for lane in self._page.lanes:
             lane.clear()
         self._loader.load(self._settings())
-        self._run(_Leg.WARM_UP)
+        self._run(RacePhase.WARM_UP)
 
-    def _run(self, leg: _Leg) -> None:
+    def _run(self, phase: RacePhase) -> None:
         assert self._request
-        self._leg, self._steps = leg, []
-        mode = Mode.AUTO if leg is _Leg.SPECULATIVE else Mode.OFF
-        tokens = 1 if leg is _Leg.WARM_UP else self._request.tokens
+        self._phase, self._steps = phase, []
+        mode = Mode.AUTO if phase is RacePhase.SPECULATIVE else Mode.OFF
+        tokens = 1 if phase is RacePhase.WARM_UP else self._request.tokens
         sampling = Sampling(temperature=self._request.temperature, seed=self._request.seed)
         messages = (Message("user", self._request.prompt),)
         self._clock.start()
         self._ticket = self._link.generate(Request(messages, tokens, sampling, Speculation(mode)))
-        if leg in _LANES:
-            self._tick.start()
-        self._page.say(self._words(leg))
+        if phase in _LANES:
+            self._timer.start()
+        self._page.say(self._phase_text(phase))
         self._refresh()
 
-    def _words(self, leg: _Leg) -> str:
-        match leg:
-            case _Leg.WARM_UP:
+    def _phase_text(self, phase: RacePhase) -> str:
+        match phase:
+            case RacePhase.WARM_UP:
                 return self.tr("Reading the prompt once, so that both start alike…")
-            case _Leg.PLAIN:
+            case RacePhase.PLAIN:
                 return self.tr("Without guessing: one token at a time…")
-            case _Leg.SPECULATIVE:
+            case RacePhase.SPECULATIVE:
                 return self.tr("Guessing ahead: several tokens at a time, where guesses are accepted…")
-            case _Leg.AGAIN:
+            case RacePhase.PLAIN_REPEAT:
                 return self.tr("Without guessing once more, to see how steady this computer is…")
 
     @Slot(int, object)
-    def _take_steps(self, generation: int, steps: tuple[Step, ...]) -> None:
-        if generation != self._ticket or self._leg is None:
+    def _on_steps(self, generation: int, steps: tuple[Step, ...]) -> None:
+        if generation != self._ticket or self._phase is None:
             return
         if not self._steps:
             self._first_ms = float(self._clock.elapsed())
         self._steps += steps
-        if self._leg in _LANES:
+        if self._phase in _LANES:
             self._lane().grow(steps)
             self._page.legend.add_origins({piece.origin.value for step in steps for piece in step.pieces})
             self._show_clock()
@@ -193,37 +188,37 @@ class RaceController(EngineJob):
         # After the first token, as the finished answer is measured.
         speed = (lane.tokens - 1) * 1000.0 / spent if lane.tokens > 1 and spent > 0 else None
         lane.show_time(now, speed)
-        plain = self._lanes.get(_Leg.PLAIN)
+        plain = self._lanes.get(RacePhase.PLAIN)
         lane.show_share(lane.tokens / (plain.tokens if plain and plain.tokens else self._request.tokens))
 
     @Slot(int, object)
-    def _take_finish(self, generation: int, finish: Finish) -> None:
-        if generation != self._ticket or self._leg is None:
+    def _on_finished(self, generation: int, finish: Finish) -> None:
+        if generation != self._ticket or self._phase is None:
             return
-        leg = self._leg
-        self._tick.stop()
-        if finish.reason is FinishReason.CANCELLED or self._is_stopping:  # stopped between two legs, too
+        phase = self._phase
+        self._timer.stop()
+        if finish.reason is FinishReason.CANCELLED or self._is_stopping:  # also if it was stopped between two phases
             self._end(self.tr("Stopped."))
             return
-        ended = Lane(tuple(self._steps), finish)
-        if leg in _LANES:
-            self._lanes[leg] = ended
-            self._lane().show_time(ended.total_ms, finish.stats.tokens_per_second)
+        lane = Lane(tuple(self._steps), finish)
+        if phase in _LANES:
+            self._lanes[phase] = lane
+            self._lane().show_time(lane.total_ms, finish.stats.tokens_per_second)
             self._lane().show_share(1.0)
-        if leg is _Leg.AGAIN:
-            self._finish(ended)
+        if phase is RacePhase.PLAIN_REPEAT:
+            self._finish(lane)
         else:
-            self._run(_FOLLOWING[leg])
+            self._run(_NEXT_PHASE[phase])
 
-    def _finish(self, again: Lane) -> None:
-        result = RaceResult(self._lanes[_Leg.PLAIN], self._lanes[_Leg.SPECULATIVE], again)
+    def _finish(self, plain_repeat: Lane) -> None:
+        result = RaceResult(self._lanes[RacePhase.PLAIN], self._lanes[RacePhase.SPECULATIVE], plain_repeat)
         self._page.show_result(result)
-        self._end(self._setting())
-        if not self._still and not self._page.isHidden():
-            self._play()
+        self._end(self._setting_text())
+        if not self._is_still and not self._page.isHidden():
+            self._on_replay()
 
-    def _setting(self) -> str:
-        """Say what was raced, and what a person should know of it."""
+    def _setting_text(self) -> str:
+        """Return what was raced, and what the user should know about it."""
         facts = self._link.facts
         assert facts
         guessing = self.tr("earlier text")
@@ -235,20 +230,20 @@ class RaceController(EngineJob):
         return ". ".join([words, *map(translate_error, facts.notes)])
 
     @Slot()
-    def _play(self) -> None:
+    def _on_replay(self) -> None:
         if len(self._lanes) < len(_LANES):
             return
         self._page.say(self.tr("Both at once, at the times that were just measured…"))
-        self._replay.start([self._lanes[leg] for leg in _LANES])
+        self._replay.start([self._lanes[phase] for phase in _LANES])
         self._refresh()
 
     @Slot()
-    def _show_end(self) -> None:
-        self._page.say(self._setting() if self._link.facts else "")
+    def _on_replay_ended(self) -> None:
+        self._page.say(self._setting_text() if self._link.facts else "")
         self._refresh()
 
     @Slot()
-    def _stop(self) -> None:
+    def _on_stop(self) -> None:
         if self._replay.is_running:
             self._stop_replay()
         else:
@@ -256,8 +251,8 @@ class RaceController(EngineJob):
             self._link.cancel()
 
     def _end(self, sentence: str, *, bad: bool = False) -> None:
-        self._leg = None
-        self._tick.stop()
+        self._phase = None
+        self._timer.stop()
         super()._end(sentence if bad else "", bad=bad)
         if not bad:
             self._page.say(sentence)
@@ -266,8 +261,8 @@ class RaceController(EngineJob):
     def _stop_replay(self) -> None:
         if self._replay.is_running:
             self._replay.finish()
-            self._show_end()
+            self._on_replay_ended()
 
     def _lane(self) -> RaceLane:
-        assert self._leg in _LANES
-        return self._page.lanes[_LANES.index(self._leg)]
+        assert self._phase in _LANES
+        return self._page.lanes[_LANES.index(self._phase)]

@@ -18,7 +18,7 @@ from PySide6.QtWidgets import (
 
 from headstart.engine.engine import Finish, Step
 from headstart.ui.formatting import decimal
-from headstart.ui.performance.engine_job import NOTHING, JobPage, number_field
+from headstart.ui.performance.engine_job import NO_FIGURE, JobPage, number_field
 from headstart.ui.widgets.focus import pass_wheel
 from headstart.ui.widgets.labels import Heading, button, label, muted, section
 from headstart.ui.widgets.layouts import Card, TitledField, add, beside, flowing, stacked
@@ -30,33 +30,32 @@ from headstart.ui.widgets.theme import LARGE, MEDIUM, SMALL, TINY, mono_families
 
 @dataclass(frozen=True)
 class Lane:
-    """One answer as it came: its rounds and how it ended."""
+    """An answer as it came."""
 
-    steps: tuple[Step, ...]
+    steps: tuple[Step, ...]  # one for each round
     finish: Finish
 
     @cached_property
     def moments(self) -> tuple[float, ...]:
         """Milliseconds from the request to the end of each round, by the engine's clock."""
         stats = self.finish.stats
-        spent = [0.0, *(step.round.timing.total_ms for step in self.steps[1:])]  # the first comes with the prompt
+        spent = [0.0, *(step.round.timing.total_ms for step in self.steps[1:])]  # the first step comes with the prompt
         total = sum(spent)
-        # What passes between two rounds belongs to the answer, too: the last round ends when the answer does.
+        # The time between two rounds belongs to the answer, too: the last round ends when the answer does.
         scale = stats.decode_ms / total if total else 0.0
         return tuple(stats.ttft_ms + scale * elapsed for elapsed in accumulate(spent[: len(self.steps)]))
 
     @property
     def total_ms(self) -> float:
-        """From the request to the end."""
+        """Milliseconds from the request to the end."""
         return self.finish.stats.ttft_ms + self.finish.stats.decode_ms
 
     @property
     def tokens(self) -> int:
-        """Tokens written."""
         return self.finish.stats.output_tokens
 
     def speed(self, tokens: int, now: float) -> float | None:
-        """Tokens per second after the first one, `now` milliseconds after the request, when `tokens` were written."""
+        """Return the tokens per second after the first, `now` ms after the request, when `tokens` were written."""
         if now >= self.total_ms:
             return self.finish.stats.tokens_per_second
         spent = now - self.finish.stats.ttft_ms
@@ -65,49 +64,49 @@ class Lane:
 
 @dataclass(frozen=True)
 class RaceResult:
-    """Both lanes of one request, and the plain answer once more behind them, which shows how steady the machine is."""
+    """Both lanes of a request, and the plain answer once more, which shows how steady the machine is."""
 
     plain: Lane
     speculative: Lane
-    again: Lane
+    plain_repeat: Lane
 
     @property
     def plain_ms(self) -> float | None:
-        """A token without speculation: as before and as behind the other lane, so that a drift falls on neither."""
-        before, behind = self.plain.finish.stats.tpot_ms, self.again.finish.stats.tpot_ms
-        return (before + behind) / 2 if before and behind else None
+        """Mean ms per token of the plain answers before and after the other lane, so that a drift favours neither."""
+        before, after = self.plain.finish.stats.tpot_ms, self.plain_repeat.finish.stats.tpot_ms
+        return (before + after) / 2 if before and after else None
 
     @property
     def noise(self) -> float | None:
-        """How many times as long the slower of the two plain answers took."""
-        before, behind = self.plain.finish.stats.tpot_ms, self.again.finish.stats.tpot_ms
-        return max(before, behind) / min(before, behind) if before and behind else None
+        """The time of the slower plain answer over that of the faster one."""
+        before, after = self.plain.finish.stats.tpot_ms, self.plain_repeat.finish.stats.tpot_ms
+        return max(before, after) / min(before, after) if before and after else None
 
     @property
-    def repeats(self) -> bool:
-        """Whether the model repeated itself, at which speed is no gain."""
+    def is_repetitive(self) -> bool:
+        """True if the model repeated itself: speed is no gain then."""
         return bool(self.plain.finish.stats.repeats or self.speculative.finish.stats.repeats)
 
     @property
     def speedup(self) -> float | None:
-        """Plain milliseconds per token over speculative ones, after the first token; None where unknown or no gain."""
-        if self.repeats:
+        """Plain ms per token over speculative ones, after the first token; None if unknown or no gain."""
+        if self.is_repetitive:
             return None
         plain, speculative = self.plain_ms, self.speculative.finish.stats.tpot_ms
         return plain / speculative if plain and speculative else None
 
     @property
     def matches(self) -> tuple[bool, ...]:
-        """Token by token whether both lanes wrote the same; every token of the longer answer counts."""
+        """True for each token that both lanes have; every token of the longer answer counts."""
         pairs = zip_longest(self.plain.finish.token_ids, self.speculative.finish.token_ids)
         return tuple(plain == other for plain, other in pairs)
 
 
-_TEXT_HEIGHT = 110  # pixels, at least
+_MIN_TEXT_HEIGHT = 110  # pixels
 
 
 class RaceLane(Card):
-    """One answer as it grows; colours show who proposed each token."""
+    """An answer as it grows; colours show who proposed each token."""
 
     def __init__(self, title: str, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -115,28 +114,28 @@ class RaceLane(Card):
         self._pieces: list[tuple[str, str]] = []  # text, origin
         self.rounds = self.tokens = 0
         self.clock = Heading("", 1.8, self)
-        self._speed = muted("", self)  # on two lines where two lanes need more than a narrow window has
+        self._speed = muted("", self)  # on two lines if a narrow window needs them
         self._bar = BusyBar(self.tr("Progress of: {}").format(title), self)
         self.text = QPlainTextEdit(self)
         self.text.setReadOnly(True)
         self.text.setUndoRedoEnabled(False)
         self.text.setAccessibleName(self.tr("Text of: {}").format(title))
         self.text.setFrameShape(QFrame.Shape.NoFrame)
-        self.text.setMinimumHeight(_TEXT_HEIGHT)
+        self.text.setMinimumHeight(_MIN_TEXT_HEIGHT)
         head = QHBoxLayout()
         head.addLayout(stacked(None, section(title, self), self._speed, spacing=TINY), 1)
         head.addWidget(self.clock)
         self.column.setContentsMargins(MEDIUM, MEDIUM, MEDIUM, SMALL)
         add(self.column, head, self._bar, self.text, growing=self.text)
-        self._scale()
+        self._set_font()
         self.clear()
 
     def clear(self) -> None:
-        """Back to the start."""
+        """Go back to the start."""
         self._pieces.clear()
         self.rounds = self.tokens = 0
         self.text.clear()
-        self.clock.setText(NOTHING)
+        self.clock.setText(NO_FIGURE)
         self._speed.setText(self.tr("not started"))
         self.show_share(0.0)
 
@@ -152,27 +151,27 @@ class RaceLane(Card):
         bar.setValue(bar.maximum())
 
     def show_time(self, milliseconds: float, tokens_per_second: float | None) -> None:
-        """The clock, and the speed so far if known."""
+        """Show the time, and the speed so far if it is known."""
         self.clock.setText(self.tr("{} s").format(decimal(milliseconds / 1000, 2)))
         words = [self.tr("{} tokens").format(self.tokens)]
         if tokens_per_second is not None:
             words.insert(0, self.tr("{} tokens/s").format(decimal(tokens_per_second, 1)))
         self._speed.setText(" · ".join(words))
 
-    def show_share(self, done: float) -> None:
-        """How much of the answer is there, 0 to 1."""
-        self._bar.show_share(done, 1)
+    def show_share(self, share: float) -> None:
+        """Show the share of the answer that is there, from 0 to 1."""
+        self._bar.show_share(share, 1)
 
     def changeEvent(self, event: QEvent) -> None:  # noqa: N802
         super().changeEvent(event)
         if event.type() == QEvent.Type.FontChange:
-            self._scale()
+            self._set_font()
         elif event.type() == QEvent.Type.PaletteChange:
             self.text.clear()
             for text, origin in self._pieces:
                 self._append(text, origin)
 
-    def _scale(self) -> None:
+    def _set_font(self) -> None:
         font = QFont(self.font())
         font.setFamilies(mono_families())
         self.text.setFont(font)
@@ -183,12 +182,12 @@ class RaceLane(Card):
         cursor.insertText(text, origin_format(origin))
 
 
-_LINES = 3  # of the prompt's box
+_PROMPT_LINES = 3  # of the prompt's box
 
 
 @dataclass(frozen=True)
 class RaceRequest:
-    """What the form asks for."""
+    """A request to the model."""
 
     prompt: str
     seed: int
@@ -197,7 +196,7 @@ class RaceRequest:
 
 
 class RaceForm(Card):
-    """Ctrl+Enter in the prompt submits."""
+    """The request of a race. Ctrl+Enter in the prompt submits it."""
 
     submitted = Signal()
 
@@ -209,7 +208,7 @@ class RaceForm(Card):
         self.prompt = QPlainTextEdit(self)
         self.prompt.setAccessibleName(self.tr("Prompt"))
         self.prompt.setTabChangesFocus(True)
-        self.prompt.setFixedHeight(self.prompt.fontMetrics().lineSpacing() * _LINES + 2 * MEDIUM)
+        self.prompt.setFixedHeight(self.prompt.fontMetrics().lineSpacing() * _PROMPT_LINES + 2 * MEDIUM)
         self.prompt.installEventFilter(self)
         set_style_class(self.prompt, "field")
         self.seed = number_field(self, 0, 2**31 - 1, 0)
@@ -220,19 +219,21 @@ class RaceForm(Card):
         inset(self.temperature)
         pass_wheel(self.temperature, self.examples)
         self.tokens = number_field(self, 8, 2048, 240, step=40)
-        named: tuple[tuple[str, QWidget], ...] = (
+        titled_fields: tuple[tuple[str, QWidget], ...] = (
             (self.tr("Example"), self.examples),
             (self.tr("Seed"), self.seed),
             (self.tr("Temperature"), self.temperature),
             (self.tr("Maximum answer length in tokens"), self.tokens),
         )
         self.column.addWidget(self.prompt)
-        self.column.addWidget(flowing([TitledField(text, field, self, above=True) for text, field in named], self))
-        self.examples.activated.connect(self._take_example)
-        self._take_example()
+        self.column.addWidget(
+            flowing([TitledField(text, field, self, above=True) for text, field in titled_fields], self)
+        )
+        self.examples.activated.connect(self._on_example_chosen)
+        self._on_example_chosen()
 
     def request(self) -> RaceRequest | None:
-        """What the fields say; None without a prompt."""
+        """Return the request; None without a prompt."""
         text = self.prompt.toPlainText().strip()
         request = RaceRequest(text, self.seed.value(), self.temperature.value(), self.tokens.value())
         return request if text else None
@@ -246,7 +247,7 @@ class RaceForm(Card):
         return super().eventFilter(watched, event)
 
     @Slot()
-    def _take_example(self) -> None:
+    def _on_example_chosen(self) -> None:
         self.prompt.setPlainText(self.examples.currentData())
 
     def _examples(self) -> tuple[tuple[str, str], ...]:
@@ -277,11 +278,11 @@ class RaceForm(Card):
         )
 
 
-_WIDEST = 1500  # pixels: it is shown to an audience
+_MAX_WIDTH = 1500  # pixels; it is shown to an audience
 
 
 class RacePage(JobPage):
-    """The form, the verdict, and two lanes."""
+    """The page of the race: the form, the verdict and two lanes."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(
@@ -292,7 +293,7 @@ class RacePage(JobPage):
                 "Guessing only saves time: both texts are the same, token for token."
             ),
             parent,
-            widest=_WIDEST,
+            max_width=_MAX_WIDTH,
         )
         self.stop.setText(self.tr("Stop"))
         self.form = RaceForm(self)
@@ -309,29 +310,28 @@ class RacePage(JobPage):
             lanes.addWidget(lane, 1)
         self.legend = Legend(self)
         self.legend.show_origins(())
-        add(self.column, self._band(), lanes, self.legend, growing=lanes)
+        add(self.column, self._verdict_bar(), lanes, self.legend, growing=lanes)
         self.entered.connect(self.form.prompt.setFocus)
         self.show_state(running=False)
         self.show_replay(possible=False)
         self.show_result(None)
 
     def request(self) -> RaceRequest | None:
-        """What the form asks for."""
         return self.form.request()
 
     def show_replay(self, *, possible: bool) -> None:
-        """Whether a race can be shown again."""
+        """Show or hide the button for the replay."""
         self.replay.setVisible(possible)
 
     def show_result(self, result: RaceResult | None) -> None:
-        """Speedup and comparison; None before and during the race."""
+        """Show speedup and comparison; None hides them before and during the race."""
         self._verdict.setVisible(result is not None)
         if result is None:
             return
         speedup, matches = result.speedup, result.matches
-        self._speedup.setText(NOTHING if speedup is None else f"{decimal(speedup, 2)}×")
-        self._speeds.setText(self._pace(result))
-        self._measured.setText(self._measurement(result))
+        self._speedup.setText(NO_FIGURE if speedup is None else f"{decimal(speedup, 2)}×")
+        self._speeds.setText(self._speed_text(result))
+        self._measured.setText(self._measurement_text(result))
         equal = self.tr("Identical: {equal} of {total} tokens.")
         differ = self.tr("{equal} of {total} tokens are equal; the first difference is at token {first}.")
         words = (equal if all(matches) else differ).format(
@@ -341,8 +341,8 @@ class RacePage(JobPage):
         set_style_property(self._proof, "kind", "success" if all(matches) else "danger")
         self._verdict.setAccessibleName(f"{self._speedup.text()} {self._speeds.text()} {words}")
 
-    def _pace(self, result: RaceResult) -> str:
-        if result.repeats:
+    def _speed_text(self, result: RaceResult) -> str:
+        if result.is_repetitive:
             return self.tr("The model repeats itself, and to be fast at that is no gain. Try another prompt.")
         plain, other, noise = result.plain_ms, result.speculative.finish.stats.tpot_ms, result.noise
         if plain is None or other is None or noise is None:
@@ -351,8 +351,8 @@ class RacePage(JobPage):
             plain=decimal(1000 / plain, 1), other=decimal(1000 / other, 1)
         )
 
-    def _measurement(self, result: RaceResult) -> str:
-        """How the speeds were measured."""
+    def _measurement_text(self, result: RaceResult) -> str:
+        """Return how the speeds were measured."""
         if result.speedup is None or result.noise is None:
             return ""
         return self.tr(
@@ -360,7 +360,7 @@ class RacePage(JobPage):
             "below that is noise."
         ).format(noise=decimal(result.noise, 2))
 
-    def _band(self) -> QWidget:
+    def _verdict_bar(self) -> QWidget:
         self._verdict = QFrame(self)
         set_style_class(self._verdict, "bar")
         words = stacked(None, self._proof, self._speeds, self._measured, spacing=TINY)

@@ -7,7 +7,7 @@ from pathlib import Path
 from PySide6.QtCore import QElapsedTimer, QObject, QTimer, Slot
 
 from headstart import library, manifest
-from headstart.engine.engine import LoadOptions, Open
+from headstart.engine.engine import LoadOptions, Unset
 from headstart.engine.protocol import Failed
 from headstart.engine.tuning.messages import (
     Findings,
@@ -67,7 +67,7 @@ class TuningController(EngineJob):
             self._page.show_findings(None, "")
         self._refresh()
 
-    def _show_more(self) -> None:
+    def _refresh_page(self) -> None:
         loadable = self._loadable()
         self._page.show_plan(self._plan(loadable) if loadable else ())
 
@@ -82,12 +82,12 @@ class TuningController(EngineJob):
     def _plan(self, loadable: Loadable) -> list[str]:
         """Return what is tried, as far as the settings leave it open."""
         options = loadable.options
-        is_open = Open.DEVICE in options.open
+        is_open = Unset.DEVICE in options.unset
         first = self.tr("{}: in other precisions and with other numbers of threads").format(loadable.name)
         second = self.tr("Guessing ahead: with earlier text alone")
         if options.draft:
             second = self.tr("Guessing ahead: with its draft model, and without")
-        if Open.DRAFT in options.open:
+        if Unset.DRAFT in options.unset:
             second = self.tr("{}; with other installed draft models that fit").format(second)
         where = self.tr("on other devices of this computer")
         steps = [f"{first}; {where}" if is_open else first, second]
@@ -116,7 +116,7 @@ class TuningController(EngineJob):
             self._end("")
             return
         self._loader.unload()  # tuning needs its memory
-        is_placed = Open.DEVICE not in loadable.options.open
+        is_placed = Unset.DEVICE not in loadable.options.unset
         request = TuneRequest(loadable.options, drafts, placed=is_placed, seconds=float(self._seconds))
         self._clock.start()
         self._tick.start()
@@ -124,13 +124,13 @@ class TuningController(EngineJob):
         self._close_search()
 
     @Slot()
-    def _stop(self) -> None:
+    def _on_stop(self) -> None:
         if self._search:
             self._close_search()
             self._end(self.tr("Cancelled; nothing was changed."))
             return
         self._say(self.tr("Ends with the run being timed…"))
-        super()._stop()
+        super()._on_stop()
 
     @Slot(object)
     def _on_report(self, report: TuneReport) -> None:
@@ -209,6 +209,6 @@ class TuningController(EngineJob):
 def _drafts(options: LoadOptions, _task: BackgroundTask) -> dict[str, Path]:
     """Return the drafts to compare with, if the choice is open."""
     folder = options.target
-    if Open.DRAFT not in options.open or not (folder / manifest.FILE_NAME).is_file():
+    if Unset.DRAFT not in options.unset or not (folder / manifest.FILE_NAME).is_file():
         return {}
     return library.fitting_drafts(Model(folder.name, folder, manifest.read_model(folder)))

@@ -10,8 +10,8 @@ from PySide6.QtWidgets import QLabel, QWidget
 from headstart.engine.tuning.messages import (
     DEFAULT,
     DRAFTS,
-    LEAST_GAIN,
-    LEAST_SECONDS,
+    MIN_GAIN,
+    MIN_SECONDS,
     TARGET,
     USUAL_SECONDS,
     Findings,
@@ -20,7 +20,7 @@ from headstart.engine.tuning.messages import (
     TuningStep,
 )
 from headstart.ui.formatting import decimal, listed, titled
-from headstart.ui.performance.engine_job import NOTHING, JobPage, number_field
+from headstart.ui.performance.engine_job import NO_FIGURE, JobPage, number_field
 from headstart.ui.translation import translate, translate_error
 from headstart.ui.widgets.figure_table import FigureTable
 from headstart.ui.widgets.labels import button, label, muted
@@ -116,7 +116,7 @@ def _shortfall_text(best: Row) -> str:
     assert best.ratio is not None
     if best.ratio.median <= 1.0:
         words = translate("Tuning", "was not faster: {}")
-    elif best.ratio.median < LEAST_GAIN:
+    elif best.ratio.median < MIN_GAIN:
         words = translate("Tuning", "gained too little to tell: {}")
     else:
         words = translate("Tuning", "was not faster often enough to rule out chance: {}")
@@ -222,9 +222,9 @@ class TuningReport(Card):
         milliseconds = [self.tr("ms, {}").format(translate("Tuning", name)) for name in timed]
         titles = [self.tr("Setting"), *milliseconds, self.tr("Speed"), self.tr("Ahead"), self.tr("Outcome")]
         last = len(titles) - 1
-        table.begin(titles, widened=last, words=(0, last))
+        table.begin(titles, num_fitted=last, text_columns=(0, last))
         for row in stage.rows:
-            times = [decimal(row.ms[name], 1) if name in row.ms else NOTHING for name in timed]
+            times = [decimal(row.ms[name], 1) if name in row.ms else NO_FIGURE for name in timed]
             item = table.add([setting_text(row.name), *times, *_speed_texts(row), outcome_text(row)])
             item.setToolTip(last, outcome_text(row))
         return table
@@ -233,7 +233,7 @@ class TuningReport(Card):
 def _speed_texts(row: Row) -> tuple[str, str]:
     ratio = row.ratio
     if ratio is None:
-        return NOTHING, NOTHING
+        return NO_FIGURE, NO_FIGURE
     spread = f"{decimal(ratio.low, 2)}–{decimal(ratio.high, 2)}"
     return f"{decimal(ratio.median, 2)}× ({spread})", f"{row.better} / {row.pairs}"
 
@@ -256,7 +256,7 @@ class TuningPage(JobPage):
             parent,
         )
         form = Card(self, spacing=MEDIUM)
-        self.seconds = number_field(form, LEAST_SECONDS, _MAX_SECONDS, USUAL_SECONDS, step=10)
+        self.seconds = number_field(form, MIN_SECONDS, _MAX_SECONDS, USUAL_SECONDS, step=10)
         self._plan = muted("", self)
         field = TitledField(self.tr("Longest time in seconds"), self.seconds, form, above=True)
         add(form.column, flowing([field], form), self._plan)

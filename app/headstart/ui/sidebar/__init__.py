@@ -1,1 +1,1 @@
-"""The left side: chats, tags, search."""
+"""The sidebar: chats, projects, tags and search."""

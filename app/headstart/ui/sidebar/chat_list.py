@@ -1,4 +1,4 @@
-"""The list of chats by day, or of search results."""
+"""The list of chats by day, or of search hits."""
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
@@ -36,89 +36,88 @@ from headstart.ui.widgets.icons import icon
 from headstart.ui.widgets.theme import RADIUS, SMALL, TINY, Theme, current
 
 SMALLER = 0.85
-_TAGS = 0.3  # of a line: what tags may take from a long title
-_BAR = 3  # width of the mark at what is open
-_HOVERED = 0.5  # of the ground of what is open or chosen
+_MIN_TAG_SHARE = 0.3  # of a line, which tags may take from a long title
+_BAR = 3  # width of the mark of the open chat, in pixels
+_HOVER_ALPHA = 0.5
 
 
 def line_height(font: QFont) -> int:
-    """Of one line of text."""
     return QFontMetrics(font).height()
 
 
-def small(font: QFont, *, bold: bool = False) -> QFont:
-    """For headings and tags."""
-    made = QFont(font)
-    made.setPointSizeF(font.pointSizeF() * SMALLER)
-    made.setBold(bold)
-    return made
+def small_font(font: QFont, *, bold: bool = False) -> QFont:
+    """Return the font of headings and tags."""
+    small = QFont(font)
+    small.setPointSizeF(font.pointSizeF() * SMALLER)
+    small.setBold(bold)
+    return small
 
 
-def paint_ground(painter: QPainter, option: QStyleOptionViewItem, theme: Theme, *, is_open: bool = False) -> None:
-    """Paint the ground of a row that is selected, hovered or open; the focused row has a frame."""
+def paint_background(painter: QPainter, option: QStyleOptionViewItem, theme: Theme, *, is_open: bool = False) -> None:
+    """Paint the background of a row that is selected, hovered or open; the focused row has a frame."""
     state: QStyle.StateFlag = option.state
     area: QRect = option.rect
     flag = QStyle.StateFlag
     if is_open or state & (flag.State_Selected | flag.State_MouseOver):
         ground = QColor(theme.raised)
-        ground.setAlphaF(1.0 if is_open or state & flag.State_Selected else _HOVERED)
+        ground.setAlphaF(1.0 if is_open or state & flag.State_Selected else _HOVER_ALPHA)
         painter.setBrush(ground)
-        framed = bool(state & flag.State_HasFocus)
-        painter.setPen(QColor(theme.accent) if framed else Qt.PenStyle.NoPen)
+        has_focus = bool(state & flag.State_HasFocus)
+        painter.setPen(QColor(theme.accent) if has_focus else Qt.PenStyle.NoPen)
         painter.drawRoundedRect(area.adjusted(TINY, 1, -TINY, -1), RADIUS - 2, RADIUS - 2)
     if is_open:
         painter.setPen(Qt.PenStyle.NoPen)
         painter.setBrush(QColor(theme.accent))
         bar = QRect(area.left() + TINY + 1, area.top() + SMALL, _BAR, area.height() - 2 * SMALL)
-        painter.drawRoundedRect(placed(painter, area, bar), _BAR / 2, _BAR / 2)
+        painter.drawRoundedRect(mirrored(painter, area, bar), _BAR / 2, _BAR / 2)
 
 
-def placed(painter: QPainter, area: QRect, part: QRect) -> QRect:
-    """A part of an area, on the side where it belongs: mirrored where one reads from the right."""
+def mirrored(painter: QPainter, area: QRect, part: QRect) -> QRect:
+    """Mirror a part within its area if text runs from right to left."""
     return QStyle.visualRect(painter.layoutDirection(), area, part)
 
 
 def paint_heading(painter: QPainter, area: QRect, title: str, theme: Theme) -> None:
     """Paint a heading, small and bold, at the bottom of its area."""
-    painter.setFont(small(painter.font(), bold=True))
+    painter.setFont(small_font(painter.font(), bold=True))
     painter.setPen(QColor(theme.muted))
     painter.drawText(area, Qt.AlignmentFlag.AlignBottom | Qt.AlignmentFlag.AlignLeft, title)
 
 
 def paint_text(painter: QPainter, area: QRect, text: str, colour: str, marked: tuple[Sequence[Range], str]) -> None:
-    """Paint one elided line in the direction of its script; `marked`: ranges and the colour of their ground."""
+    """Paint one elided line in the direction of its script. `marked`: ranges and their background colour."""
     metrics = QFontMetrics(painter.font())
-    shown = metrics.elidedText(text, Qt.TextElideMode.ElideRight, area.width())
+    elided = metrics.elidedText(text, Qt.TextElideMode.ElideRight, area.width())
     places, ground = marked
-    layout = QTextLayout(shown, painter.font())
-    layout.setFormats([_mark(place, ground) for place in places if place.start < len(shown)])
+    layout = QTextLayout(elided, painter.font())
+    layout.setFormats([_range_format(place, ground) for place in places if place.start < len(elided)])
     layout.beginLayout()
     line = layout.createLine()
     layout.endLayout()
     width = math.ceil(line.naturalTextWidth())
-    begin = placed(painter, area, QRect(area.left(), area.top(), width, metrics.height())).topLeft()
+    begin = mirrored(painter, area, QRect(area.left(), area.top(), width, metrics.height())).topLeft()
     painter.setPen(QColor(colour))
     layout.draw(painter, begin.toPointF())
 
 
-def _mark(place: Range, ground: str) -> QTextLayout.FormatRange:
-    made = QTextLayout.FormatRange()
-    made.start, made.length = place.start, place.end - place.start
-    made.format.setBackground(QColor(ground))
-    return made
+def _range_format(place: Range, ground: str) -> QTextLayout.FormatRange:
+    fmt = QTextLayout.FormatRange()
+    fmt.start, fmt.length = place.start, place.end - place.start
+    fmt.format.setBackground(QColor(ground))
+    return fmt
 
 
 def paint_tags(painter: QPainter, area: QRect, tags: Sequence[str], theme: Theme, *, title: str) -> int:
-    """Paint tags at the end of a line, where `title` leaves room; returns the width they take."""
+    """Paint tags at the end of a line, where `title` leaves room, and return their width."""
     painter.save()
     left = area.width() - QFontMetrics(painter.font()).horizontalAdvance(title) - SMALL
-    painter.setFont(small(painter.font()))
+    painter.setFont(small_font(painter.font()))
     metrics = QFontMetrics(painter.font())
     right = area.right()
-    for name in reversed(fitting(tags, metrics, max(left, round(area.width() * _TAGS)))):
-        chip = QRect(right - _chip(name, metrics), area.top() + 1, _chip(name, metrics), area.height() - 2)
+    for name in reversed(fitting_names(tags, metrics, max(left, round(area.width() * _MIN_TAG_SHARE)))):
+        chip = QRect(right - _chip_width(name, metrics), area.top() + 1, _chip_width(name, metrics), area.height() - 2)
         right -= chip.width() + TINY
-        chip = placed(painter, area, chip)
+        chip = mirrored(painter, area, chip)
         painter.setBrush(Qt.BrushStyle.NoBrush)
         painter.setPen(QPen(QColor(theme.border), 1))
         painter.drawRoundedRect(chip, TINY, TINY)
@@ -128,36 +127,36 @@ def paint_tags(painter: QPainter, area: QRect, tags: Sequence[str], theme: Theme
     return area.right() - right
 
 
-def fitting(tags: Sequence[str], metrics: QFontMetrics, room: int) -> list[str]:
-    """The names that fit in so many pixels, and "+2" for the others; a name is never cut."""
-    for shown in range(len(tags), 0, -1):
-        found = [*tags[:shown], *([f"+{len(tags) - shown}"] if shown < len(tags) else [])]
-        if sum(_chip(name, metrics) + TINY for name in found) <= room:
-            return found
+def fitting_names(tags: Sequence[str], metrics: QFontMetrics, room: int) -> list[str]:
+    """Return the names that fit into so many pixels, and "+2" for two others; no name is cut."""
+    for num_shown in range(len(tags), 0, -1):
+        names = [*tags[:num_shown], *([f"+{len(tags) - num_shown}"] if num_shown < len(tags) else [])]
+        if sum(_chip_width(name, metrics) + TINY for name in names) <= room:
+            return names
     return [f"+{len(tags)}"] if tags else []
 
 
-def _chip(name: str, metrics: QFontMetrics) -> int:
+def _chip_width(name: str, metrics: QFontMetrics) -> int:
     return metrics.horizontalAdvance(name) + 2 * TINY + 2
 
 
 @dataclass(frozen=True)
 class Group:
-    """A heading and the chats under it, last changed first."""
+    """A heading with its chats, last changed first."""
 
     title: str
     chats: tuple[Chat, ...]
 
 
 def groups(chats: Iterable[Chat], today: date | None = None) -> tuple[Group, ...]:
-    """Pinned chats first, then by day; months beyond the last thirty days."""
+    """Group chats: pinned ones, then by day, and by month before the last 30 days."""
     today = today or datetime.now().astimezone().date()
-    found: dict[str, list[Chat]] = {}
-    ordered = sorted(chats, key=lambda chat: (chat.pinned, chat.updated), reverse=True)
-    for chat in ordered:
-        title = translate("DayGroups", "Pinned") if chat.pinned else _title(_day(chat.updated), today)
-        found.setdefault(title, []).append(chat)
-    return tuple(Group(title, tuple(members)) for title, members in found.items())
+    members: dict[str, list[Chat]] = {}
+    for chat in sorted(chats, key=lambda chat: (chat.pinned, chat.updated), reverse=True):
+        day = datetime.fromtimestamp(chat.updated).astimezone().date()
+        title = translate("DayGroups", "Pinned") if chat.pinned else _title(day, today)
+        members.setdefault(title, []).append(chat)
+    return tuple(Group(title, tuple(group)) for title, group in members.items())
 
 
 def _title(day: date, today: date) -> str:
@@ -173,19 +172,15 @@ def _title(day: date, today: date) -> str:
     return QLocale().toString(QDate(day.year, day.month, 1), translate("DayGroups", "MMMM yyyy"))
 
 
-def _day(seconds: float) -> date:
-    return datetime.fromtimestamp(seconds).astimezone().date()
-
-
 Index = QModelIndex | QPersistentModelIndex
 Role = Qt.ItemDataRole
 CHAT, HIT = Role.UserRole, Role.UserRole + 1
-CHATS_MIME = "application/x-headstart-chats"  # ids, one a line
-_NOWHERE = QModelIndex()
+CHATS_MIME = "application/x-headstart-chats"  # one id per line
+_NO_INDEX = QModelIndex()
 
 
 class Row(NamedTuple):
-    """One line; without a chat it is a heading."""
+    """A row of the list; without a chat it is a heading."""
 
     title: str
     chat: Chat | None = None
@@ -193,16 +188,16 @@ class Row(NamedTuple):
 
     @property
     def key(self) -> tuple[str, int | None, str | None]:
-        """What the row shows, whatever has changed in it; headings have no key."""
+        """The identity of what the row shows; headings have none."""
         place = (self.hit.message, self.hit.file) if self.hit else (None, None)
         return (self.chat.id if self.chat else "", *place)
 
 
 class ChatRows(QAbstractListModel):
-    """Updates rows that changed and appends new ones; resets the model only if rows were inserted or removed."""
+    """The model of the list. It updates and appends rows, and is reset only if others were inserted or removed."""
 
     renamed = Signal(str, str)
-    more_wanted = Signal()  # the end of the list is visible, and there are more chats
+    more_requested = Signal()  # the end of the list is visible, and there are older chats
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -211,7 +206,7 @@ class ChatRows(QAbstractListModel):
 
     def show(self, listing: Listing) -> None:
         """Show chats by day, or hits."""
-        rows = tuple(self._hits(listing) if listing.query else self._days(listing))
+        rows = tuple(self._hit_rows(listing) if listing.query else self._day_rows(listing))
         before, count, self._has_more = self.rows, len(self.rows), listing.has_more
         if not count or [row.key for row in rows[:count]] != [row.key for row in before]:
             self.beginResetModel()
@@ -219,7 +214,7 @@ class ChatRows(QAbstractListModel):
             self.endResetModel()
             return
         if len(rows) > count:
-            self.beginInsertRows(_NOWHERE, count, len(rows) - 1)
+            self.beginInsertRows(_NO_INDEX, count, len(rows) - 1)
             self.rows = rows
             self.endInsertRows()
         self.rows = rows
@@ -227,11 +222,11 @@ class ChatRows(QAbstractListModel):
             self.dataChanged.emit(self.index(number), self.index(number))
 
     def row_of(self, chat_id: str | None) -> QModelIndex:
-        """The first row of a chat; an invalid index where there is none."""
-        found = (number for number, row in enumerate(self.rows) if row.chat and row.chat.id == chat_id)
-        return self.index(next(found, -1))
+        """Return the first row of a chat, or an invalid index."""
+        numbers = (number for number, row in enumerate(self.rows) if row.chat and row.chat.id == chat_id)
+        return self.index(next(numbers, -1))
 
-    def rowCount(self, parent: Index = _NOWHERE) -> int:  # noqa: N802
+    def rowCount(self, parent: Index = _NO_INDEX) -> int:  # noqa: N802
         return 0 if parent.isValid() else len(self.rows)
 
     def data(self, index: Index, role: int = Role.DisplayRole) -> object:
@@ -247,14 +242,14 @@ class ChatRows(QAbstractListModel):
         if row.chat and role == Role.ToolTipRole:
             file = [self.tr("In the attached file {}").format(row.hit.file)] if row.hit and row.hit.file else []
             return "\n".join([row.title, *([", ".join(row.chat.tags)] if row.chat.tags else []), *file])
-        return self._described(row) if role == Role.AccessibleTextRole else None
+        return self._accessible_text(row) if role == Role.AccessibleTextRole else None
 
     def canFetchMore(self, _parent: Index) -> bool:  # noqa: N802
         return self._has_more
 
     def fetchMore(self, _parent: Index) -> None:  # noqa: N802
-        self._has_more = False  # until they are there
-        self.more_wanted.emit()
+        self._has_more = False  # until the listing has them
+        self.more_requested.emit()
 
     def setData(self, index: Index, value: object, role: int = Role.EditRole) -> bool:  # noqa: N802
         row = self.rows[index.row()]
@@ -266,8 +261,8 @@ class ChatRows(QAbstractListModel):
     def flags(self, index: Index) -> Qt.ItemFlag:
         if not index.isValid() or not self.rows[index.row()].chat:
             return Qt.ItemFlag.NoItemFlags
-        given = Qt.ItemFlag.ItemIsEnabled | Qt.ItemFlag.ItemIsSelectable | Qt.ItemFlag.ItemNeverHasChildren
-        return given | Qt.ItemFlag.ItemIsEditable | Qt.ItemFlag.ItemIsDragEnabled
+        flags = Qt.ItemFlag.ItemIsEnabled | Qt.ItemFlag.ItemIsSelectable | Qt.ItemFlag.ItemNeverHasChildren
+        return flags | Qt.ItemFlag.ItemIsEditable | Qt.ItemFlag.ItemIsDragEnabled
 
     def mimeTypes(self) -> list[str]:  # noqa: N802
         return [CHATS_MIME]
@@ -278,12 +273,12 @@ class ChatRows(QAbstractListModel):
         data.setData(CHATS_MIME, "\n".join(chats).encode())
         return data
 
-    def _days(self, listing: Listing) -> Iterator[Row]:
+    def _day_rows(self, listing: Listing) -> Iterator[Row]:
         for group in groups(listing.chats):
             yield Row(group.title)
             yield from (Row(self._title(chat), chat) for chat in group.chats)
 
-    def _hits(self, listing: Listing) -> Iterator[Row]:
+    def _hit_rows(self, listing: Listing) -> Iterator[Row]:
         count = len(listing.hits)
         if listing.hits or listing.is_complete:
             yield Row(self.tr("1 result") if count == 1 else self.tr("{} results").format(count))
@@ -292,8 +287,8 @@ class ChatRows(QAbstractListModel):
     def _title(self, chat: Chat) -> str:
         return chat.title or self.tr("New chat")
 
-    def _described(self, row: Row) -> str:
-        """What a screen reader says."""
+    def _accessible_text(self, row: Row) -> str:
+        """Return the text for screen readers."""
         chat = row.chat
         parts = [row.title]
         if chat and chat.pinned:
@@ -302,20 +297,20 @@ class ChatRows(QAbstractListModel):
             parts.append(self.tr("tagged {}").format(listed(chat.tags)))
         if row.hit and row.hit.file:
             parts.append(self.tr("in the attached file {}").format(row.hit.file))
-        said = listed(parts)
-        return titled(said, row.hit.snippet.text) if row.hit and row.hit.message is not None else said
+        text = listed(parts)
+        return titled(text, row.hit.snippet.text) if row.hit and row.hit.message is not None else text
 
 
 def dragged_chats(data: QMimeData) -> tuple[str, ...]:
-    """Ids of the chats that are dragged."""
+    """Return the ids of the dragged chats."""
     return tuple(bytes(data.data(CHATS_MIME).data()).decode().split())
 
 
-_BEFORE_HIT = 12  # characters of context that a narrow list has room for
+_MAX_BEFORE_HIT = 12  # characters of context for which a narrow list has room
 
 
 class ChatPainter(QStyledItemDelegate):
-    """`open_chat` is marked also while others are selected."""
+    """The painter of rows. `open_chat` is marked even while other chats are selected."""
 
     def __init__(self, rows: ChatRows, parent: QWidget) -> None:
         super().__init__(parent)
@@ -325,7 +320,7 @@ class ChatPainter(QStyledItemDelegate):
         self._line = 0
 
     def sizeHint(self, option: QStyleOptionViewItem, index: Index) -> QSize:  # noqa: N802
-        # Called for every row of a list, not only for visible ones: no roles, no metrics.
+        # Qt calls this for every row, not only for visible ones, so it reads neither roles nor metrics.
         if option.font != self._font or not self._line:
             self._font, self._line = QFont(option.font), line_height(option.font)
         hit = self._rows.rows[index.row()].hit
@@ -339,8 +334,8 @@ class ChatPainter(QStyledItemDelegate):
         area: QRect = option.rect
         chat = index.data(CHAT)
         if chat:
-            is_open = chat.id == self.open_chat and index.data(HIT) is None  # a chat may be found several times
-            paint_ground(painter, option, current(), is_open=is_open)
+            is_open = chat.id == self.open_chat and index.data(HIT) is None  # a chat may have several hits
+            paint_background(painter, option, current(), is_open=is_open)
             self._paint_chat(painter, area.adjusted(SMALL + TINY, SMALL, -SMALL - TINY, -SMALL), index)
         else:
             inside = area.adjusted(SMALL + TINY, 0, -SMALL - TINY, -TINY)
@@ -351,33 +346,33 @@ class ChatPainter(QStyledItemDelegate):
         hit, chat = index.data(HIT), index.data(CHAT)
         line = line_height(painter.font())
         first = QRect(area.left(), area.top(), area.width(), line)
-        taken = paint_tags(painter, first, chat.tags, current(), title=str(index.data()))
+        tags_width = paint_tags(painter, first, chat.tags, current(), title=str(index.data()))
         in_title = hit.snippet.ranges if isinstance(hit, Hit) and hit.message is None else ()
-        title = placed(painter, first, first.adjusted(0, 0, -taken, 0))
+        title = mirrored(painter, first, first.adjusted(0, 0, -tags_width, 0))
         paint_text(painter, title, str(index.data()), current().text, (in_title, current().match))
         if isinstance(hit, Hit) and hit.message is not None:
             second = first.translated(0, line)
             if hit.file is not None:
                 self._paint_file(painter, second, hit.file)
                 second = second.translated(0, line)
-            text, ranges = _trimmed(hit)
+            text, ranges = _snippet_of(hit)
             paint_text(painter, second, text, current().muted, (ranges, current().match))
 
     def _paint_file(self, painter: QPainter, area: QRect, name: str) -> None:
-        """A paper clip with the name of the file that was found."""
+        """Paint a paper clip and the name of the file with the hit."""
         clip = QRect(area.left(), area.top(), area.height(), area.height())
-        icon("attach").paint(painter, placed(painter, area, clip))
-        room = placed(painter, area, area.adjusted(clip.width() + TINY, 0, 0, 0))
-        shown = painter.fontMetrics().elidedText(name, Qt.TextElideMode.ElideMiddle, room.width())
-        paint_text(painter, room, shown, current().muted, ((), current().match))
+        icon("attach").paint(painter, mirrored(painter, area, clip))
+        room = mirrored(painter, area, area.adjusted(clip.width() + TINY, 0, 0, 0))
+        elided = painter.fontMetrics().elidedText(name, Qt.TextElideMode.ElideMiddle, room.width())
+        paint_text(painter, room, elided, current().muted, ((), current().match))
 
 
-def _trimmed(hit: Hit) -> tuple[str, tuple[Range, ...]]:
-    """The snippet from a little before its first hit, so that a narrow list shows the hit."""
+def _snippet_of(hit: Hit) -> tuple[str, tuple[Range, ...]]:
+    """Return the snippet from shortly before its first hit, so that a narrow list shows the hit."""
     text, ranges = hit.snippet
-    if not ranges or ranges[0].start <= _BEFORE_HIT:
+    if not ranges or ranges[0].start <= _MAX_BEFORE_HIT:
         return text, ranges
-    cut = ranges[0].start - _BEFORE_HIT + 2
+    cut = ranges[0].start - _MAX_BEFORE_HIT + 2
     return "…" + text[cut:], tuple(Range(start - cut + 1, end - cut + 1) for start, end in ranges)
 
 
@@ -385,7 +380,7 @@ _Flag = QItemSelectionModel.SelectionFlag
 
 
 class ChatList(QListView):
-    """Emits the chat that is chosen. Several chats can be selected, one is open."""
+    """The list of chats. Several chats can be selected, one is open."""
 
     chosen = Signal(str, object)  # chat id, message id or None
     delete_requested = Signal(object)  # tuple of chat ids
@@ -408,31 +403,31 @@ class ChatList(QListView):
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
         self.setMouseTracking(True)
-        self.customContextMenuRequested.connect(self._ask_for_menu)
-        self.clicked.connect(self._click)
+        self.customContextMenuRequested.connect(self._on_menu_requested)
+        self.clicked.connect(self._on_clicked)
 
     def show_listing(self, listing: Listing, current: str | None) -> None:
-        """Show chats, or hits; `current` is the open chat."""
+        """Show chats or hits; `current` is the id of the open chat."""
         if listing != self._listing:
-            asked_anew = self._listing is None or (listing.query, listing.tag) != (
+            is_new_query = self._listing is None or (listing.query, listing.tag) != (
                 self._listing.query,
                 self._listing.tag,
             )
             self._listing = listing
             place, selected, cursor = self.verticalScrollBar().value(), set(self.selected()), self.chat_at_cursor()
             self.rows.show(listing)
-            self._select(selected, cursor)
-            self.verticalScrollBar().setValue(0 if asked_anew else place)
-        self.mark(current)
+            self._restore_selection(selected, cursor)
+            self.verticalScrollBar().setValue(0 if is_new_query else place)
+        self.set_open(current)
 
-    def mark(self, chat_id: str | None) -> None:
-        """Show which chat is open, and select it if it is another one than before."""
-        moved, self._painter.open_chat = chat_id != self._painter.open_chat, chat_id
+    def set_open(self, chat_id: str | None) -> None:
+        """Mark the open chat, and select it if it has changed."""
+        has_changed, self._painter.open_chat = chat_id != self._painter.open_chat, chat_id
         self.viewport().update()
         chosen = self.chat_at_cursor()
         if chosen and chosen.id == chat_id and self.selectionModel().hasSelection():
-            return  # keep the search result that was chosen
-        if moved or not self.selectionModel().hasSelection():
+            return  # keep the chosen hit
+        if has_changed or not self.selectionModel().hasSelection():
             index = self.rows.row_of(chat_id)
             if index.isValid():
                 self.setCurrentIndex(index)
@@ -440,28 +435,28 @@ class ChatList(QListView):
                 self.clearSelection()
 
     def selected(self) -> tuple[str, ...]:
-        """Ids of the selected chats, from top to bottom."""
+        """Return the ids of the selected chats, from top to bottom."""
         indexes = sorted(self.selectedIndexes(), key=QModelIndex.row)
         return tuple(dict.fromkeys(index.data(CHAT).id for index in indexes))
 
     def chat_at_cursor(self) -> Chat | None:
-        """The chat that keys act on."""
+        """Return the chat on which keys act."""
         chat = self.currentIndex().data(CHAT)
         return chat if isinstance(chat, Chat) else None
 
-    def place_of(self, chat_id: str) -> QPoint:
-        """The place on the screen for a menu of this chat."""
+    def menu_place(self, chat_id: str) -> QPoint:
+        """Return the place on the screen for the menu of a chat."""
         index = self.rows.row_of(chat_id)
         area = self.visualRect(index) if index.isValid() else self.viewport().rect()
         return self.viewport().mapToGlobal(area.center())
 
     def chats(self, ids: tuple[str, ...]) -> tuple[Chat, ...]:
-        """The chats with these ids that are listed."""
-        found = (self.rows.row_of(id_).data(CHAT) for id_ in ids)
-        return tuple(chat for chat in found if isinstance(chat, Chat))
+        """Return the listed chats with these ids."""
+        chats = (self.rows.row_of(id_).data(CHAT) for id_ in ids)
+        return tuple(chat for chat in chats if isinstance(chat, Chat))
 
     def begin_rename(self, chat_id: str) -> None:
-        """Let the title be typed."""
+        """Edit the title in its row."""
         index = self.rows.row_of(chat_id)
         if index.isValid():
             self.setCurrentIndex(index)
@@ -469,7 +464,7 @@ class ChatList(QListView):
             self.edit(index)
 
     def go_to_first(self) -> None:
-        """Take the focus, at the first chat or hit."""
+        """Focus the first chat or hit."""
         self.setFocus()
         first = next((number for number, row in enumerate(self.rows.rows) if row.chat), -1)
         if first >= 0:
@@ -481,7 +476,7 @@ class ChatList(QListView):
         self._choose(self.currentIndex())
 
     def mousePressEvent(self, event: QMouseEvent) -> None:  # noqa: N802
-        """The right button opens the menu of the row and does not change the selection."""
+        """Ignore the right button: it opens the menu of the row and does not change the selection."""
         if event.button() != Qt.MouseButton.RightButton:
             super().mousePressEvent(event)
 
@@ -496,21 +491,21 @@ class ChatList(QListView):
         else:
             super().keyPressEvent(event)
 
-    def _select(self, chats: set[str], cursor: Chat | None) -> None:
-        """Restore the selection after the rows were reset."""
+    def _restore_selection(self, chats: set[str], cursor: Chat | None) -> None:
+        """Restore the selection after the model was reset."""
         if not chats or self.selectionModel().hasSelection():
             return
-        found = QItemSelection()
+        selection = QItemSelection()
         for number, row in enumerate(self.rows.rows):
             if row.chat and row.chat.id in chats:
-                found.select(self.rows.index(number), self.rows.index(number))
+                selection.select(self.rows.index(number), self.rows.index(number))
         if cursor:
             self.selectionModel().setCurrentIndex(self.rows.row_of(cursor.id), _Flag.NoUpdate)
-        self.selectionModel().select(found, _Flag.ClearAndSelect)
+        self.selectionModel().select(selection, _Flag.ClearAndSelect)
 
     @Slot(QModelIndex)
-    def _click(self, index: QModelIndex) -> None:
-        if len(self.selectedIndexes()) == 1:  # a click with Shift or Ctrl selects, and opens none
+    def _on_clicked(self, index: QModelIndex) -> None:
+        if len(self.selectedIndexes()) == 1:  # a click with Shift or Ctrl only selects
             self._choose(index)
 
     def _choose(self, index: QModelIndex) -> None:
@@ -519,7 +514,7 @@ class ChatList(QListView):
             self.chosen.emit(chat.id, hit)
 
     @Slot(QPoint)
-    def _ask_for_menu(self, place: QPoint) -> None:
+    def _on_menu_requested(self, place: QPoint) -> None:
         chat = self.indexAt(place).data(CHAT)
         if not isinstance(chat, Chat):
             return

@@ -1,4 +1,4 @@
-"""Has a model with nothing to do name the chats whose first message is too long for a title."""
+"""Titles of chats, written by an idle model where the first message is too long for a title."""
 
 from dataclasses import replace
 
@@ -15,12 +15,12 @@ from headstart.ui.models.model_loader import ModelLoader
 from headstart.ui.settings_controller import CurrentSettings
 from headstart.ui.sidebar.chats_controller import ChatsController
 
-_PAUSE = 2000  # ms of rest before the model is asked
-_LONGEST = 20  # tokens of a title
+_PAUSE_MS = 2000  # without typing, before a request
+_MAX_TOKENS = 20  # of a title
 
 
 class TitleController(QObject):
-    """Asks while nobody writes and nothing is answered; what is given up for something else is asked for again."""
+    """Controller that requests titles while nobody types and nothing is written. Dropped requests are repeated."""
 
     def __init__(
         self,
@@ -30,64 +30,64 @@ class TitleController(QObject):
         store: Store,
         settings: CurrentSettings,
     ) -> None:
-        """Asks nothing before an answer has ended."""
+        """Request nothing until an answer has ended."""
         super().__init__(composer)
         self._chats, self._composer, self._loader = chats, composer, loader
         self._store, self._settings = store, settings
-        self._waiting: dict[str, None] = {}  # ids of chats, in order
-        self._asked: tuple[int, str] | None = None  # ticket, id of the chat
-        self._rest = QTimer(self, singleShot=True, interval=_PAUSE)
-        self._rest.timeout.connect(self._ask)
-        chats.events.answered.connect(self._note_answer)
-        composer.changed.connect(self._begin_anew)
-        loader.link.titled.connect(self._take)
-        loader.link.restarted.connect(self._give_up)  # what was asked for may be what ended the engine
+        self._pending: dict[str, None] = {}  # ids of chats, in order
+        self._request_sent: tuple[int, str] | None = None  # ticket, id of the chat
+        self._pause = QTimer(self, singleShot=True, interval=_PAUSE_MS)
+        self._pause.timeout.connect(self._on_pause)
+        chats.events.answered.connect(self._on_answered)
+        composer.changed.connect(self._on_composer_changed)
+        loader.link.titled.connect(self._on_titled)
+        loader.link.restarted.connect(self._cancel_all)  # the request may have ended the engine
 
     def close(self) -> None:
-        """Ask nothing more."""
-        self._give_up()
-        self._composer.changed.disconnect(self._begin_anew)
+        """Request nothing more."""
+        self._cancel_all()
+        self._composer.changed.disconnect(self._on_composer_changed)
 
     @Slot(object)
-    def _note_answer(self, chat: Chat) -> None:
-        self._waiting[chat.id] = None
-        self._rest.start()
+    def _on_answered(self, chat: Chat) -> None:
+        self._pending[chat.id] = None
+        self._pause.start()
 
     @Slot()
-    def _begin_anew(self) -> None:
-        if self._waiting:
-            self._rest.start()
+    def _on_composer_changed(self) -> None:
+        if self._pending:
+            self._pause.start()
 
     @Slot()
-    def _give_up(self) -> None:
-        self._rest.stop()
-        self._waiting.clear()
-        self._asked = None
+    def _cancel_all(self) -> None:
+        self._pause.stop()
+        self._pending.clear()
+        self._request_sent = None
 
     @Slot()
-    def _ask(self) -> None:
+    def _on_pause(self) -> None:
         choice, facts = self._settings.now.chat_titles, self._loader.link.facts
         if choice == "never" or (choice == "auto" and is_on_battery()) or facts is None or facts.server:
-            self._give_up()
+            self._cancel_all()
         elif self._loader.occupation:
-            self._rest.start()
-        elif not self._composer.text() and not self._composer.attached:  # else it changes once more
-            self._ask_next()
+            self._pause.start()
+        elif not self._composer.text() and not self._composer.attached:  # else the prompt is about to change
+            self._request_next()
 
-    def _ask_next(self) -> None:
-        while self._waiting:
-            chat_id = next(iter(self._waiting))
+    def _request_next(self) -> None:
+        while self._pending:
+            chat_id = next(iter(self._pending))
             request = self._request(chat_id)
             if request:
                 ticket = self._loader.link.write_title(request)
-                self._asked = None if ticket is None else (ticket, chat_id)
+                self._request_sent = None if ticket is None else (ticket, chat_id)
                 if ticket is None:
-                    self._rest.start()
+                    self._pause.start()
                 return
-            del self._waiting[chat_id]
+            del self._pending[chat_id]
 
     def _request(self, chat_id: str) -> Request | None:
-        """The chat, which the model has just read, and the wish for a title behind it; None where none is wanted."""
+        """Build the request: the chat, which the model has just read, and an instruction. None if it needs no title."""
         try:
             chat = self._store.chat(chat_id)
             conversation = self._store.conversation(chat_id)
@@ -97,31 +97,31 @@ class TitleController(QObject):
         if chat is None or chat.deleted is not None or not path or path[-1].role is not Role.ASSISTANT:
             return None
         settings = self._settings.now.for_chat(chat.settings)
-        proposed = first_title(conversation)
-        if chat.title != proposed or proposed == path[0].text.strip() or not self._loader.has_loaded(settings):
+        default = first_title(conversation)
+        if chat.title != default or default == path[0].text.strip() or not self._loader.has_loaded(settings):
             return None
-        wish = self.tr(
+        instruction = self.tr(
             "Write a title for this conversation, in its language and in at most six words. Answer with the title "
             "alone."
         )
         request = engine_request.request(path, settings)
-        messages = (*request.messages, Message("user", wish))
-        greedy = Sampling(temperature=0.0)
-        return replace(request, messages=messages, max_new_tokens=_LONGEST, sampling=greedy, stop=("\n",))
+        messages = (*request.messages, Message("user", instruction))
+        sampling = Sampling(temperature=0.0)
+        return replace(request, messages=messages, max_new_tokens=_MAX_TOKENS, sampling=sampling, stop=("\n",))
 
     @Slot(int, object)
-    def _take(self, ticket: int, text: str | None) -> None:
-        if self._asked is None or self._asked[0] != ticket:
+    def _on_titled(self, ticket: int, text: str | None) -> None:
+        if self._request_sent is None or self._request_sent[0] != ticket:
             return
-        chat_id, self._asked = self._asked[1], None
-        if text is not None and chat_id in self._waiting:
-            del self._waiting[chat_id]
+        chat_id, self._request_sent = self._request_sent[1], None
+        if text is not None and chat_id in self._pending:
+            del self._pending[chat_id]
             self._rename(chat_id, text)
-        if self._waiting:
-            self._rest.start()
+        if self._pending:
+            self._pause.start()
 
     def _rename(self, chat_id: str, answer: str) -> None:
-        """Unless a person was quicker."""
+        """Rename a chat, unless the user has renamed it meanwhile."""
         try:
             chat, conversation = self._store.chat(chat_id), self._store.conversation(chat_id)
         except HeadstartError:

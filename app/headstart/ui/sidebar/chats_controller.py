@@ -1,4 +1,4 @@
-"""The chats and tags of the window, and the search in them."""
+"""The controllers of chats and tags, and the search in chats."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -19,69 +19,72 @@ from headstart.ui.models.model_loader import ModelLoader
 from headstart.ui.translation import showing_errors
 from headstart.ui.widgets.undo_stack import Undoable
 
-_AT_ONCE = 25  # hits shown together: more than a sidebar shows
+_BATCH = 25  # hits shown at a time; more than a sidebar has room for
 
 
 @dataclass(frozen=True)
-class Findings:
-    """What a search has found so far."""
+class SearchResults:
+    """The hits of a search so far."""
 
     query: str
     hits: tuple[Hit, ...]
     is_complete: bool
 
 
-class Searching(QObject):
-    """`found` follows each `begin`, several times if there are many hits, unless another `begin` comes first."""
+class ChatSearch(QObject):
+    """A search in the history, in a thread of its own.
 
-    found = Signal(object)  # Findings
+    `found` follows each `start`, several times if there are many hits, unless another `start` comes first.
+    """
+
+    found = Signal(object)  # SearchResults
     error_occurred = Signal(str)
-    _ordered = Signal(int, str, str, str)
+    _requested = Signal(int, str, str, str)
 
     def __init__(self, folder: Path, parent: QObject | None = None, key: Key | None = None) -> None:
-        """`folder` has the history, `key` is what it is encrypted with; the first search starts the thread."""
+        """Search the history in `folder`, encrypted with `key`. The first search starts the thread."""
         super().__init__(parent)
         self._number = 0
-        self._seeker = _Seeker(folder, key)
+        self._worker = _SearchWorker(folder, key)
         self._thread = QThread(self)
-        self._seeker.moveToThread(self._thread)
-        self._ordered.connect(self._seeker.search)
-        self._seeker.found.connect(self._take)
-        self._seeker.failed.connect(self._take_fault)
-        # In the thread itself: only there may its connection be closed.
-        self._thread.finished.connect(self._seeker.close, Qt.ConnectionType.DirectConnection)
+        self._worker.moveToThread(self._thread)
+        self._requested.connect(self._worker.search)
+        self._worker.found.connect(self._on_found)
+        self._worker.failed.connect(self._on_failed)
+        # Direct, because the connection must be closed in the thread itself.
+        self._thread.finished.connect(self._worker.close, Qt.ConnectionType.DirectConnection)
 
-    def begin(self, query: str, tag: str = "", project: str = "") -> None:
-        """Search, with a tag or project only in chats that have it; a search that is running ends."""
-        self.forget()
+    def start(self, query: str, tag: str = "", project: str = "") -> None:
+        """Search all chats, or those with a tag or in a project. A running search ends."""
+        self.cancel()
         if not self._thread.isRunning():
             self._thread.start()
-        self._ordered.emit(self._number, query, tag, project)
+        self._requested.emit(self._number, query, tag, project)
 
-    def forget(self) -> None:
-        """End the search that is running."""
+    def cancel(self) -> None:
+        """End the running search; it emits nothing more."""
         self._number += 1
-        self._seeker.give_up(self._number)
+        self._worker.abandon(self._number)
 
     def close(self) -> None:
-        """End the thread; harmless twice."""
-        self.forget()
+        """End the thread. It can be called twice."""
+        self.cancel()
         self._thread.quit()
         self._thread.wait()
 
     @Slot(int, object)
-    def _take(self, number: int, findings: Findings) -> None:
+    def _on_found(self, number: int, results: SearchResults) -> None:
         if number == self._number:
-            self.found.emit(findings)
+            self.found.emit(results)
 
     @Slot(int, str)
-    def _take_fault(self, number: int, sentence: str) -> None:
+    def _on_failed(self, number: int, sentence: str) -> None:
         if number == self._number:
             self.error_occurred.emit(sentence)
 
 
-class _Seeker(QObject):
-    """Lives in the thread; only `give_up` is called from another."""
+class _SearchWorker(QObject):
+    """The search in its thread. Only `abandon` may be called from another thread."""
 
     found = Signal(int, object)
     failed = Signal(int, str)
@@ -90,65 +93,65 @@ class _Seeker(QObject):
         super().__init__()
         self._folder, self._key = folder, key
         self._reader: Reader | None = None
-        self._newest = 0
+        self._latest = 0
 
-    def give_up(self, newest: int) -> None:
+    def abandon(self, latest: int) -> None:
         """End all searches before this number."""
-        self._newest = newest
+        self._latest = latest
         if self._reader:
             self._reader.interrupt()
 
     @Slot(int, str, str, str)
     def search(self, number: int, query: str, tag: str, project: str) -> None:
-        """Emit what is found, until another search is asked for."""
-        if number != self._newest:
+        """Emit hits until another search is requested."""
+        if number != self._latest:
             return
         with showing_errors(partial(self.failed.emit, number)):
-            self._search(number, query, tag, project)
+            self._search_hits(number, query, tag, project)
 
     @Slot()
     def close(self) -> None:
-        """Close the file."""
+        """Close the database."""
         if self._reader:
             self._reader.close()
             self._reader = None
 
-    def _search(self, number: int, query: str, tag: str, project: str) -> None:
+    def _search_hits(self, number: int, query: str, tag: str, project: str) -> None:
         self._reader = self._reader or open_reader(self._folder, self._key)
         hits: list[Hit] = []
         for find in (self._reader.title_hits, self._reader.message_hits, self._reader.file_hits):
             for hit in find(query, tag=tag, project=project):
                 hits.append(hit)
-                if len(hits) % _AT_ONCE == 0:
-                    self.found.emit(number, Findings(query, tuple(hits), is_complete=False))
-            if number != self._newest:
+                if len(hits) % _BATCH == 0:
+                    self.found.emit(number, SearchResults(query, tuple(hits), is_complete=False))
+            if number != self._latest:
                 return
-        self.found.emit(number, Findings(query, tuple(hits), is_complete=True))
+        self.found.emit(number, SearchResults(query, tuple(hits), is_complete=True))
 
 
-LAST = "last chat"  # the memo with the chat that was open last; it may not be stored yet
+LAST_CHAT = "last chat"  # the memo with the id of the chat that was open last, which may not be stored
 _BIN_DAYS = 30
-_LONGEST_TITLE = 40  # in a menu
-_LISTED = 400  # chats; ten times as many rows as a screen shows, listed in a few milliseconds
+_MAX_TITLE = 40  # characters in a menu
+_PAGE_SIZE = 400  # chats; ten times as many as a screen shows, listed in a few milliseconds
 
 
 @dataclass(frozen=True)
 class Listing:
-    """What the sidebar shows: chats, or what a search found, and the tags there are."""
+    """The content of the sidebar: chats or search hits, tags and projects."""
 
     chats: tuple[Chat, ...]
     tags: tuple[Group, ...] = ()
-    tag: str = ""  # only chats with this one are listed
+    tag: str = ""  # the filter, or ""
     projects: tuple[Group, ...] = ()
-    project: str = ""  # only chats in this one are listed
+    project: str = ""  # the filter, or ""
     query: str = ""
     hits: tuple[Hit, ...] = ()
-    is_complete: bool = True  # whether the search has ended
-    has_more: bool = False  # whether there are older chats than these
+    is_complete: bool = True  # the search has ended
+    has_more: bool = False  # there are older chats
 
 
 class ChatsController(QObject):
-    """One chat is open; others are kept only while they get an answer."""
+    """Controller of all chats. One is open; others stay in memory only while they get an answer."""
 
     opened = Signal(object)  # ChatSession
     listed = Signal(object)  # Listing
@@ -162,32 +165,31 @@ class ChatsController(QObject):
         tools: ToolsController,
         parent: QObject | None = None,
     ) -> None:
-        """Opens nothing yet."""
         super().__init__(parent)
         self._store, self._loader, self._settings, self._tools = store, loader, settings, tools
         self.events = ChatEvents(self)
-        self.events.saved.connect(self._forget_idle)
+        self.events.saved.connect(self._drop_idle_sessions)
         self._sessions: dict[str, ChatSession] = {}
         self._query, self._tag, self._project = "", "", ""
-        self._room = _LISTED
-        self._findings = Findings("", (), is_complete=True)
-        self._searching = Searching(store.path.parent, self, store.key)
-        self._searching.found.connect(self._take_findings)
-        self._searching.error_occurred.connect(self._note_trouble)
-        self._listing = QTimer(self, singleShot=True, interval=0)
-        self._listing.timeout.connect(self.refresh)
+        self._limit = _PAGE_SIZE
+        self._results = SearchResults("", (), is_complete=True)
+        self._search = ChatSearch(store.path.parent, self, store.key)
+        self._search.found.connect(self._on_search_results)
+        self._search.error_occurred.connect(self._on_error)
+        self._list_timer = QTimer(self, singleShot=True, interval=0)
+        self._list_timer.timeout.connect(self.refresh)
         self.current: ChatSession | None = None
 
     def start(self) -> None:
         """Show the list, and the chat that was open last if the settings say so."""
-        self._attempt(lambda: self._store.purge(_BIN_DAYS * 24 * 3600.0))
-        self._attempt(self._delete_left)
-        last = self._store.recall(LAST) if self._settings.restore_chat else None
+        self._try(lambda: self._store.purge(_BIN_DAYS * 24 * 3600.0))
+        self._try(self._delete_orphaned_caches)
+        last = self._store.recall(LAST_CHAT) if self._settings.restore_chat else None
         self.refresh()
         self.open(last) if last else self.open_new()
 
     def set_settings(self, settings: Settings) -> None:
-        """The program's settings have changed."""
+        """Apply changed settings of the program."""
         if self._settings.prompt_cache_gb and not settings.prompt_cache_gb:
             self._loader.link.forget_chats()
             kept_prompts.delete_all()
@@ -198,80 +200,79 @@ class ChatsController(QObject):
             session.program_settings = settings
 
     def open_new(self) -> None:
-        """A chat without messages, in the project that is listed; the history gets it with the first."""
+        """Open a chat without messages, in the listed project. Its first message stores it."""
         if self.current is None or self.current.is_stored or self.current.chat.project != self._project:
-            self._show(self._session(None))
+            self._open_session(self._new_session(None))
         elif self.current:
             self.opened.emit(self.current)
 
     def open(self, chat_id: str, message: int | None = None) -> None:
-        """Open a chat, with the versions in which `message` is shown; a new chat if it is gone."""
-        session = self._sessions.get(chat_id) or self._restored(chat_id)
+        """Open a chat, or a new one if it is gone. `message` chooses the versions that show it."""
+        session = self._sessions.get(chat_id) or self._restore_session(chat_id)
         if session is None:
             self.open_new()
             return
         if message is not None:
             session.show_message(message)
-        self._show(session)
+        self._open_session(session)
 
     def ask(self, question: str) -> ChatSession | None:
-        """Ask in a chat of its own, which is not opened. None if that is not possible now: the events say why."""
+        """Ask a question in a new chat without opening it. Return None, and report why, if that is impossible now."""
         chats: list[Chat] = []
-        if not self._attempt(lambda: chats.append(self._store.create_chat())):
+        if not self._try(lambda: chats.append(self._store.create_chat())):
             return None
-        session = self._session(chats[0])
+        session = self._new_session(chats[0])
         if session.send(question):
             self._sessions[session.chat.id] = session
             return session
         session.deleteLater()
-        self._attempt(lambda: self._store.delete(session.chat.id))
+        self._try(lambda: self._store.delete(session.chat.id))
         return None
 
     def search(self, query: str) -> None:
-        """List what contains these words, or all chats without words. The list stays until something is found."""
+        """List the hits of a query, or all chats for "". The list stays until there are hits."""
         self._query = query.strip()
         self.refresh()
 
     def filter(self, tag: str) -> None:
         """List only chats with this tag; "" lists all."""
-        self._tag, self._room = tag, _LISTED
+        self._tag, self._limit = tag, _PAGE_SIZE
         self.refresh()
 
     def filter_project(self, name: str) -> None:
         """List only chats in this project, and put new ones into it; "" lists all."""
-        self._project, self._room = name, _LISTED
+        self._project, self._limit = name, _PAGE_SIZE
         self.refresh()
         if self.current and not self.current.is_stored:
             self.open_new()
 
     def move(self, chat_ids: Sequence[str], project: str) -> None:
-        """Put chats into a project; "": into none."""
+        """Move chats into a project, or out of theirs for ""."""
         self._change(*chat_ids, write=lambda: self._store.move(chat_ids, project))
 
     @Slot(object)
     def follow_projects(self, renamed: dict[str, str]) -> None:
-        """Projects were changed: see `follow_tags`."""
+        """Update chats after projects were renamed: old names to new ones, "" for deleted ones."""
         self.follow_tags({})
         self.filter_project(renamed.get(self._project, self._project))
 
     @Slot()
     def list_more(self) -> None:
-        """The list was scrolled to its end."""
-        self._room *= 2
+        """List twice as many chats, after the list was scrolled to its end."""
+        self._limit *= 2
         self.refresh()
 
     @Slot(object)
     def follow_tags(self, renamed: dict[str, str]) -> None:
-        """Tags were changed: old names to new ones, "" for those that are gone."""
+        """Update chats after tags were renamed: old names to new ones, "" for deleted ones."""
         self._tag = renamed.get(self._tag, self._tag)
         for session in self._sessions.values():
-            self._tell(session)
+            self._refresh_session(session)
         self.refresh()
 
     @Slot()
     def refresh(self) -> None:
-        """List again."""
-        self._attempt(self._list)
+        self._try(self._list)
 
     def rename(self, chat_id: str, title: str) -> None:
         """Give a chat another title."""
@@ -283,13 +284,13 @@ class ChatsController(QObject):
         self._change(*chat_ids, write=lambda: self._store.pin(*chat_ids, pinned=pinned))
 
     def delete(self, *chat_ids: str) -> None:
-        """Put chats in the bin; `undoable` follows."""
+        """Move chats to the bin; `undoable` follows."""
         chats: list[Chat] = []
-        self._attempt(lambda: chats.extend(chat for chat in map(self._store.chat, chat_ids) if chat))
+        self._try(lambda: chats.extend(chat for chat in map(self._store.chat, chat_ids) if chat))
         for chat in chats:
             if session := self._sessions.get(chat.id):
                 session.stop()
-        if not chats or not self._attempt(lambda: self._store.delete(*(chat.id for chat in chats))):
+        if not chats or not self._try(lambda: self._store.delete(*(chat.id for chat in chats))):
             return
         self._loader.link.forget_chats(*(chat.id for chat in chats))
         kept_prompts.delete(*(chat.id for chat in chats))
@@ -300,22 +301,22 @@ class ChatsController(QObject):
         self.refresh()
 
     def fork(self, message: int) -> None:
-        """Open a new chat that begins like the one open, up to a message."""
-        made = self.current.fork(message) if self.current else None
-        if made:
+        """Open a copy of the open chat up to a message."""
+        copy = self.current.fork(message) if self.current else None
+        if copy:
             self.refresh()
-            self.open(made.id)
+            self.open(copy.id)
 
     def close(self) -> None:
-        """The window closes: save unfinished answers."""
-        self._listing.stop()
-        self._searching.close()
+        """Save unfinished answers and stop."""
+        self._list_timer.stop()
+        self._search.close()
         for session in self._sessions.values():
             session.close()
 
-    def _delete_left(self) -> None:
-        """What models keep of chats that are gone: after a kill, or in a history that an older backup has replaced."""
-        if self._store.path.parent != paths.history_folder():  # the window tries itself out
+    def _delete_orphaned_caches(self) -> None:
+        """Delete the prompt caches of chats that are gone, after a kill or after a backup replaced the history."""
+        if self._store.path.parent != paths.history_folder():  # a self-check of the window
             return
         if not self._settings.prompt_cache_gb:
             kept_prompts.delete_all()
@@ -328,78 +329,78 @@ class ChatsController(QObject):
             if chat is None or chat.deleted is not None:
                 kept_prompts.delete(chat_id)
 
-    def _show(self, session: ChatSession) -> None:
+    def _open_session(self, session: ChatSession) -> None:
         before, self.current = self.current, session
         self._sessions[session.chat.id] = session
-        self._attempt(lambda: self._store.remember(LAST, session.chat.id))
+        self._try(lambda: self._store.remember(LAST_CHAT, session.chat.id))
         self.opened.emit(session)
         if before is not None and before is not session:
-            self._forget_idle()
+            self._drop_idle_sessions()
         self.refresh()
 
     @Slot()
-    def _forget_idle(self) -> None:
-        """Drop sessions that are neither open nor busy: all they have is on disk."""
+    def _drop_idle_sessions(self) -> None:
+        """Drop sessions that are neither open nor busy: everything in them is on disk."""
         for key, session in list(self._sessions.items()):
-            if session is not self.current and not session.is_answering and not session.is_behind:
+            if session is not self.current and not session.is_answering and not session.has_unsaved_answer:
                 del self._sessions[key]
                 session.deleteLater()
 
-    def _restored(self, chat_id: str) -> ChatSession | None:
-        with showing_errors(self._note_trouble):
+    def _restore_session(self, chat_id: str) -> ChatSession | None:
+        with showing_errors(self._on_error):
             chat = self._store.chat(chat_id)
             if chat and chat.deleted is None:
-                return self._session(chat)
+                return self._new_session(chat)
         return None
 
-    def _session(self, chat: Chat | None) -> ChatSession:
+    def _new_session(self, chat: Chat | None) -> ChatSession:
         project = self._store.project(self._project) if chat is None and self._project else None
         session = ChatSession(self._store, self._loader, self.events, chat, self._settings, self._tools, self, project)
-        session.recorded.connect(self._list_soon)
-        session.ended.connect(self._forget_idle)
+        session.chat_changed.connect(self._list_soon)
+        session.ended.connect(self._drop_idle_sessions)
         return session
 
     def _change(self, *chat_ids: str, write: Callable[[], None]) -> None:
-        if self._attempt(write):
+        if self._try(write):
             for session in [self._sessions[key] for key in chat_ids if key in self._sessions]:
-                self._tell(session)
+                self._refresh_session(session)
         self.refresh()
 
-    def _tell(self, session: ChatSession) -> None:
-        """Update a session whose chat was changed in the store."""
+    def _refresh_session(self, session: ChatSession) -> None:
+        """Update a session after its chat was changed in the store."""
         chat = self._store.chat(session.chat.id)
         if chat:
             session.refresh(chat)
-            session.recorded.emit(session.chat)
+            session.chat_changed.emit(session.chat)
 
     @Slot()
     def _list_soon(self) -> None:
-        self._listing.start()
+        self._list_timer.start()
 
     def _list(self) -> None:
         if self._query:
-            self._searching.begin(self._query, self._tag, self._project)
+            self._search.start(self._query, self._tag, self._project)
             return
-        self._searching.forget()
-        self._findings = Findings("", (), is_complete=True)
+        self._search.cancel()
+        self._results = SearchResults("", (), is_complete=True)
         self._emit_listing()
 
     @Slot(object)
-    def _take_findings(self, findings: Findings) -> None:
-        self._findings = findings
-        self._attempt(self._emit_listing)
+    def _on_search_results(self, results: SearchResults) -> None:
+        self._results = results
+        self._try(self._emit_listing)
 
     @Slot(str)
-    def _note_trouble(self, sentence: str) -> None:
+    def _on_error(self, sentence: str) -> None:
         self.events.error_occurred.emit(sentence, None)
 
     def _emit_listing(self) -> None:
-        found = self._findings
-        chats = () if found.query else self._store.chats(tag=self._tag, project=self._project, most=self._room)
-        has_more = len(chats) == self._room
+        results = self._results
+        chats = () if results.query else self._store.chats(tag=self._tag, project=self._project, most=self._limit)
+        has_more = len(chats) == self._limit
         tags, projects = self._store.tags(), self._store.projects()
-        within = (tags, self._tag, projects, self._project)
-        self.listed.emit(Listing(chats, *within, found.query, found.hits, found.is_complete, has_more))
+        filters = (tags, self._tag, projects, self._project)
+        self.listed.emit(Listing(chats, *filters, results.query, results.hits, results.is_complete, has_more))
 
     def _deletion(self, chats: list[Chat], was_open: str) -> Undoable:
         def take_back() -> None:
@@ -409,29 +410,28 @@ class ChatsController(QObject):
                 self.open(was_open)
 
         if len(chats) > 1:
-            words, told = self.tr("Delete {} Chats"), self.tr("Deleted {} chats")
-            return Undoable(words.format(len(chats)), told.format(len(chats)), take_back)
+            name, sentence = self.tr("Delete {} Chats"), self.tr("Deleted {} chats")
+            return Undoable(name.format(len(chats)), sentence.format(len(chats)), take_back)
         title = chats[0].title or self.tr("New chat")
-        title = title if len(title) <= _LONGEST_TITLE else f"{title[: _LONGEST_TITLE - 1]}…"
-        words, told = self.tr("Delete “{}”"), self.tr("Deleted “{}”")
-        return Undoable(words.format(title), told.format(title), take_back)
+        title = title if len(title) <= _MAX_TITLE else f"{title[: _MAX_TITLE - 1]}…"
+        name, sentence = self.tr("Delete “{}”"), self.tr("Deleted “{}”")
+        return Undoable(name.format(title), sentence.format(title), take_back)
 
-    def _attempt(self, act: Callable[[], object]) -> bool:
-        with showing_errors(self._note_trouble):
+    def _try(self, act: Callable[[], object]) -> bool:
+        with showing_errors(self._on_error):
             act()
             return True
         return False
 
 
 class TagsController(QObject):
-    """Every change is on disk when its method returns."""
+    """Controller of the tags. Every change is on disk when its method returns."""
 
     changed = Signal(object)  # dict[str, str]: old names to new ones, "" for a tag that is gone
     undoable = Signal(object)  # Undoable
     error_occurred = Signal(str)
 
     def __init__(self, store: Store, parent: QObject | None = None) -> None:
-        """Reads nothing yet."""
         super().__init__(parent)
         self._store = store
 
@@ -448,16 +448,16 @@ class TagsController(QObject):
                 self.changed.emit({name: self._store.rename_tag(name, new)})
 
     def delete(self, name: str) -> None:
-        """Remove a tag; its chats stay."""
+        """Delete a tag; its chats stay."""
         with showing_errors(self.error_occurred.emit):
-            had = self._store.delete_tag(name)
+            chats = self._store.delete_tag(name)
             self.changed.emit({name: ""})
-            words, told = self.tr("Delete Tag “{}”").format(name), self.tr("Deleted tag “{}”").format(name)
-            self.undoable.emit(Undoable(words, told, partial(self.create, name, had)))
+            title, sentence = self.tr("Delete Tag “{}”").format(name), self.tr("Deleted tag “{}”").format(name)
+            self.undoable.emit(Undoable(title, sentence, partial(self.create, name, chats)))
 
-    def mark(self, chats: Sequence[str], name: str, given: bool) -> None:
+    def set_tag(self, chats: Sequence[str], name: str, tagged: bool) -> None:
         """Give a tag to chats, or take it from them."""
-        if given:
+        if tagged:
             self.create(name, chats)
             return
         with showing_errors(self.error_occurred.emit):

@@ -1,4 +1,4 @@
-"""Projects: their dialog, and what is done to them."""
+"""The dialog and the controller of projects."""
 
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -18,21 +18,21 @@ from headstart.chat.store import Store
 from headstart.ui.chat.attachments import AttachmentTray
 from headstart.ui.translation import showing_errors
 from headstart.ui.widgets.labels import StatusLine, button, muted
-from headstart.ui.widgets.layouts import Dialog, beside, confirms, file_place, keep_place, stacked
+from headstart.ui.widgets.layouts import Dialog, beside, confirm, initial_path, remember_folder, stacked
 from headstart.ui.widgets.stylesheet import set_style_class
 from headstart.ui.widgets.theme import MEDIUM
 
-Models = Iterable[tuple[object, str, str]]  # name, what is shown, remark
+Models = Iterable[tuple[object, str, str]]  # name, label, remark
 _SIZE = QSize(560, 460)
 
 
 class ProjectDialog(Dialog):
-    """Emits the project when it shall be saved, and stays until `accept`."""
+    """Dialog that edits a project. It emits the project to save and stays open until `accept`."""
 
     saved = Signal(object)  # Project
 
     def __init__(self, project: Project, models: Models, parent: QWidget | None = None) -> None:
-        """A project without a name is a new one."""
+        """Edit a project; one without a name is new."""
         super().__init__(parent)
         self.setWindowTitle(self.tr("Project") if project.name else self.tr("New project"))
         self._project = project
@@ -46,51 +46,53 @@ class ProjectDialog(Dialog):
         self.files = AttachmentTray(self)
         self._none = muted(self.tr("No files"), self)
         self._add_files = button(self.tr("Add files…"), self)
-        self._fault = StatusLine(self)
+        self._error = StatusLine(self)
         self._cancel, self.save_button = button(self.tr("Cancel"), self), button(self.tr("Save"), self, "primary")
-        chosen = str(project.settings.get("model", ""))
-        known = [(name, label) for name, label, _ in models if name]
-        for name, label in [*known, *([(chosen, chosen)] if chosen and chosen not in dict(known) else [])]:
+        current_model = str(project.settings.get("model", ""))
+        known_models = [(name, label) for name, label, _ in models if name]
+        for name, label in [
+            *known_models,
+            *([(current_model, current_model)] if current_model and current_model not in dict(known_models) else []),
+        ]:
             self.model.addItem(label, name)
-        self.model.setCurrentIndex(max(self.model.findData(chosen), 0))
+        self.model.setCurrentIndex(max(self.model.findData(current_model), 0))
         self._lay_out()
         self._connect()
         self.files.set_attached(project.files)
         self._check()
 
     def project(self) -> Project:
-        """As it is in the dialog now."""
-        typed = {"system_prompt": self.prompt.toPlainText().strip(), "model": self.model.currentData()}
-        others = {name: value for name, value in self._project.settings.items() if name not in (*typed, "draft")}
-        own = {name: value for name, value in typed.items() if value}
-        if own.get("model"):
-            own["draft"] = ""
-        return Project(" ".join(self.name.text().split()), {**others, **own}, self.files.attached)
+        """Return the project as edited so far."""
+        fields = {"system_prompt": self.prompt.toPlainText().strip(), "model": self.model.currentData()}
+        others = {name: value for name, value in self._project.settings.items() if name not in (*fields, "draft")}
+        edited = {name: value for name, value in fields.items() if value}
+        if edited.get("model"):
+            edited["draft"] = ""
+        return Project(" ".join(self.name.text().split()), {**others, **edited}, self.files.attached)
 
     @Slot(str)
-    def complain(self, sentence: str) -> None:
-        """Say what is wrong."""
-        self._fault.say(sentence, bad=True)
+    def show_error(self, sentence: str) -> None:
+        self._error.say(sentence, bad=True)
 
     def _connect(self) -> None:
         self.name.textChanged.connect(self._check)
         self.files.changed.connect(self._check)
-        self.files.error_occurred.connect(self.complain)
-        self._add_files.clicked.connect(self._ask_for_files)
+        self.files.error_occurred.connect(self.show_error)
+        self._add_files.clicked.connect(self._on_add_files)
         self._cancel.clicked.connect(self.reject)
         self.save_button.clicked.connect(lambda: self.saved.emit(self.project()))
 
     @Slot()
     def _check(self) -> None:
-        self._fault.say("")
+        self._error.say("")
         self._none.setVisible(self.files.isHidden())
         self.save_button.setEnabled(bool(self.name.text().strip()) and not self.files.is_reading)
 
     @Slot()
-    def _ask_for_files(self) -> None:
-        names, _ = QFileDialog.getOpenFileNames(self, self.tr("Add files"), file_place())
+    def _on_add_files(self) -> None:
+        names, _ = QFileDialog.getOpenFileNames(self, self.tr("Add files"), initial_path())
         if names:
-            keep_place(names[0])
+            remember_folder(names[0])
             self.files.attach(Path(name) for name in names)
 
     def _lay_out(self) -> None:
@@ -107,7 +109,7 @@ class ProjectDialog(Dialog):
         remark = muted(
             self.tr("A new chat in the project begins with these. Chats already in it keep their own."), self
         )
-        for part in (self.files, self._none, remark, self._fault):
+        for part in (self.files, self._none, remark, self._error):
             column.addWidget(part)
         foot = beside(None, self._cancel, self.save_button)
         foot.insertStretch(0, 1)
@@ -116,7 +118,7 @@ class ProjectDialog(Dialog):
 
 
 class ProjectsController(QObject):
-    """Every change is on disk when its method returns."""
+    """Controller of the projects. Every change is on disk when its method returns."""
 
     changed = Signal(object)  # dict[str, str]: old names to new ones, "" for a project that is gone
     error_occurred = Signal(str)
@@ -124,12 +126,12 @@ class ProjectsController(QObject):
     def __init__(
         self, store: Store, window: QWidget, models: Callable[[], Models], parent: QObject | None = None
     ) -> None:
-        """`models`: what can be chosen."""
+        """`models` returns the models to choose from."""
         super().__init__(parent)
         self._store, self._window, self._models = store, window, models
 
     def create(self, chats: Iterable[str] = ()) -> None:
-        """Ask for a new project, and put chats into it."""
+        """Open the dialog of a new project, which gets these chats."""
         self._open(Project(""), tuple(chats))
 
     def edit(self, name: str) -> None:
@@ -147,12 +149,12 @@ class ProjectsController(QObject):
                 self.changed.emit({name: renamed})
 
     def delete(self, name: str) -> None:
-        """Ask, then remove a project; its chats stay."""
+        """Delete a project after a question; its chats stay."""
         count = next((each.chats for each in self._store.projects() if each.name == name), 0)
         question = self.tr("Delete the project “{}” with its system prompt and files?").format(name)
         stay = self.tr("Its chat stays.") if count == 1 else self.tr("Its {} chats stay.").format(count)
         title, action = self.tr("Delete project"), self.tr("Delete")
-        if confirms(self._window, title, question, action, stay if count else ""):
+        if confirm(self._window, title, question, action, stay if count else ""):
             with showing_errors(self.error_occurred.emit):
                 self._store.delete_project(name)
                 self.changed.emit({name: ""})
@@ -166,7 +168,7 @@ class ProjectsController(QObject):
         dialog = ProjectDialog(project, self._models(), self._window)
 
         def save(changed: Project) -> None:
-            with showing_errors(dialog.complain):
+            with showing_errors(dialog.show_error):
                 renamed = self._save(project.name, changed, chats)
                 dialog.accept()
                 self.changed.emit(renamed)
@@ -178,6 +180,5 @@ class ProjectsController(QObject):
     def _save(self, name: str, changed: Project, chats: tuple[str, ...]) -> dict[str, str]:
         if name:
             return {name: self._store.change_project(name, changed)}
-        made = self._store.add_project(changed)
-        self._store.move(chats, made)
+        self._store.move(chats, self._store.add_project(changed))
         return {}

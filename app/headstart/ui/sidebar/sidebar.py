@@ -1,4 +1,4 @@
-"""The sidebar: new chat, search, tags, the list of chats, undo, and the way to the models."""
+"""The sidebar: new chat, search, projects, tags, chats, undo and the button of the models page."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -33,7 +33,7 @@ from headstart.ui.widgets.undo_stack import Undoable, UndoStack
 
 
 class TagMenu(QMenu):
-    """Tags of chats; ticked if all of them have the tag."""
+    """The menu of tags; a tag is checked if all chats have it."""
 
     def __init__(self, chats: Sequence[Chat], tags: Sequence[Group], sidebar: "Sidebar", parent: QWidget) -> None:
         super().__init__(parent)
@@ -41,20 +41,20 @@ class TagMenu(QMenu):
         self.setTitle(self.tr("&Tags"))
         ids = tuple(chat.id for chat in chats)
         for tag in tags:
-            self._add(tag.name, ids, given=all(tag.name in chat.tags for chat in chats))
+            self._add(tag.name, ids, is_checked=all(tag.name in chat.tags for chat in chats))
         if tags:
             self.addSeparator()
         self.addAction(self.tr("&New Tag…"), lambda: sidebar.ask_for_tag(ids))
 
-    def _add(self, name: str, ids: tuple[str, ...], *, given: bool) -> None:
+    def _add(self, name: str, ids: tuple[str, ...], *, is_checked: bool) -> None:
         action = self.addAction(name.replace("&", "&&"))
         action.setCheckable(True)
-        action.setChecked(given)
-        action.triggered.connect(lambda wanted: self._sidebar.tag_marked.emit(ids, name, wanted))
+        action.setChecked(is_checked)
+        action.triggered.connect(lambda checked: self._sidebar.tag_marked.emit(ids, name, checked))
 
 
 class ProjectMenu(QMenu):
-    """The project of chats; the one that all of them are in is ticked."""
+    """The menu of projects; a project is checked if all chats are in it."""
 
     def __init__(self, chats: Sequence[Chat], projects: Sequence[Group], sidebar: "Sidebar", parent: QWidget) -> None:
         super().__init__(parent)
@@ -65,7 +65,7 @@ class ProjectMenu(QMenu):
             self._add(project.name.replace("&", "&&"), ids, project.name, within)
         self._add(self.tr("No Project"), ids, "", within)
         self.addSeparator()
-        self.addAction(self.tr("&New Project…"), lambda: sidebar.project_wanted.emit(ids))
+        self.addAction(self.tr("&New Project…"), lambda: sidebar.new_project_requested.emit(ids))
 
     def _add(self, words: str, ids: tuple[str, ...], name: str, within: set[str]) -> None:
         action = self.addAction(words)
@@ -75,7 +75,7 @@ class ProjectMenu(QMenu):
 
 
 class ChatMenu(QMenu):
-    """Makes the sidebar emit what was chosen."""
+    """The menu of chats. Its actions make the sidebar emit signals."""
 
     def __init__(self, chats: Sequence[Chat], listing: Listing, sidebar: "Sidebar") -> None:
         super().__init__(sidebar)
@@ -98,29 +98,29 @@ class ChatMenu(QMenu):
 
 
 _UNDO_MS = 10_000
-_TYPING_MS = 40  # between two letters of a fast typist
+_TYPING_MS = 40  # the pause of a fast typist between two letters
 
 
 class Sidebar(QFrame):
-    """Shows the listing it is given and emits what the user asks for. Signals name chats by tuples of their ids."""
+    """The sidebar, which shows a listing and emits what the user does. Its signals carry tuples of chat ids."""
 
     new_requested = Signal()
     search_changed = Signal(str)
     pin_requested = Signal(object, bool)
     export_requested = Signal(object)
     tag_created = Signal(str, object)  # name, chats that get it
-    tag_marked = Signal(object, str, bool)  # chats, tag, whether they get it
-    project_wanted = Signal(object)  # chats that go into a new one
-    project_opened = Signal(str)  # whose dialog is asked for
-    move_requested = Signal(object, str)  # chats, project, or "" for none
+    tag_marked = Signal(object, str, bool)  # chats, tag, whether they get or lose it
+    new_project_requested = Signal(object)  # chats that go into it
+    project_edit_requested = Signal(str)  # name
+    move_requested = Signal(object, str)  # chats, project or ""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setObjectName("sidebar")
         self.setAccessibleName(self.tr("Sidebar"))
         self._listing = Listing(())
-        self._asked = ""  # what was last searched for
-        self._opens_first = False  # Enter was pressed before anything was found
+        self._query = ""  # the last query
+        self._opens_first = False  # Enter was pressed before there were hits
         self._new = self._button("new", self.tr("New chat"))
         self.models = self._button("models", self.tr("Models"))
         self.search = QLineEdit(self)
@@ -135,24 +135,24 @@ class Sidebar(QFrame):
         self.list = ChatList(self)
         self._empty = QLabel(self)
         self.undo_bar = NoticeBar(self, shown_ms=_UNDO_MS)
-        self._typing = QTimer(self, singleShot=True, interval=_TYPING_MS)
+        self._search_timer = QTimer(self, singleShot=True, interval=_TYPING_MS)
         self._lay_out()
         self._connect()
 
     def show_listing(self, listing: Listing, current: str | None) -> None:
-        """Show chats, or what a search has found so far."""
+        """Show chats, or the hits of a search so far."""
         self._listing = listing
-        for part, known, chosen in (
+        for part, tags, chosen in (
             (self.projects, listing.projects, listing.project),
             (self.tags, listing.tags, listing.tag),
         ):
-            part.show_tags(known, chosen)
-            part.setVisible(bool(known))
+            part.show_tags(tags, chosen)
+            part.setVisible(bool(tags))
         self.list.show_listing(listing, current)
-        nothing = listing.is_complete and not (listing.hits if listing.query else listing.chats)
-        self._empty.setText(self._nothing(listing))
-        self._empty.setVisible(nothing)
-        self.list.setVisible(not nothing)
+        is_empty = listing.is_complete and not (listing.hits if listing.query else listing.chats)
+        self._empty.setText(self._empty_text(listing))
+        self._empty.setVisible(is_empty)
+        self.list.setVisible(not is_empty)
         if self._opens_first and listing.query == self.search.text().strip():
             self._open_first()
 
@@ -161,10 +161,10 @@ class Sidebar(QFrame):
         if chats:
             menu = TagMenu(chats, self._listing.tags, self, self)
             menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-            menu.popup(self.list.place_of(chats[0].id))
+            menu.popup(self.list.menu_place(chats[0].id))
 
     def ask_for_tag(self, chats: Sequence[str] = ()) -> None:
-        """Ask for the name of a new tag that these chats get."""
+        """Ask for the name of a new tag for these chats."""
         dialog = QInputDialog(self)
         dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         dialog.setWindowTitle(self.tr("New tag"))
@@ -173,7 +173,7 @@ class Sidebar(QFrame):
         dialog.open()
 
     def clear(self) -> bool:
-        """End a search, or else a filter; False if there is neither."""
+        """End a search, or else a filter. Return False if there is neither."""
         if self.search.text():
             self.search.clear()
         elif self._listing.tag:
@@ -185,7 +185,7 @@ class Sidebar(QFrame):
         return True
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:  # noqa: N802
-        """Down in the search field goes to the first result."""
+        """Go to the first hit at Down in the search field."""
         down = isinstance(event, QKeyEvent) and event.key() == Qt.Key.Key_Down
         if watched is self.search and down and event.type() == QEvent.Type.KeyPress:
             self._search_now()
@@ -211,7 +211,7 @@ class Sidebar(QFrame):
         column.addWidget(self.models)
 
     def _head(self, title: str, new: QToolButton) -> QHBoxLayout:
-        """A heading with the button that makes one more."""
+        """Return a heading with a button that adds an item."""
         heading = Heading(title, SMALLER, self)
         set_style_class(heading, "muted")
         head = beside(None, heading, new, spacing=TINY, growing=heading)
@@ -221,18 +221,18 @@ class Sidebar(QFrame):
     def _connect(self) -> None:
         self._new.clicked.connect(self.new_requested)
         self._new_tag.clicked.connect(lambda: self.ask_for_tag(()))
-        self._new_project.clicked.connect(lambda: self.project_wanted.emit(()))
+        self._new_project.clicked.connect(lambda: self.new_project_requested.emit(()))
         self.projects.dropped.connect(self.move_requested)
-        self.projects.menu_requested.connect(self._open_menu_of_project)
-        self.search.textChanged.connect(self._note_typing)
-        self._typing.timeout.connect(self._search_now)
+        self.projects.menu_requested.connect(self._on_project_menu_requested)
+        self.search.textChanged.connect(self._on_typing)
+        self._search_timer.timeout.connect(self._search_now)
         self.search.returnPressed.connect(self._open_first)
-        self.list.menu_requested.connect(self._open_menu)
+        self.list.menu_requested.connect(self._on_menu_requested)
         self.list.left.connect(self.search.setFocus)
-        self.tags.dropped.connect(self._mark_dropped)
-        self.tags.menu_requested.connect(self._open_menu_of_tag)
+        self.tags.dropped.connect(self._on_tag_drop)
+        self.tags.menu_requested.connect(self._on_tag_menu_requested)
 
-    def _nothing(self, listing: Listing) -> str:
+    def _empty_text(self, listing: Listing) -> str:
         if listing.query and listing.tag:
             return self.tr("Nothing found for “{}” in chats tagged “{}”.").format(listing.query, listing.tag)
         if listing.query:
@@ -252,36 +252,36 @@ class Sidebar(QFrame):
 
     @Slot()
     def _search_now(self) -> None:
-        self._typing.stop()
-        wanted = self.search.text().strip()
-        if wanted != self._asked:
-            self._asked = wanted
-            self.search_changed.emit(wanted)
+        self._search_timer.stop()
+        query = self.search.text().strip()
+        if query != self._query:
+            self._query = query
+            self.search_changed.emit(query)
 
     @Slot()
-    def _note_typing(self) -> None:
+    def _on_typing(self) -> None:
         self._opens_first = False
-        self._typing.start()
+        self._search_timer.start()
 
     @Slot()
     def _open_first(self) -> None:
-        """Open the first result, as soon as there is one."""
+        """Open the first hit as soon as there is one."""
         self._search_now()
-        found = self._listing if self._asked and self._listing.query == self._asked else None
-        self._opens_first = bool(self._asked) and not (found and (found.hits or found.is_complete))
-        if found and found.hits:
+        results = self._listing if self._query and self._listing.query == self._query else None
+        self._opens_first = bool(self._query) and not (results and (results.hits or results.is_complete))
+        if results and results.hits:
             self.list.open_first()
 
     @Slot(object, str)
-    def _mark_dropped(self, chats: tuple[str, ...], tag: str) -> None:
+    def _on_tag_drop(self, chats: tuple[str, ...], tag: str) -> None:
         self.tag_marked.emit(chats, tag, True)  # noqa: FBT003 - signals have no names for their values
 
     @Slot(object, QPoint)
-    def _open_menu(self, chats: tuple[Chat, ...], place: QPoint) -> None:
+    def _on_menu_requested(self, chats: tuple[Chat, ...], place: QPoint) -> None:
         ChatMenu(chats, self._listing, self).popup(place)
 
     @Slot(str, QPoint)
-    def _open_menu_of_tag(self, name: str, place: QPoint) -> None:
+    def _on_tag_menu_requested(self, name: str, place: QPoint) -> None:
         menu = QMenu(self)
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         menu.addAction(self.tr("&Rename"), lambda: self.tags.begin_rename(name))
@@ -289,17 +289,17 @@ class Sidebar(QFrame):
         menu.popup(place)
 
     @Slot(str, QPoint)
-    def _open_menu_of_project(self, name: str, place: QPoint) -> None:
+    def _on_project_menu_requested(self, name: str, place: QPoint) -> None:
         menu = QMenu(self)
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        menu.addAction(self.tr("&Edit…"), lambda: self.project_opened.emit(name))
+        menu.addAction(self.tr("&Edit…"), lambda: self.project_edit_requested.emit(name))
         menu.addAction(self.tr("&Rename"), lambda: self.projects.begin_rename(name))
         menu.addAction(self.tr("&Delete (chats stay)…"), lambda: self.projects.delete_requested.emit(name))
         menu.popup(place)
 
 
 class SidebarController(QObject):
-    """One for the window."""
+    """Controller that connects the sidebar with chats, tags, projects and undo."""
 
     def __init__(
         self,
@@ -310,23 +310,22 @@ class SidebarController(QObject):
         undo_stack: UndoStack,
         parent: QObject | None = None,
     ) -> None:
-        """Connects everything, changes nothing."""
         super().__init__(parent)
         self._sidebar, self._chats, self._tags, self._undo_stack = sidebar, chats, tags, undo_stack
         self._connect_chats()
         self._connect_tags()
         self._connect_projects(projects)
         for part in (chats, tags):
-            part.undoable.connect(undo_stack.keep)
-            part.undoable.connect(self._offer_undo)
-        undo_stack.changed.connect(self._note_undo)
+            part.undoable.connect(undo_stack.push)
+            part.undoable.connect(self._on_undoable)
+        undo_stack.changed.connect(self._on_undo_stack_changed)
 
     def _connect_chats(self) -> None:
         sidebar, chats = self._sidebar, self._chats
         sidebar.search_changed.connect(chats.search)
         sidebar.tags.chosen.connect(chats.filter)
-        # Queued: the view is in the middle of scrolling when it asks.
-        sidebar.list.rows.more_wanted.connect(chats.list_more, Qt.ConnectionType.QueuedConnection)
+        # Queued, because the view emits it while it scrolls.
+        sidebar.list.rows.more_requested.connect(chats.list_more, Qt.ConnectionType.QueuedConnection)
         sidebar.list.rows.renamed.connect(chats.rename)
         sidebar.list.delete_requested.connect(lambda ids: chats.delete(*ids))
         sidebar.pin_requested.connect(lambda ids, pinned: chats.pin(*ids, pinned=pinned))
@@ -334,7 +333,7 @@ class SidebarController(QObject):
     def _connect_tags(self) -> None:
         sidebar, tags = self._sidebar, self._tags
         sidebar.tag_created.connect(tags.create)
-        sidebar.tag_marked.connect(tags.mark)
+        sidebar.tag_marked.connect(tags.set_tag)
         sidebar.tags.renamed.connect(tags.rename)
         sidebar.tags.delete_requested.connect(tags.delete)
         tags.changed.connect(self._chats.follow_tags)
@@ -344,19 +343,19 @@ class SidebarController(QObject):
         sidebar = self._sidebar
         sidebar.projects.chosen.connect(self._chats.filter_project)
         sidebar.move_requested.connect(self._chats.move)
-        sidebar.project_wanted.connect(projects.create)
-        sidebar.project_opened.connect(projects.edit)
+        sidebar.new_project_requested.connect(projects.create)
+        sidebar.project_edit_requested.connect(projects.edit)
         sidebar.projects.renamed.connect(projects.rename)
         sidebar.projects.delete_requested.connect(projects.delete)
         projects.changed.connect(self._chats.follow_projects)
         projects.error_occurred.connect(self._chats.refresh)
 
     @Slot()
-    def _note_undo(self) -> None:
+    def _on_undo_stack_changed(self) -> None:
         if self._undo_stack.next is None:
             self._sidebar.undo_bar.hide()
 
     @Slot(object)
-    def _offer_undo(self, done: Undoable) -> None:
-        undo, name = partial(self._undo_stack.take_back, done), self.tr("Undo: {}").format(done.title)
+    def _on_undoable(self, done: Undoable) -> None:
+        undo, name = partial(self._undo_stack.undo_action, done), self.tr("Undo: {}").format(done.title)
         self._sidebar.undo_bar.say(done.sentence, self.tr("Undo"), undo, action_name=name)

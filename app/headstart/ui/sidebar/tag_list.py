@@ -1,4 +1,4 @@
-"""The tags or projects of the sidebar: choose one as a filter, drop chats on them."""
+"""The list of tags or projects in the sidebar, which are filters and accept dropped chats."""
 
 from collections.abc import Sequence
 
@@ -24,19 +24,19 @@ from headstart.ui.sidebar.chat_list import (
     Index,
     dragged_chats,
     line_height,
-    paint_ground,
+    mirrored,
+    paint_background,
     paint_text,
-    placed,
 )
 from headstart.ui.widgets.icons import icon
 from headstart.ui.widgets.theme import ICON, SMALL, TINY, current, scaled
 
 TAG = Qt.ItemDataRole.UserRole
-_MOST_ROWS = 6
+_MAX_ROWS = 6
 
 
 class TagList(QListView):
-    """As high as its tags or projects, up to six. `called`: what they are; `picture`: the icon of each."""
+    """A list of tags or projects, up to six rows high. `name` is for screen readers, `icon_name` the icon of a row."""
 
     chosen = Signal(str)  # "" for no filter
     dropped = Signal(object, str)  # tuple of chat ids, tag
@@ -44,26 +44,26 @@ class TagList(QListView):
     delete_requested = Signal(str)
     menu_requested = Signal(str, QPoint)
 
-    def __init__(self, called: str, picture: str, parent: QWidget | None = None) -> None:
+    def __init__(self, name: str, icon_name: str, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._items = QStandardItemModel(self)
-        self._painter = _TagPainter(picture, self)
+        self._painter = _TagPainter(icon_name, self)
         self._tags: tuple[Group, ...] = ()
         self.setModel(self._items)
         self.setItemDelegate(self._painter)
-        self.setAccessibleName(called)
+        self.setAccessibleName(name)
         self.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
         self.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
         self.setMouseTracking(True)
         self.setAcceptDrops(True)
-        self.customContextMenuRequested.connect(self._ask_for_menu)
+        self.customContextMenuRequested.connect(self._on_menu_requested)
         self.clicked.connect(self._toggle)
-        self._items.itemChanged.connect(self._note_edit)
+        self._items.itemChanged.connect(self._on_item_changed)
 
     def show_tags(self, tags: Sequence[Group], chosen: str) -> None:
-        """Show these tags, and which of them is the filter."""
+        """Show tags, and which of them is the filter."""
         self._painter.chosen = chosen
         self.viewport().update()
         if tuple(tags) == self._tags:
@@ -77,20 +77,20 @@ class TagList(QListView):
             count = self.tr("1 chat") if tag.chats == 1 else self.tr("{} chats").format(tag.chats)
             item.setData(f"{tag.name}, {count}", Qt.ItemDataRole.AccessibleTextRole)
             self._items.appendRow(item)
-        self._go_to(cursor)
+        self._select(cursor)
         self.updateGeometry()
 
     def at_cursor(self) -> str:
-        """The tag that keys act on; "" if there is none."""
+        """Return the tag on which keys act, or ""."""
         return _name(self.currentIndex())
 
     def begin_rename(self, name: str) -> None:
         """Edit the name in its row."""
-        self._go_to(name)
+        self._select(name)
         self.edit(self.currentIndex())
 
     def sizeHint(self) -> QSize:  # noqa: N802
-        rows = min(len(self._tags), _MOST_ROWS)
+        rows = min(len(self._tags), _MAX_ROWS)
         return QSize(super().sizeHint().width(), rows * max(self.sizeHintForRow(0), 0) + 2)
 
     def minimumSizeHint(self) -> QSize:  # noqa: N802
@@ -116,25 +116,25 @@ class TagList(QListView):
             event.acceptProposedAction()
 
     def dragMoveEvent(self, event: QDragMoveEvent) -> None:  # noqa: N802
-        self._hold_over(_name(self.indexAt(event.position().toPoint())))
-        event.setAccepted(bool(self._painter.held_over))
+        self._set_drop_target(_name(self.indexAt(event.position().toPoint())))
+        event.setAccepted(bool(self._painter.drop_target))
 
     def dragLeaveEvent(self, event: QDragLeaveEvent) -> None:  # noqa: N802
-        self._hold_over("")
+        self._set_drop_target("")
         super().dragLeaveEvent(event)
 
     def dropEvent(self, event: QDropEvent) -> None:  # noqa: N802
-        self._hold_over("")
+        self._set_drop_target("")
         name, chats = _name(self.indexAt(event.position().toPoint())), dragged_chats(event.mimeData())
         if name and chats:
             event.acceptProposedAction()
             self.dropped.emit(chats, name)
 
-    def _hold_over(self, name: str) -> None:
-        self._painter.held_over = name
+    def _set_drop_target(self, name: str) -> None:
+        self._painter.drop_target = name
         self.viewport().update()
 
-    def _go_to(self, name: str) -> None:
+    def _select(self, name: str) -> None:
         for row in range(self._items.rowCount()):
             if name and _name(self._items.index(row, 0)) == name:
                 self.setCurrentIndex(self._items.index(row, 0))
@@ -146,27 +146,27 @@ class TagList(QListView):
             self.chosen.emit("" if name == self._painter.chosen else name)
 
     @Slot(QStandardItem)
-    def _note_edit(self, item: QStandardItem) -> None:
+    def _on_item_changed(self, item: QStandardItem) -> None:
         name = item.data(TAG).name
         if item.text() != name:
-            self._tags = ()  # accepted or refused, the list is filled again
+            self._tags = ()  # the list is filled again, whether the name is accepted or refused
             self.renamed.emit(name, item.text())
 
     @Slot(QPoint)
-    def _ask_for_menu(self, place: QPoint) -> None:
+    def _on_menu_requested(self, place: QPoint) -> None:
         name = _name(self.indexAt(place))
         if name:
             self.menu_requested.emit(name, self.viewport().mapToGlobal(place))
 
 
 class _TagPainter(QStyledItemDelegate):
-    """An icon, the name and how many chats have it."""
+    """The painter of a row: icon, name and number of chats."""
 
-    def __init__(self, picture: str, parent: QWidget) -> None:
+    def __init__(self, icon_name: str, parent: QWidget) -> None:
         super().__init__(parent)
-        self._picture = picture
+        self._icon_name = icon_name
         self.chosen = ""
-        self.held_over = ""
+        self.drop_target = ""
 
     def sizeHint(self, option: QStyleOptionViewItem, index: Index) -> QSize:  # noqa: N802, ARG002
         return QSize(0, line_height(option.font) + SMALL + TINY)
@@ -177,18 +177,18 @@ class _TagPainter(QStyledItemDelegate):
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         painter.setFont(option.font)
         tag: Group = index.data(TAG)
-        paint_ground(painter, option, theme, is_open=tag.name in (self.chosen, self.held_over))
+        paint_background(painter, option, theme, is_open=tag.name in (self.chosen, self.drop_target))
         area: QRect = option.rect
         area = area.adjusted(SMALL + TINY, 0, -SMALL - TINY, 0)
         role = QPalette.ColorRole.Link if tag.name == self.chosen else QPalette.ColorRole.PlaceholderText
         side = scaled(ICON, option.font)
-        icon(self._picture, role).paint(
-            painter, placed(painter, area, QRect(area.left(), area.top(), side, area.height()))
+        icon(self._icon_name, role).paint(
+            painter, mirrored(painter, area, QRect(area.left(), area.top(), side, area.height()))
         )
         count = painter.fontMetrics().horizontalAdvance(str(tag.chats)) + SMALL
         line = QRect(area.left() + side + SMALL, area.top(), area.width() - side - SMALL - count, area.height())
         line.setTop(area.top() + (area.height() - line_height(option.font)) // 2)
-        paint_text(painter, placed(painter, area, line), tag.name, theme.text, ((), ""))
+        paint_text(painter, mirrored(painter, area, line), tag.name, theme.text, ((), ""))
         painter.setPen(QColor(theme.muted))
         painter.drawText(area, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter, str(tag.chats))
         painter.restore()

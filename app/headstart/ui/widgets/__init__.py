@@ -1,1 +1,1 @@
-"""Parts that every page is made of, and how they look."""
+"""Widgets that all pages share, and their appearance."""

@@ -1,4 +1,4 @@
-"""A table of figures that shows all its rows, with texts leading and numbers trailing."""
+"""A table of figures, which is as high as all its rows."""
 
 from collections.abc import Sequence
 
@@ -7,41 +7,41 @@ from PySide6.QtWidgets import QHeaderView, QTreeWidget, QTreeWidgetItem, QWidget
 
 from headstart.ui.widgets.theme import LARGE, ROW, scaled
 
-_NARROWEST = 76  # pixels of a column; below that, and where a title would be cut, the table scrolls sideways
-_BESIDE = 2 * 7 + 2  # pixels around a title, as the style sheet has it
+_MIN_COLUMN_WIDTH = 76  # pixels; with less, or where a title would be cut, the table scrolls sideways
+_TITLE_PADDING = 2 * 7 + 2  # pixels beside a title, as in the style sheet
 _NUMBERS = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
 
 
 class FigureTable(QTreeWidget):
-    """`begin`, then `add` row by row."""
+    """A table of texts and numbers, filled by `begin` and then `add` for each row."""
 
     def __init__(self, name: str, parent: QWidget | None = None) -> None:
         """`name` is for screen readers."""
         super().__init__(parent)
-        self._words = frozenset({0})
-        self._widened = 1
+        self._text_columns = frozenset({0})
+        self._num_fitted = 1
         self.setAccessibleName(name)
         self.setRootIsDecorated(False)
         self.setUniformRowHeights(True)
         self.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.header().setStretchLastSection(False)
-        self.header().setMinimumSectionSize(_NARROWEST)
-        self.header().geometriesChanged.connect(self._take_font)
+        self.header().setMinimumSectionSize(_MIN_COLUMN_WIDTH)
+        self.header().geometriesChanged.connect(self._on_geometry_changed)
 
-    def begin(self, titles: Sequence[str], *, widened: int = 1, words: Sequence[int] = (0,)) -> None:
-        """Clear the table and set its columns: the first `widened` fit their content, the others share the rest.
+    def begin(self, titles: Sequence[str], *, num_fitted: int = 1, text_columns: Sequence[int] = (0,)) -> None:
+        """Clear the table and set its columns. The first `num_fitted` fit their content, the others share the rest.
 
-        Columns in `words` hold texts.
+        Columns in `text_columns` hold texts; the others are aligned as numbers.
         """
-        self._words = frozenset(words)
+        self._text_columns = frozenset(text_columns)
         self.clear()
         self.setColumnCount(len(titles))
         self.setHeaderLabels(list(titles))
-        self._widened = widened
-        self._widen()
+        self._num_fitted = num_fitted
+        self._set_min_width()
         modes = QHeaderView.ResizeMode
         for column in range(len(titles)):
-            self.header().setSectionResizeMode(column, modes.ResizeToContents if column < widened else modes.Stretch)
+            self.header().setSectionResizeMode(column, modes.ResizeToContents if column < num_fitted else modes.Stretch)
         self._align(self.headerItem())
         self._fit()
 
@@ -54,17 +54,17 @@ class FigureTable(QTreeWidget):
         return item
 
     def _align(self, item: QTreeWidgetItem) -> None:
-        for column in set(range(self.columnCount())) - self._words:
+        for column in set(range(self.columnCount())) - self._text_columns:
             item.setTextAlignment(column, _NUMBERS)
 
-    def _widen(self) -> None:
-        titles = [self.headerItem().text(column) for column in range(self._widened, self.columnCount())]
+    def _set_min_width(self) -> None:
+        titles = [self.headerItem().text(column) for column in range(self._num_fitted, self.columnCount())]
         widest = max(map(self.fontMetrics().horizontalAdvance, titles), default=0)
-        self.header().setMinimumSectionSize(max(_NARROWEST, widest + _BESIDE))
+        self.header().setMinimumSectionSize(max(_MIN_COLUMN_WIDTH, widest + _TITLE_PADDING))
 
     @Slot()
-    def _take_font(self) -> None:
-        self._widen()
+    def _on_geometry_changed(self) -> None:
+        self._set_min_width()
         self._fit()
 
     def _fit(self) -> None:

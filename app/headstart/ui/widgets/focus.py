@@ -1,4 +1,4 @@
-"""Focus by Tab in reading order, and focus when its widget is hidden or disabled."""
+"""Keyboard focus: Tab in reading order, and a substitute when the focused widget is hidden or disabled."""
 
 from collections.abc import Iterable
 
@@ -8,91 +8,92 @@ from PySide6.QtWidgets import QAbstractButton, QAbstractScrollArea, QApplication
 
 from headstart.ui.widgets.theme import SMALL
 
-_ENDS = "ends"  # the property of a button that is marked by `ends`
-_PLACES = ("page", "panel", "sidebar")  # names of what a window is made of
+_STOPS = "stops"  # the property that `mark_as_stop` sets
+_CONTAINERS = ("page", "panel", "sidebar")  # object names of the parts of a window
 
 
 def step(columns: Iterable[QWidget], *, forward: bool) -> bool:
-    """Move the focus to the next or previous stop in these parts of a window, and scroll it into view."""
-    found = stops(columns)
-    if not found:
+    """Move the focus to the next or previous stop in these parts and scroll to it; return False if there is none."""
+    all_stops = stops(columns)
+    if not all_stops:
         return False
     here = QApplication.focusWidget()
-    inside = next((at for at, stop in enumerate(found) if here and here.isAncestorOf(stop)), 0)
-    at = found.index(here) + (1 if forward else -1) if here in found else inside - (0 if forward else 1)
-    target = found[at % len(found)]
+    inside = next((at for at, stop in enumerate(all_stops) if here and here.isAncestorOf(stop)), 0)
+    at = all_stops.index(here) + (1 if forward else -1) if here in all_stops else inside - (0 if forward else 1)
+    target = all_stops[at % len(all_stops)]
     bring_into_view(target)
     target.setFocus(Qt.FocusReason.TabFocusReason if forward else Qt.FocusReason.BacktabFocusReason)
     return True
 
 
 class FocusKeeper(QObject):
-    """Moves the focus when its widget is hidden or disabled: to the button that ends what has begun, or to the card or
-    page around it, until the widget is back. Never to a control that would do something else at the next key.
+    """Moves the focus when its widget is hidden or disabled, and back when the widget is usable again.
+
+    The substitute is the button that stops what has begun, or else the card or page around the widget. It is never a
+    control that would do something else at the next key.
     """
 
     def __init__(self, window: QWidget) -> None:
-        """Listens from now on."""
         super().__init__(window)
         self._window = window
-        self._lost: QWidget | None = None  # what had the focus
-        self._heir: QWidget | None = None  # what has it instead
+        self._lost: QWidget | None = None  # the widget that had the focus
+        self._substitute: QWidget | None = None  # the widget that has it instead
         application = QApplication.instance()
         assert isinstance(application, QApplication)
-        application.focusChanged.connect(self._follow)
+        application.focusChanged.connect(self._on_focus_changed)
 
     def has_lost(self) -> bool:
-        """Whether the focused widget is unusable; then the focus moves on."""
+        """Return whether the focused widget is unusable; if so, move the focus."""
         here = self._window.focusWidget()
         if here is None or _is_usable(here):
             return False
-        self._note_loss(here)
+        self._on_lost(here)
         return True
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:  # noqa: N802
         if watched is self._lost and event.type() in (QEvent.Type.Show, QEvent.Type.EnabledChange):
-            QTimer.singleShot(0, self, self._give_back)
+            QTimer.singleShot(0, self, self._return_focus)
         return super().eventFilter(watched, event)
 
     @Slot(QWidget, QWidget)
-    def _follow(self, old: QWidget | None, now: QWidget | None) -> None:
-        """Qt does not ask for the next stop when a whole form is disabled."""
+    def _on_focus_changed(self, old: QWidget | None, now: QWidget | None) -> None:
+        """Handle a disabled form, for which Qt looks for no next stop."""
         is_gone = old is not None and now is None and shiboken6.isValid(self._window)
         if old is not None and is_gone and self._window.isAncestorOf(old) and not _is_usable(old):
-            self._note_loss(old)
+            self._on_lost(old)
 
-    def _note_loss(self, widget: QWidget) -> None:
-        if widget is not self._heir or self._lost is None:
+    def _on_lost(self, widget: QWidget) -> None:
+        if widget is not self._substitute or self._lost is None:
             if self._lost is not None and shiboken6.isValid(self._lost):
                 self._lost.removeEventFilter(self)
             self._lost = widget
             widget.installEventFilter(self)
-        QTimer.singleShot(0, self, self._settle)
+        QTimer.singleShot(0, self, self._move_focus)
 
-    def _settle(self) -> None:
-        """After all changes of this event."""
+    def _move_focus(self) -> None:
+        """Move the focus to the substitute, after all changes of the current event."""
         now = self._window.focusWidget()
-        is_seen_to = now is not None and now is not self._lost and _is_usable(now)
-        if self._lost is None or not shiboken6.isValid(self._lost) or is_seen_to:
+        has_focus = now is not None and now is not self._lost and _is_usable(now)
+        if self._lost is None or not shiboken6.isValid(self._lost) or has_focus:
             return
-        self._heir = self._lost if _is_usable(self._lost) else _heir(self._lost)
-        if self._heir:
-            self._heir.setFocus()
+        self._substitute = self._lost if _is_usable(self._lost) else _find_substitute(self._lost)
+        if self._substitute:
+            self._substitute.setFocus()
 
-    def _give_back(self) -> None:
-        """Give the focus back, unless the user has moved it or could have."""
-        waits = self._window.focusWidget() is self._heir and not isinstance(self._heir, QAbstractButton)
+    def _return_focus(self) -> None:
+        """Return the focus, unless the user has moved it or the substitute is a button."""
+        waits = self._window.focusWidget() is self._substitute and not isinstance(self._substitute, QAbstractButton)
         if self._lost is not None and shiboken6.isValid(self._lost) and waits and _is_usable(self._lost):
             self._lost.setFocus()
 
 
-def ends(button: QAbstractButton) -> None:
-    """Mark a button that ends what another one has begun."""
-    button.setProperty(_ENDS, True)  # noqa: FBT003 - Qt's own signature
+def mark_as_stop(button: QAbstractButton) -> None:
+    """Mark a button that stops what another one has begun."""
+    button.setProperty(_STOPS, True)  # noqa: FBT003 - Qt's own signature
 
 
-class _WheelPasser(QObject):
-    """Lets the page behind a field scroll."""
+class _WheelFilter(QObject):
+    """An event filter that leaves the wheel to the page behind a field."""
 
     def eventFilter(self, _watched: QObject, event: QEvent) -> bool:  # noqa: N802
         if event.type() == QEvent.Type.Wheel:
@@ -101,20 +102,20 @@ class _WheelPasser(QObject):
 
 
 def pass_wheel(*fields: QWidget) -> None:
-    """Have these fields leave the wheel to the page that they are on: it must scroll, and change no value."""
+    """Make the wheel scroll the page around these fields instead of changing their values."""
     for field in fields:
         field.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
-        field.installEventFilter(_WheelPasser(field))
+        field.installEventFilter(_WheelFilter(field))
 
 
 def stops(columns: Iterable[QWidget]) -> list[QWidget]:
-    """What Tab leads to, column after column."""
-    return [stop for column in columns for stop in _in_order(column)]
+    """Return the widgets that Tab visits, column after column."""
+    return [stop for column in columns for stop in _ordered_stops(column)]
 
 
 def bring_into_view(widget: QWidget) -> None:
-    """Scroll the areas around a widget; of a tall one, show the beginning."""
-    for area in _above(widget):
+    """Scroll the areas around a widget so that it is visible; of a tall one, show the beginning."""
+    for area in _ancestors(widget):
         if isinstance(area, QAbstractScrollArea):
             top = widget.mapTo(area.viewport(), QPoint(0, 0)).y()
             beyond = top + widget.height() - area.viewport().height()
@@ -125,22 +126,21 @@ def bring_into_view(widget: QWidget) -> None:
                 bar.setValue(bar.value() + min(beyond, top) + SMALL)
 
 
-def _in_order(part: QWidget) -> list[QWidget]:
-    """Row by row in reading direction. A scroll area has one place, whatever part of it is visible."""
-    found = [widget for widget in part.findChildren(QWidget) if _is_stop(widget)]
-    scrolled = {widget: _outermost(widget, part) for widget in found}
-    blocks = dict.fromkeys(scrolled[widget] or widget for widget in found)
+def _ordered_stops(part: QWidget) -> list[QWidget]:
+    """Return the stops in reading order, row by row. A scroll area counts as one place."""
+    children = [widget for widget in part.findChildren(QWidget) if _is_stop(widget)]
+    blocks = dict.fromkeys(_outermost(widget, part) or widget for widget in children)
     ordered: list[QWidget] = []
     for row in _rows(part, list(blocks)):
         for block in row:
             ordered += [block] if _is_stop(block) else []
-            ordered += _in_order(block.viewport()) if isinstance(block, QAbstractScrollArea) else []
+            ordered += _ordered_stops(block.viewport()) if isinstance(block, QAbstractScrollArea) else []
     return ordered
 
 
 def _outermost(widget: QWidget, part: QWidget) -> QAbstractScrollArea | None:
-    """The outermost scroll area around it inside this part."""
-    above = _above(widget)
+    """Return the outermost scroll area around a widget inside this part."""
+    above = _ancestors(widget)
     inside = above[: above.index(part)] if part in above else []
     return next((area for area in reversed(inside) if isinstance(area, QAbstractScrollArea)), None)
 
@@ -158,25 +158,25 @@ def _rows(part: QWidget, widgets: list[QWidget]) -> list[list[QWidget]]:
     return [sorted(row, key=start) for row in rows]
 
 
-def _above(widget: QWidget) -> list[QWidget]:
-    """Its ancestors, the nearest first."""
+def _ancestors(widget: QWidget) -> list[QWidget]:
+    """Return the ancestors of a widget, the nearest first."""
     parent = widget.parentWidget()
-    return [parent, *_above(parent)] if parent else []
+    return [parent, *_ancestors(parent)] if parent else []
 
 
 def _is_usable(widget: QWidget) -> bool:
     return widget.isVisible() and widget.isEnabled()
 
 
-def _heir(widget: QWidget) -> QWidget | None:
-    """The nearest place for the focus."""
-    for place in _above(widget):
+def _find_substitute(widget: QWidget) -> QWidget | None:
+    """Return the nearest substitute for the focus."""
+    for place in _ancestors(widget):
         if not _is_usable(place):
             continue
-        buttons = (each for each in place.findChildren(QAbstractButton) if each.property(_ENDS) and _is_usable(each))
-        if found := next(buttons, None):
-            return found
-        if (place.property("kind") == "card" and place.accessibleName()) or place.objectName() in _PLACES:
+        buttons = (each for each in place.findChildren(QAbstractButton) if each.property(_STOPS) and _is_usable(each))
+        if button := next(buttons, None):
+            return button
+        if (place.property("kind") == "card" and place.accessibleName()) or place.objectName() in _CONTAINERS:
             return place
     return None
 

@@ -1,4 +1,4 @@
-"""Icons drawn from paths in the colours of the palette."""
+"""Icons that are drawn from paths in colours of the palette."""
 
 import functools
 from types import MappingProxyType
@@ -44,18 +44,18 @@ _SVG = (
     '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 24 24"><path d="{path}" fill="none" stroke="{colour}" '
     'stroke-width="{width}" stroke-linecap="round" stroke-linejoin="round" transform="{turn}"/></svg>'
 )
-_DIRECTED = frozenset({"previous", "next", "folded", "sidebar", "origins"})  # mirrored where one reads from the right
-_MIRRORED = "matrix(-1 0 0 1 24 0)"
+_MIRRORED_ICONS = frozenset({"previous", "next", "folded", "sidebar", "origins"})  # for text from right to left
+_MIRROR_TRANSFORM = "matrix(-1 0 0 1 24 0)"
 _Role = QPalette.ColorRole
 
 
-class _Drawn(QIconEngine):
-    """Looks up its colour in the palette when it is painted, and so follows the theme."""
+class _PaletteIconEngine(QIconEngine):
+    """An icon engine that reads its colour from the palette when it paints, so it follows the theme."""
 
     def __init__(self, name: str, colour: QPalette.ColorRole) -> None:
         super().__init__()
         self._name, self._colour = name, colour
-        self._copy: _Drawn | None = None
+        self._copy: _PaletteIconEngine | None = None
 
     def paint(self, painter: QPainter, rect: QRect, mode: QIcon.Mode, state: QIcon.State) -> None:
         side = min(rect.width(), rect.height())
@@ -69,50 +69,50 @@ class _Drawn(QIconEngine):
         colour = palette.color(self._colour)
         if mode is QIcon.Mode.Disabled:
             colour = palette.color(QPalette.ColorGroup.Disabled, _Role.WindowText)
-        mirrored = self._name in _DIRECTED and QGuiApplication.isRightToLeft()
+        mirrored = self._name in _MIRRORED_ICONS and QGuiApplication.isRightToLeft()
         return _pixmap(self._name, colour.name(), min(size.width(), size.height()), mirrored=mirrored)
 
     def clone(self) -> QIconEngine:
-        self._copy = _Drawn(self._name, self._colour)  # kept, as Qt does not keep what belongs to Python
+        self._copy = _PaletteIconEngine(self._name, self._colour)  # Qt does not hold objects of Python
         return self._copy
 
 
 def icon(name: str, colour: QPalette.ColorRole = _Role.PlaceholderText) -> QIcon:
-    """The icon of this name in a colour of the palette."""
-    return _made(name, colour)
+    """Return an icon in a colour of the palette."""
+    return _cached_icon(name, colour)
 
 
 def icon_button(
     name: str, label: str, parent: QWidget, kind: str = "flat", colour: QPalette.ColorRole = _Role.PlaceholderText
 ) -> QToolButton:
-    """A button with an icon, told by `label`, styled as this kind."""
-    made = QToolButton(parent)
-    made.setIcon(icon(name, colour))
-    made.setToolTip(label)
-    made.setAccessibleName(label)
-    set_style_class(made, kind)
-    return made
+    """Create a button with an icon and the style class `kind`. `label` is its tooltip and accessible name."""
+    button = QToolButton(parent)
+    button.setIcon(icon(name, colour))
+    button.setToolTip(label)
+    button.setAccessibleName(label)
+    set_style_class(button, kind)
+    return button
 
 
 def show_icon(button: QAbstractButton, name: str, font: QFont) -> None:
-    """Give a button without a style sheet an icon as large as text of this font."""
+    """Set the icon of a button without style sheet, in the size of text in this font."""
     pixels = scaled(ICON, font)
     button.setIconSize(QSize(pixels, pixels))
     button.setIcon(icon(name))
 
 
 @functools.cache
-def _made(name: str, colour: QPalette.ColorRole) -> QIcon:
-    return QIcon(_Drawn(name, colour))
+def _cached_icon(name: str, colour: QPalette.ColorRole) -> QIcon:
+    return QIcon(_PaletteIconEngine(name, colour))
 
 
 @functools.lru_cache(maxsize=128)
 def _pixmap(name: str, colour: str, side: int, *, mirrored: bool) -> QPixmap:
     width = 3 if name == "more" else 1.8
-    svg = _SVG.format(path=_PATHS[name], colour=colour, width=width, turn=_MIRRORED if mirrored else "")
-    drawn = QPixmap(side, side)
-    drawn.fill(Qt.GlobalColor.transparent)
-    painter = QPainter(drawn)
+    svg = _SVG.format(path=_PATHS[name], colour=colour, width=width, turn=_MIRROR_TRANSFORM if mirrored else "")
+    pixmap = QPixmap(side, side)
+    pixmap.fill(Qt.GlobalColor.transparent)
+    painter = QPainter(pixmap)
     QSvgRenderer(QByteArray(svg.encode())).render(painter)
     painter.end()
-    return drawn
+    return pixmap

@@ -1,4 +1,4 @@
-"""Labels, buttons, and the legend of token colours."""
+"""Labels and buttons with text."""
 
 import unicodedata
 
@@ -18,36 +18,36 @@ from headstart.ui.widgets.theme import SMALL, mono_families
 
 
 def label(text: str, parent: QWidget, kind: str = "", *, selectable: bool = False) -> QLabel:
-    """A wrapped text, styled as this kind."""
-    made = QLabel(text, parent)
-    made.setWordWrap(True)
+    """Create a wrapped label with the style class `kind`."""
+    label = QLabel(text, parent)
+    label.setWordWrap(True)
     if selectable:
-        made.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-    set_style_class(made, kind)
-    return made
+        label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+    set_style_class(label, kind)
+    return label
 
 
 def muted(text: str, parent: QWidget, *, selectable: bool = False) -> QLabel:
-    """A remark below something."""
+    """Create a label for a remark."""
     return label(text, parent, "muted", selectable=selectable)
 
 
 def section(text: str, parent: QWidget) -> QLabel:
-    """The heading of a group."""
-    made = QLabel(text, parent)
-    set_style_class(made, "section")
-    return made
+    """Create the heading of a group."""
+    heading = QLabel(text, parent)
+    set_style_class(heading, "section")
+    return heading
 
 
 def button(text: str, parent: QWidget, kind: str = "plain") -> QPushButton:
-    """A button with a text, styled as this kind."""
-    made = QPushButton(text, parent)
-    set_style_class(made, kind)
-    return made
+    """Create a button with the style class `kind`."""
+    button = QPushButton(text, parent)
+    set_style_class(button, kind)
+    return button
 
 
 class Fold(QPushButton):
-    """A button that shows and hides what stands below it, which is hidden at first."""
+    """A button that shows and hides the widget below it, which is hidden at first."""
 
     def __init__(self, text: str, folded: QWidget, parent: QWidget) -> None:
         super().__init__(text, parent)
@@ -79,7 +79,7 @@ class StatusLine(QLabel):
 
 
 def script_direction(text: str) -> Qt.TextFlag:
-    """Draw a text of people or models in the direction of its first letter, whatever the direction of the window."""
+    """Return the flag that draws a text in the direction of its first letter, not of the window."""
     letters = (unicodedata.bidirectional(letter) for letter in text)
     first = next((kind for kind in letters if kind in {"L", "R", "AL"}), "L")
     return Qt.TextFlag.TextForceLeftToRight if first == "L" else Qt.TextFlag.TextForceRightToLeft
@@ -117,9 +117,9 @@ _LINES = 4
 
 
 class CopiedLine(QWidget):
-    """A read-only text with a button that copies it.
+    """A read-only field with a button that copies its text.
 
-    `name` is for screen readers, `copy` describes the button; `long`: several lines are shown.
+    `name` and `copy` name field and button for screen readers. A `long` field shows several lines.
     """
 
     def __init__(self, name: str, copy: str, parent: QWidget | None = None, *, long: bool = False) -> None:
@@ -130,7 +130,7 @@ class CopiedLine(QWidget):
         if isinstance(self.field, QPlainTextEdit):
             set_style_class(self.field, "field")
             self.field.setTabChangesFocus(True)
-        self._scale()
+        self._update_font()
         self._copy = button(self.tr("Copy"), self)
         self._copy.setAccessibleName(copy)
         row = QHBoxLayout(self)
@@ -138,11 +138,10 @@ class CopiedLine(QWidget):
         row.setSpacing(SMALL)
         row.addWidget(self.field, 1)
         row.addWidget(self._copy, 0, Qt.AlignmentFlag.AlignTop)
-        self._copy.clicked.connect(self._take)
+        self._copy.clicked.connect(self._copy_text)
 
     @property
     def text(self) -> str:
-        """The text."""
         return self.field.toPlainText() if isinstance(self.field, QPlainTextEdit) else self.field.text()
 
     def show_text(self, text: str, hint: str = "") -> None:
@@ -159,10 +158,10 @@ class CopiedLine(QWidget):
     def changeEvent(self, event: QEvent) -> None:  # noqa: N802
         super().changeEvent(event)
         if event.type() == QEvent.Type.FontChange:
-            self._scale()
+            self._update_font()
 
-    def _scale(self) -> None:
-        """The field has a font of its own, so it does not inherit changes."""
+    def _update_font(self) -> None:
+        """Set the font of the field, which is its own and inherits no changes."""
         font = QFont(self.font())
         font.setFamilies(mono_families())
         self.field.setFont(font)
@@ -170,7 +169,7 @@ class CopiedLine(QWidget):
             self.field.setFixedHeight(self.field.fontMetrics().lineSpacing() * _LINES + 3 * SMALL)
 
     @Slot()
-    def _take(self) -> None:
+    def _copy_text(self) -> None:
         QGuiApplication.clipboard().setText(self.text)
 
 
@@ -180,15 +179,15 @@ class Heading(QLabel):
     def __init__(self, text: str, factor: float, parent: QWidget) -> None:
         super().__init__(text, parent)
         self._factor = factor
-        parent.installEventFilter(self)  # it has a font of its own, so it does not inherit changes
-        self._scale(parent.font())
+        parent.installEventFilter(self)  # the label's own font inherits no changes
+        self._update_font(parent.font())
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:  # noqa: N802
         if event.type() == QEvent.Type.FontChange and isinstance(watched, QWidget):
-            self._scale(watched.font())
+            self._update_font(watched.font())
         return super().eventFilter(watched, event)
 
-    def _scale(self, around: QFont) -> None:
+    def _update_font(self, around: QFont) -> None:
         font = QFont(around)
         font.setPointSizeF(around.pointSizeF() * self._factor)
         font.setBold(True)

@@ -1,4 +1,4 @@
-"""Cards, rows, pages that scroll, and dialogs."""
+"""Layouts, cards, pages and dialogs."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -41,7 +41,7 @@ from headstart.ui.widgets.theme import LARGE, MEDIUM, SMALL, current
 
 
 class Flow(QLayout):
-    """Rows that wrap like words; `spacing` also separates the lines."""
+    """A layout that wraps like words; `spacing` separates items and lines."""
 
     def __init__(self, parent: QWidget, spacing: int) -> None:
         super().__init__(parent)
@@ -84,7 +84,7 @@ class Flow(QLayout):
         return widest
 
     def _place(self, rect: QRect, *, move: bool) -> int:
-        """Place the items, or only compute; returns the height that they need."""
+        """Return the height that the items need at this width, and `move` them there if asked."""
         parent = self.parentWidget()
         direction = parent.layoutDirection() if parent else Qt.LayoutDirection.LeftToRight
         x, y, line = rect.x(), rect.y(), 0
@@ -99,7 +99,7 @@ class Flow(QLayout):
 
 
 class Card(QFrame):
-    """A frame with a title; put its content into `column`."""
+    """A frame with a title, whose content goes into `column`."""
 
     def __init__(self, parent: QWidget | None, title: str = "", *, spacing: int = SMALL) -> None:
         super().__init__(parent)
@@ -115,7 +115,7 @@ class TitledField(QWidget):
     """A field with a title, which is also its name for screen readers."""
 
     def __init__(self, title: str, field: QWidget, parent: QWidget, *, above: bool = False) -> None:
-        """`above`: the title stands above the field, not beside it."""
+        """`above` puts the title above the field instead of beside it."""
         super().__init__(parent)
         label = QLabel(title, self)
         label.setBuddy(field)
@@ -128,7 +128,7 @@ class TitledField(QWidget):
 
 
 def set_margins(layout: QLayout, *, start: int, top: int, end: int, bottom: int) -> None:
-    """Set margins by reading direction; Qt does not mirror them."""
+    """Set margins by reading direction, because Qt does not mirror them."""
     left, right = (end, start) if QGuiApplication.isRightToLeft() else (start, end)
     layout.setContentsMargins(left, top, right, bottom)
 
@@ -137,16 +137,16 @@ Part = QWidget | QLayout
 
 
 def row(*widgets: QWidget) -> QHBoxLayout:
-    """A row that begins on the side where one begins to read."""
-    made = beside(None, *widgets)
-    made.addStretch(1)
-    return made
+    """Create a row of widgets with the free room at its end."""
+    row = beside(None, *widgets)
+    row.addStretch(1)
+    return row
 
 
 def beside(
     parent: QWidget | None, *parts: Part, margin: int = 0, spacing: int = SMALL, growing: Part | None = None
 ) -> QHBoxLayout:
-    """A row, with an equal margin on each side; `growing` is the part that takes the room that others leave."""
+    """Create a row with the same margin on each side; the part `growing` takes the free room."""
     row = QHBoxLayout(parent) if parent else QHBoxLayout()
     _fill(row, parts, margin, spacing, growing)
     return row
@@ -155,7 +155,7 @@ def beside(
 def stacked(
     parent: QWidget | None, *parts: Part, margin: int = 0, spacing: int = SMALL, growing: Part | None = None
 ) -> QVBoxLayout:
-    """A column, as `beside` makes a row."""
+    """Create a column, with the parameters of `beside`."""
     column = QVBoxLayout(parent) if parent else QVBoxLayout()
     _fill(column, parts, margin, spacing, growing)
     return column
@@ -168,7 +168,7 @@ def _fill(box: QBoxLayout, parts: Iterable[Part], margin: int, spacing: int, gro
 
 
 def add(box: QBoxLayout, *parts: Part, growing: Part | None = None) -> None:
-    """Put parts behind those that a row or column has."""
+    """Append parts to a row or column."""
     for part in parts:
         stretch = int(part is growing)
         if isinstance(part, QLayout):
@@ -178,7 +178,7 @@ def add(box: QBoxLayout, *parts: Part, growing: Part | None = None) -> None:
 
 
 def flowing(widgets: Iterable[QWidget], parent: QWidget) -> QWidget:
-    """A row that wraps."""
+    """Create a row that wraps."""
     row = QWidget(parent)
     flow = Flow(row, MEDIUM)
     for widget in widgets:
@@ -187,7 +187,7 @@ def flowing(widgets: Iterable[QWidget], parent: QWidget) -> QWidget:
 
 
 def scrolled(inner: QWidget, parent: QWidget, *, sideways: bool = False) -> QScrollArea:
-    """A scroll area on the ground of its parent, which scrolls horizontally only if `sideways`."""
+    """Create a transparent scroll area, which scrolls horizontally only if `sideways`."""
     scroll = QScrollArea(parent)
     scroll.setWidgetResizable(True)
     if not sideways:
@@ -195,15 +195,15 @@ def scrolled(inner: QWidget, parent: QWidget, *, sideways: bool = False) -> QScr
         scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
     scroll.setFocusPolicy(Qt.FocusPolicy.NoFocus)
     scroll.setWidget(inner)
-    inner.setAutoFillBackground(False)  # which `setWidget` turns on
+    inner.setAutoFillBackground(False)  # `setWidget` turns it on
     scroll.viewport().setAutoFillBackground(False)
     return scroll
 
 
 def two_columns(name: str, parent: QWidget, *, widened: int) -> QTreeWidget:
-    """A list to choose from by another widget's keys; the column `widened` takes the room that the other leaves.
+    """Create a list of two columns that is operated by the keys of another widget.
 
-    `name` is for screen readers.
+    The column `widened` takes the free room. `name` is for screen readers.
     """
     columns = QTreeWidget(parent)
     columns.setAccessibleName(name)
@@ -220,25 +220,26 @@ def two_columns(name: str, parent: QWidget, *, widened: int) -> QTreeWidget:
 
 
 def back_button(parent: QWidget) -> QToolButton:
-    """A button that leads back to the chat."""
+    """Create the button that leads back to the chat."""
     label = QCoreApplication.translate("Page", "Back to the chat")
-    made = icon_button("previous", label, parent, colour=QPalette.ColorRole.WindowText)
-    made.setToolTip(QCoreApplication.translate("Page", "Back to the chat (Esc)"))
-    return made
+    button = icon_button("previous", label, parent, colour=QPalette.ColorRole.WindowText)
+    button.setToolTip(QCoreApplication.translate("Page", "Back to the chat (Esc)"))
+    return button
 
 
 class Page(QFrame):
-    """A page with a title and a way back; put its content into `column`, centred and at most `widest` wide."""
+    """A page with a title and a way back. Its content goes into `column`, which is centred."""
 
     back_requested = Signal()
     entered = Signal()
-    left = Signal()  # another page is shown, or the window closes
+    left = Signal()  # for another page, or because the window closes
 
-    def __init__(self, widest: int, parent: QWidget | None = None) -> None:
+    def __init__(self, max_width: int, parent: QWidget | None = None) -> None:
+        """`max_width` of the content, in pixels."""
         super().__init__(parent)
         self.setObjectName("page")
         self._title = Heading("", 1.5, self)
-        self._widest = widest
+        self._max_width = max_width
         self._back = back_button(self)
         self._back.clicked.connect(self.back_requested)
         self.inner = QWidget(self)
@@ -251,13 +252,12 @@ class Page(QFrame):
         outside.addWidget(self.scroll_area, 1)
 
     def set_title(self, title: str) -> None:
-        """Set the title."""
         self._title.setText(title)
         self.setAccessibleName(title)
 
     def resizeEvent(self, event: QResizeEvent) -> None:  # noqa: N802
         super().resizeEvent(event)
-        side = max((self.width() - self._widest) // 2, LARGE)
+        side = max((self.width() - self._max_width) // 2, LARGE)
         self.column.setContentsMargins(side, MEDIUM, side, LARGE)
 
     def showEvent(self, event: QShowEvent) -> None:  # noqa: N802
@@ -267,7 +267,7 @@ class Page(QFrame):
 
     def hideEvent(self, event: QHideEvent) -> None:  # noqa: N802
         super().hideEvent(event)
-        if not event.spontaneous():  # not where the window is only minimised
+        if not event.spontaneous():  # not if the window is only minimised
             self.left.emit()
 
     def _head(self) -> QHBoxLayout:
@@ -279,8 +279,8 @@ class Page(QFrame):
         return head
 
 
-def dress_dialog(dialog: QDialog) -> None:
-    """Give it the looks of the window, which it does not inherit where its parent has no style sheet."""
+def style_dialog(dialog: QDialog) -> None:
+    """Set the window's style sheet, which a dialog does not inherit if its parent has none."""
     dialog.setStyleSheet(stylesheet.sheet(current(), QApplication.font()))
 
 
@@ -289,12 +289,13 @@ class Dialog(QDialog):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        dress_dialog(self)
-        QShortcut(QKeySequence("Ctrl+Q"), self).activated.connect(self._quit)  # that of the window rests meanwhile
+        style_dialog(self)
+        # The window's own shortcut is inactive while the dialog is open.
+        QShortcut(QKeySequence("Ctrl+Q"), self).activated.connect(self._quit)
 
     def event(self, event: QEvent) -> bool:
         if event.type() in {QEvent.Type.ApplicationPaletteChange, QEvent.Type.ApplicationFontChange}:
-            dress_dialog(self)
+            style_dialog(self)
         return super().event(event)
 
     @Slot()
@@ -307,29 +308,29 @@ class Dialog(QDialog):
             action.trigger()
 
 
-_LAST_FOLDER = "last folder"  # the property of the application that has it
+_LAST_FOLDER = "last folder"  # a property of the application
 
 
-def file_place(name: str = "") -> str:
-    """Where a file dialog begins, with a proposed name: in the folder that one used last, at first the home folder."""
+def initial_path(name: str = "") -> str:
+    """Return the initial path of a file dialog: `name` in the folder used last, at first the home folder."""
     application = QCoreApplication.instance()
-    assert application, "dialogs need one"
+    assert application, "a file dialog needs an application"
     return QDir(application.property(_LAST_FOLDER) or QDir.homePath()).filePath(name)
 
 
-def keep_place(chosen: str) -> None:
-    """Begin the next file dialog beside this file or in this folder."""
+def remember_folder(chosen: str) -> None:
+    """Let the next file dialog begin in this folder or in the folder of this file."""
     application = QCoreApplication.instance()
-    assert application, "dialogs need one"
+    assert application, "a file dialog needs an application"
     application.setProperty(_LAST_FOLDER, chosen if Path(chosen).is_dir() else str(Path(chosen).parent))
 
 
-def confirms(parent: QWidget, title: str, question: str, action: str, more: str = "") -> bool:
-    """Ask before something that cannot be undone. `action` is the text of the button; Enter presses Cancel."""
+def confirm(parent: QWidget, title: str, question: str, action: str, more: str = "") -> bool:
+    """Ask before an action that cannot be undone; return if it may be done. `action` is the text of the button."""
     box = QMessageBox(QMessageBox.Icon.Question, title, question, parent=parent)
-    dress_dialog(box)
+    style_dialog(box)
     box.setInformativeText(more)
-    go = box.addButton(action, QMessageBox.ButtonRole.DestructiveRole)
-    box.setDefaultButton(box.addButton(QMessageBox.StandardButton.Cancel))
+    proceed = box.addButton(action, QMessageBox.ButtonRole.DestructiveRole)
+    box.setDefaultButton(box.addButton(QMessageBox.StandardButton.Cancel))  # Enter presses it
     box.exec()
-    return box.clickedButton() is go
+    return box.clickedButton() is proceed

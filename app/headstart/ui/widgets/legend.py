@@ -16,7 +16,7 @@ _MARGIN = 2  # pixels around a text
 
 
 class Swatch(QWidget):
-    """A text marked as one origin marks it."""
+    """A text with the marking of one origin."""
 
     def __init__(self, text: str, origin: str, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -35,7 +35,7 @@ class Swatch(QWidget):
         painter.end()
 
     def _document(self) -> QTextDocument:
-        """A document as in the transcript, so that the underline is the same."""
+        """Return a document as in the transcript, so that the underline is the same."""
         document = QTextDocument()
         document.setDefaultFont(self.font())
         document.setDocumentMargin(_MARGIN)
@@ -44,7 +44,7 @@ class Swatch(QWidget):
 
 
 class Legend(QWidget):
-    """What the colours of tokens mean, in as many rows as it needs."""
+    """The legend of token colours, in as many rows as it needs."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -74,12 +74,12 @@ class Legend(QWidget):
         )
 
     def show_origins(self, origins: Collection[str]) -> None:
-        """Leave out what has marked nothing; every model can guess from earlier text."""
+        """Show the swatches of these origins, of earlier text (which every model can use) and of the model itself."""
         for swatch in self._swatches:
             swatch.setVisible(swatch.origin in {*origins, Origin.NGRAM, Origin.TARGET})
 
     def add_origins(self, origins: Collection[str]) -> None:
-        """Further ones turn up."""
+        """Show the swatches of further origins."""
         for swatch in self._swatches:
             if swatch.origin in origins and swatch.isHidden():
                 swatch.show()

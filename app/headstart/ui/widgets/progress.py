@@ -1,4 +1,4 @@
-"""Bars and cards that say what has happened, and how something long goes."""
+"""Notices, and the progress of long work."""
 
 from collections.abc import Callable
 from enum import StrEnum
@@ -17,7 +17,7 @@ from PySide6.QtWidgets import (
 
 from headstart.ui.formatting import decimal, format_size, percent, short_path, whole
 from headstart.ui.translation import translate
-from headstart.ui.widgets.focus import ends
+from headstart.ui.widgets.focus import mark_as_stop
 from headstart.ui.widgets.icons import icon_button
 from headstart.ui.widgets.labels import ElidedLabel, StatusLine, button, label
 from headstart.ui.widgets.layouts import Card, add, beside, set_margins
@@ -26,29 +26,29 @@ from headstart.ui.widgets.theme import MEDIUM, SMALL, TINY
 
 
 class Cause(StrEnum):
-    """What a notice is about; the notice goes when that changes."""
+    """The subject of a notice, which hides when its subject changes."""
 
-    MODEL = "model"  # which is missing, or was not loaded
-    BUSY = "busy"  # the engine
-    MESSAGE = "message"  # being written, and its files
-    EDIT = "edit"  # of a message that was sent
+    MODEL = "model"  # is missing or was not loaded
+    BUSY = "busy"  # the engine is
+    MESSAGE = "message"  # in the composer, with its files
+    EDIT = "edit"  # a sent message is edited
     SETTINGS = "settings"
-    FILE = "file"  # that was to be written or read
+    FILE = "file"  # was written or read
     TAGS = "tags"
-    REACH = "reach"  # of what is written
-    TOOLS = "tools"  # whose servers did not start
+    REACH = "reach"  # where messages go
+    TOOLS = "tools"  # a server did not start
 
 
 class NoticeBar(QFrame):
-    """One sentence with an action and a button that dismisses it."""
+    """A bar with one sentence, an action and a button that dismisses it."""
 
     def __init__(self, parent: QWidget | None = None, *, shown_ms: int = 0) -> None:
-        """`shown_ms`: hide after this time, and put the buttons below the sentence, for a narrow place."""
+        """`shown_ms` hides the bar after this time and puts the buttons below the sentence, for a narrow place."""
         super().__init__(parent)
         set_style_class(self, "bar")
         self._hiding = QTimer(self, singleShot=True, interval=shown_ms)
         self._hiding.timeout.connect(self.hide)
-        self._act: Callable[[], object] | None = None
+        self._callback: Callable[[], object] | None = None
         self._cause: Cause | None = None
         self._label = label("", self, selectable=True)
         self._action = button(self.tr("Undo"), self)
@@ -62,7 +62,7 @@ class NoticeBar(QFrame):
         buttons.addWidget(self._close)
         row.addLayout(buttons)
         self._close.clicked.connect(self.hide)
-        self._action.clicked.connect(self._run)
+        self._action.clicked.connect(self._on_action_clicked)
         self.hide()
 
     @property
@@ -81,12 +81,12 @@ class NoticeBar(QFrame):
         action_name: str = "",
         dismissible: bool = True,
     ) -> None:
-        """Show a sentence, and a button `action` that does `act`. `cause` hides it when retracted.
+        """Show a sentence and a button `action` that calls `act`. `retract` hides it by its `cause`.
 
-        `action_name`: what screen readers say for the button. `dismissible`: whether it can go without an action.
+        `action_name` is the name of the button for screen readers. `dismissible`: it can be closed without the action.
         """
         self._close.setVisible(dismissible)
-        self._act, self._cause = act, cause
+        self._callback, self._cause = act, cause
         self._label.setText(sentence)
         self._label.setAccessibleName(sentence)
         self._action.setText(action)
@@ -103,29 +103,29 @@ class NoticeBar(QFrame):
             self.hide()
 
     @Slot()
-    def _run(self) -> None:
+    def _on_action_clicked(self) -> None:
         self.hide()
-        if self._act:
-            self._act()
+        if self._callback:
+            self._callback()
 
 
-def saved(path: Path) -> str:
-    """Where a file is."""
+def saved_text(path: Path) -> str:
+    """Return a sentence with the place of a saved file."""
     return translate("NoticeBar", "Saved to {}").format(short_path(path))
 
 
-def tell_saved(notice: NoticeBar, path: Path) -> None:
-    """Say where a file is, with the way to its folder."""
+def show_saved(notice: NoticeBar, path: Path) -> None:
+    """Show the place of a saved file, and a button that opens its folder."""
     folder = QUrl.fromLocalFile(str(path.parent))
     notice.say(
-        saved(path),
+        saved_text(path),
         translate("NoticeBar", "Show in folder"),
         lambda: QDesktopServices.openUrl(folder),
         cause=Cause.FILE,
     )
 
 
-_PARTS = 1000
+_STEPS = 1000
 
 
 class BusyBar(QProgressBar):
@@ -134,35 +134,35 @@ class BusyBar(QProgressBar):
     def __init__(self, name: str, parent: QWidget | None = None) -> None:
         """`name` is for screen readers."""
         super().__init__(parent)
-        self._still = self._is_measured = False
+        self._is_still = self._is_measured = False
         self.setTextVisible(False)
         self.setAccessibleName(name)
         self.show_running()
 
     def set_still(self, *, still: bool) -> None:
-        """While the end is unknown, show the bar half full instead of moving."""
-        self._still = still
+        """Choose, for unknown progress, a bar that is half full instead of one that moves."""
+        self._is_still = still
         if not self._is_measured:
             self.show_running()
 
     def show_running(self) -> None:
-        """Show that something runs whose end is unknown."""
+        """Show that the progress is unknown."""
         self._is_measured = False
-        self.setRange(0, 2 if self._still else 0)
+        self.setRange(0, 2 if self._is_still else 0)
         self.setValue(1)
 
     def show_share(self, done: float, total: float) -> None:
         """Show how much of the total is done."""
         self._is_measured = True
-        self.setRange(0, _PARTS)
-        self.setValue(int(done * _PARTS // max(total, 1)))
+        self.setRange(0, _STEPS)
+        self.setValue(int(done * _STEPS // max(total, 1)))
 
 
-_DELAY = 300  # ms; shorter work shows no bar
+_DELAY_MS = 300  # shorter work shows no bar
 
 
 class WorkBar(QFrame):
-    """Progress of one piece of work with Cancel; hidden while there is none."""
+    """A bar with the progress of some work and Cancel; hidden while there is none."""
 
     cancel_requested = Signal()
 
@@ -172,11 +172,11 @@ class WorkBar(QFrame):
         self._label = QLabel(self)
         self._bar = BusyBar("", self)
         self._cancel = button(self.tr("Cancel"), self, "flat")
-        ends(self._cancel)
+        mark_as_stop(self._cancel)
         row = beside(self, self._label, self._bar, self._cancel, growing=self._bar)
         set_margins(row, start=SMALL, top=TINY, end=TINY, bottom=TINY)
         self._cancel.clicked.connect(self.cancel_requested)
-        self._wait = QTimer(self, singleShot=True, interval=_DELAY)
+        self._wait = QTimer(self, singleShot=True, interval=_DELAY_MS)
         self._wait.timeout.connect(self.show)
         self.hide()
 
@@ -186,7 +186,7 @@ class WorkBar(QFrame):
         return self._label.text()
 
     def begin(self, text: str) -> None:
-        """Show the text and an empty bar after a moment."""
+        """Show the text and an empty bar after a short delay."""
         self._label.setText(text)
         self._bar.setAccessibleName(text)
         self._bar.show_share(0, 1)
@@ -194,24 +194,22 @@ class WorkBar(QFrame):
 
     @Slot(object, object)
     def show_progress(self, done: int, total: int) -> None:
-        """Show how much is done."""
         self._bar.show_share(done, total)
 
     @Slot()
     def end(self) -> None:
-        """Hide."""
         self._wait.stop()
         self._label.setText("")
         self.hide()
 
 
 class ActivityLine(QFrame):
-    """Long work of a page while another page is shown, and the way there; hidden otherwise."""
+    """A line on the long work of a page while another page is shown, with a button that leads there."""
 
     page_requested = Signal()
 
     def __init__(self, title: str, parent: QWidget | None = None) -> None:
-        """`title` is that of the page."""
+        """`title` is the title of the page."""
         super().__init__(parent)
         set_style_class(self, "bar")
         self._title = title
@@ -226,19 +224,19 @@ class ActivityLine(QFrame):
 
     @property
     def text(self) -> str:
-        """What is said; empty if hidden."""
+        """The text; empty if hidden."""
         return "" if self.isHidden() else self._label.text()
 
     @Slot(str)
     def follow(self, words: str) -> None:
-        """What goes on now; empty: it has ended, which is said until somebody looks."""
+        """Show the state of the work. "" means that it has ended, which is shown until the page is."""
         self._has_ended = self._is_away and not words and bool(self._label.text())
         shown = self.tr("ended") if self._has_ended else words
         self._label.show_text(f"{self._title} · {shown}" if shown else "")
         self._update()
 
     def set_away(self, *, away: bool) -> None:
-        """Whether another page is shown."""
+        """Set whether another page is shown."""
         self._is_away = away
         if self._has_ended and not away:
             self._has_ended = False
@@ -249,19 +247,19 @@ class ActivityLine(QFrame):
         self.setVisible(self._is_away and bool(self._label.text()))
 
 
-_LONG = 5  # seconds after which the time of a step is shown
-_MINUTES = 120  # seconds from which on the time left is in minutes
-_TICK = 1000  # ms
+_SHOW_TIME_AFTER = 5  # seconds after which the time of a step is shown
+_SHOW_MINUTES_FROM = 120  # seconds from which the time left is shown in minutes
+_TICK_MS = 1000
 _LOG_LINES = 2000
 _SHOWN_LINES = 9
 
 
 class WorkCard(Card):
-    """Progress of long work with its log; shown from `begin` until the user dismisses it after `end`."""
+    """A card with the progress and log of long work, shown from `begin` until it is dismissed after `end`."""
 
     cancel_requested = Signal()
     pause_requested = Signal()
-    next_requested = Signal()  # what `end` offered
+    next_requested = Signal()  # the button that `end` has shown
     dismissed = Signal()
 
     def __init__(self, parent: QWidget | None = None) -> None:
@@ -270,38 +268,38 @@ class WorkCard(Card):
         set_style_class(self._title, "section")
         self._step = StatusLine(self)
         self._bar = BusyBar("", self)
-        self._next = button("", self)  # pauses while it goes on, and leads on from its end
+        self._next = button("", self)  # Pause while work runs, then `leads_on`
         self._cancel = button(self.tr("Cancel"), self)
         self._toggle = button(self.tr("Show log"), self, "flat")
         self._toggle.setCheckable(True)
         self._log = QPlainTextEdit(self)
-        self._running = False
-        self._current = ""  # step
-        self._counted = (0, 0, 0)  # of the step: at its first report, now, in all
-        self._in_bytes = True  # else in hundredths
+        self._is_running = False
+        self._step_text = ""
+        self._progress = (0, 0, 0)  # of the step: at its first report, now, total
+        self._is_in_bytes = True  # else in per cent
         self._clock = QElapsedTimer()
-        self._tick = QTimer(self, interval=_TICK)
+        self._tick = QTimer(self, interval=_TICK_MS)
         self._tick.timeout.connect(self._show_time)
         self._lay_out()
         self.setFocusProxy(self._cancel)
-        self._next.clicked.connect(self._go_on)
-        self._cancel.clicked.connect(self._act)
+        self._next.clicked.connect(self._on_next_clicked)
+        self._cancel.clicked.connect(self._on_cancel_clicked)
         self._toggle.toggled.connect(self._show_log)
         self.hide()
 
     @property
     def text(self) -> str:
-        """Title and step."""
+        """The title and the step."""
         return f"{self._title.text()}\n{self._step.text()}"
 
     @property
     def log(self) -> str:
-        """All lines so far."""
+        """The lines of the log."""
         return self._log.toPlainText()
 
     def begin(self, title: str) -> None:
-        """Show the title with an empty log."""
-        self._running = True
+        """Show the title and an empty log."""
+        self._is_running = True
         self._tick.start()
         self._title.show_text(title)
         self._bar.setAccessibleName(title)
@@ -312,34 +310,34 @@ class WorkCard(Card):
 
     @Slot(bool)
     def set_pausable(self, pausable: bool) -> None:
-        """Whether the step can be paused."""
-        if self._running:
+        """Set whether the step can be paused."""
+        if self._is_running:
             self._next.setText(self.tr("Pause"))
             self._next.setVisible(pausable)
 
     def show_step(self, text: str) -> None:
-        """Show a step whose progress is unknown."""
+        """Show a step of unknown progress."""
         self._show_step(text)
         self._bar.show_running()
 
     @Slot(object, object)
     def show_progress(self, done: int, total: int) -> None:
-        """Show the progress of the step, in bytes."""
-        first = self._counted[0] if self._counted[2] == total else done  # else it goes on where the last time stopped
-        if self._counted[2] != total:
+        """Show the progress of the step in bytes."""
+        first = self._progress[0] if self._progress[2] == total else done  # else it resumes an earlier attempt
+        if self._progress[2] != total:
             self._clock.start()
-        self._count(first, done, total, in_bytes=True)
+        self._set_progress(first, done, total, is_in_bytes=True)
 
     @Slot(int)
     def show_share(self, hundredths: int) -> None:
-        """Show the progress of the step, which is counted from its beginning; less than before: of its next part."""
-        if hundredths < self._counted[1]:
+        """Show the progress of the step in per cent; a smaller number than before begins its next part."""
+        if hundredths < self._progress[1]:
             self._clock.start()
-        self._count(0, hundredths, 100, in_bytes=False)
+        self._set_progress(0, hundredths, 100, is_in_bytes=False)
 
-    def _count(self, first: int, done: int, total: int, *, in_bytes: bool) -> None:
+    def _set_progress(self, first: int, done: int, total: int, *, is_in_bytes: bool) -> None:
         self._bar.show_share(done, total)
-        self._counted, self._in_bytes = (first, done, total), in_bytes
+        self._progress, self._is_in_bytes = (first, done, total), is_in_bytes
         self._show_time()
 
     @Slot(str)
@@ -349,8 +347,8 @@ class WorkCard(Card):
         self._toggle.show()
 
     def end(self, sentence: str, *, bad: bool, leads_on: str = "") -> None:
-        """Show how the work ended. `leads_on`: the text of a button for what can be done next."""
-        self._running = False
+        """Show how the work ended. `leads_on` is the text of a button for the next action."""
+        self._is_running = False
         self._tick.stop()
         self._show_step(sentence, "danger" if bad else "muted")
         self._toggle.setChecked(bad and bool(self.log))
@@ -358,8 +356,8 @@ class WorkCard(Card):
 
     @Slot()
     def retire(self) -> None:
-        """Hide, unless work goes on or can be led on."""
-        if not self._running and self._next.isHidden():
+        """Hide, unless work is running or has a next action."""
+        if not self._is_running and self._next.isHidden():
             self.hide()
 
     def _lay_out(self) -> None:
@@ -369,49 +367,49 @@ class WorkCard(Card):
         self._log.setFixedHeight(self._log.fontMetrics().lineSpacing() * _SHOWN_LINES + 2 * SMALL)
         self._log.hide()
         set_style_class(self._log, "field")
-        ends(self._cancel)
+        mark_as_stop(self._cancel)
         head = beside(None, self._title, self._toggle, self._next, self._cancel, growing=self._title)
         add(self.column, head, self._bar, self._step, self._log)
 
     @Slot()
     def _show_time(self) -> None:
-        """Show how much of the step is done and the time that is left, or its own time as a sign that it goes on."""
+        """Show how much of the step is done and the time left, or the time spent if the progress is unknown."""
         seconds = self._clock.elapsed() / 1000
-        first, done, total = self._counted
-        words = self._current
-        if total and words and self._in_bytes:
+        first, done, total = self._progress
+        words = self._step_text
+        if total and words and self._is_in_bytes:
             words = self.tr("{step} · {done} of {total}").format(
                 step=words, done=format_size(done), total=format_size(total)
             )
         elif total and words:
             words = f"{words} · {percent(done / total)}"
-        if seconds >= _LONG and done > first:
+        if seconds >= _SHOW_TIME_AFTER and done > first:
             rate = (done - first) / seconds
             left = (total - done) / rate
-            minutes = left >= _MINUTES
+            minutes = left >= _SHOW_MINUTES_FROM
             time = self.tr("{} min left") if minutes else self.tr("{} s left")
             time = time.format(whole(left / 60 if minutes else left))
-            if self._in_bytes:
+            if self._is_in_bytes:
                 words += self.tr(" · {rate} MB/s · {left}").format(rate=decimal(rate / 1e6, 1), left=time)
             elif done < total:
                 words += f" · {time}"
-        elif seconds >= _LONG and words and not total:
+        elif seconds >= _SHOW_TIME_AFTER and words and not total:
             words = self.tr("{step} · {seconds} s").format(step=words, seconds=whole(int(seconds)))
-        if self._running and words:
+        if self._is_running and words:
             self._step.setText(words)
 
     def _show_step(self, text: str, kind: str = "muted") -> None:
-        self._current, self._counted = text, (0, 0, 0)
+        self._step_text, self._progress = text, (0, 0, 0)
         self._clock.start()
         self._step.say(text, kind)
 
     def _show_state(self, leads_on: str) -> None:
         set_style_property(self._next, "kind", "primary" if leads_on else "plain")
-        self._next.setText(leads_on)  # now, as its size depends on both
+        self._next.setText(leads_on)  # after the property, as the size depends on both
         self._next.setVisible(bool(leads_on))
-        self._cancel.setText(self.tr("Cancel") if self._running else self.tr("Dismiss"))
+        self._cancel.setText(self.tr("Cancel") if self._is_running else self.tr("Dismiss"))
         self._bar.show_running()
-        self._bar.setVisible(self._running)
+        self._bar.setVisible(self._is_running)
         self._toggle.setVisible(bool(self.log))
         self.show()
 
@@ -421,13 +419,13 @@ class WorkCard(Card):
         self._toggle.setText(self.tr("Hide log") if shown else self.tr("Show log"))
 
     @Slot()
-    def _act(self) -> None:
-        if self._running:
+    def _on_cancel_clicked(self) -> None:
+        if self._is_running:
             self.cancel_requested.emit()
         else:
             self.hide()
             self.dismissed.emit()
 
     @Slot()
-    def _go_on(self) -> None:
-        (self.pause_requested if self._running else self.next_requested).emit()
+    def _on_next_clicked(self) -> None:
+        (self.pause_requested if self._is_running else self.next_requested).emit()

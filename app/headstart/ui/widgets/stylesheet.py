@@ -1,4 +1,4 @@
-"""The style sheet of the window, made from a theme."""
+"""The style sheet of the window, built from a theme."""
 
 from pathlib import Path
 from string import Template
@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QAbstractScrollArea, QDoubleSpinBox, QSpinBox, QWi
 from headstart.ui.widgets.theme import ICON, LARGE, MEDIUM, RADIUS, ROW, SMALL, TINY, Theme, scaled
 
 RESOURCES = Path(__file__).parent.parent / "resources"
-# Pixels where text is as large as usual.
+# Pixels at the usual size of text.
 _BESIDE_TEXT = {"box": 14, "drop": 22, "switch": 34, "knob": 18, "round": 17, "row": ROW,
     "icon": ICON, "head_icon": ICON + 2, "chip_icon": ICON - 2, "round_icon": ICON + TINY,
 }  # fmt: skip
@@ -146,7 +146,7 @@ QScrollBar::add-page, QScrollBar::sub-page { background: transparent; }
 """)
 
 
-# Where colours alone tell little, what has the keyboard or is chosen is framed.
+# In high contrast, focused and selected parts have a frame.
 _CONTRAST = Template("""
 QPushButton[kind="plain"]:focus, QDialogButtonBox QPushButton:focus { border: 2px solid $link; padding: 5px 11px; }
 QToolButton[kind="flat"]:focus, QPushButton[kind="flat"]:focus { border: 2px solid $link; padding: 4px; }
@@ -161,7 +161,7 @@ QFrame#sidebar, QFrame#panel { border: 1px solid $border; }
 
 
 def sheet(theme: Theme, font: QFont) -> str:
-    """The rules in the colours of a theme; boxes, switches and arrows are as large as text of this font."""
+    """Return the style sheet of a theme; boxes, switches and arrows scale with this font."""
     colours = {name: value for name, value in vars(theme).items() if isinstance(value, str)}
     lengths = {name: scaled(pixels, font) for name, pixels in _BESIDE_TEXT.items()}
     focused = {f"{name}_in": lengths[name] - 2 for name in ("box", "switch", "knob")}  # a border is 2 pixels wide there
@@ -174,27 +174,28 @@ def sheet(theme: Theme, font: QFont) -> str:
 
 
 def set_style_class(widget: QWidget, kind: str) -> None:
-    """Apply the rules of this kind to a widget."""
+    """Give a widget the style class `kind`, such as "flat" or "danger"."""
     widget.setProperty("kind", kind)
 
 
 def inset(spin: QSpinBox | QDoubleSpinBox) -> None:
-    """Indent the number like text in fields, which the style sheet cannot."""
+    """Indent the number like the text of other fields, which a style sheet cannot do."""
     spin.lineEdit().setTextMargins(SMALL, 0, 0, 0)
 
 
 def hide_idle_bar(area: QAbstractScrollArea) -> None:
-    """Show no handle on the vertical bar while there is nothing to scroll."""
+    """Hide the handle of the vertical bar while there is nothing to scroll."""
 
     def show(low: int, high: int) -> None:
-        set_style_property(area.verticalScrollBar(), "idle", value=low == high)  # a kept bar would lose its C++ object
+        # The bar is not stored, because it would lose its C++ object.
+        set_style_property(area.verticalScrollBar(), "idle", value=low == high)
 
     area.verticalScrollBar().rangeChanged.connect(show)
     show(0, 0)
 
 
 def set_style_property(widget: QWidget, name: str, value: object) -> None:
-    """Change a property that rules depend on, and apply them again."""
+    """Set a property on which rules depend, and apply them again."""
     if widget.property(name) != value:
         widget.setProperty(name, value)
         widget.style().unpolish(widget)

@@ -1,4 +1,4 @@
-"""Every colour, spacing and font of the window, changed live."""
+"""The colours, spacings and fonts of the window."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -19,7 +19,7 @@ RADIUS = 10
 ICON = 16
 ROW = 30  # of a table
 USUAL_SIZE = 11.0  # of text, in points
-TEXT_WIDTH = 860  # widest column of text that is still pleasant to read
+TEXT_WIDTH = 860  # of the widest column of text that is pleasant to read
 LINE_HEIGHT = 135  # per cent
 CODE_LINE_HEIGHT = 120  # per cent
 SHARED_MONO = ("Noto Sans Mono CJK SC", "monospace")
@@ -31,7 +31,7 @@ CJK = MappingProxyType(
     }
 )
 
-# Pygments token types of one colour; their children inherit it.
+# Pygments token types of each colour; their children inherit it.
 _CODE = (
     ("Comment",),
     ("Keyword", "Operator.Word"),
@@ -47,17 +47,17 @@ Underline = QTextCharFormat.UnderlineStyle
 
 
 class ThemeChoice(StrEnum):
-    """What the user asked for."""
+    """The setting of the theme."""
 
     SYSTEM = "system"
     LIGHT = "light"
     DARK = "dark"
-    CONTRAST = "contrast"  # high contrast, light or dark as the system is
+    CONTRAST = "contrast"  # high contrast, light or dark like the desktop
 
 
 @dataclass(frozen=True)
 class OriginMark:
-    """How text of one origin is marked: never by colour alone."""
+    """The marking of text of one origin, never by colour alone."""
 
     background: str
     line: str  # colour of the underline
@@ -66,7 +66,7 @@ class OriginMark:
 
 @dataclass(frozen=True)
 class Theme:
-    """One set of colours as "#rrggbb". Text has a contrast of at least 4.5 on every ground, or 7 in high contrast."""
+    """A set of colours as "#rrggbb". Text has a contrast of at least 4.5 on every ground, or 7 in high contrast."""
 
     dark: bool
     window: str  # behind everything, side bars
@@ -76,8 +76,8 @@ class Theme:
     text: str
     muted: str  # labels, statistics
     disabled: str
-    border: str  # around what is no control
-    outline: str  # of what takes input: 3 to 1 on its ground
+    border: str  # around parts that are no controls
+    outline: str  # of controls that take input: contrast of at least 3
     link: str
     accent: str  # default buttons, selection
     on_accent: str
@@ -87,12 +87,12 @@ class Theme:
     inline_code: str
     table_head: str
     quote_bar: str
-    match: str  # found text
+    match: str  # ground of matches
     match_current: str
     origins: Mapping[str, OriginMark]
     series: Mapping[str, str]  # lines and bars of charts by origin or part
     code: Mapping[str, str]  # Pygments token type -> colour; children inherit
-    drawings: str = ""  # where marks inside controls have other colours: the folder in the resources
+    drawings: str = ""  # folder of the resources with marks for controls, in high contrast
 
 
 def _origins(theme: str) -> Mapping[str, OriginMark]:
@@ -220,16 +220,19 @@ CONTRAST_DARK = replace(
     code=_code("#c0c8d0", "#ffabc4", "#d3b0ff", "#9ed8f0", "#8fc4ff", "#d3b0ff", "#ffb877", "#86dba3", "#ffa198"),
 )
 THEMES = (LIGHT, DARK, CONTRAST_LIGHT, CONTRAST_DARK)
-_SCHEMES = {ThemeChoice.LIGHT: Qt.ColorScheme.Light, ThemeChoice.DARK: Qt.ColorScheme.Dark}  # others follow the desktop
+_SCHEMES = {
+    ThemeChoice.LIGHT: Qt.ColorScheme.Light,
+    ThemeChoice.DARK: Qt.ColorScheme.Dark,
+}  # other choices follow the desktop
 
 
 def scaled(pixels: float, font: QFont) -> int:
-    """Pixels for this font of a length given for text of the usual size."""
+    """Scale a length in pixels from the usual size of text to this font."""
     return max(1, round(pixels * font.pointSizeF() / USUAL_SIZE))
 
 
 def palette(theme: Theme) -> QPalette:
-    """The colours of `theme` for Fusion."""
+    """Return the palette of a theme for the Fusion style."""
     role = QPalette.ColorRole
     colours = {
         role.Window: theme.window,
@@ -254,30 +257,30 @@ def palette(theme: Theme) -> QPalette:
         role.Dark: theme.border,
         role.Shadow: theme.border,
     }
-    made = QPalette()
+    result = QPalette()
     for name, colour in colours.items():
-        made.setColor(name, QColor(colour))
+        result.setColor(name, QColor(colour))
     for name in (role.Text, role.WindowText, role.ButtonText):
-        made.setColor(QPalette.ColorGroup.Disabled, name, QColor(theme.disabled))
-    return made
+        result.setColor(QPalette.ColorGroup.Disabled, name, QColor(theme.disabled))
+    return result
 
 
 def _menu_palette(theme: Theme) -> QPalette:
-    """Lighter than the window: Fusion draws lines and boxes of a menu darker, which is invisible on a dark ground."""
-    made = palette(theme)
+    """Return a lighter palette: Fusion draws lines and boxes of menus darker, which is invisible on a dark ground."""
+    result = palette(theme)
     if theme.dark:
-        made.setColor(QPalette.ColorRole.Window, QColor(theme.outline))
-        made.setColor(QPalette.ColorRole.Base, QColor(theme.raised))
-    return made
+        result.setColor(QPalette.ColorRole.Window, QColor(theme.outline))
+        result.setColor(QPalette.ColorRole.Base, QColor(theme.raised))
+    return result
 
 
 def apply(application: QApplication, choice: ThemeChoice) -> Theme:
-    """Give the application the chosen theme and return it; "system" asks the desktop and falls back to light."""
+    """Apply the chosen theme and return it; "system" follows the desktop and falls back to light."""
     hints = application.styleHints()
-    hints.setColorScheme(_SCHEMES.get(choice, Qt.ColorScheme.Unknown))  # Unknown: as the desktop
-    # Without a platform theme setColorScheme changes nothing, so the palette is always our own.
-    theme = wanted(application, choice)
-    if application.style().objectName() != STYLE:  # set again it would measure every widget anew
+    hints.setColorScheme(_SCHEMES.get(choice, Qt.ColorScheme.Unknown))  # Unknown follows the desktop
+    # Without a platform theme, setColorScheme changes nothing, so the palette is always our own.
+    theme = theme_for(application, choice)
+    if application.style().objectName() != STYLE:  # setting it again measures every widget again
         application.setStyle(STYLE)
     application.setPalette(palette(theme))
     application.setPalette(_menu_palette(theme), "QMenu")  # type: ignore[arg-type]  # declared as bytes, taken as str
@@ -285,30 +288,30 @@ def apply(application: QApplication, choice: ThemeChoice) -> Theme:
 
 
 def current() -> Theme:
-    """The theme that the application has now."""
+    """Return the theme of the application."""
     window = QGuiApplication.palette().color(QPalette.ColorRole.Window).name()
     return next((theme for theme in THEMES if theme.window == window), LIGHT)
 
 
 def origin_format(origin: str) -> QTextCharFormat:
-    """How the current theme shows a text of this origin."""
-    form = QTextCharFormat()
-    form.setForeground(QColor(current().text))
+    """Return the format of text of an origin in the current theme."""
+    fmt = QTextCharFormat()
+    fmt.setForeground(QColor(current().text))
     if mark := current().origins.get(origin):
-        form.setBackground(QColor(mark.background))
-        form.setUnderlineStyle(mark.underline)
-        form.setUnderlineColor(QColor(mark.line))
-    return form
+        fmt.setBackground(QColor(mark.background))
+        fmt.setUnderlineStyle(mark.underline)
+        fmt.setUnderlineColor(QColor(mark.line))
+    return fmt
 
 
-def wanted(application: QApplication, choice: ThemeChoice) -> Theme:
-    """The theme for a choice on the desktop as it is now."""
+def theme_for(application: QApplication, choice: ThemeChoice) -> Theme:
+    """Return the theme for a choice on the current desktop."""
     hints = application.styleHints()
-    return chosen(choice, hints.colorScheme(), hints.accessibility().contrastPreference())
+    return select_theme(choice, hints.colorScheme(), hints.accessibility().contrastPreference())
 
 
-def chosen(choice: ThemeChoice, scheme: Qt.ColorScheme, preference: Qt.ContrastPreference) -> Theme:
-    """The theme for a choice on a desktop with this colour scheme and this preference."""
+def select_theme(choice: ThemeChoice, scheme: Qt.ColorScheme, preference: Qt.ContrastPreference) -> Theme:
+    """Return the theme for a choice on a desktop with this colour scheme and contrast preference."""
     follows = choice not in _SCHEMES
     is_dark = _SCHEMES.get(choice, scheme) == Qt.ColorScheme.Dark
     if choice is ThemeChoice.CONTRAST or (follows and preference == Qt.ContrastPreference.HighContrast):
@@ -317,31 +320,30 @@ def chosen(choice: ThemeChoice, scheme: Qt.ColorScheme, preference: Qt.ContrastP
 
 
 class Appearance(QObject):
-    """Theme and font that everything is drawn with."""
+    """The theme and font of the application, applied from the settings."""
 
     changed = Signal(object, object)  # Theme, QFont
 
     def __init__(self, application: QApplication, settings: Settings, parent: QObject | None = None) -> None:
-        """Applies the settings at once."""
         super().__init__(parent)
         self._application = application
         self._settings = settings
         self._apply()
         hints = application.styleHints()
-        hints.colorSchemeChanged.connect(self._follow)
-        hints.accessibility().contrastPreferenceChanged.connect(self._follow)
+        hints.colorSchemeChanged.connect(self._on_desktop_changed)
+        hints.accessibility().contrastPreferenceChanged.connect(self._on_desktop_changed)
 
     def set_settings(self, settings: Settings) -> None:
-        """Theme, font size or zoom may have changed."""
+        """Apply changed theme, font size or zoom."""
         before, self._settings = self._settings, settings
         if any(getattr(before, name) != getattr(settings, name) for name in ("theme", "font_size", "zoom")):
             self._apply()
             self.changed.emit(self.theme, self.font)
 
     @Slot()
-    def _follow(self) -> None:
-        """The desktop went dark or light, or wants another contrast."""
-        if wanted(self._application, ThemeChoice(self._settings.theme)) != self.theme:
+    def _on_desktop_changed(self) -> None:
+        """Follow the desktop to another colour scheme or contrast."""
+        if theme_for(self._application, ThemeChoice(self._settings.theme)) != self.theme:
             self._apply()
             self.changed.emit(self.theme, self.font)
 
@@ -352,30 +354,30 @@ class Appearance(QObject):
 
 
 def text_font(points: float | None = None, locale: QLocale | None = None) -> QFont:
-    """The font of running text; Chinese glyphs follow the language of `locale`."""
+    """Return the font of running text; Chinese glyphs follow the language of `locale`."""
     font = QFont(QGuiApplication.font())
     if points is not None:
         font.setPointSizeF(points)
-    # By its true name: a substitute such as "Sans Serif" loses to the first family that exists.
+    # The real family name, because a substitute such as "Sans Serif" loses to the first family that exists.
     font.setFamilies([QFontInfo(font).family(), *CJK[chinese(locale or QLocale())]])
     return font
 
 
 def mono_families() -> list[str]:
-    """Families for code, best first. The first one is installed: Qt replaces a missing first family by a wide font."""
+    """Return families for code, best first. The first is installed: Qt replaces a missing one by a wide font."""
     present = set(QFontDatabase.families())
     fixed = QFontDatabase.systemFont(QFontDatabase.SystemFont.FixedFont).family()
     return [*(family for family in MONO if family in present), fixed, *SHARED_MONO]
 
 
 def mono_font() -> QFont:
-    """The font of logs, in the usual size."""
+    """Return the font of logs, in the usual size."""
     font = QFont(QGuiApplication.font())
     font.setFamilies(mono_families())
     return font
 
 
 def chinese(locale: QLocale) -> str:
-    """Which key of CJK to use: TC where Traditional Chinese is written, else SC."""
+    """Return the key of CJK for a locale: "TC" for Traditional Chinese, else "SC"."""
     traditional = locale.script() == QLocale.Script.TraditionalHanScript
     return "TC" if traditional else "SC"

@@ -1,30 +1,29 @@
-"""What can be undone in the window besides typing."""
+"""The stack of actions that can be undone, besides typing."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
 
 from PySide6.QtCore import QObject, Signal, Slot
 
-_KEPT = 50
+_MAX_ACTIONS = 50
 
 
 def always() -> bool:
-    """For what can be undone at any time."""
     return True
 
 
 @dataclass(frozen=True)
 class Undoable:
-    """Something done: its name in a menu ("Delete “Walrus”"), a sentence on it, and how to undo it."""
+    """An action that can be undone."""
 
-    title: str
-    sentence: str
+    title: str  # in a menu: "Delete “Walrus”"
+    sentence: str  # in a notice
     undo: Callable[[], object]
     is_possible: Callable[[], bool] = always
 
 
 class UndoStack(QObject):
-    """A stack that skips what cannot be undone any more. A bar may undo one that is not the last, unlike QUndoStack."""
+    """A stack that skips what cannot be undone any more. Unlike QUndoStack, it can undo any of its actions."""
 
     changed = Signal()
 
@@ -34,24 +33,24 @@ class UndoStack(QObject):
 
     @property
     def next(self) -> Undoable | None:
-        """What `undo` would undo."""
+        """The action that `undo` would undo."""
         return next((done for done in reversed(self._done) if done.is_possible()), None)
 
     @Slot(object)
-    def keep(self, done: Undoable) -> None:
-        """Add something that was done."""
-        self._done = [*self._done[1 - _KEPT :], done]
+    def push(self, done: Undoable) -> None:
+        """Add an action that was done."""
+        self._done = [*self._done[1 - _MAX_ACTIONS :], done]
         self.changed.emit()
 
     @Slot()
     def undo(self) -> None:
-        """Undo the last one."""
+        """Undo the last action."""
         if self.next:
-            self.take_back(self.next)
+            self.undo_action(self.next)
 
     @Slot(object)
-    def take_back(self, done: Undoable) -> None:
-        """Undo this one, once."""
+    def undo_action(self, done: Undoable) -> None:
+        """Undo this action, unless that has happened."""
         if done in self._done and done.is_possible():
             self._done.remove(done)
             done.undo()

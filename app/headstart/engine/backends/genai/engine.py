@@ -8,8 +8,6 @@ from contextlib import closing
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from headstart import manifest as manifests
-from headstart import paths
 from headstart.engine import devices, generation_config, loading, memory
 from headstart.engine.backends.genai.pipelines import NPU, Batch, Blueprint, Way, Writer, configuration, make_blueprint
 from headstart.engine.cancelling import CancelEvent
@@ -33,6 +31,7 @@ from headstart.engine.engine import (
     Timing,
     Token,
 )
+from headstart.engine.load_options import ResolvedOptions
 from headstart.engine.tokenizer import Tokenizer, tokens_of
 from headstart.errors import ContextOverflowError, DeviceError, EngineLostError, SettingsError, Translatable
 from headstart.manifest import Manifest
@@ -47,24 +46,21 @@ _NPU_STEP = 64  # tokens; GenAI rounds the longest prompt to a multiple
 _SYMMETRIC = ("int4-sym", "int8-sym", "fp16")
 
 
-def load(options: LoadOptions) -> "GenaiEngine":
-    """Load models for resolved options. Raises BrokenModelError, DeviceError, MemoryBudgetError and SettingsError."""
-    if options.tracing:
-        raise SettingsError("OpenVINO GenAI does not report what a trace holds: use --engine headstart.")
-    folders = tuple(folder for folder in (options.target, options.draft) if folder)
-    places = (options.device, options.draft_device or options.device)
-    models = tuple(manifests.read_model(folder) for folder in folders)
+def load(resolved: ResolvedOptions) -> "GenaiEngine":
+    """Load models. Raises BrokenModelError, DeviceError, MemoryBudgetError and SettingsError."""
+    options = resolved.options
+    models = tuple(spec.manifest for spec, _ in resolved.models)
     longest_prompt = None
-    if NPU in map(devices.kind, places):
+    if NPU in (devices.kind(device) for _, device in resolved.models):
         _require_for_npu(models, options)
         context = npu_context(models[0], options.context)
         options, longest_prompt = replace(options, context=context), context // 2 // _NPU_STEP * _NPU_STEP
-    memory.require(models[0], models[1] if len(models) > 1 else None, options)
-    for folder, device in zip(folders, places, strict=False):
-        loading.require_whole(folder, device, paths.measurements_folder())
+        resolved = replace(resolved, options=options)
+    memory.require(resolved)
+    verified = [loading.verify_files(spec, device) for spec, device in resolved.models]
     context = memory.context_of(models[0], options.context)
     if longest_prompt is None:
-        blueprint = make_blueprint(options, eagle=models[-1].is_eagle, room=_GUESSES + _cache_room(models, options))
+        blueprint = make_blueprint(options, verified, room=_GUESSES + _cache_room(models, options))
     else:
         compiled = {"MAX_PROMPT_LEN": longest_prompt, "MIN_RESPONSE_LEN": context - longest_prompt}
         blueprint = Blueprint(options, compiled, compiled)
@@ -184,7 +180,10 @@ class GenaiEngine:
                     yield step
                 if answer.text.ended:
                     break
-        yield from self.end(answer)
+        text = answer.text
+        yield from rest_of(text)
+        stats = answer.tally.stats(plain_ms=None, ledger_ms=0.0, context_length=self.context, repeats=text.repeats)
+        yield Finish(text.ended or answer.reason, stats, text.token_ids)
 
     def close(self) -> None:
         """Free the memory. Closing again does nothing."""
@@ -202,13 +201,6 @@ class GenaiEngine:
         stop_ids = self._stop_ids | self.tokenizer.infill_ends if request.suffix else self._stop_ids
         config = configuration(request.sampling, max(max_tokens, 1), stop_ids, chosen.settings)
         return Answer(prompt, config, max_tokens, limit, chosen, stop_ids, text)
-
-    def end(self, answer: Answer) -> Iterator[Step | Finish]:
-        """Yield the last events of an answer."""
-        text = answer.text
-        yield from rest_of(text)
-        stats = answer.tally.stats(plain_ms=None, ledger_ms=0.0, context_length=self.context, repeats=text.repeats)
-        yield Finish(text.ended or answer.reason, stats, text.token_ids)
 
     def _batches(self, answer: Answer, cancel: CancelEvent) -> Generator[Batch, None, None]:
         """Yield the batches of an answer. A pipeline that failed is dropped: it might silently stop guessing."""

@@ -4,20 +4,18 @@ import itertools
 import queue
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from headstart import paths
 from headstart.engine import devices
 from headstart.engine.cancelling import CancelEvent
 from headstart.engine.engine import FinishReason, KvPrecision, LoadOptions, Sampling
-from headstart.engine.loading import fast_properties, obstacle
+from headstart.engine.loading import VerifiedModel, fast_properties, unsupported_reason
 from headstart.engine.runtime import openvino, openvino_genai
 from headstart.errors import DeviceError, EngineLostError, Translatable
 from headstart.parameters import declared
@@ -71,7 +69,7 @@ class SteppedWriter:
                 with failing(self._REMEDY):
                     self._pipeline.step()
                 spent = (time.perf_counter() - started) * 1000.0
-                batch = received(handle, spent, Translatable("load the model with a smaller --context"))
+                batch = _received(handle, spent)
                 end = batch.end
                 yield batch
         finally:
@@ -150,7 +148,7 @@ class Blueprint:
                 chosen["draft_model"] = openvino_genai().draft_model(str(options.draft), place, **self.draft)
             if devices.kind(options.device) == NPU:
                 return StreamedWriter(openvino_genai().LLMPipeline(str(options.target), options.device, **chosen))
-            return SteppedWriter(stepped(options, chosen, room=self.room))
+            return SteppedWriter(_stepped(options, chosen, self.room))
         except RuntimeError as error:
             on_cpu = options.device.upper() == "CPU"
             remedy = Translatable("use --engine headstart") if on_cpu else Translatable("use --device CPU")
@@ -164,23 +162,22 @@ class Blueprint:
             ) from None
 
 
-def make_blueprint(options: LoadOptions, *, eagle: bool, room: int = 0) -> Blueprint:
-    """Return the blueprint with the fastest known arithmetic. Raises BrokenModelError and DeviceError."""
-    target = _properties(options.target, options.device, options.kv_precision)
+def make_blueprint(options: LoadOptions, models: Sequence[VerifiedModel], room: int = 0) -> Blueprint:
+    """Return the blueprint with the fastest known arithmetic. `models`: the target, then the draft."""
+    target = _properties(models[0], options.kv_precision)
     target |= options.properties
-    if options.draft is None or eagle:  # a head shares the target's hidden states and cache
+    if len(models) == 1 or models[1].manifest.is_eagle:  # a head shares the target's states and cache
         return Blueprint(options, target, target, room)
-    place = options.draft_device or options.device
-    draft = _properties(options.draft, place, options.kv_precision)
+    draft = _properties(models[1], options.kv_precision)
     return Blueprint(options, target, draft | dict(options.draft_properties), room)
 
 
-def stepped(options: LoadOptions, chosen: dict[str, Any], answers: int = 1, room: int = 0) -> Any:
-    """Return a pipeline that is driven step by step and writes `answers` answers at once. `room`: see Blueprint."""
+def _stepped(options: LoadOptions, chosen: dict[str, Any], room: int) -> Any:
+    """Return a pipeline that is driven step by step. `room` is that of its Blueprint."""
     genai = openvino_genai()
     scheduler = genai.SchedulerConfig()
-    scheduler.enable_prefix_caching = True  # conversations grow at the end, and prompts of a batch begin alike
-    scheduler.max_num_seqs = answers
+    scheduler.enable_prefix_caching = True  # conversations grow at the end
+    scheduler.max_num_seqs = 1
     # By default it makes room for one text, and a second chat evicts the first.
     scheduler.num_kv_blocks = devices.genai_blocks(room, options.device)
     return genai.ContinuousBatchingPipeline(str(options.target), scheduler, options.device, chosen)
@@ -198,15 +195,15 @@ def configuration(sampling: Sampling, tokens: int, stop_ids: frozenset[int], gue
     )
 
 
-def received(handle: Any, milliseconds: float, remedy: Translatable) -> Batch:
-    """Return the result of the last step for one answer. Raises EngineLostError if its cache found no memory."""
+def _received(handle: Any, milliseconds: float) -> Batch:
+    """Return the result of the last step. Raises EngineLostError if the cache found no memory."""
     tokens: list[int] = []
     end = None
     while handle.can_read():
         for output in handle.read().values():
             tokens += output.generated_ids
             end = _ENDS.get(output.finish_reason.name, end)
-    with failing(remedy):
+    with failing(Translatable("load the model with a smaller --context")):
         if handle.get_status().name == "IGNORED":
             raise RuntimeError("no memory is left for its cache")
     return Batch(tuple(tokens), milliseconds, end)
@@ -228,10 +225,9 @@ def reason(error: RuntimeError) -> str:
     return str(error).strip().splitlines()[-1].rstrip(".")
 
 
-def _properties(folder: Path, device: str, kv: KvPrecision) -> dict[str, Any]:
-    measured = paths.measurements_folder()
-    if devices.kind(device) == "CPU" and not obstacle(folder, device, measured):
-        return dict(fast_properties(folder, device, measured, kv))
+def _properties(model: VerifiedModel, kv: KvPrecision) -> dict[str, Any]:
+    if devices.kind(model.device) == "CPU" and not unsupported_reason(model):
+        return dict(fast_properties(model, kv))
     return _UNMEASURED | ({} if kv is KvPrecision.AUTO else {"KV_CACHE_PRECISION": kv.value})
 
 

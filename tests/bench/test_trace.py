@@ -1,6 +1,7 @@
 """Traces: what is written, what is not, and that a recording can be played again."""
 
 import json
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -9,10 +10,10 @@ import pytest
 
 from bench.research.recordings import Recording, TraceError, read_recordings
 from bench.research.replay import Machine, policy_ms, speedups
-from headstart.engine.engine import Keep, LoadOptions, Mode, Speculation, Tracing
-from headstart.engine.local import load
-from headstart.errors import SettingsError
-from tests.engine.answers import CODE, LIST, PLAIN, ask, forget, request
+from bench.research.trace import Trace, main
+from headstart.engine.cancelling import CancelEvent
+from headstart.engine.engine import FinishReason, Keep, LoadOptions, Mode, Speculation
+from tests.engine.answers import CODE, LIST, PLAIN, ask, forget, load, request
 
 AUTO = Speculation()
 KEY = "5a" * 64
@@ -20,10 +21,11 @@ Lines = list[dict[str, Any]]
 
 
 def traced(options: LoadOptions, file: Path, depth: int | None = None, speculation: Speculation = AUTO) -> Lines:
-    engine = load(replace(options, tracing=Tracing(file, depth)))
-    for text in (LIST, CODE):
-        ask(forget(engine), replace(request(text, speculation=speculation), keep=Keep("chat", 1, KEY)))
-    engine.close()
+    with closing(load(options)) as engine, file.open("w", encoding="utf-8") as opened:
+        trace = Trace(engine, opened, depth)
+        for text in (LIST, CODE):
+            forget(engine)
+            trace.answer(replace(request(text, speculation=speculation), keep=Keep("chat", 1, KEY)))
     lines = file.read_text(encoding="utf-8")
     assert KEY not in lines
     return [json.loads(line) for line in lines.splitlines()]
@@ -31,7 +33,7 @@ def traced(options: LoadOptions, file: Path, depth: int | None = None, speculati
 
 def replayed(recording: Recording, speculation: Speculation) -> tuple[int, int]:
     policy, accepted = recording.policy(), list[int]()
-    policy.observers.append(lambda _plan, outcome: accepted.append(outcome.accepted))
+    policy.observers.append(lambda outcome: accepted.append(outcome.accepted))
     policy_ms(policy, recording.text, Machine(recording.costs()), speculation)
     return len(accepted), sum(accepted)
 
@@ -60,17 +62,17 @@ def test_rounds_add_up_to_the_answer(pair: LoadOptions, tmp_path: Path) -> None:
         assert sum(line[of_round] for line in rounds) == sum(end[of_answer] for end in ends)
     assert all(len(line["confidences"]) == line["verified"] for line in rounds)
     assert rounds[-1]["ledger_ms"] == pytest.approx(ends[-1]["ledger_ms"], abs=0.001)
-    with pytest.raises(TraceError, match="--trace-depth 8"):  # it is no recording
+    with pytest.raises(TraceError, match="--depth 8"):  # it is no recording
         read_recordings(tmp_path / "trace")
 
 
 @pytest.mark.slow
 def test_recording_writes_the_same_answer_and_learns_nothing(pair: LoadOptions, tmp_path: Path) -> None:
-    before = load(pair)._policy.to_json()
+    before = load(pair).policy.to_json()
     lines = traced(pair, tmp_path / "trace", depth=4)
     ids = [line["ids"] for line in lines if line["is"] == "end"]
     engine = load(pair)
-    assert engine._policy.to_json() == before
+    assert engine.policy.to_json() == before
     assert ids == [list(ask(forget(engine), request(text, speculation=PLAIN)).ids) for text in (LIST, CODE)]
 
 
@@ -95,15 +97,11 @@ def test_recording_without_a_draft_replays_ngrams(tiny_target: Path, tmp_path: P
     assert set(speedups(first)) == {"auto", "auto, new pair", "oracle"}
 
 
-def test_unwritable_trace_is_refused_before_any_answer(pair: LoadOptions, tmp_path: Path) -> None:
-    with pytest.raises(SettingsError, match="cannot be written"):
-        load(replace(pair, tracing=Tracing(tmp_path / "no" / "trace")))
-
-
 def test_cancelled_answer_is_traced_to_its_end(pair: LoadOptions, tmp_path: Path) -> None:
-    engine = load(replace(pair, tracing=Tracing(tmp_path / "trace")))
-    ask(engine, request(LIST), lambda _: True)
-    engine.close()
+    cancel = CancelEvent()
+    cancel.set()
+    with closing(load(pair)) as engine, (tmp_path / "trace").open("w", encoding="utf-8") as file:
+        assert Trace(engine, file).answer(request(LIST), cancel).reason is FinishReason.CANCELLED
     last = json.loads((tmp_path / "trace").read_text(encoding="utf-8").splitlines()[-1])
     assert (last["is"], last["reason"]) == ("end", "cancelled")
 
@@ -113,3 +111,12 @@ def test_trace_of_another_kind_is_refused(tmp_path: Path, content: str) -> None:
     (tmp_path / "trace").write_bytes(content.encode("latin-1"))
     with pytest.raises(TraceError, match="trace"):
         read_recordings(tmp_path / "trace")
+
+
+def test_the_program_records_an_answer_of_each_class(
+    tiny_pair: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "trace"
+    assert main([str(tiny_pair), str(file), "--depth", "4", "--classes", "story", "--tokens", "8"]) == 0
+    assert capsys.readouterr().err == "story-1\n"
+    assert len(read_recordings(file)) == 1

@@ -1,6 +1,6 @@
 """Writes answers with transformers' own generation, plain, assisted or by prompt lookup, for a benchmark to time.
 
-`python -m headstart_export.assisted` reads one JSON object a line: first {"target", "draft"} (folders or .gguf files;
+`python app/bench/assisted.py` reads one JSON object a line: first {"target", "draft"} (folders or .gguf files;
 the draft may be null), then orders {"mode", "ids", "tokens", "stop_ids"}. The first gets {"modes": [...]} back or
 {"unavailable": "..."}, the others {"tokens", "ttft_ms", "decode_ms"}.
 """
@@ -33,7 +33,7 @@ class Clock:
         self.times.append(time.perf_counter())
 
     def end(self) -> None:
-        """All are."""
+        """Note nothing: all tokens have come."""
 
 
 def answer(lines: Iterator[str]) -> Iterator[dict[str, Any]]:
@@ -83,14 +83,14 @@ def _write(target: Any, order: Mapping[str, Any], guessing: Mapping[str, Any]) -
 
 
 def main(orders: TextIO = sys.stdin, replies: TextIO = sys.stdout) -> None:
-    """Until the orders end."""
+    """Answer orders until they end."""
     for reply in _muted(answer(iter(orders))):
         replies.write(json.dumps(reply) + "\n")
         replies.flush()
 
 
 def _muted(replies: Iterator[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    """What the libraries print must not get between the replies."""
+    """Keep what the libraries print from between the replies."""
     while True:
         with process.muted(io.StringIO()):
             reply = next(replies, None)

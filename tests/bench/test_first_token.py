@@ -1,6 +1,7 @@
 """The benchmark of first tokens: what each situation reads again, peers beside it, failures, and what it leaves."""
 
 import dataclasses
+import json
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -10,16 +11,33 @@ from pathlib import Path
 import psutil
 import pytest
 
+from bench import first_token
+from bench.first_token import (
+    OURS,
+    Ask,
+    Before,
+    ChatPeer,
+    FirstToken,
+    FirstTokenPlan,
+    FirstTokenResult,
+    GenaiChats,
+    LlamaChats,
+    Ratio,
+    measure_first_token,
+)
 from headstart import paths
-from headstart.engine.bench.first_token import OURS, Before, FirstToken, FirstTokenPlan, measure_first_token
+from headstart.engine.bench.genai_peer import PeerOptions
 from headstart.engine.bench.measure import genai
-from headstart.engine.bench.peers import Ask, ChatPeer, GenaiChats, LlamaChats, PeerOptions
 from headstart.engine.bench.race import Run
 from headstart.engine.bench.result import Interval
+from headstart.engine.devices import Machine
 from headstart.engine.engine import Keep, LoadOptions, Message, Request
-from headstart.engine.local import LocalEngine, load
+from headstart.engine.local import LocalEngine
 from headstart.errors import PeerError, SettingsError
+from tests.engine.answers import load
 
+Captured = pytest.CaptureFixture[str]
+MACHINE = Machine("A Processor", 2, "Linux x86_64", "3.11", "0.1", "2026.4.1-22982-abc", "2026.4.1.0")
 LENGTH = 300  # tokens: more than a part of what is kept
 QUESTION = 80  # tokens at most of what a question adds, with the chat's format and the answer before it
 BEGINNING = 40  # tokens at most that all chats begin with
@@ -228,3 +246,58 @@ class TestLlama:
         assert list(result.by_length[64]) == [OURS]
         assert reason in result.skipped[0]
         assert ended(llama_server) == [True]
+
+
+def test_first_tokens_are_a_line_for_each_length_and_program() -> None:
+    ours = dict.fromkeys(Before, FirstToken(128, 0, (800.0, 820.0, 900.0)))
+    ratio = Ratio(0.5, Interval(0.4, 0.61))
+    theirs = dict.fromkeys(Before, FirstToken(128, None, (1600.0, 1700.0, 1800.0), ratio))
+    by_length = {128: {OURS: ours, "llama.cpp": theirs}, 512: {OURS: ours}}
+    found = FirstTokenResult(MACHINE, "big", "small", {"INFERENCE_PRECISION_HINT": "f32"}, 3, by_length, ("Out.",))
+    assert first_token.first_token_sheet(found) == [
+        ["tokens of the prompt", "cold", "same chat", "other chat", "after a restart", "after attaching"],
+        ["128, Headstart", *["820 ms"] * 5],
+        ["128, llama.cpp", *["1700 ms 0.50x (0.40–0.61)"] * 5],
+        ["512, Headstart", *["820 ms"] * 5],
+    ]
+    setting, legend, last = first_token.first_token_remarks(found)
+    assert setting == (
+        "big with draft small, f32, on A Processor with 2 cores, OpenVINO 2026.4.1. Medians of 3 repeats."
+    )
+    assert "read no file ahead" in legend
+    assert last == "Out."
+    alone = dataclasses.replace(found, repeats=1, by_length={512: {OURS: ours}}, skipped=())
+    assert first_token.first_token_remarks(alone) == [setting.removesuffix(" Medians of 3 repeats.")]
+
+
+@pytest.mark.slow
+def test_first_tokens_are_printed_and_written(tiny_pair: Path, tmp_path: Path, capsys: Captured) -> None:
+    file = tmp_path / "first.json"
+    sizes = ["--lengths", "64,128,1024", "--repeats", "2"]
+    flags = ["--model", str(tiny_pair), *sizes, "--json", str(file)]
+    assert first_token.main([*flags, "--markdown"]) == 0
+    shown = capsys.readouterr()
+    assert shown.out.startswith("| tokens of the prompt | cold | same chat | ")
+    assert "\n| 128, OpenVINO GenAI | " in shown.out
+    assert "\n- Prompts of 1024 tokens stay out: " in shown.out
+    assert "· 128 tokens, repeat 2, after a restart, OpenVINO GenAI: " in shown.err
+    data = json.loads(file.read_text(encoding="utf-8"))
+    assert data["schema"] == 1
+    programs = data["by_length"]["128"]
+    assert list(programs) == ["Headstart", "OpenVINO GenAI"]
+    assert programs["OpenVINO GenAI"]["cold"]["ratio"]["interval"].keys() == {"low", "high"}
+    for by_situation in programs.values():
+        assert list(by_situation) == ["cold", "same chat", "other chat", "after a restart", "after attaching"]
+        assert all(len(found["ms"]) == 2 for found in by_situation.values())
+    assert first_token.main([*flags, "--peer", "none"]) == 0
+    assert "OpenVINO GenAI" not in capsys.readouterr().out
+
+
+def test_prompts_too_short_for_a_text_are_refused(capsys: Captured) -> None:
+    assert first_token.main(["--lengths", "512,40"]) == 2
+    assert "lengths of prompts must be 64 tokens or more, not 40." in capsys.readouterr().err
+
+
+def test_llama_cpp_needs_its_server_and_a_model(tmp_path: Path, capsys: Captured) -> None:
+    assert first_token.main(["--model", "any", "--gguf", str(tmp_path)]) == 2
+    assert "llama.cpp needs both: add --llama-server PATH and --gguf FILE." in capsys.readouterr().err

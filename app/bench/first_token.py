@@ -1,29 +1,56 @@
-"""The time to the first token, by the length of the prompt and by what was read before, beside other programs."""
+"""Time the first token, by the length of the prompt and by what was read before, beside other programs.
+
+`PYTHONPATH=app python app/bench/first_token.py --model NAME` compares Headstart with OpenVINO GenAI and its prefix
+cache, and with llama.cpp and its prompt cache where that is named.
+"""
 
 import shutil
 import statistics
+import sys
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import partial
 from itertools import cycle, islice
+from pathlib import Path
 from statistics import fmean
 from typing import Protocol
 
+from bench import llama, local_engine
+from bench.peers import LlamaFlags, failures_told, read_lengths
 from headstart import paths
-from headstart.engine.bench.measure import peer_options
-from headstart.engine.bench.peers import Ask, ChatPeer, PeerOptions
+from headstart.cli.bench import (
+    PeerName,
+    TableFlags,
+    interval_text,
+    machine_text,
+    precision_text,
+    ratio_text,
+    save,
+    show,
+)
+from headstart.cli.command import Command, Load, flag, group
+from headstart.cli.options import ModelFlags, select_model, write_json
+from headstart.cli.program import execute
+from headstart.cli.render import Screen
+from headstart.engine.bench.genai_peer import GenaiModel, PeerOptions, genai_answer, genai_pipeline
+from headstart.engine.bench.measure import genai, peer_options
 from headstart.engine.bench.prompts import KINDS, read_prompts
 from headstart.engine.bench.race import Run, turn_order
 from headstart.engine.bench.result import Interval, bootstrap_interval, geometric_mean, paired
-from headstart.engine.devices import Machine, describe
+from headstart.engine.devices import Machine, describe, genai_blocks
 from headstart.engine.engine import Finish, Keep, LoadOptions, Message, Request, Sampling
 from headstart.engine.local import LocalEngine
 from headstart.engine.tokenizer import Tokenizer
+from headstart.engine.wire import to_data
 from headstart.errors import PeerError, SettingsError
 
+Ask = Callable[[int, list[int]], Run]  # the number of a chat and its prompt's tokens, to an answer
+
+LEAST_LENGTH = 64  # tokens of a prompt, so that beside the chat's format there is text
+LENGTHS = (128, 512, 1024, 2048, 4096, 8000)  # tokens of a prompt
 OURS = "Headstart"
 _FIRST, _SECOND, _WITH_FILE = range(3)  # the chats
 _IN_TURN = 2  # of them
@@ -32,11 +59,11 @@ _ANSWER = 8  # tokens
 _TURN = 40  # tokens that an answer and the next question may take, with the chat's format
 _ALL_THERE_IS = 2**62  # bytes
 _QUESTION = "And what would you say in one word?"
-_GREETING = (Message("user", "Good morning! Are you there?"),)  # what a first answer prepares belongs to loading
+_GREETING = (Message("user", "Good morning! Are you there?"),)  # the preparations of a first answer belong to loading
 
 
 class Before(StrEnum):
-    """What happened before a prompt was read."""
+    """The situation in which a prompt is read."""
 
     NOTHING = "cold"
     SAME = "same chat"
@@ -63,25 +90,22 @@ class Ratio:
 
 @dataclass(frozen=True)
 class FirstToken:
-    """One way of one program to come to a prompt. A peer reads no file ahead: it has the cold figures there.
-
-    `reused`: tokens that were not read again; None: not told.
-    """
+    """One way of one program to come to a prompt. A peer reads no file ahead, so it has the cold figures there."""
 
     prompt_tokens: int
-    reused: int | None
+    reused: int | None  # tokens that were not read again; None: unknown
     ms: tuple[float, ...]  # of each repeat, the mean of the chats that were asked
     ratio: Ratio | None = None  # None for Headstart itself
 
     @property
     def median(self) -> float:
-        """Milliseconds."""
+        """The median in milliseconds."""
         return statistics.median(self.ms)
 
 
 @dataclass(frozen=True)
 class FirstTokenResult:
-    """Everything that was measured: by length of the prompt, then by program, then by what happened before."""
+    """All figures: by length of the prompt, then by program, then by what happened before."""
 
     machine: Machine
     target: str
@@ -93,9 +117,23 @@ class FirstTokenResult:
     schema: int = 1
 
 
+class ChatPeer(Protocol):
+    """A program that remembers what it has read of chats, not yet started."""
+
+    @property
+    def name(self) -> str:
+        """Its name in the tables."""
+
+    def open(self, options: PeerOptions, chats: int) -> AbstractContextManager[Ask]:
+        """Load it while inside, with room for so many chats of `options.context` tokens each.
+
+        Raises PeerError with the reason why it cannot take part; so does what it yields.
+        """
+
+
 @dataclass(frozen=True)
 class FirstTokenPlan:
-    """What to measure. `load`: the options of the engine."""
+    """The plan of a measurement. `load`: the options of the engine."""
 
     load: LoadOptions
     lengths: Sequence[int]  # tokens
@@ -109,10 +147,9 @@ def measure_first_token(
     stage: Callable[[str], None] = lambda _sentence: None,
     keep: Callable[[FirstTokenResult], None] = lambda _result: None,
 ) -> FirstTokenResult:
-    """Have each program asked the same questions in turn; `stage` is told what is done, `keep` is given each length.
+    """Ask each program the same questions in turn. `stage` gets a sentence for each step, `keep` each length.
 
-    The engine keeps what it reads in a folder of its own, which is deleted in the end. Raises SettingsError where no
-    length fits the context.
+    The engine stores what it reads in a folder of its own, which is deleted at the end.
     """
     room = _QUESTIONS * _TURN
     fitting = [length for length in plan.lengths if length + room <= engine.context]
@@ -158,22 +195,22 @@ def measure_first_token(
 
 
 class _Program(Protocol):
-    """One that is asked. Its methods raise PeerError."""
+    """A program that is asked. Its methods raise PeerError."""
 
     name: str
 
     def restart(self) -> None:
-        """Leave it as it is once it has started: nothing is in memory of what was read before."""
+        """Bring the program to its state after a start: nothing that was read before is in memory."""
 
     def answer(self, chat: int, messages: Sequence[Message]) -> Run:
-        """A few tokens."""
+        """Write a few tokens."""
 
     def close(self) -> None:
-        """Leave nothing of it behind."""
+        """Delete everything that it left."""
 
 
 class _Headstart:
-    """The engine. To be restarted is to forget all that is not on disk."""
+    """The engine. A restart forgets all that is not on disk."""
 
     name = OURS
 
@@ -188,13 +225,13 @@ class _Headstart:
     def answer(self, chat: int, messages: Sequence[Message]) -> Run:
         *_, finish = self._engine.generate(_request(chat, messages))
         assert isinstance(finish, Finish), "an engine ends every answer with Finish"
-        while self._engine.store_one():  # as the program does once it has nothing else to do
+        while self._engine.store_one():  # as the program does when it is idle
             pass
         stats = finish.stats
         return Run(finish.token_ids, stats.ttft_ms, stats.decode_ms, stats.prompt_tokens, reused=stats.reused_tokens)
 
     def read_ahead(self, chat: int, messages: Sequence[Message]) -> None:
-        """Read what a prompt will begin with."""
+        """Read the beginning of a prompt."""
         for _ in self._engine.read_ahead(_request(chat, messages)):
             pass
 
@@ -242,18 +279,18 @@ class _Texts:
         self._format = len(tokenizer.prompt((Message("user", "?"),)))
 
     def begun_with(self, title: str, length: int) -> str:
-        """A message that makes a prompt of about `length` tokens."""
+        """Return a message that makes a prompt of about `length` tokens."""
         start = self.tokenizer.encode(title)
         return self.tokenizer.decode([*start, *self._body[: max(0, length - len(start) - self._format)]])
 
 
 class _Contest:
-    """All programs, which are asked in turn. One that fails takes part no more."""
+    """The programs, which are asked in turn. One that fails takes part no more."""
 
     def __init__(
         self, own: _Headstart, others: Sequence[_Other], texts: _Texts, stage: Callable[[str], None], skipped: list[str]
     ) -> None:
-        """`skipped` is told why a program takes part no more."""
+        """`skipped` gets the reason of each program that takes no further part."""
         self._own = own
         self._programs: list[_Program] = [own, *others]
         self._texts, self._stage, self._skipped = texts, stage, skipped
@@ -261,7 +298,7 @@ class _Contest:
         self._restart()
 
     def measure(self, length: int, repeats: int) -> Mapping[str, Mapping[Before, FirstToken]]:
-        """The figures of those who got to the end."""
+        """Return the figures of the programs that reached the end."""
         repeated = [self._repeat(length, repeat) for repeat in range(repeats)]
         own = {before: _summed_up([runs[OURS][before] for runs in repeated]) for before in Before}
         found = {OURS: own}
@@ -273,7 +310,7 @@ class _Contest:
         return found
 
     def _repeat(self, length: int, repeat: int) -> Mapping[str, Mapping[Before, list[Run]]]:
-        """By program."""
+        """Return the runs by program."""
         self._own.close()  # or its memory and the disk would fill
         runs: defaultdict[str, defaultdict[Before, list[Run]]] = defaultdict(lambda: defaultdict(list))
         texts = [self._texts.begun_with(f"{chat}.{repeat}.{length}: ", length) for chat in range(3)]
@@ -328,3 +365,133 @@ def _summed_up(repeats: Sequence[Sequence[Run]]) -> FirstToken:
 def _ratio(own: FirstToken, peer: FirstToken) -> Ratio:
     ratios = paired(own.ms, peer.ms)
     return Ratio(geometric_mean(ratios), bootstrap_interval(ratios))
+
+
+@dataclass(frozen=True)
+class GenaiChats:
+    """OpenVINO GenAI with prefix caching. It takes the memory of the weights once more."""
+
+    target: GenaiModel
+    name: str = "OpenVINO GenAI"
+
+    @contextmanager
+    def open(self, options: PeerOptions, chats: int) -> Iterator[Ask]:
+        """Load the model. Raises PeerError where it does not load; so does what it yields."""
+        # Left to itself it makes room for one prompt, and the second chat overwrites the first.
+        with failures_told(self.name):
+            pipeline = genai_pipeline(self.target, options, chats * genai_blocks(options.context, options.device))
+
+        def ask(_chat: int, ids: list[int]) -> Run:
+            with failures_told(self.name):
+                return genai_answer(pipeline, options, {}, ids)
+
+        yield ask
+
+
+@dataclass(frozen=True)
+class LlamaChats:
+    """llama.cpp's server with its prompt cache: each chat has a slot of its own."""
+
+    server: Path
+    target: Path
+    name: str = "llama.cpp"
+
+    @contextmanager
+    def open(self, options: PeerOptions, chats: int) -> Iterator[Ask]:
+        """Start the server. Raises PeerError where it does not start; so does what it yields."""
+        with llama.serve(self.server, self.target, options, slots=chats) as client:
+            yield lambda chat, ids: llama.complete(client, options, ids, cache_prompt=True, id_slot=chat)
+
+
+def _prompt_lengths(text: str) -> tuple[int, ...]:
+    found = read_lengths(text)
+    if min(found) < LEAST_LENGTH:
+        raise SettingsError(f"lengths of prompts must be {LEAST_LENGTH} tokens or more, not {min(found)}.")
+    return found
+
+
+@dataclass(frozen=True, kw_only=True)
+class FirstTokenFlags:
+    """The flags of this program."""
+
+    model: ModelFlags = group(ModelFlags)
+    lengths: tuple[int, ...] = flag(
+        LENGTHS,
+        f"tokens of the prompts, with commas between them (default: {','.join(map(str, LENGTHS))})",
+        metavar="N,N",
+        read=_prompt_lengths,
+        is_list=True,
+        group="prompts",
+    )
+    repeats: int = flag(3, "times that each is read (default: 3)")
+    peer: PeerName = flag(
+        PeerName.GENAI,
+        f"compare with OpenVINO GenAI and its prefix cache, loaded a second time (default: {PeerName.GENAI})",
+        group="others",
+    )
+    llama: LlamaFlags = group(LlamaFlags, "llama.cpp")
+    output: TableFlags = group(TableFlags)
+
+
+def time_first_tokens(arguments: FirstTokenFlags, load: Load) -> int:
+    """Time first tokens by length and by what was read before; return the exit code."""
+    server, file = arguments.llama.both, arguments.output.json
+    options, screen = select_model(arguments.model).options, Screen()
+    screen.remark("loading the models")
+    with closing(load(options)) as engine:
+        assert isinstance(engine, LocalEngine), "only Headstart's own engine keeps what it has read"
+        peers: list[ChatPeer] = []
+        if arguments.peer is PeerName.GENAI:
+            peers.append(GenaiChats(genai(engine, options).target))
+        if server:
+            peers.append(LlamaChats(*server))
+        plan = FirstTokenPlan(options, arguments.lengths, arguments.repeats, peers)
+        result = measure_first_token(engine, plan, screen.remark, lambda found: save(file, to_data(found)))
+    show([first_token_sheet(result)], first_token_remarks(result), markdown=arguments.output.markdown)
+    if file:
+        write_json(file, to_data(result))
+    return 0
+
+
+def first_token_sheet(result: FirstTokenResult) -> list[list[str]]:
+    """A line for each program at each length, a column for each situation."""
+    lines = [
+        [f"{length}, {name}", *map(_first_token, found.values())]
+        for length, programs in result.by_length.items()
+        for name, found in programs.items()
+    ]
+    situations = next(iter(next(iter(result.by_length.values())).values()))
+    return [["tokens of the prompt", *situations], *lines]
+
+
+def _first_token(found: FirstToken) -> str:
+    ratio = f" {ratio_text(found.ratio.mean)}{interval_text(found.ratio.interval)}" if found.ratio else ""
+    return f"{found.median:.0f} ms{ratio}"
+
+
+def first_token_remarks(result: FirstTokenResult) -> list[str]:
+    """Sentences below the table."""
+    names = {name for programs in result.by_length.values() for name in programs}
+    repeats = f" Medians of {result.repeats} repeats." if result.repeats > 1 else ""
+    lines = [
+        f"{result.target} with draft {result.draft or 'none'}, {precision_text(result.target_properties)}, "
+        f"{machine_text(result.machine)}.{repeats}"
+    ]
+    if len(names) > 1:
+        lines.append(
+            "The figures with \"x\" are Headstart's time in multiples of the other program's, and the range of 95 %. "
+            "Other programs read no file ahead: there the time is their cold one."
+        )
+    return [*lines, *result.skipped]
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Return the exit code."""
+    command = Command(time_first_tokens, local_engine.load_measured)
+    command.help = __doc__
+    return execute(command, "first_token.py", arguments)
+
+
+if __name__ == "__main__":
+    local_engine.restart()
+    sys.exit(main())

@@ -1,0 +1,315 @@
+"""Race other programs, each with all their settings, against plain decoding and automatic mode.
+
+`PYTHONPATH=app python app/bench/peers.py --model NAME` races OpenVINO GenAI; flags add its EAGLE-3 heads, Hugging Face
+transformers and llama.cpp. For each prompt automatic mode is compared with the setting that was fastest on it.
+"""
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing, contextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from bench import llama, local_engine
+from headstart import library
+from headstart import manifest as manifests
+from headstart.cli.bench import OutputFlags, RaceFlags, earlier_result, heat_line, remarks, save, sheets, show
+from headstart.cli.command import Command, Load, flag, group
+from headstart.cli.options import ModelFlags, installed_names, select_model, write_json
+from headstart.cli.program import execute
+from headstart.cli.render import Screen
+from headstart.engine.bench.genai_peer import (
+    GenaiModel,
+    Peer,
+    PeerOptions,
+    PeerSource,
+    genai_draft,
+    genai_mode,
+    genai_pipeline,
+)
+from headstart.engine.bench.measure import BenchPlan, Progress, genai, measure
+from headstart.engine.bench.prompts import read_prompts
+from headstart.engine.bench.race import AGAIN, AUTO, PLAIN, SWEPT_LENGTHS, Run
+from headstart.engine.bench.result import as_json
+from headstart.engine.local import LocalEngine
+from headstart.engine.opening import bench_heat
+from headstart.errors import PeerError, SettingsError
+
+_NGRAM_SIZE = 3  # of prompt lookup, as in GenAI's own sample
+_LLAMA_LENGTHS = (3, 5)  # of llama.cpp's drafts; 3 is its own default
+
+
+@dataclass(frozen=True)
+class GenaiSettings:
+    """OpenVINO GenAI with all of its settings. Plain, drafting and prompt lookup take the weights' memory once each."""
+
+    target: GenaiModel
+    draft: GenaiModel | None
+    lengths: Sequence[int]
+    thresholds: Sequence[float] = (0.2, 0.4, 0.6, 0.8)
+    lookups: Sequence[int] = (3, 5, 10)  # need no draft
+    words: str = "OpenVINO GenAI with the same models"
+
+    @contextmanager
+    def open(self, options: PeerOptions) -> Iterator[Sequence[Peer]]:
+        """Load the models; the memory is freed with the last contestant."""
+        modes = [genai_mode("plain", genai_pipeline(self.target, options), options)]
+        if self.draft is not None:
+            pipeline = genai_pipeline(self.target, options, draft_model=genai_draft(self.draft, options))
+            modes += [genai_mode(f"{n}", pipeline, options, num_assistant_tokens=n) for n in self.lengths]
+            for threshold in self.thresholds:
+                # WORKAROUND openvino-genai 2026.4.1: greedily a threshold works only where log-probabilities are asked
+                # for. It then has no bound, and is refused beside a length.
+                setting = {"assistant_confidence_threshold": threshold, "logprobs": 1}
+                modes.append(genai_mode(f"threshold {threshold}", pipeline, options, **setting))
+        pipeline = genai_pipeline(self.target, options, prompt_lookup=True)
+        for length in self.lookups:
+            setting = {"num_assistant_tokens": length, "max_ngram_size": _NGRAM_SIZE}
+            modes.append(genai_mode(f"lookup {length}", pipeline, options, **setting))
+        yield modes
+
+
+@dataclass(frozen=True)
+class EagleSource:
+    """OpenVINO GenAI with an EAGLE-3 head of the target. It takes the memory of the weights once more."""
+
+    target: GenaiModel
+    head: Path | None
+    lengths: Sequence[int] = (3, 5)
+    words: str = "OpenVINO GenAI with the EAGLE-3 head"
+
+    @contextmanager
+    def open(self, options: PeerOptions) -> Iterator[Sequence[Peer]]:
+        """Load the models. Raises PeerError without a head, or for one that does not fit."""
+        if self.head is None:
+            raise PeerError("EAGLE-3 stays out: name an installed head of the model with --eagle NAME.")
+        head = GenaiModel(self.head, self.target.properties)  # it reads what the target computes
+        with failures_told("EAGLE-3"):
+            pipeline = genai_pipeline(self.target, options, draft_model=genai_draft(head, options))
+        yield [genai_mode(f"eagle {length}", pipeline, options, num_assistant_tokens=length) for length in self.lengths]
+
+
+@contextmanager
+def failures_told(program: str) -> Iterator[None]:
+    """Raise PeerError for what OpenVINO GenAI raises while inside."""
+    try:
+        yield
+    except RuntimeError as error:
+        last = str(error).strip().splitlines()[-1].rstrip(".")  # of OpenVINO's several
+        raise PeerError("{program} stays out: {reason}.", program=program, reason=last) from None
+
+
+@dataclass(frozen=True)
+class AssistedSource:
+    """`target` and `draft` are the source weights: a Hugging Face folder each, or a .gguf file."""
+
+    target: Path | None
+    draft: Path | None = None
+    command: Sequence[str] = (sys.executable, "-P", str(Path(__file__).with_name("assisted.py")))
+    words: str = "Hugging Face transformers with the source weights"
+
+    @contextmanager
+    def open(self, options: PeerOptions) -> Iterator[Sequence[Peer]]:
+        """Start a process that loads the weights. Raises PeerError where it cannot."""
+        if self.target is None:
+            raise PeerError("Hugging Face transformers stay out: name the source weights with --source PATH.")
+        if options.device != "CPU":
+            raise PeerError(
+                "Hugging Face transformers stay out: they would run on the CPU, not on {device}.", device=options.device
+            )
+        pipe = subprocess.PIPE
+        # Standard error is dropped: a failure comes as a reply.
+        with subprocess.Popen(
+            self.command, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, encoding="utf-8"
+        ) as child:
+            try:
+                said = _ask(child, {"target": str(self.target), "draft": str(self.draft) if self.draft else None})
+                yield [
+                    Peer(f"hf {mode}", options.encode, partial(_assist, child, options, mode)) for mode in said["modes"]
+                ]
+            finally:
+                llama.end(child)
+
+
+def _assist(child: "subprocess.Popen[str]", options: PeerOptions, mode: str, ids: list[int]) -> Run:
+    """The child measures the time, without the pipe."""
+    stops = sorted(options.stop_ids)
+    said = _ask(child, {"mode": mode, "ids": ids, "tokens": options.tokens, "stop_ids": stops})
+    return Run(tuple(said["tokens"]), said["ttft_ms"], said["decode_ms"], len(ids))
+
+
+def _ask(child: "subprocess.Popen[str]", order: Mapping[str, object]) -> dict[str, Any]:
+    """One line to the child, one line back. Raises PeerError with the child's reason, or that it has ended."""
+    assert child.stdin is not None
+    assert child.stdout is not None
+    try:
+        child.stdin.write(json.dumps(order) + "\n")
+        child.stdin.flush()
+        said: dict[str, Any] = json.loads(child.stdout.readline())
+    except (OSError, json.JSONDecodeError):
+        raise PeerError(
+            'Hugging Face transformers stay out: their process ended; install headstart with the extra "export".'
+        ) from None
+    if "unavailable" in said:
+        raise PeerError("Hugging Face transformers stay out: {reason}.", reason=said["unavailable"])
+    return said
+
+
+@dataclass(frozen=True)
+class LlamaSource:
+    """llama.cpp's server and the models in its own format; needs `server` and `target`."""
+
+    server: Path | None
+    target: Path | None
+    draft: Path | None = None
+    words: str = "llama.cpp's server"
+
+    @contextmanager
+    def open(self, options: PeerOptions) -> Iterator[Sequence[Peer]]:
+        """Start a server for each setting, as none can change how it guesses. Raises PeerError."""
+        if self.server is None or self.target is None:
+            raise PeerError(
+                "llama.cpp stays out: name its server with --llama-server PATH and a model with --gguf FILE."
+            )
+        modes: dict[str, Sequence[str]] = {"plain": (), "ngram": ("--spec-type", "ngram-simple")}
+        if self.draft:
+            guessing = ("--model-draft", str(self.draft), "--spec-type", "draft-simple", "--spec-draft-n-max")
+            modes |= {str(length): (*guessing, str(length)) for length in _LLAMA_LENGTHS}
+        with ExitStack() as servers:
+            clients = {
+                name: servers.enter_context(llama.serve(self.server, self.target, options, flags))
+                for name, flags in modes.items()
+            }
+            yield [
+                Peer(f"llama {name}", options.encode, partial(llama.complete, client, options, cache_prompt=False))
+                for name, client in clients.items()
+            ]
+
+
+def read_lengths(text: str) -> tuple[int, ...]:
+    """Read whole numbers above 0 with commas between them. Raises SettingsError."""
+    parts = text.split(",")
+    if not all(part.isascii() and part.isdecimal() and int(part) >= 1 for part in parts):
+        raise SettingsError(f"lengths must be whole numbers above 0 with commas between them, not {text!r}.")
+    return tuple(dict.fromkeys(int(part) for part in parts))
+
+
+def present(text: str) -> Path:
+    """Read a path that exists. Raises SettingsError."""
+    path = Path(text).expanduser()
+    if not path.exists():
+        raise SettingsError(f"There is no {text}; name a file or folder that exists.")
+    return path
+
+
+@dataclass(frozen=True, kw_only=True)
+class LlamaFlags:
+    """llama.cpp, which has to be installed."""
+
+    llama_server: Path | None = flag(None, "path of its server", metavar="PATH", read=present)
+    gguf: Path | None = flag(None, "the same model in its format", metavar="FILE", read=present)
+
+    @property
+    def both(self) -> tuple[Path, Path] | None:
+        """The server and the model; None where neither was named. Raises SettingsError."""
+        if self.llama_server and self.gguf:
+            return self.llama_server, self.gguf
+        if self.llama_server or self.gguf:
+            raise SettingsError("llama.cpp needs both: add --llama-server PATH and --gguf FILE.")
+        return None
+
+
+@dataclass(frozen=True, kw_only=True)
+class PeersFlags:
+    """The flags of this program."""
+
+    model: ModelFlags = group(ModelFlags)
+    race: RaceFlags = group(RaceFlags)
+    genai_lengths: tuple[int, ...] = flag(
+        SWEPT_LENGTHS,
+        "draft lengths to try (default: 1 to 8)",
+        metavar="N,N",
+        read=read_lengths,
+        is_list=True,
+        group="OpenVINO GenAI, always available",
+    )
+    eagle: str | None = flag(
+        None, "an installed EAGLE-3 head, if not the model's own", metavar="NAME", completions=installed_names
+    )
+    source: Path | None = flag(
+        None,
+        "source weights of the model: a folder, or a .gguf file",
+        metavar="PATH",
+        read=present,
+        group='Hugging Face transformers, of the extra "export"',
+    )
+    source_draft: Path | None = flag(None, "those of the draft, for assisted generation", metavar="PATH", read=present)
+    llama: LlamaFlags = group(LlamaFlags, "llama.cpp")
+    gguf_draft: Path | None = flag(
+        None, "the same draft in its format", metavar="FILE", read=present, group="llama.cpp"
+    )
+    output: OutputFlags = group(OutputFlags)
+
+
+def race_peers(arguments: PeersFlags, load: Load) -> int:
+    """Race the other programs; return the exit code."""
+    server, gguf = arguments.llama.both or (None, None)
+    selection = select_model(arguments.model)
+    choice, options = selection.choice, selection.options
+    assert choice, "a model of this computer"
+    head = manifests.head_folder(choice.target.folder)
+    if head and manifests.read_model(head).is_hydra:  # OpenVINO GenAI runs none
+        head = None
+    if arguments.eagle is not None:
+        head = _head(arguments.eagle, choice.target)
+
+    race, file, screen = arguments.race, arguments.output.json, Screen()
+    before = earlier_result(arguments.output)
+    prompts = read_prompts(race.prompts, race.classes)
+    plan = BenchPlan(options, prompts, race.tokens, race.repeats, (PLAIN, AUTO, AGAIN), before)
+    progress = Progress(
+        screen.remark,
+        lambda heat: screen.remark(heat_line(bench_heat(0, heat))),
+        result=lambda result: save(file, as_json(result)),
+    )
+    screen.remark("loading the models")
+    with closing(load(options)) as engine:
+        assert isinstance(engine, LocalEngine), "a race needs the models themselves"
+        own = genai(engine, options)
+        sources: Sequence[PeerSource] = (
+            GenaiSettings(own.target, own.draft, arguments.genai_lengths),
+            EagleSource(own.target, head, arguments.genai_lengths),
+            AssistedSource(arguments.source, arguments.source_draft),
+            LlamaSource(server, gguf, arguments.gguf_draft),
+        )
+        result = measure(engine, plan, sources, progress)
+    show(sheets(result), remarks(result), markdown=arguments.output.markdown)
+    if file:
+        write_json(file, as_json(result))
+    return 0
+
+
+def _head(name: str, target: library.Model) -> Path:
+    """The folder of an installed EAGLE-3 head, or of a pair that has one."""
+    found = library.find(name)
+    head = found.draft if isinstance(found, library.Pair) else found
+    if not head.manifest.is_eagle:
+        raise SettingsError(f"{name} is no EAGLE-3 head; leave out --eagle, or name one of `headstart models`.")
+    library.require_same_vocabulary(target, head)
+    return head.folder
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Return the exit code."""
+    command = Command(race_peers, local_engine.load_measured)
+    command.help = __doc__
+    return execute(command, "peers.py", arguments)
+
+
+if __name__ == "__main__":
+    local_engine.restart()
+    sys.exit(main())
