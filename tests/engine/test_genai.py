@@ -304,7 +304,7 @@ def test_stateful_pipeline_streams_and_can_be_cancelled(
         assert room > 0
         return openvino_genai().LLMPipeline(str(options.target), "CPU", ATTENTION_BACKEND="SDPA", **chosen)
 
-    monkeypatch.setattr(pipelines, "stepped", stateful)
+    monkeypatch.setattr(pipelines, "_stepped", stateful)
     monkeypatch.setattr(pipelines, "SteppedWriter", StreamedWriter)
     engine = load(resolve(LoadOptions(tiny_target)))
     result = result_of(engine)
