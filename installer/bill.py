@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Any
 
-from headstart.licences import Component, components
-from headstart.manifest import Manifest
+from headstart.library.manifest import Manifest
+from headstart.ui.licences import Component, components
 from installer import contents
 
 NAME = "headstart.cdx.json"

@@ -7,10 +7,11 @@ import sys
 from collections.abc import Iterable
 from pathlib import Path
 
-from headstart import __version__, library, manifest
+from headstart import __version__
 from headstart.errors import HeadstartError
-from headstart.licences import Component
-from headstart.manifest import Manifest
+from headstart.library import library, manifest
+from headstart.library.manifest import Manifest
+from headstart.ui.licences import Component
 from installer import bill, environment, freezing, stamps
 from installer.linux import deb, tarball
 from installer.order import Order, Target, parser

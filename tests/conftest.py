@@ -14,7 +14,8 @@ from pathlib import Path
 import pytest
 from filelock import FileLock
 
-from headstart import manifest, paths, vocabulary
+from headstart import paths
+from headstart.library import manifest, vocabulary
 from tests import tiny
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -5,10 +5,10 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from headstart import manifest, vocabulary
 from headstart.engine.engine import LoadOptions
 from headstart.engine.load_options import ResolvedOptions
-from headstart.manifest import Manifest, PairManifest, Precision, Quality, Source, Tokenizer
+from headstart.library import manifest, vocabulary
+from headstart.library.manifest import Manifest, PairManifest, Precision, Quality, Source, Tokenizer
 
 WORDS: Mapping[str, int] = {"a": 0, "Ġthe": 1, "Ġof": 2, "Ġand": 3}
 # How earlier exports joined the patterns of a tokenizer that splits digits first.

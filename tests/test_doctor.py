@@ -9,11 +9,12 @@ from types import ModuleType, SimpleNamespace
 
 import pytest
 
-from headstart import computer, paths
+from headstart import paths
 from headstart.cli import doctor, main
 from headstart.cli.doctor import Finding, Level
+from headstart.engine import machine
 from headstart.engine.kernels import selftest
-from headstart.unfinished import Unfinished
+from headstart.library.export_leftovers import Unfinished
 from tests.model_folders import write_model, write_pair
 from tests.openvino_core import CPU, GPU, NO_OPENCL, FakeCore, plug_in
 
@@ -76,9 +77,9 @@ def test_instruction_sets_are_read(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, line: str, sets: tuple[str, ...] | None
 ) -> None:
     (tmp_path / "cpuinfo").write_text(f"processor : 0\nmodel name : A: B\n{line}\n", encoding="utf-8")
-    monkeypatch.setattr(computer, "_CPU_FILE", tmp_path / "cpuinfo")
-    assert computer.instruction_sets() == sets
-    assert computer.processor() == "A: B"
+    monkeypatch.setattr(machine, "_CPU_FILE", tmp_path / "cpuinfo")
+    assert machine.instruction_sets() == sets
+    assert machine.processor() == "A: B"
 
 
 def test_missing_swap_counters_are_no_fault(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -88,11 +89,11 @@ def test_missing_swap_counters_are_no_fault(monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_old_processor_and_swapping_are_notes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("psutil.swap_memory", lambda: SimpleNamespace(used=10**15))
-    monkeypatch.setattr(computer, "instruction_sets", lambda: ())
+    monkeypatch.setattr(machine, "instruction_sets", lambda: ())
     slow, swapped = _said(doctor.check_computer(), Level.NOTE)
     assert "AVX2" in slow
     assert "swapped" in swapped
-    monkeypatch.setattr(computer, "instruction_sets", lambda: None)
+    monkeypatch.setattr(machine, "instruction_sets", lambda: None)
     assert any("instruction sets" in said for said in _said(doctor.check_computer(), Level.OK))
 
 

@@ -10,9 +10,10 @@ import tomlkit
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headstart import manifest, remotes, settings_file
+from headstart import remotes, settings
 from headstart.errors import BrokenModelError, ExportError
-from headstart.manifest import Manifest, PairManifest
+from headstart.library import manifest
+from headstart.library.manifest import Manifest, PairManifest
 from headstart.server.errors import RefusedError
 from headstart.server.requests import (
     ChatRequest,
@@ -137,9 +138,9 @@ def test_found_recipes_stay_fixed(tmp_path: Path, wrong: str, reason: str) -> No
 def test_any_settings_are_read(tmp_path: Path, data: st.DataObject) -> None:
     path = tmp_path / "settings.toml"
     path.write_text(tomlkit.dumps(changed(data, SETTINGS, TOML_JUNK)), encoding="utf-8")
-    found = settings_file.load(path)
-    settings_file.save(found, path)
-    assert settings_file.load(path) == found
+    found = settings.load(path)
+    settings.save(found, path)
+    assert settings.load(path) == found
 
 
 @fuzz("settings")
@@ -156,9 +157,9 @@ def test_any_servers_are_read(tmp_path: Path, data: st.DataObject) -> None:
 def test_any_bytes_are_no_settings(tmp_path: Path, content: bytes) -> None:
     for name in ("settings.toml", "remotes.toml"):
         (tmp_path / name).write_bytes(content)
-    assert isinstance(settings_file.load(tmp_path / "settings.toml"), Settings)
-    settings_file.save(Settings(theme="dark"), tmp_path / "settings.toml")
-    assert settings_file.load(tmp_path / "settings.toml").theme == "dark"
+    assert isinstance(settings.load(tmp_path / "settings.toml"), Settings)
+    settings.save(Settings(theme="dark"), tmp_path / "settings.toml")
+    assert settings.load(tmp_path / "settings.toml").theme == "dark"
     remotes.configured(tmp_path / "remotes.toml")
 
 

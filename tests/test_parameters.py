@@ -51,7 +51,7 @@ def test_parameter_is_a_setting() -> None:
 
     kind: Any = dataclass(frozen=True)(settings.with_parameters(Plain, {"sampling": MoreParams}))
     (field,) = [each for each in dataclasses.fields(kind) if each.name == "warmth"]
-    about = field.metadata["about"]
+    about = field.metadata["parameter"]
     assert (field.default, about.section, about.meaning) == (0.5, "sampling", "How warm the words are.")
     assert (about.low, about.high, about.per_chat) == (0.0, 2.0, True)
 

@@ -5,9 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from headstart import library, remotes
+from headstart import remotes
 from headstart.engine.engine import Remote
 from headstart.errors import ModelNotFoundError, SettingsError
+from headstart.library import library
 
 OFFICE = Remote("office", "https://office.example:8443/v1", "team/large", Path("/certificates/office.pem"))
 HOME = Remote("home", "http://192.168.1.5:8000/v1")

@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given
 from hypothesis import settings as examples
 from hypothesis import strategies as st
 
-from headstart import paths, settings_file
+from headstart import paths, settings
 from headstart.errors import SettingsError
 from headstart.settings import Settings, about, accepted, defaults, per_chat, plain
 
@@ -52,12 +52,12 @@ OTHERS = Settings(
 
 
 def test_saved_settings_are_loaded(path: Path) -> None:
-    settings_file.save(OTHERS, path)
-    assert settings_file.load(path) == OTHERS
+    settings.save(OTHERS, path)
+    assert settings.load(path) == OTHERS
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     assert [item.name for item in path.parent.iterdir()] == ["settings.toml"]
-    settings_file.save(Settings(), path)
-    assert settings_file.load(path) == Settings()
+    settings.save(Settings(), path)
+    assert settings.load(path) == Settings()
 
 
 VALUES = {
@@ -78,8 +78,8 @@ def test_any_settings_survive_the_file(tmp_path: Path, first: dict[str, Any], se
     path = tmp_path / "settings.toml"
     for values in (first, second):
         made = dataclasses.replace(Settings(), **values)
-        settings_file.save(made, path)
-        assert settings_file.load(path) == made
+        settings.save(made, path)
+        assert settings.load(path) == made
 
 
 EDITED = """# mine
@@ -97,11 +97,11 @@ a = 1
 
 def test_comments_and_unknown_keys_stay(path: Path) -> None:
     _write(path, EDITED)
-    settings_file.save(dataclasses.replace(settings_file.load(path), theme="dark"), path)
+    settings.save(dataclasses.replace(settings.load(path), theme="dark"), path)
     text = path.read_text(encoding="utf-8")
     assert {"# mine", "# why: my eyes", 'theme = "dark"  # for now'} <= set(text.splitlines())
     assert tomllib.loads(text) == {
-        "version": settings_file.VERSION,
+        "version": settings.VERSION,
         "future": 1,
         "appearance": {"theme": "dark", "sparkle": True},
         "odd": {"a": 1},
@@ -131,7 +131,7 @@ def test_bad_value_costs_only_itself(
 ) -> None:
     _write(path, f"[model]\ndraft = 'none'\n\n[{section}]\n{line}\n")
     with caplog.at_level(logging.WARNING):
-        read = settings_file.load(path)
+        read = settings.load(path)
     assert read == Settings(draft="none")
     assert reason in caplog.text
     assert getattr(read, name) == defaults()[name]
@@ -140,11 +140,11 @@ def test_bad_value_costs_only_itself(
 def test_bad_section_costs_only_itself(path: Path, caplog: pytest.LogCaptureFixture) -> None:
     _write(path, "appearance = 3\nprompts = 4\n[model]\ndraft = 'none'\n")
     with caplog.at_level(logging.WARNING):
-        read = settings_file.load(path)
+        read = settings.load(path)
     assert read == Settings(draft="none")
     assert "appearance must be a table" in caplog.text
-    settings_file.save(dataclasses.replace(read, theme="dark"), path)
-    assert settings_file.load(path).theme == "dark"
+    settings.save(dataclasses.replace(read, theme="dark"), path)
+    assert settings.load(path).theme == "dark"
 
 
 @pytest.mark.parametrize("content", [b"theme = ", b"\xff\xfe", b"[a]\n[a]\n"])
@@ -152,20 +152,20 @@ def test_malformed_file_is_put_aside(path: Path, caplog: pytest.LogCaptureFixtur
     path.parent.mkdir()
     path.write_bytes(content)
     with caplog.at_level(logging.WARNING):
-        assert settings_file.load(path) == Settings()
-        settings_file.save(OTHERS, path)
+        assert settings.load(path) == Settings()
+        settings.save(OTHERS, path)
     assert "cannot be read" in caplog.text
     assert path.with_suffix(".damaged.toml").read_bytes() == content
-    assert settings_file.load(path) == OTHERS
+    assert settings.load(path) == OTHERS
 
 
 def test_file_of_another_version_keeps_its_number(path: Path, caplog: pytest.LogCaptureFixture) -> None:
     _write(path, 'version = 99\n[appearance]\ntheme = "dark"\n')
     with caplog.at_level(logging.WARNING):
-        read = settings_file.load(path)
+        read = settings.load(path)
     assert read.theme == "dark"
     assert "another version" in caplog.text
-    settings_file.save(read, path)
+    settings.save(read, path)
     assert tomllib.loads(path.read_text(encoding="utf-8"))["version"] == 99
 
 
@@ -193,9 +193,9 @@ def test_chat_stores_the_settings_of_an_answer() -> None:
 
 def test_file_lies_in_the_chosen_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HEADSTART_HOME", str(tmp_path))
-    assert settings_file.default_path() == tmp_path / "settings.toml"
+    assert settings.default_path() == tmp_path / "settings.toml"
     assert paths.history_folder() == tmp_path / "history"
-    assert settings_file.load() == Settings()
+    assert settings.load() == Settings()
     assert not list(tmp_path.iterdir())
-    settings_file.save(OTHERS)
-    assert settings_file.load() == OTHERS
+    settings.save(OTHERS)
+    assert settings.load() == OTHERS

@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from headstart import manifest, vocabulary
+from headstart.library import manifest, vocabulary
 from headstart_export import process
 
 MODELS = ("target", "draft", "other", "quantized")

@@ -10,11 +10,11 @@ import json
 import sys
 from contextlib import closing
 
-from headstart import library
 from headstart.engine.bench.prompts import KINDS, read_prompts
 from headstart.engine.engine import Finish, LoadOptions, Mode, Request, Sampling, Speculation
-from headstart.engine.load_options import resolve
 from headstart.engine.local import load
+from headstart.engine.opening import resolve
+from headstart.library import library
 
 _SAMPLINGS = (Sampling(temperature=0.0), Sampling(temperature=0.8, top_p=0.95, seed=7))
 

@@ -21,7 +21,6 @@ from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from pathlib import Path
 
-from headstart import library
 from headstart.engine.bench.prompts import KINDS, read_prompts
 from headstart.engine.cancelling import CancelEvent
 from headstart.engine.engine import (
@@ -38,11 +37,12 @@ from headstart.engine.engine import (
     Tools,
 )
 from headstart.engine.kernels.fusion import KERNELS
-from headstart.engine.load_options import resolve
 from headstart.engine.local import LocalEngine, load
+from headstart.engine.opening import resolve
 from headstart.engine.runners.paged import PagedRunner
 from headstart.engine.runners.precision import plain
 from headstart.engine.sampling import Row
+from headstart.library import library
 
 PARALLEL = 3  # chats that may be answered at the same time
 _SCHEMA = json.dumps(

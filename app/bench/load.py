@@ -113,7 +113,7 @@ class Visit:
                 self._program.chats.open_new()
             loop = QEventLoop()
             self._program.chat_controller.answered.connect(loop.quit)
-            QTimer.singleShot(0, lambda: self._program.chat_controller.session.send(question))
+            QTimer.singleShot(0, lambda: self._program.chat_controller.session.ask(question))
             loop.exec()
         return len(self._program.chat_controller.session.path)
 

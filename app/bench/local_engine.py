@@ -3,12 +3,12 @@
 import os
 import sys
 
-from headstart import huge_pages
 from headstart.engine import opening
 from headstart.engine.engine import LoadOptions
-from headstart.engine.load_options import resolve
 from headstart.engine.loading import measure_all
 from headstart.engine.local import LocalEngine
+from headstart.engine.opening import resolve
+from headstart.engine.process import huge_pages
 from headstart.engine.validation import Trial
 
 

@@ -13,12 +13,13 @@ from contextlib import closing
 from pathlib import Path
 
 import headstart
-from headstart import huge_pages, library
 from headstart.engine import memory
 from headstart.engine.devices import describe
 from headstart.engine.engine import KvPrecision, LoadOptions, Message, Mode, Request, Speculation
-from headstart.engine.load_options import resolve
 from headstart.engine.local import LocalEngine, load
+from headstart.engine.opening import resolve
+from headstart.engine.process import huge_pages
+from headstart.library import library
 
 _ANSWER = 64  # tokens: enough for the draft model to have read everything and guessed
 _ROOM = _ANSWER + 64

@@ -20,7 +20,6 @@ from pathlib import Path
 import numpy as np
 
 from bench import local_engine
-from headstart import library
 from headstart.engine import devices
 from headstart.engine.bench.result import bootstrap_interval, geometric_mean
 from headstart.engine.kernels.fusion import fuse
@@ -30,7 +29,8 @@ from headstart.engine.kernels.selftest import proven
 from headstart.engine.runners.paged import BranchingRunner
 from headstart.engine.runners.precision import OWN, in_32_bits, probe_ids, properties
 from headstart.engine.runtime import core
-from headstart.manifest import read_model
+from headstart.library import library
+from headstart.library.manifest import read_model
 
 _REPEATS = 3  # passes of one size in a turn, of which the first is not counted
 _LLAMA = """

@@ -15,8 +15,6 @@ from pathlib import Path
 from typing import Any
 
 from bench import llama, local_engine
-from headstart import library
-from headstart import manifest as manifests
 from headstart.cli.bench import OutputFlags, RaceFlags, earlier_result, heat_line, remarks, save, sheets, show
 from headstart.cli.command import Command, Load, flag, group
 from headstart.cli.options import ModelFlags, installed_names, select_model, write_json
@@ -38,6 +36,8 @@ from headstart.engine.bench.result import as_json
 from headstart.engine.local import LocalEngine
 from headstart.engine.opening import bench_heat
 from headstart.errors import PeerError, SettingsError
+from headstart.library import library
+from headstart.library import manifest as manifests
 
 _NGRAM_SIZE = 3  # of prompt lookup, as in GenAI's own sample
 _LLAMA_LENGTHS = (3, 5)  # of llama.cpp's drafts; 3 is its own default

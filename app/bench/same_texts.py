@@ -10,11 +10,11 @@ import sys
 from contextlib import closing
 from pathlib import Path
 
-from headstart import library
 from headstart.engine.bench.prompts import USUAL_KINDS, read_prompts
 from headstart.engine.engine import Finish, LoadOptions, Mode, Request, Sampling, Speculation
-from headstart.engine.load_options import resolve
 from headstart.engine.local import LocalEngine, load
+from headstart.engine.opening import resolve
+from headstart.library import library
 
 _TOKENS = 32
 _PROMPTS = 5

@@ -16,10 +16,11 @@ from typing import Any
 from PySide6.QtCore import QEventLoop, QTimer
 from PySide6.QtWidgets import QApplication
 
-from headstart import manifest, paths, vocabulary
+from headstart import paths
 from headstart.chat.database import FILE_NAME
 from headstart.chat.store import open_store
 from headstart.engine.protocol import BenchSize
+from headstart.library import manifest, vocabulary
 from headstart.ui.engine_request import installed_model
 from headstart.ui.program import EngineChoice, Program
 
@@ -92,7 +93,7 @@ class Showcase:
             session = self.program.chat_controller.session
             session.change_settings(CHAT)
             for question in talk.questions:
-                session.send(question)
+                session.ask(question)
                 self.settle(lambda: not self.program.chat_controller.session.is_answering)
             self.program.chats.rename(session.chat.id, talk.title)
             self.program.chats.pin(session.chat.id, pinned=talk.pinned)

@@ -63,7 +63,7 @@ class Soak(QObject):
         if self.given and self.given % _IN_A_CHAT == 0:
             self._program.window.sidebar.new_requested.emit()
         question = _QUESTIONS[self.given % len(_QUESTIONS)].format(number=self.given)
-        assert self._program.chat_controller.session.send(question), "the question was refused"
+        assert self._program.chat_controller.session.ask(question), "the question was refused"
 
 
 def main() -> None:

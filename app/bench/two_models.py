@@ -12,13 +12,13 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import replace
 
-from headstart import library
 from headstart.engine.bench.prompts import KINDS, BenchPrompt, read_kinds, read_prompts
 from headstart.engine.bench.race import AUTO, PLAIN, OwnMode, Run, own_modes, race
 from headstart.engine.bench.result import bootstrap_interval, geometric_mean
 from headstart.engine.engine import LoadOptions
-from headstart.engine.load_options import resolve
 from headstart.engine.local import load
+from headstart.engine.opening import resolve
+from headstart.library import library
 
 OLD, NEW = "old", "new"
 _PAIRS = ((OLD, PLAIN), (NEW, PLAIN), (NEW, OLD))

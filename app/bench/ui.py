@@ -241,7 +241,7 @@ def _streaming(program: Program) -> dict[str, float | int]:
     heart, loop = Heartbeat(), QEventLoop()
     program.chat_controller.answered.connect(loop.quit)
     heart.start()
-    program.chat_controller.session.send(PROMPT)
+    program.chat_controller.session.ask(PROMPT)
     loop.exec()
     return {**heart.stop(), "characters": len(program.chat_controller.session.path[-1].text)}
 

@@ -6,8 +6,8 @@ the fields of these classes. A new parameter of sampling is a field here and a l
 
 import types
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, replace
-from enum import StrEnum
+from dataclasses import Field, dataclass, field, fields, replace
+from enum import EnumType, StrEnum
 from functools import cache
 from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
@@ -18,12 +18,17 @@ _Params = TypeVar("_Params")
 
 @dataclass(frozen=True)
 class Parameter:
-    """The declaration of a parameter besides the name, type and default of its field; bounds are included."""
+    """The declaration of a parameter or setting."""
 
     meaning: str  # one sentence, as a person reads it
-    low: float | None = None
-    high: float | None = None
+    section: str = ""  # its table in settings.toml and its page in the window
+    low: float | None = None  # the least value
+    high: float | None = None  # the greatest value
     above: float | None = None  # it must be greater than this
+    choices: tuple[str, ...] = ()
+    unit: str = ""  # behind the number in the window
+    per_chat: bool = False  # a chat may have its own
+    barred: str = ""  # characters that its names must not hold
     name: str = ""  # in files, flags and bodies, where it is not the field's
     title: str = ""  # in the window, where it is not the name's
     is_models_own: bool = False  # left to the model's author unless it is set
@@ -31,22 +36,15 @@ class Parameter:
     start: float | None = None  # where the window begins when an automatic value is set by hand
     detail: str = ""  # what the help of its flag says besides
     openai: tuple[float, float] | None = None  # narrower bounds of OpenAI's API
+    # `declared` takes these from the field.
+    field: str = ""
+    kind: Any = None  # float, int, bool, a StrEnum, or a tuple of texts
+    default: Any = None  # None is automatic
 
-
-@dataclass(frozen=True)
-class Declared:
-    """A parameter outside the engine; None is automatic."""
-
-    name: str
-    field: str
-    kind: Any  # float, int, bool, a StrEnum, or a tuple of texts
-    default: Any
-    about: Parameter
-
-    @property
-    def title(self) -> str:
-        """The label in the window."""
-        return self.about.title or self.name.replace("_", " ").capitalize()
+    def allows(self, value: float) -> bool:
+        """Return whether a value lies within the bounds; NaN never does."""
+        low, high, above = self.low, self.high, self.above
+        return (low is None or value >= low) and (high is None or value <= high) and (above is None or value > above)
 
     @property
     def may_be_automatic(self) -> bool:
@@ -56,54 +54,60 @@ class Declared:
     @property
     def bounds(self) -> str:
         """The bounds in words, as in "between 0 and 100"; empty without bounds."""
-        low, high, above = self.about.low, self.about.high, self.about.above
+        low, high, above = self.low, self.high, self.above
         if low is not None and high is not None:
             return f"between {low:g} and {high:g}" if high < _LARGE else f"{low:g} or more"
         if low is not None:
             return f"{low:g} or more"
         return "" if above is None else f"above {above:g}" + ("" if high is None else f" and at most {high:g}")
 
-    def allows(self, value: float) -> bool:
-        """Return whether a value lies within the bounds; NaN never does."""
-        low, high, above = self.about.low, self.about.high, self.about.above
-        return (low is None or value >= low) and (high is None or value <= high) and (above is None or value > above)
-
 
 def parameter(default: Any, meaning: str, **more: Any) -> Any:
     """Return a dataclass field that is a parameter; `more` are fields of Parameter."""
-    return field(default=default, metadata={"parameter": Parameter(meaning, **more)})
+    metadata = {"parameter": Parameter(meaning, **more)}
+    if isinstance(default, dict):
+        return field(default_factory=default.copy, metadata=metadata)
+    return field(default=default, metadata=metadata)
 
 
 def _models_own(default: Any, meaning: str, **more: Any) -> Any:
     return parameter(default, meaning, is_models_own=True, **more)
 
 
-def declared(params: type[object]) -> tuple[Declared, ...]:
+def declared(params: type[object]) -> tuple[Parameter, ...]:
     """Return the parameters of a class in order."""
     kind: Any = params
     return _declared(kind)
 
 
 @cache
-def _declared(params: type[Any]) -> tuple[Declared, ...]:
+def _declared(params: type[Any]) -> tuple[Parameter, ...]:
     hints = get_type_hints(params)
-    found = []
-    for each in fields(params):
-        about = each.metadata.get("parameter")
-        if about:
-            kind = hints[each.name]
-            if get_origin(kind) in {Union, types.UnionType}:
-                kind = next(part for part in get_args(kind) if part is not types.NoneType)
-            default = None if about.is_models_own else each.default
-            found.append(Declared(about.name or each.name, each.name, kind, default, about))
-    return tuple(found)
+    return tuple(_of_field(each, hints[each.name]) for each in fields(params) if "parameter" in each.metadata)
+
+
+def _of_field(each: Field[Any], kind: Any) -> Parameter:
+    """Return the parameter of a field with its name, type and default."""
+    declaration: Parameter = each.metadata["parameter"]
+    if get_origin(kind) in {Union, types.UnionType}:
+        kind = next(part for part in get_args(kind) if part is not types.NoneType)
+    name = declaration.name or each.name
+    return replace(
+        declaration,
+        name=name,
+        field=each.name,
+        kind=kind,
+        default=None if declaration.is_models_own else each.default,
+        title=declaration.title or name.replace("_", " ").capitalize(),
+        choices=tuple(map(str, kind)) if isinstance(kind, EnumType) else (),
+    )
 
 
 def filled(params: type[_Params], values: Mapping[str, Any]) -> _Params:
     """Make parameters from values by their outer names; None or a missing value is automatic. Raises SettingsError."""
     known = declared(params)
     told = {each.field: each.kind(values[each.name]) for each in known if values.get(each.name) is not None}
-    if left := tuple(each.field for each in known if each.about.is_models_own and each.field not in told):
+    if left := tuple(each.field for each in known if each.is_models_own and each.field not in told):
         told["automatic"] = left
     return params(**told)
 

@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
-from headstart import own_folder, paths
+from headstart import paths, private_files
 from headstart.engine.engine import LoadOptions, Remote
 from headstart.errors import ModelNotFoundError, SettingsError, Translatable
-from headstart.library import ELSEWHERE
+from headstart.library.library import ELSEWHERE
 
 FILE_NAME = "remotes.toml"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,39}")
@@ -143,7 +143,7 @@ def _save(servers: Iterable[Remote], path: Path) -> None:
         table = {"url": server.url, "model": server.model, "certificate": server.certificate}
         tables[server.name] = {name: str(value) for name, value in table.items() if value}
     try:
-        own_folder.write(path, tomlkit.dumps({"version": 1, "servers": tables}))
+        private_files.write(path, tomlkit.dumps({"version": 1, "servers": tables}))
     except OSError as error:
         raise SettingsError(
             "The servers cannot be saved in {path} ({strerror}); make the folder writable and try again.",

@@ -1,82 +1,63 @@
-"""Every setting of the window with its default, its meaning and its bounds."""
+"""Every setting of the window, declared once, and the TOML file of the settings that people may edit."""
 
 import dataclasses
 import logging
-from collections.abc import Mapping
+import tomllib
+from collections.abc import Mapping, MutableMapping
 from dataclasses import dataclass
-from enum import StrEnum
-from functools import cache
-from typing import Any, TypeVar, get_type_hints
+from functools import cache, partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar, get_type_hints
 
+from headstart import paths, private_files
 from headstart.errors import SettingsError
 from headstart.parameters import (
     AnswerParams,
-    Declared,
     EngineConfig,
     Mode,
+    Parameter,
     SamplingParams,
     SpeculationParams,
     declared,
     filled,
+    parameter,
 )
+
+if TYPE_CHECKING:
+    from tomlkit import TOMLDocument
 
 _PARAMETERS: Mapping[str, type] = {"model": EngineConfig, "speculation": SpeculationParams, "sampling": SamplingParams}
 _Class = TypeVar("_Class")
 DECLARED: Any = None  # of a field whose default, bounds and meaning are in `parameters.py`
+FILE_NAME = "settings.toml"
+VERSION = 1
+WHOLE_TABLES = ("presets", "prompts")  # sections that are one setting each
 _log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True)
-class About:
-    """The declaration of a setting besides its default. `low` and `high` are included unless `above` says otherwise."""
-
-    section: str  # its table in the file and its page in the window
-    meaning: str  # one sentence
-    low: float | None = None
-    high: float | None = None
-    above: float | None = None  # the value must be greater
-    choices: tuple[str, ...] = ()
-    per_chat: bool = False  # a chat may have its own
-    barred: str = ""  # characters that its names must not hold
-    title: str = ""  # in the window, of a parameter
-    start: float | None = None  # where the window begins when an automatic value is set by hand
-
-
-def _option(default: object, section: str, meaning: str, **bounds: Any) -> Any:
-    about = {"about": About(section, meaning, **bounds)}
-    if isinstance(default, dict):
-        return dataclasses.field(default_factory=lambda: dict(default), metadata=about)
-    return dataclasses.field(default=default, metadata=about)
-
-
-def _own(default: object, section: str, meaning: str, **bounds: Any) -> Any:
-    return _option(default, section, meaning, per_chat=True, **bounds)
 
 
 def with_parameters(cls: type[_Class], sections: Mapping[str, type] = _PARAMETERS) -> type[_Class]:
     """Return the class of settings with the fields of an answer's parameters, by section."""
     for section, params in sections.items():
         for each in declared(params):
-            if each.about.in_window:
-                kind = str if _choices(each) else each.kind
-                setattr(cls, each.name, _declared(each, section))
+            if each.in_window:
+                kind = str if each.choices else each.kind
+                setattr(cls, each.name, _setting(each, section))
                 cls.__annotations__[each.name] = kind | None if each.may_be_automatic else kind
     return cls
 
 
-def _choices(each: Declared) -> tuple[str, ...]:
-    return tuple(map(str, each.kind)) if isinstance(each.kind, type) and issubclass(each.kind, StrEnum) else ()
+def _setting(each: Parameter, section: str) -> Any:
+    """Return the field of a setting that is a parameter."""
+    low, high = each.openai or (each.low, each.high)  # beyond those of OpenAI's API answers are gibberish
+    declaration = dataclasses.replace(each, section=section, low=low, high=high, per_chat=True)
+    default = str(each.default) if each.choices else each.default
+    return dataclasses.field(default=default, metadata={"parameter": declaration})
 
 
-def _declared(each: Declared, section: str) -> Any:
-    choices, about = _choices(each), each.about
-    low, high = about.openai or (about.low, about.high)  # beyond those of OpenAI's API answers are gibberish
-    bounds = {"low": low, "high": high, "above": about.above}
-    default = str(each.default) if choices else each.default
-    return _own(default, section, about.meaning, choices=choices, title=each.title, start=about.start, **bounds)
-
-
-_ANSWER = {each.name: _declared(each, "sampling") for each in declared(AnswerParams)}
+_ANSWER = {each.name: _setting(each, "sampling") for each in declared(AnswerParams)}
+_appearance = partial(parameter, section="appearance")
+_chat = partial(parameter, section="chat")
+_model = partial(parameter, section="model", per_chat=True)
 
 
 @dataclass(frozen=True)
@@ -84,77 +65,81 @@ _ANSWER = {each.name: _declared(each, "sampling") for each in declared(AnswerPar
 class Settings:
     """All settings, those of `parameters.py` among them. Refuses values out of bounds; None means automatic."""
 
-    language: str = _option(
-        "", "appearance", "Language of the window from its next start on.", choices=("", "en", "zh_CN", "zh_TW")
+    language: str = _appearance(
+        "", "Language of the window from its next start on.", title="Language", choices=("", "en", "zh_CN", "zh_TW")
     )
-    theme: str = _option(
+    theme: str = _appearance(
         "system",
-        "appearance",
         "Colours: light, dark or with high contrast.",
+        title="Theme",
         choices=("system", "light", "dark", "contrast"),
     )
-    font_size: int = _option(11, "appearance", "Size of the text in points.", low=7, high=32)
-    zoom: int = _option(100, "appearance", "Scale of the window in percent.", low=50, high=300)
-    show_origins: bool = _option(
-        default=False,
-        section="appearance",
-        meaning="Colours show which words were guessed ahead, and by whom.",
+    font_size: int = _appearance(11, "Size of the text in points.", title="Text size", unit=" pt", low=7, high=32)
+    zoom: int = _appearance(100, "Scale of the window in percent.", title="Zoom", unit=" %", low=50, high=300)
+    show_origins: bool = _appearance(
+        default=False, meaning="Colours show which words were guessed ahead, and by whom.", title="Mark guesses"
     )
-    reduced_motion: bool = _option(default=False, section="appearance", meaning="Nothing moves or blinks by itself.")
+    reduced_motion: bool = _appearance(
+        default=False, meaning="Nothing moves or blinks by itself.", title="Reduced motion"
+    )
 
-    enter_sends: bool = _option(default=True, section="chat", meaning="Enter sends; otherwise Ctrl+Enter does.")
-    restore_chat: bool = _option(default=True, section="chat", meaning="Open the last chat again at start.")
-    notifications: bool = _option(
-        default=True, section="chat", meaning="Say when a long answer ends while another window has the keyboard."
+    enter_sends: bool = _chat(default=True, meaning="Enter sends; otherwise Ctrl+Enter does.", title="Enter sends")
+    restore_chat: bool = _chat(default=True, meaning="Open the last chat again at start.", title="Last chat")
+    notifications: bool = _chat(
+        default=True,
+        meaning="Say when a long answer ends while another window has the keyboard.",
+        title="Notifications",
     )
-    notification_text: bool = _option(
-        default=False, section="chat", meaning="Such a message shows how the answer begins, not only the chat's title."
-    )
-    keep_in_tray: bool = _option(
+    notification_text: bool = _chat(
         default=False,
-        section="chat",
+        meaning="Such a message shows how the answer begins, not only the chat's title.",
+        title="Text in notifications",
+    )
+    keep_in_tray: bool = _chat(
+        default=False,
         meaning="Closing the window leaves Headstart in the tray, with the model in memory. Ctrl+Q ends it. Where the "
         "desktop has no tray, closing ends it, too.",
+        title="Stay in the tray",
     )
-    prompt_cache_gb: float = _option(
+    prompt_cache_gb: float = _chat(
         2.0,
-        "chat",
         "Gigabytes for what a model has read of your chats. An old chat then answers at once, even after a restart. 0 "
         "keeps nothing. If your chats are encrypted, so is this.",
+        title="Disk for old chats",
         low=0,
         high=1000,
     )
-    learn_from_answers: bool = _option(
+    learn_from_answers: bool = _chat(
         default=False,
-        section="chat",
         meaning="Answers in your chats teach what to guess, so that later ones come sooner. No answer changes. What a "
         "chat taught stays on disk (if the disk for old chats is not 0), encrypted if your chats are, and is deleted "
         "with the chat. Turning this off deletes all of it.",
+        title="Learn from my answers",
     )
-    read_ahead: str = _option(
+    read_ahead: str = _chat(
         "auto",
-        "chat",
         "The model reads the open chat and what you type before you send it, so that the answer begins at once. "
         "Automatic does so on mains power only.",
+        title="Read ahead",
         choices=("auto", "always", "never"),
     )
-    chat_titles: str = _option(
+    chat_titles: str = _chat(
         "auto",
-        "chat",
         "The model names a chat when it has nothing else to do, if your first message is too long for a title. A title "
         "that you gave stays. Automatic does so on mains power only.",
+        title="Titles by the model",
         choices=("auto", "always", "never"),
     )
-    tools: bool = _option(
+    tools: bool = _chat(
         default=False,
-        section="chat",
         meaning="Models may call tools of the MCP servers that you name in mcp.json. You are asked before each call.",
+        title="Tools",
     )
-    system_prompt: str = _own("", "chat", "What the model is told before every chat.")
+    system_prompt: str = _chat("", "What the model is told before every chat.", title="System prompt", per_chat=True)
 
-    model: str = _own("", "model", "The model or pair that answers; automatic prefers a pair.")
+    model: str = _model("", "The model or pair that answers; automatic prefers a pair.", title="Model")
     # "" is automatic, "none" goes without.
-    draft: str = _own("", "model", "The model that guesses ahead; automatic takes the one of the pair.")
+    draft: str = _model("", "The model that guesses ahead; automatic takes the one of the pair.", title="Draft model")
     device: str = DECLARED
     draft_device: str = DECLARED
     context: int | None = DECLARED
@@ -164,13 +149,21 @@ class Settings:
     max_new_tokens: int = _ANSWER["max_new_tokens"]
     stop: tuple[str, ...] = _ANSWER["stop"]
 
-    server_port: int = _option(
-        8642, "server", "Where programs of this computer find the local API server.", low=1024, high=65535
+    server_port: int = parameter(
+        8642,
+        "Where programs of this computer find the local API server.",
+        section="server",
+        title="Port",
+        low=1024,
+        high=65535,
     )
 
-    presets: Mapping[str, str] = _option({}, "presets", "System prompts by name.")
-    prompts: Mapping[str, str] = _option(
-        {}, "prompts", "Texts that /name puts into the message; an empty one hides a built-in one.", barred=" \t\n/"
+    presets: Mapping[str, str] = parameter({}, "System prompts by name.", section="presets")
+    prompts: Mapping[str, str] = parameter(
+        {},
+        "Texts that /name puts into the message; an empty one hides a built-in one.",
+        section="prompts",
+        barred=" \t\n/",
     )
 
     def __post_init__(self) -> None:
@@ -230,9 +223,9 @@ def defaults() -> Mapping[str, Any]:
 
 
 @cache
-def about() -> Mapping[str, About]:
+def about() -> Mapping[str, Parameter]:
     """Return the declarations by name, in order."""
-    return {field.name: field.metadata["about"] for field in dataclasses.fields(Settings)}
+    return {field.name: field.metadata["parameter"] for field in dataclasses.fields(Settings)}
 
 
 @cache
@@ -265,7 +258,7 @@ def check(name: str, value: object) -> None:
         raise _refusal(name, _KINDS[_hints()[name]], _shown(value))
     if known.choices and value not in known.choices:
         raise _refusal(name, f"one of {', '.join(map(repr, known.choices))}", repr(value))
-    if isinstance(value, int | float) and not _is_within(known, value):
+    if isinstance(value, int | float) and not known.allows(value):
         raise _refusal(name, _bounds(known), value)
     if isinstance(value, tuple) and not all(value):
         raise SettingsError("{name} must not hold an empty text.", name=name)
@@ -310,16 +303,91 @@ def _is_a(hint: Any, value: object) -> bool:
     return isinstance(value, hint) and (hint is bool or not isinstance(value, bool))
 
 
-def _is_within(known: About, value: float) -> bool:
-    low, high, above = known.low, known.high, known.above
-    # Written so that a number that is none (nan) fails.
-    return (low is None or value >= low) and (high is None or value <= high) and (above is None or value > above)
-
-
-def _bounds(known: About) -> str:
+def _bounds(known: Parameter) -> str:
     parts = [
         f"at least {known.low}" if known.low is not None else "",
         f"above {known.above}" if known.above is not None else "",
         f"at most {known.high}" if known.high is not None else "",
     ]
     return " and ".join(part for part in parts if part)
+
+
+def default_path() -> Path:
+    """The default file of the settings."""
+    return paths.config_folder() / FILE_NAME
+
+
+def load(path: Path | None = None) -> Settings:
+    """Read the settings of a file. Missing and bad values get their defaults; bad ones are logged."""
+    path = path or default_path()
+    try:
+        content = tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return Settings()
+    except (OSError, ValueError) as error:
+        _log.warning("%s cannot be read, so all settings have their defaults: %s", path, error)
+        return Settings()
+    if content.get("version", VERSION) != VERSION:
+        _log.warning("%s is of another version (%r); what is known of it is used", path, content["version"])
+    return Settings().with_values(_flat(content))
+
+
+def save(settings: Settings, path: Path | None = None) -> None:
+    """Write what differs from the defaults; comments and unknown keys stay.
+
+    Raises SettingsError; the old file is then still there.
+    """
+    path = path or default_path()
+    try:
+        document = _document(path)
+        for name, known in about().items():
+            _put(document, known.section, name, getattr(settings, name))
+        document.setdefault("version", VERSION)
+        private_files.write(path, document.as_string())
+    except OSError as error:
+        raise SettingsError(
+            "The settings cannot be saved in {path} ({strerror}); make the folder writable and try again.",
+            path=path,
+            strerror=error.strerror,
+        ) from error
+
+
+def _flat(content: Mapping[str, Any]) -> dict[str, object]:
+    found: dict[str, object] = {}
+    for name, known in about().items():
+        table = content if name in WHOLE_TABLES else content.get(known.section, {})
+        if not isinstance(table, MutableMapping):
+            _log.warning("%s must be a table, not %r.", known.section, table)
+        elif name in table:
+            found[name] = table[name]
+    return found
+
+
+def _document(path: Path) -> "TOMLDocument":
+    """Return the content of the file. A file that is no TOML is renamed, so that its owner can repair it."""
+    import tomlkit  # noqa: PLC0415 - only needed to write
+    from tomlkit.exceptions import TOMLKitError  # noqa: PLC0415
+
+    try:
+        return tomlkit.parse(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return tomlkit.document()
+    except (TOMLKitError, UnicodeDecodeError):
+        aside = path.with_suffix(".damaged.toml")
+        _log.warning("%s is no TOML; it is kept as %s", path, aside)
+        path.replace(aside)
+        return tomlkit.document()
+
+
+def _put(document: "TOMLDocument", section: str, name: str, value: object) -> None:
+    whole = name in WHOLE_TABLES
+    table: Any = document if whole else document.get(section)
+    if value == defaults()[name]:
+        if isinstance(table, MutableMapping):
+            table.pop(name, None)
+        return
+    if not isinstance(table, MutableMapping):
+        document[section] = {}
+        table = document[section]
+    if table.get(name) != plain(value):  # an equal value keeps its spelling in the file
+        table[name] = plain(value)

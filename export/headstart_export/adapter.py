@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from headstart import manifest
 from headstart.errors import ExportError
+from headstart.library import manifest
 
 SETTINGS_FILE = "adapter_config.json"
 WEIGHTS_FILE = "adapter_model.safetensors"

@@ -14,12 +14,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from headstart import manifest
 from headstart.engine.runners import precision
 from headstart.engine.runners.graph import add_taps
 from headstart.engine.runners.paged import PagedRunner
 from headstart.engine.runners.stateful import StatefulRunner
 from headstart.errors import Translatable
+from headstart.library import manifest
 from headstart_export import process
 from headstart_export.progress import Advance
 

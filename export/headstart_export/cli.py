@@ -14,9 +14,10 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 import headstart
-from headstart import manifest, paths
+from headstart import paths
 from headstart.errors import HeadstartError, Translatable
-from headstart.manifest import Manifest
+from headstart.library import manifest
+from headstart.library.manifest import Manifest
 from headstart_export import process, progress, quantize, table
 from headstart_export import recipe as recipes
 from headstart_export.recipe import HubSource, ModelRecipe, PackageSource, PairRecipe

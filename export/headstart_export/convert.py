@@ -5,9 +5,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from headstart import vocabulary
 from headstart.engine.runners.graph import MIN_LAYERS
 from headstart.errors import ExportError, MismatchedDraftError
+from headstart.library import vocabulary
 from headstart_export import gguf, process
 from headstart_export.progress import Advance, ignore
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from headstart import manifest
 from headstart.errors import ExportError
+from headstart.library import manifest
 from headstart_export import convert, process, quantize, tokenizer_proof
 
 MODULES_FILE = "modules.json"

@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from headstart import vocabulary
 from headstart.engine.runners.paged import PagedRunner
+from headstart.library import vocabulary
 from headstart_export import answers, process
 from headstart_export.answers import Hidden
 from headstart_export.progress import Advance, ignore

@@ -18,11 +18,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from headstart import manifest
 from headstart.engine.runners.graph import HIDDEN_STATES, MIN_LAYERS, tapped_layers
 from headstart.engine.runners.head import MAPPING, NEXT
 from headstart.errors import ExportError, NotEnoughSpaceError
-from headstart.manifest import LearnedHead, Manifest
+from headstart.library import manifest
+from headstart.library.manifest import LearnedHead, Manifest
 from headstart_export import convert, draft_vocab, features, pipeline, quality, table, workspace
 from headstart_export.features import Store, Text
 from headstart_export.progress import Progress, megabytes

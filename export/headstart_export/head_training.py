@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from headstart.errors import ExportError
-from headstart.manifest import Mark
+from headstart.library.manifest import Mark
 from headstart_export.features import STATES, Text
 from headstart_export.head_model import Head
 

@@ -18,8 +18,8 @@ import msgspec
 import numpy as np
 
 import headstart
-from headstart import manifest, vocabulary
 from headstart.errors import ExportError, MismatchedDraftError, NotEnoughSpaceError
+from headstart.library import manifest, vocabulary
 from headstart_export import (
     adapter,
     answers,

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headstart.errors import ExportError, Translatable
-from headstart.manifest import Quality
+from headstart.library.manifest import Quality
 from headstart_export import process, quantize
 from headstart_export.convert import MODEL_FILE
 from headstart_export.progress import Advance, ignore

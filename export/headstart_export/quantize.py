@@ -8,7 +8,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from headstart.errors import ExportError
-from headstart.manifest import Precision
+from headstart.library.manifest import Precision
 from headstart_export import process
 
 INT4 = "int4"

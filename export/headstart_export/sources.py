@@ -20,8 +20,8 @@ from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
 
-from headstart import manifest
 from headstart.errors import BrokenModelError, ExportError, HeadstartError, Translatable, listed
+from headstart.library import manifest
 from headstart_export import process, weights
 from headstart_export.convert import first_line
 from headstart_export.progress import Advance, Progress, ignore

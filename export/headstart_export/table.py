@@ -9,10 +9,11 @@ from pathlib import Path
 
 import numpy as np
 
-from headstart import manifest, paths, vocabulary
+from headstart import paths
+from headstart.engine.drafters.count_ngrams import Columns, Tokens, count, keys_of
 from headstart.errors import ExportError
-from headstart.manifest import TABLE_CONTEXT
-from headstart.token_table import Columns, Tokens, count, keys_of
+from headstart.library import manifest, vocabulary
+from headstart.library.manifest import TABLE_CONTEXT
 from headstart_export.answers import Text, prompts
 from headstart_export.progress import Progress
 

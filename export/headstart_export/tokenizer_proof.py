@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-from headstart import vocabulary
 from headstart.errors import ExportError, Translatable
+from headstart.library import vocabulary
 from headstart_export import convert, process
 from headstart_export.progress import Advance, ignore
 

@@ -15,9 +15,9 @@ from pathlib import Path
 
 import psutil
 
-from headstart import manifest, unfinished
 from headstart.errors import ExportError, NotEnoughSpaceError
-from headstart.unfinished import Unfinished
+from headstart.library import export_leftovers, manifest
+from headstart.library.export_leftovers import Unfinished
 from headstart_export import sources, weights
 from headstart_export.progress import megabytes
 from headstart_export.recipe import (
@@ -81,7 +81,7 @@ def opened(output: Path, *, replace: bool) -> Iterator[Workspace]:
     refuse_existing(output, replace=replace)
     try:
         output.parent.mkdir(parents=True, exist_ok=True)
-        root = Path(tempfile.mkdtemp(prefix=f"{unfinished.PREFIX}{output.name}-", dir=output.parent))
+        root = Path(tempfile.mkdtemp(prefix=f"{export_leftovers.PREFIX}{output.name}-", dir=output.parent))
     except OSError as error:
         raise ExportError(
             "{folder} cannot be written to ({strerror}); choose another --output.",
@@ -119,7 +119,7 @@ def refuse_existing(output: Path, *, replace: bool) -> None:
 def clean_leftovers(output: Path) -> None:
     """Remove the workspaces of dead processes for this output. Raises ExportError while a living one works for it."""
     output = output.absolute()
-    for left in unfinished.found(output.parent):
+    for left in export_leftovers.found(output.parent):
         if left.output != output:
             continue
         if left.owner is not None:

@@ -8,8 +8,8 @@ import pytest
 from bench import forward
 from bench.forward import ForwardPlan, measure_forward
 from headstart.engine.engine import LoadOptions
-from headstart.engine.load_options import resolve
 from headstart.engine.local import load
+from headstart.engine.opening import resolve
 
 Captured = pytest.CaptureFixture[str]
 

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from bench import local_engine
-from headstart.huge_pages import SETTING, VARIABLE
+from headstart.engine.process.huge_pages import SETTING, VARIABLE
 
 
 def test_program_restarts_once_with_its_arguments(tmp_path: Path) -> None:
@@ -17,7 +17,7 @@ def test_program_restarts_once_with_its_arguments(tmp_path: Path) -> None:
 import json, os, sys
 from pathlib import Path
 from bench import local_engine
-from headstart import huge_pages
+from headstart.engine.process import huge_pages
 known = huge_pages.tunables
 huge_pages.tunables = lambda environment: known(environment, Path({str(state)!r}))
 local_engine.restart()

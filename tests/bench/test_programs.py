@@ -17,11 +17,11 @@ from bench import clients, passages, two_checkouts, two_models
 from bench.many_requests import measure, throughput
 from bench.soak import slopes
 from bench.ui import table
-from headstart import library
 from headstart.engine.bench.prompts import BenchPrompt
 from headstart.engine.bench.race import PLAIN, Run
 from headstart.engine.engine import LoadOptions
 from headstart.errors import BrokenModelError
+from headstart.library import library
 from headstart.server.worker import Limits
 from tests.engine.answers import load
 from tests.fakes import ScriptedEngine

@@ -23,7 +23,7 @@ PASSPHRASE = "seven brave crabs"  # noqa: S105 - of nobody
 CHEAP = key_file.Cost(64, 1, 1)
 WORD = b"needleword"
 CHATS = 12
-_TRACED = {"encryption.py", "key_file.py", "backups.py", "settings_file.py"}
+_TRACED = {"encryption.py", "key_file.py", "backups.py"}
 _VISITS = 3  # of a line: loops over rows are all alike
 
 

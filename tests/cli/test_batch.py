@@ -14,7 +14,6 @@ from typing import Any
 import pytest
 
 from bench.toy import PROGRAM, ToyEngine
-from headstart import library
 from headstart.cli import main
 from headstart.cli.batch import Answers, BadLine, Defaults, Identity, Task, read
 from headstart.cli.options import Settings
@@ -23,6 +22,7 @@ from headstart.engine.engine import LoadOptions, Message, Mode, Request, Specula
 from headstart.engine.process.client import EngineClient
 from headstart.engine.supervision import Journal
 from headstart.errors import BatchError, EngineLostError, MemoryBudgetError, SettingsError
+from headstart.library import library
 from tests.fakes import RecordingLoad, ScriptedEngine, deliver
 from tests.model_folders import write_model
 

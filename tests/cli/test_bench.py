@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from bench import chart
+from bench.toy import PROGRAM
 from headstart.cli import bench, main
 from headstart.engine.bench.prompts import BenchPrompt
 from headstart.engine.bench.race import Heat, Run
@@ -25,6 +26,10 @@ from headstart.engine.bench.result import (
     standings,
 )
 from headstart.engine.devices import Machine
+from headstart.engine.engine import LoadOptions
+from headstart.engine.process.client import EngineClient
+from headstart.engine.supervision import Journal
+from tests.model_folders import write_model
 
 Captured = pytest.CaptureFixture[str]
 
@@ -137,6 +142,24 @@ def test_remark_says_whether_the_promise_held(
     assert figures(noise) == ["95", "0.90", "1.10", "0.90", "1.10"]
     assert beginning in verdict
     assert [figures(sentence) for sentence in more] == [["0.88"], *rest]
+
+
+def test_race_runs_in_the_engine_process(tmp_path: Path, headstart_home: Path, capsys: Captured) -> None:
+    write_model(headstart_home / "models" / "smol")
+    client, file = EngineClient(PROGRAM, Journal(tmp_path / "log")), tmp_path / "bench.json"
+
+    def load(options: LoadOptions) -> EngineClient:
+        client.load(options)
+        return client
+
+    size = ["--classes", "story", "--prompts", "1", "--tokens", "4", "--repeats", "1", "--contestants", "auto"]
+    assert main(["bench", "--model", "smol", *size, "--json", str(file)], load) == 0
+    shown = capsys.readouterr()
+    assert "An engine without a model" in shown.out
+    assert "· warming up\n" in shown.err
+    assert "· story-1, repeat 1, auto: " in shown.err
+    assert [prompt["id"] for prompt in json.loads(file.read_text(encoding="utf-8"))["prompts"]] == ["story-1"]
+    assert client.pid is None, "its process has ended"
 
 
 @pytest.mark.slow

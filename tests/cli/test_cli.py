@@ -14,9 +14,9 @@ from headstart.cli import main
 from headstart.cli.program import WindowFlags
 from headstart.engine.engine import LoadOptions
 from headstart.errors import DeviceError
+from tests.chat.test_pdf_text import HELLO_PDF
 from tests.fakes import RecordingLoad, ScriptedEngine, deliver
 from tests.model_folders import write_model
-from tests.test_pdf_text import HELLO_PDF
 
 ROOT = Path(__file__).resolve().parents[2]
 Captured = pytest.CaptureFixture[str]

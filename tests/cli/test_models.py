@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from headstart import manifest
 from headstart.cli import main
 from headstart.engine.engine import LoadOptions, Message
+from headstart.library import manifest
 from tests import fake_python
 from tests.conftest import ROOT
 from tests.fakes import RecordingLoad, ScriptedEngine
@@ -131,7 +131,7 @@ def exporter(headstart_home: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]
         asked.append("exported")
         return (sys.executable, "-c", script, folder)
 
-    monkeypatch.setattr("headstart.exporter.command", command)
+    monkeypatch.setattr("headstart.library.exporter.command", command)
     return asked
 
 
@@ -156,8 +156,8 @@ def test_run_ends_after_a_failed_export(capsys: Captured) -> None:
 def test_run_without_the_exporter_names_the_remedy(
     headstart_home: Path, monkeypatch: pytest.MonkeyPatch, capsys: Captured
 ) -> None:
-    monkeypatch.setattr("headstart.exporter.command", lambda: None)
-    monkeypatch.setattr("headstart.exporter.package", lambda: None)
+    monkeypatch.setattr("headstart.library.exporter.command", lambda: None)
+    monkeypatch.setattr("headstart.library.exporter.package", lambda: None)
     assert main(["run", "qwen"], RecordingLoad()) == 1
     assert 'pip install ".[export]" && headstart-export qwen' in capsys.readouterr().err
     assert not (headstart_home / "models").exists()
@@ -171,7 +171,7 @@ def test_run_sets_the_exporter_up_with_yes(
     monkeypatch.setenv("PATH", str(tmp_path / "bin"))
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
     monkeypatch.setenv("FAKE_PYTHON", "{}")
-    monkeypatch.setattr("headstart.exporter.find_spec", lambda _name: None)
+    monkeypatch.setattr("headstart.library.exporter.find_spec", lambda _name: None)
     assert main(["run", "tiny", "--prompt", "Hi"], RecordingLoad()) == 2
     assert "--yes" in capsys.readouterr().err
     assert not list(headstart_home.glob("exporter*"))

@@ -18,8 +18,7 @@ from headstart.chat import encryption
 from headstart.chat.store import open_store
 from headstart.cli import main
 from headstart.engine.engine import Keep
-from headstart.settings import Settings
-from headstart.settings_file import save
+from headstart.settings import Settings, save
 from tests.fakes import RecordingLoad, ScriptedEngine
 from tests.model_folders import write_model
 from tests.source_tree import ROOT
@@ -39,7 +38,7 @@ import json, sys
 from headstart.cli import main
 from headstart.engine.engine import Keep
 from headstart.settings import Settings
-from headstart.settings_file import save
+from headstart.settings import save
 from tests.fakes import RecordingLoad, ScriptedEngine
 scripts = json.loads(sys.argv.pop(1))
 sys.exit(main(sys.argv[1:], RecordingLoad(ScriptedEngine(scripts, pause=0.1))))

@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from bench.toy import CONTEXT, PROGRAM
-from headstart import manifest as manifests
 from headstart.cli import main, options
 from headstart.cli.options import OPTIONS, Selection, Settings, facts
 from headstart.engine.engine import (
@@ -26,6 +25,7 @@ from headstart.engine.generation_config import USUAL
 from headstart.engine.opening import LocalModels
 from headstart.engine.process.client import EngineClient
 from headstart.engine.supervision import Journal
+from headstart.library import manifest as manifests
 from tests.fakes import RecordingLoad, ScriptedEngine
 from tests.model_folders import write_model
 from tests.openvino_core import CPU, GPU, FakeCore, plug_in

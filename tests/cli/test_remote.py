@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from headstart import keys, remotes
+from headstart import api_keys, remotes
 from headstart.cli import main
 from headstart.engine.engine import Remote
 from tests.fakes import RecordingLoad
@@ -53,7 +53,7 @@ def test_server_is_added_asked_and_removed(
     assert "office answers: 3 tokens in " in capsys.readouterr().err
     assert main(["remote", "remove", "office"]) == 0
     assert remotes.configured() == ()
-    assert keys.find("office") is None
+    assert api_keys.find("office") is None
 
 
 def test_list_prints_servers(capsys: Captured, headstart_home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -105,7 +105,7 @@ def test_key_is_read_from_a_pipe(monkeypatch: pytest.MonkeyPatch, capsys: Captur
     typed = "secret"
     type_in(monkeypatch, f"{typed}\n")
     assert main(["remote", "add", "--key", "-", "office", "http://10.0.0.2"]) == 0
-    assert [key.secret for key in [keys.find("office")] if key] == [typed]
+    assert [key.secret for key in [api_keys.find("office")] if key] == [typed]
 
 
 def test_content_filter_is_told(address: str, script: Script, capsys: Captured) -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from headstart import pdf_text
+from headstart.chat import pdf_text
 from headstart.cli import self_check
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from headstart import library
+from bench.toy import PROGRAM
 from headstart.cli import main
 from headstart.cli import tune as tune_command
 from headstart.cli.tune import CUT_SHORT, NOTHING_GAINED, reason
@@ -16,12 +16,15 @@ from headstart.engine.bench.result import Spread
 from headstart.engine.cancelling import CancelEvent
 from headstart.engine.engine import LoadOptions
 from headstart.engine.opening import LocalModels
+from headstart.engine.process.client import EngineClient
+from headstart.engine.supervision import Journal
 from headstart.engine.tuning import search
 from headstart.engine.tuning.messages import DEFAULT, Findings, Row, Stage, Tune, TuneReport, TuneRequest, TuningStep
 from headstart.engine.tuning.search import Tell, Trial, decided
 from headstart.engine.tuning.store import Tuned
 from headstart.errors import Translatable
-from headstart.library import fitting_drafts
+from headstart.library import library
+from headstart.library.library import fitting_drafts
 from tests.fakes import RecordingLoad
 
 Captured = pytest.CaptureFixture[str]
@@ -89,6 +92,19 @@ def test_tune_prints_tables_and_the_result(plans: list[TuneRequest], tiny_pair: 
     ]
     assert shown.err == "· loading the model\n"
     assert plans == [TuneRequest(LoadOptions(tiny_pair / "target", tiny_pair / "draft"), {}, placed=False, seconds=100)]
+
+
+def test_tune_runs_in_the_engine_process(
+    tiny_pair: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Captured
+) -> None:
+    client = EngineClient(PROGRAM, Journal(tmp_path / "log"))
+    monkeypatch.setattr(tune_command, "EngineClient", lambda: client)
+    assert main(["tune", "--model", str(tiny_pair)]) == 0
+    shown = capsys.readouterr()
+    assert "Chosen for target: target: 1 thread" in shown.out
+    assert shown.err.startswith("· loading the model\n")
+    assert "· Target: 1 thread, because it was 1.33x as fast" in shown.err
+    assert client.pid is None, "its process has ended"
 
 
 def test_tuned_options_are_used_until_forgotten(plans: list[TuneRequest], tiny_pair: Path, capsys: Captured) -> None:

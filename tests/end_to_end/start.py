@@ -4,7 +4,8 @@ import shutil
 import sys
 from pathlib import Path
 
-from headstart import cli, exporter, paths
+from headstart import cli, paths
+from headstart.library import exporter
 
 _EXPORT = "--export"
 

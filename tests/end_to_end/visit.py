@@ -13,9 +13,8 @@ import psutil
 from headstart.chat.conversation import Message, State
 from headstart.chat.database import FILE_NAME
 from headstart.chat.reader import Reader, open_reader
-from headstart.settings import Settings
-from headstart.settings_file import FILE_NAME as FILE_OF_SETTINGS
-from headstart.settings_file import save
+from headstart.settings import FILE_NAME as FILE_OF_SETTINGS
+from headstart.settings import Settings, save
 from headstart.ui.sidebar.chats_controller import LAST_CHAT
 from headstart.ui.widgets.theme import LIGHT
 from tests.end_to_end.screen import Screen, wait

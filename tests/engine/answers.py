@@ -23,8 +23,8 @@ from headstart.engine.engine import (
     Stats,
     Step,
 )
-from headstart.engine.load_options import resolve
 from headstart.engine.local import LocalEngine
+from headstart.engine.opening import resolve
 from headstart.engine.policy.cost_model import Costs, Curve
 from headstart.engine.policy.plan import DraftSession, PolicyState
 from headstart.engine.policy.policy import Policy

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from headstart import manifest
 from headstart.engine import detokenizer
 from headstart.engine.engine import LoadOptions
 from headstart.engine.local import LocalEngine
 from headstart.engine.tokenizer import Tokenizer
+from headstart.library import manifest
 from tests.conftest import built_once
 from tests.engine import tiny_tokenizers
 from tests.engine.answers import load

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from headstart import kept_prompts
+from headstart.engine import prompt_cache_files
 from headstart.engine.drafters import answer_table
 from headstart.engine.drafters.answer_table import AnswerTable
 from headstart.engine.drafters.registry import Sources, drafters_of
@@ -66,7 +66,7 @@ def guessed(table: AnswerTable, context: Sequence[int], keep: Keep | None = CHAT
 
 def files(folder: Path) -> set[str]:
     """Chats of which something is kept."""
-    return {path.parent.name for path in folder.glob(f"*/*/{kept_prompts.ANSWERS}")}
+    return {path.parent.name for path in folder.glob(f"*/*/{prompt_cache_files.ANSWERS}")}
 
 
 def test_complete_answer_is_learned_and_stored(folder: Path) -> None:
@@ -123,7 +123,7 @@ def test_deleted_chat_deletes_its_table(folder: Path) -> None:
 def test_table_deleted_during_an_answer_stays_deleted(folder: Path) -> None:
     table = opened(folder)
     learn(table, written=(4, 5))
-    (path,) = folder.glob(f"*/*/{kept_prompts.ANSWERS}")
+    (path,) = folder.glob(f"*/*/{prompt_cache_files.ANSWERS}")
     path.unlink()
     learn(table, replace(CHAT, chat="other"), written=(7, 8))
     table.forget(["chat"])
@@ -141,7 +141,7 @@ def test_request_without_learning_deletes_the_tables(folder: Path) -> None:
 def test_sealed_table_needs_the_key_of_the_history(folder: Path) -> None:
     table = opened(folder)
     learn(table, SEALED)
-    (path,) = folder.glob(f"*/*/{kept_prompts.ANSWERS}")
+    (path,) = folder.glob(f"*/*/{prompt_cache_files.ANSWERS}")
     assert b"\4\0\0\0\5\0\0\0\6\0\0\0" not in path.read_bytes()
     table = opened(folder)
     table.use(SEALED)
@@ -151,7 +151,7 @@ def test_sealed_table_needs_the_key_of_the_history(folder: Path) -> None:
 
 def test_sealed_table_cannot_replace_another(folder: Path) -> None:
     learn(opened(folder), SEALED)
-    (path,) = folder.glob(f"*/*/{kept_prompts.ANSWERS}")
+    (path,) = folder.glob(f"*/*/{prompt_cache_files.ANSWERS}")
     path.parent.rename(path.parent.with_name("other"))
     table = opened(folder)
     table.use(SEALED)
@@ -161,7 +161,7 @@ def test_sealed_table_cannot_replace_another(folder: Path) -> None:
 @pytest.mark.parametrize("keep", [CHAT, SEALED])
 def test_damaged_table_is_replaced(folder: Path, keep: Keep) -> None:
     learn(opened(folder), keep)
-    (path,) = folder.glob(f"*/*/{kept_prompts.ANSWERS}")
+    (path,) = folder.glob(f"*/*/{prompt_cache_files.ANSWERS}")
     whole = path.read_bytes()
     for place in range(len(whole) + 1):
         harmed = bytearray(whole)
@@ -177,7 +177,7 @@ def test_damaged_table_is_replaced(folder: Path, keep: Keep) -> None:
 
 def test_empty_table_file_is_damaged(folder: Path) -> None:
     learn(opened(folder))
-    (path,) = folder.glob(f"*/*/{kept_prompts.ANSWERS}")
+    (path,) = folder.glob(f"*/*/{prompt_cache_files.ANSWERS}")
     path.write_bytes(bytes(4))
     table = opened(folder)
     table.use(CHAT)
@@ -208,7 +208,7 @@ def test_tables_are_bounded_and_the_oldest_chats_go(folder: Path, monkeypatch: p
     assert files(folder) == {"chat-4", "chat-5", "chat-3"}
     for _ in range(9):
         learn(table, written=[4, 5, 6] * 3)
-    (path,) = folder.glob(f"*/chat/{kept_prompts.ANSWERS}")
+    (path,) = folder.glob(f"*/chat/{prompt_cache_files.ANSWERS}")
     assert path.stat().st_size <= 4 * 41
 
 

@@ -28,7 +28,7 @@ from headstart.engine.runners.runner import Branch
 from headstart.engine.runners.selftest import branch_error, self_test
 from headstart.engine.sequence import Job
 from headstart.engine.speculative import Decoder
-from headstart.manifest import ModelSpec
+from headstart.library.manifest import ModelSpec
 from tests.engine.answers import CODE, LIST, PLAIN, ask, forget, load, request
 from tests.engine.test_exactness import VOCABULARY, write
 from tests.toy import BranchingToy, ToyRunner, toy_drafters

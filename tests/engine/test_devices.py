@@ -10,13 +10,12 @@ import pytest
 from headstart.engine import devices, loading, opening
 from headstart.engine.backends.genai.engine import GenaiEngine
 from headstart.engine.engine import EngineKind, LoadOptions
-from headstart.engine.load_options import resolve
 from headstart.engine.local import LocalEngine
-from headstart.engine.opening import EngineChoice, LocalModels, choose_engine
+from headstart.engine.opening import EngineChoice, LocalModels, choose_engine, resolve
 from headstart.engine.protocol import Bench, BenchSize
 from headstart.engine.runners import selftest
 from headstart.errors import DeviceError, SettingsError, UnfitError
-from headstart.manifest import ModelSpec
+from headstart.library.manifest import ModelSpec
 from tests.engine.answers import load
 from tests.model_folders import resolved_model
 from tests.openvino_core import CPU, GPU, NPU, FakeCore, Properties, plug_in

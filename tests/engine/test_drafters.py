@@ -19,8 +19,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headstart import manifest, token_table
 from headstart.engine.cancelling import CancelEvent
+from headstart.engine.drafters import count_ngrams
 from headstart.engine.drafters import table as usual_words
 from headstart.engine.drafters.base import NO_DRAFT, Draft, ShouldContinue
 from headstart.engine.drafters.draft_model import CHUNK, MAX_DRAFTED, DraftModel
@@ -37,6 +37,7 @@ from headstart.engine.sampling import Ids, Sampler
 from headstart.engine.sequence import Job, Sequence
 from headstart.engine.speculative import Decoder
 from headstart.errors import BrokenModelError
+from headstart.library import manifest
 from headstart_export import cli
 from headstart_export import table as counting
 from tests.engine.answers import LIST, PLAIN, ask, forget, load, request
@@ -562,16 +563,16 @@ class TestTable:
     def test_table_counts_in_parts_as_at_once(self) -> None:
         rng = np.random.default_rng(3)
         pieces = [rng.integers(0, 4, 400) for _ in range(2)]
-        once = token_table.count(pieces)
-        twice = token_table.count(pieces[1:], token_table.count(pieces[:1]))
+        once = count_ngrams.count(pieces)
+        twice = count_ngrams.count(pieces[1:], count_ngrams.count(pieces[:1]))
         assert twice["keys"].tolist() == once["keys"].tolist()
         assert twice["seen"].tolist() == once["seen"].tolist()  # of hits, those of the other tokens are forgotten
         assert (twice["hits"] <= once["hits"]).all()
 
     def test_table_keeps_its_most_telling_entries(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(token_table, "MOST_ENTRIES", 4)
+        monkeypatch.setattr(count_ngrams, "MOST_ENTRIES", 4)
         often, once = np.array([1, 2, 3, 4] * 20), np.array([9, 8, 7, 6, 5])
-        kept = token_table.count([often, once])
+        kept = count_ngrams.count([often, once])
         found = dict(zip(kept["keys"].tolist(), kept["hits"].tolist(), strict=True))
         best = [manifest.table_key(context) for context in ([3], [2, 3], [1, 2, 3])]
         (last,) = set(found) - set(best)

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from headstart import manifest as manifests
 from headstart.engine import memory, opening
 from headstart.engine.backends.genai import pipelines
 from headstart.engine.backends.genai.engine import GenaiEngine, Guessing, guessing, load, npu_context
@@ -33,8 +32,8 @@ from headstart.engine.engine import (
     Speculation,
     Step,
 )
-from headstart.engine.load_options import resolve
 from headstart.engine.local import LocalEngine
+from headstart.engine.opening import resolve
 from headstart.engine.runners.precision import reference
 from headstart.engine.runtime import openvino, openvino_genai
 from headstart.errors import (
@@ -44,6 +43,7 @@ from headstart.errors import (
     EngineLostError,
     SettingsError,
 )
+from headstart.library import manifest as manifests
 from tests.openvino_core import CPU, NPU, FakeCore, plug_in
 
 QUESTION = Request((Message("user", "Question 1: what is new?"),), max_new_tokens=24)

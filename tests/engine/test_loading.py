@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 
-from headstart import manifest
 from headstart.engine import loading
 from headstart.engine.engine import LoadOptions, Mode, Precision, Speculation
 from headstart.engine.loading import RunnerConfig, load_model
@@ -25,7 +24,8 @@ from headstart.engine.runners.selftest import rollback_error
 from headstart.engine.runners.stateful import StatefulRunner
 from headstart.engine.validation import Verdict, find_verdict, refuse, store_verdict
 from headstart.errors import BrokenModelError, DeviceError, Translatable
-from headstart.manifest import ModelSpec
+from headstart.library import manifest
+from headstart.library.manifest import ModelSpec
 from tests.engine.answers import LIST, ask, flip_a_bit, forget, load, request
 from tests.source_tree import ROOT
 from tests.toy import ToyRunner
@@ -295,7 +295,7 @@ SCRIPT = """
 import gc, signal, sys
 from pathlib import Path
 from headstart.engine.engine import LoadOptions
-from headstart.engine.load_options import resolve
+from headstart.engine.opening import resolve
 from headstart.engine.local import load
 target, draft = map(Path, sys.argv[1:])
 first = load(resolve(LoadOptions(target, draft, context=128)))

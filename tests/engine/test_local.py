@@ -18,7 +18,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from headstart import manifest as manifests
 from headstart.engine import generation_config, local
 from headstart.engine.cancelling import CancelEvent
 from headstart.engine.drafters.draft_model import DraftModel
@@ -53,6 +52,7 @@ from headstart.engine.sequence import Job, Sequence
 from headstart.engine.speculative import Decoder
 from headstart.engine.validation import Verdict, find_verdict, store_verdict
 from headstart.errors import BrokenModelError, ChatTemplateError, ContextOverflowError
+from headstart.library import manifest as manifests
 from tests.engine.answers import LIST, Answer, ask, forget, load, request
 from tests.toy import BranchingToy, ToyRunner, toy_drafters
 
@@ -303,7 +303,7 @@ WATCHED = ("socket.connect", "socket.getaddrinfo", "os.fork", "os.posix_spawn", 
 sys.addaudithook(lambda event, arguments: events.append(event) if event in WATCHED else None)
 
 from headstart.engine.engine import Finish, LoadOptions, Message, Request
-from headstart.engine.load_options import resolve
+from headstart.engine.opening import resolve
 from headstart.engine.local import load
 
 engine = load(resolve(LoadOptions(Path(sys.argv[1]))))

@@ -13,15 +13,17 @@ import psutil
 import pytest
 
 from bench.toy import PROGRAM
-from headstart import cli, manifest
+from headstart import cli
 from headstart.engine import devices, memory
 from headstart.engine.engine import LoadOptions, Message, Request, Step
-from headstart.engine.load_options import ResolvedOptions, resolve
+from headstart.engine.load_options import ResolvedOptions
 from headstart.engine.memory import instead_of, release, released
+from headstart.engine.opening import resolve
 from headstart.engine.process.client import EngineClient
 from headstart.engine.supervision import Journal, program
 from headstart.errors import BrokenModelError, EngineLostError, HeadstartError, MemoryBudgetError, OutOfMemoryError
-from headstart.manifest import Manifest, ModelSpec, Tokenizer
+from headstart.library import manifest
+from headstart.library.manifest import Manifest, ModelSpec, Tokenizer
 from tests.engine.answers import load
 from tests.model_folders import write_model
 

@@ -10,12 +10,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from headstart import manifest
 from headstart.engine.engine import KvPrecision, LoadOptions, Precision
-from headstart.engine.load_options import resolve
 from headstart.engine.loading import RunnerConfig, load_model, measure, verify_files
 from headstart.engine.local import draft_config, target_config
 from headstart.engine.measurements import Measurements
+from headstart.engine.opening import resolve
 from headstart.engine.runners.paged import BranchingRunner, PagedRunner
 from headstart.engine.runners.precision import (
     HINTS,
@@ -41,7 +40,8 @@ from headstart.engine.validation import (
     store_verdict,
 )
 from headstart.errors import Translatable
-from headstart.manifest import ModelSpec
+from headstart.library import manifest
+from headstart.library.manifest import ModelSpec
 from tests.engine.answers import LIST, ask, load, request
 from tests.toy import ToyRunner
 from tests.waiting import PATIENCE, wait_until

@@ -20,7 +20,7 @@ from headstart.engine.prefix_cache import PartFiles, PrefixCache, identity_of
 from headstart.engine.protocol import Generate, decode_order, encode
 from headstart.engine.runners.runner import Logits, Runner
 from headstart.errors import HeadstartError, SettingsError
-from headstart.manifest import ModelSpec
+from headstart.library.manifest import ModelSpec
 from tests.toy import RememberingToy, read
 
 PART = 4

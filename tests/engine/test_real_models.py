@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from bench.forward import ForwardPlan, measure_forward
-from headstart import library
 from headstart.engine.bench.prompts import read_prompts
 from headstart.engine.cancelling import CancelEvent
 from headstart.engine.engine import (
@@ -29,6 +28,7 @@ from headstart.engine.engine import (
 )
 from headstart.engine.local import LocalEngine
 from headstart.errors import MismatchedDraftError
+from headstart.library import library
 from tests.engine.answers import PLAIN, Answer, ask, load, request
 
 AUTO = Speculation()

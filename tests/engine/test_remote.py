@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 import trustme
 
-from headstart import keys, remotes
+from headstart import api_keys, remotes
 from headstart.engine.backends.remote import RemoteEngine
 from headstart.engine.cancelling import CancelEvent
 from headstart.engine.engine import (
@@ -570,7 +570,7 @@ def test_server_without_tls_is_told(connect: Open, address: str) -> None:
 
 def test_engine_process_loads_a_remote_model(tmp_path: Path) -> None:
     script = Script(key="secret", models=({"id": "small", "max_model_len": 512},))
-    keys.keep("office", "secret")
+    api_keys.keep("office", "secret")
     client, phases = EngineClient(journal=Journal(tmp_path / "engine.log")), list[Loading]()
     with serving(script) as url:
         server = Remote("office", url)

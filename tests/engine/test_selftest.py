@@ -9,15 +9,15 @@ import pytest
 from headstart.cli import doctor
 from headstart.engine import loading, opening, validation
 from headstart.engine.engine import LoadOptions
-from headstart.engine.load_options import resolve
 from headstart.engine.loading import RunnerConfig, load_model
 from headstart.engine.measurements import Measurements
+from headstart.engine.opening import resolve
 from headstart.engine.runners.paged import BranchingRunner, PagedRunner
 from headstart.engine.runners.precision import OWN, VERIFY, plain, probe_ids, properties, reference
 from headstart.engine.runners.selftest import MAX_CONTEXT, Invariance, batch_invariance
 from headstart.engine.runners.stateful import StatefulRunner
 from headstart.engine.validation import Verdict
-from headstart.manifest import ModelSpec
+from headstart.library.manifest import ModelSpec
 from tests.engine.answers import load
 
 PLACE = RunnerConfig("CPU", 512)

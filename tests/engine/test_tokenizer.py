@@ -14,11 +14,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headstart import vocabulary
 from headstart.engine import tokenizer as tokenizers_module
 from headstart.engine.engine import Call, Message, Request, Tool, Tools
 from headstart.engine.tokenizer import SpecialTokenEscaper, Tokenizer
 from headstart.errors import BrokenModelError, ChatTemplateError, ContextOverflowError, SettingsError
+from headstart.library import vocabulary
 from tests.engine import tiny_tokenizers
 from tests.engine.tiny_tokenizers import BYTE_LEVEL, EXPECTED, INFILL, KINDS, METASPACE, TIDYING, UNTEMPLATED
 from tests.junk import fuzz

@@ -12,13 +12,11 @@ from typing import Any
 
 import pytest
 
-from headstart import manifest
 from headstart.engine.bench.race import RaceCancelled
 from headstart.engine.cancelling import CancelEvent
 from headstart.engine.engine import LoadOptions, Unset
-from headstart.engine.load_options import resolve
 from headstart.engine.local import LocalEngine
-from headstart.engine.opening import LocalModels, load
+from headstart.engine.opening import LocalModels, load, resolve
 from headstart.engine.tuning import search as searching
 from headstart.engine.tuning import store
 from headstart.engine.tuning.messages import (
@@ -36,6 +34,7 @@ from headstart.engine.tuning.messages import (
 from headstart.engine.tuning.search import Hardware, Pair, Tell, Trial, decided, drafts, search, settings, tune
 from headstart.engine.tuning.store import Tuned
 from headstart.errors import DeviceError
+from headstart.library import manifest
 from tests.engine.answers import LIST, ask, flip_a_bit, request
 
 LONG = 1e6  # seconds

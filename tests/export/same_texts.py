@@ -13,8 +13,8 @@ from headstart.engine.engine import (
     Speculation,
     Stats,
 )
-from headstart.engine.load_options import resolve
 from headstart.engine.local import load
+from headstart.engine.opening import resolve
 
 
 def chats_as_without(options: LoadOptions, sampling: Sampling, speculation: Speculation) -> list[Stats]:

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from safetensors.numpy import save_file
 
-from headstart import manifest
 from headstart.errors import ExportError
+from headstart.library import manifest
 from headstart_export import adapter, process
 
 PLACE = "base_model.model.layers.0.q_proj"

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from headstart import manifest
 from headstart.engine.runners import precision
 from headstart.engine.runners.paged import PagedRunner
 from headstart.engine.runtime import openvino
+from headstart.library import manifest
 from headstart_export import answers, features, quality
 from headstart_export.convert import MODEL_FILE
 

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from headstart import manifest
 from headstart.errors import Translatable
+from headstart.library import manifest
 from headstart_export import cli, pipeline, progress
 from tests.export.conftest import Spoken
 from tests.fakes import deliver

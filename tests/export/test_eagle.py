@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 from bench.peers import EagleSource
-from headstart import manifest
 from headstart.engine import opening
 from headstart.engine.backends.embedding import EmbeddingEngine
 from headstart.engine.bench.genai_peer import GenaiModel, PeerOptions
@@ -28,8 +27,8 @@ from headstart.engine.engine import (
     Sampling,
     Speculation,
 )
-from headstart.engine.load_options import resolve
 from headstart.engine.local import LocalEngine
+from headstart.engine.opening import resolve
 from headstart.engine.runners.head import HeadRunner, Taps
 from headstart.engine.runners.paged import BranchingRunner
 from headstart.engine.runners.precision import reference
@@ -38,6 +37,7 @@ from headstart.engine.runtime import openvino
 from headstart.engine.sequence import Job, Sequence
 from headstart.engine.tokenizer import Tokenizer
 from headstart.errors import BrokenModelError, PeerError
+from headstart.library import manifest
 from tests.export import tiny_head
 from tests.export.conftest import Offline, Outcome
 from tests.export.test_end_to_end import with_layers

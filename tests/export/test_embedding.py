@@ -12,11 +12,11 @@ import numpy as np
 import openai
 import pytest
 
-from headstart import library, manifest
 from headstart.cli import main
 from headstart.engine.engine import Finish, LoadOptions, Message, Request
 from headstart.engine.opening import LocalModels
 from headstart.errors import ContextOverflowError, ExportError, SettingsError
+from headstart.library import library, manifest
 from headstart.server.models import LoadedModels, OpenModel, Served
 from headstart_export import embedding, process
 from tests.export.conftest import Offline, Outcome

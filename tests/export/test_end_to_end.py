@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file, save_file
 
-from headstart import manifest, vocabulary
 from headstart.engine import generation_config
 from headstart.engine.engine import Message, Sampling
 from headstart.engine.runtime import openvino, openvino_genai
 from headstart.engine.tokenizer import Tokenizer
 from headstart.errors import ChatTemplateError
+from headstart.library import manifest, vocabulary
 from headstart_export.quality import FLOOR
 from headstart_export.quantize import RATIOS
 from tests.export import llama_tokens

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from headstart import manifest, unfinished
+from headstart.library import export_leftovers, manifest
 from tests.export.conftest import Offline
 
 
@@ -78,7 +78,7 @@ def test_killed_export_is_cleaned_up_by_the_next(offline: Offline, tiny_source: 
     assert f"is being exported already, by process {process.pid}" in outcome.err
     process.kill()
     process.communicate()
-    (left,) = tmp_path.glob(f"{unfinished.PREFIX}*")
+    (left,) = tmp_path.glob(f"{export_leftovers.PREFIX}*")
     assert any(left.rglob("openvino_model.bin"))
     (outcome,) = offline.export([str(tiny_source), "--output", str(output)])
     assert outcome.code == 0, outcome.err

@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from headstart import manifest
 from headstart.engine.engine import Drafter, LoadOptions, Mode, Sampling, Speculation
+from headstart.library import manifest
 from headstart_export import answers, features
 from tests.conftest import ROOT, USER_ENVIRONMENT
 from tests.export.conftest import Offline, Outcome

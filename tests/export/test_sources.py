@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from headstart import manifest
 from headstart.errors import ExportError
+from headstart.library import manifest
 from headstart_export import sources
 from headstart_export.progress import Plain
 from headstart_export.recipe import HubSource, LocalSource, ModelRecipe, PackageSource, Source

@@ -13,10 +13,10 @@ from typing import Any
 import pytest
 from tokenizers import Tokenizer as Source
 
-from headstart import manifest
 from headstart.engine.detokenizer import AnswerText
 from headstart.engine.tokenizer import Tokenizer
 from headstart.errors import ExportError
+from headstart.library import manifest
 from headstart_export import convert, tokenizer_proof
 from headstart_export.tokenizer_proof import Chat
 from tests import tiny

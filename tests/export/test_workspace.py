@@ -14,8 +14,8 @@ import psutil
 import pytest
 from msgspec.structs import replace
 
-from headstart import unfinished
 from headstart.errors import ExportError, NotEnoughSpaceError
+from headstart.library import export_leftovers
 from headstart_export import sources, workspace
 from headstart_export.quantize import Int4
 from headstart_export.recipe import Arguments, HubSource, ModelOrder, understand
@@ -32,9 +32,9 @@ def make_old(output: Path) -> None:
 
 def make_leftover(output: Path, pid: int) -> Path:
     """A workspace as a killed process leaves it."""
-    root = output.parent / f"{unfinished.PREFIX}{output.name}-x1y2z3"
+    root = output.parent / f"{export_leftovers.PREFIX}{output.name}-x1y2z3"
     (root / "result").mkdir(parents=True)
-    (root / unfinished.OWNER_FILE).write_text(json.dumps({"pid": pid, "started": 1.0}), encoding="utf-8")
+    (root / export_leftovers.OWNER_FILE).write_text(json.dumps({"pid": pid, "started": 1.0}), encoding="utf-8")
     return root
 
 
@@ -92,7 +92,7 @@ def test_unusable_output_is_refused(tmp_path: Path, place: str, sentence: str, *
 def test_leftovers_of_killed_exports_are_removed(tmp_path: Path) -> None:
     dead = subprocess.Popen([sys.executable, "-c", ""])
     dead.wait()
-    other = tmp_path / f"{unfinished.PREFIX}another-x1y2z3"
+    other = tmp_path / f"{export_leftovers.PREFIX}another-x1y2z3"
     other.mkdir()
     for pid in (dead.pid, os.getpid()):  # the second is of a process that began at another time
         root = make_leftover(tmp_path / "model", pid)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
-from headstart import keys, manifest, own_folder, remotes, settings_file
+from headstart import api_keys, private_files, remotes
 from headstart.chat.backups import keep_up, list_backups, restore
 from headstart.chat.conversation import Conversation, Outcome
 from headstart.chat.database import FILE_NAME
@@ -19,8 +19,9 @@ from headstart.engine.engine import Remote
 from headstart.engine.measurements import Measurements
 from headstart.engine.supervision import Journal
 from headstart.errors import DamagedHistoryError, HeadstartError
+from headstart.library import manifest
 from headstart.server import keys as server_keys
-from headstart.settings import Settings
+from headstart.settings import Settings, load, save
 from headstart.ui.performance import benchmark_page
 
 if TYPE_CHECKING:
@@ -103,8 +104,8 @@ def files(home: Path) -> tuple[Written, ...]:
     return (
         Written(
             "settings.toml",
-            lambda at: settings_file.save(settings, at / "settings.toml"),
-            lambda at: settings_file.load(at / "settings.toml").theme,
+            lambda at: save(settings, at / "settings.toml"),
+            lambda at: load(at / "settings.toml").theme,
         ),
         Written(
             "remotes.toml",
@@ -118,7 +119,9 @@ def files(home: Path) -> tuple[Written, ...]:
             lambda at: server_keys.write(at / "server-key", "0" * 64),
             lambda at: server_keys.read(at / "server-key"),
         ),
-        Written("keys/office", lambda _: keys.keep("office", "secret-of-the-office"), lambda _: keys.find("office")),
+        Written(
+            "keys/office", lambda _: api_keys.keep("office", "secret-of-the-office"), lambda _: api_keys.find("office")
+        ),
         Written(f"history/{FILE_NAME}", _write_history, _read_history),
         Written(
             _BENCHMARK,
@@ -137,7 +140,7 @@ def files(home: Path) -> tuple[Written, ...]:
         ),
         Written(
             _LAST_CHAT,
-            lambda at: own_folder.write(at / _LAST_CHAT, to_json([_chat()])),
+            lambda at: private_files.write(at / _LAST_CHAT, to_json([_chat()])),
             lambda at: read_last_chat(at / _LAST_CHAT),
         ),
         Written(

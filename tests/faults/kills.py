@@ -17,8 +17,8 @@ from typing import Any
 import psutil
 
 from bench.toy import PROGRAM
-from headstart import intake, manifest
 from headstart.chat.store import open_store
+from headstart.library import import_folder, manifest
 from tests.faults import keeping
 from tests.faults.profile import ROOT, Lost, Window, environment, require_kept
 from tests.faults.window import TAKEN
@@ -224,7 +224,7 @@ def kill_intake(home: Path, chance: Random) -> None:
             process.stdout.readline()
         time.sleep(chance.uniform(0.0, 0.06))
         process.kill()
-    intake.sweep(root)
+    import_folder.sweep(root)
     found = [path.name for path in root.iterdir()]
     if found not in ([], ["model"]):
         raise Lost(f"a part was left: {found}")

@@ -15,15 +15,14 @@ from PySide6.QtWidgets import QApplication
 if sys.platform == "win32":
     pytest.skip("signals and limits of Unix are needed", allow_module_level=True)
 
-from headstart import intake
 from headstart.chat.backups import MAX_COPIES, back_up, is_due, keep_up, list_backups
 from headstart.chat.store import open_store
 from headstart.cli import main
 from headstart.cli.editor import history_file
 from headstart.cli.options import write_json
 from headstart.errors import HistoryError, SettingsError
-from headstart.settings import Settings
-from headstart.settings_file import save
+from headstart.library import import_folder
+from headstart.settings import Settings, save
 from headstart.ui.application import SingleInstance
 from tests.faults import damage, keeping, kills
 from tests.faults.kills import Where
@@ -197,6 +196,6 @@ def test_leftovers_of_killed_copies_are_removed(home: Path) -> None:
     models = home / "models"
     for name in (f".incoming-{os.getpid()}-a", ".incoming-999999999-b", ".incoming-c", "model"):
         (models / name).mkdir(parents=True)
-    intake.sweep(models)
+    import_folder.sweep(models)
     assert sorted(path.name for path in models.iterdir()) == [f".incoming-{os.getpid()}-a", "model"]
     kills.kill_intake(home, Random(1))

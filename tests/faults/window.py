@@ -57,7 +57,7 @@ class Asker(QObject):
             self._program.window.sidebar.new_requested.emit()
             session = self._program.chat_controller.session
         text = self._question()
-        if session.send(text):
+        if session.ask(text):
             tell("sent", chat=session.chat.id, text=text)
 
     def _question(self) -> str:

@@ -13,8 +13,8 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from headstart.errors import HeadstartError
-from headstart.licences import Component
-from headstart.manifest import read_model
+from headstart.library.manifest import read_model
+from headstart.ui.licences import Component
 from installer import bill, environment, making
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -12,9 +12,10 @@ from pathlib import Path
 
 from PySide6.QtWidgets import QApplication
 
-from headstart import kept_prompts, paths
+from headstart import paths
 from headstart.chat.conversation import State
 from headstart.chat.store import open_store
+from headstart.engine import prompt_cache_files
 from headstart.ui.application import SingleInstance, make_application, start_log
 from headstart.ui.program import Program
 
@@ -66,12 +67,12 @@ def _load(program: Program) -> None:
 def _chat(program: Program) -> None:
     program.settings.change(max_new_tokens=16)
     for count in (2, 4):
-        assert program.chat_controller.session.send(_QUESTION)
+        assert program.chat_controller.session.ask(_QUESTION)
         _until(lambda: not program.chat_controller.session.is_answering)
         path = program.chat_controller.session.path
         assert len(path) == count
         assert path[-1].state is State.COMPLETE, path[-1].stats
-    _until(lambda: program.chat_controller.session.chat.id in kept_prompts.chats())
+    _until(lambda: program.chat_controller.session.chat.id in prompt_cache_files.chats())
 
 
 def _search(program: Program) -> None:

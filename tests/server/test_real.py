@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from headstart import keys, remotes
+from headstart import api_keys, remotes
 from headstart.cli import load_apart, main
 from headstart.engine.engine import LoadOptions, Remote
 from tests.server.serving import KEY, MODEL, Running, serving
@@ -40,7 +40,7 @@ def test_every_api_gives_the_same_greedy_text(real_smollm2: Path, running: Runni
     here = ("--model", str(real_smollm2))
     said = typed(*here)
     assert typed(*here, "--engine", "genai", "--speculation", "off")["token_ids"] == said["token_ids"]
-    keys.keep("here", KEY)
+    api_keys.keep("here", KEY)
     remotes.add(Remote("here", running.url))
     assert typed("--model", "remote:here")["text"] == said["text"]
     with running.client() as client:

@@ -95,7 +95,7 @@ def test_answer_continues_behind_another_chat(qtbot: QtBot, open_program: Open) 
     chat = app.chat_controller.session.chat.id
     app.window.sidebar.new_requested.emit()
     assert not shown(app)
-    assert not app.chat_controller.session.send("not now")
+    assert not app.chat_controller.session.ask("not now")
     assert "still being written" in app.window.chat.notice.text
     qtbot.waitUntil(lambda: app.link.generation is None, timeout=WAIT)
     app.window.sidebar.list.chosen.emit(chat, None)

@@ -46,7 +46,7 @@ def test_banner_of_a_running_answer_ends_with_it(qtbot: QtBot, open_program: Ope
     app = open_program(pace=0.02)
     begin(qtbot, app, "toy: words 90")
     app.window.sidebar.new_requested.emit()
-    app.chat_controller.session.send("not now")
+    app.chat_controller.session.ask("not now")
     assert "still being written" in banner(app)
     qtbot.waitUntil(lambda: app.link.generation is None, timeout=WAIT)
     assert banner(app) == ""

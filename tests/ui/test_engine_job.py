@@ -56,7 +56,7 @@ def test_job_makes_chats_wait_and_says_why(qtbot: QtBot, open_program: Open, nam
     app.window.chat.composer.set_text("a question")
     assert not app.window.chat.composer._send.isEnabled()
     assert JOBS[name] in app.window.chat.composer._send.toolTip()
-    assert not app.chat_controller.session.send("now")
+    assert not app.chat_controller.session.ask("now")
     assert JOBS[name] in app.window.chat.notice.text
     app.window.panel.edited.emit("kv_precision", "u8")  # asks for the model to be loaded anew
     assert JOBS[name] in app.window.chat.notice.text

@@ -16,7 +16,8 @@ from PySide6.QtCore import QThreadPool
 from PySide6.QtGui import QGuiApplication
 from pytestqt.qtbot import QtBot
 
-from headstart import exporter, paths
+from headstart import paths
+from headstart.library import exporter
 from headstart.ui.engine_request import installed_model
 from headstart.ui.line_process import LineProcess
 from headstart.ui.models.add_model_controller import ExporterSetup

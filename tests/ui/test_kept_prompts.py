@@ -9,12 +9,12 @@ from pytestqt.qtbot import QtBot
 
 from bench.profile import toy_model
 from bench.toy import PROGRAM
-from headstart import kept_prompts, own_folder, paths
+from headstart import paths, private_files
 from headstart.chat.store import open_store
+from headstart.engine import prompt_cache_files
 from headstart.engine.engine import Keep, LoadOptions, Message, Request
 from headstart.engine.protocol import Forget, Generate, Load, Order
-from headstart.settings import Settings
-from headstart.settings_file import save
+from headstart.settings import Settings, save
 from headstart.ui.engine_link import EngineLink
 from headstart.ui.program import EngineChoice, Program
 from tests.ui.engine_in_process import EngineInProcess
@@ -72,14 +72,14 @@ def test_chat_is_learned_only_where_allowed(qtbot: QtBot, app: Program, orders: 
 
 def test_learned_tables_are_deleted_with_the_setting(app: Program) -> None:
     keep("a")
-    taught = paths.kept_prompts() / "model" / "a" / kept_prompts.ANSWERS
+    taught = paths.kept_prompts() / "model" / "a" / prompt_cache_files.ANSWERS
     taught.write_bytes(b"tokens")
     app.settings.change(learn_from_answers=True)
     app.settings.change(theme="dark")
     assert taught.exists()
     app.settings.change(learn_from_answers=False)
     assert not taught.exists()
-    assert kept_prompts.chats() == {"a"}
+    assert prompt_cache_files.chats() == {"a"}
 
 
 @pytest.mark.parametrize("is_answering", [False, True])
@@ -91,7 +91,7 @@ def test_deleted_chat_deletes_its_prefixes(
     chat = app.chat_controller.session.chat.id
     keep(chat, "another")
     app.window.actions_by_name["delete"].trigger()
-    assert kept_prompts.chats() == {"another"}
+    assert prompt_cache_files.chats() == {"another"}
     assert forgotten(orders) == [(chat,)]
     app.window.actions_by_name["undo"].trigger()
     assert [each.id for each in app.store.chats()] == [chat]
@@ -100,7 +100,7 @@ def test_deleted_chat_deletes_its_prefixes(
 def test_prefixes_are_deleted_with_the_setting(qtbot: QtBot, app: Program, orders: list[Order]) -> None:
     keep("a", "b")
     app.settings.change(prompt_cache_gb=1.0)
-    assert kept_prompts.chats() == {"a", "b"}
+    assert prompt_cache_files.chats() == {"a", "b"}
     app.settings.change(prompt_cache_gb=0.0)
     app.settings.change(theme="dark")
     assert not paths.kept_prompts().exists()
@@ -122,22 +122,22 @@ def test_start_deletes_prefixes_of_deleted_chats(open_program: Callable[..., Pro
     store.delete(deleted.id)
     store.close()
     keep(here.id, deleted.id, "lost")
-    (paths.kept_prompts() / "model" / here.id / kept_prompts.ANSWERS).write_bytes(b"left by a kill")
+    (paths.kept_prompts() / "model" / here.id / prompt_cache_files.ANSWERS).write_bytes(b"left by a kill")
     open_program(loaded=False)
-    assert kept_prompts.chats() == {here.id}
-    assert not list(paths.kept_prompts().glob(f"*/*/{kept_prompts.ANSWERS}"))
+    assert prompt_cache_files.chats() == {here.id}
+    assert not list(paths.kept_prompts().glob(f"*/*/{prompt_cache_files.ANSWERS}"))
     save(Settings(prompt_cache_gb=0.0))
     open_program(loaded=False)
-    assert not kept_prompts.chats()
+    assert not prompt_cache_files.chats()
 
 
 @pytest.mark.parametrize("is_kept", [True, False])
 def test_start_keeps_prefixes_of_the_terminal(open_program: Callable[..., Program], is_kept: bool) -> None:
     keep("terminal")
     if is_kept:
-        own_folder.write(paths.last_chat(), "[]")
+        private_files.write(paths.last_chat(), "[]")
     open_program(loaded=False)
-    assert kept_prompts.chats() == ({"terminal"} if is_kept else set())
+    assert prompt_cache_files.chats() == ({"terminal"} if is_kept else set())
 
 
 def test_window_without_the_history_deletes_no_prefixes(qapp: QApplication, tmp_path: Path) -> None:
@@ -145,13 +145,13 @@ def test_window_without_the_history_deletes_no_prefixes(qapp: QApplication, tmp_
     program = Program(qapp, open_store(tmp_path / "a check"), EngineChoice(PROGRAM, toy_model))
     program.start()
     program.window.close()
-    assert kept_prompts.chats() == {"a"}
+    assert prompt_cache_files.chats() == {"a"}
 
 
 def test_odd_chat_ids_delete_only_prefixes(headstart_home: Path) -> None:
     keep("a")
     (headstart_home / "history.db").write_bytes(b"mine")
     for name in ("", ".", "..", "../..", "*", str(headstart_home)):
-        kept_prompts.delete(name)
-    assert kept_prompts.chats() == {"a"}
+        prompt_cache_files.delete(name)
+    assert prompt_cache_files.chats() == {"a"}
     assert (headstart_home / "history.db").exists()

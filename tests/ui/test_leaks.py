@@ -101,7 +101,7 @@ def answer(qtbot: QtBot, app: Program, times: int) -> None:
         if turn % 10 == 0:
             app.chats.open_new()
         with qtbot.waitSignal(app.chat_controller.answered, timeout=WAIT):
-            app.chat_controller.session.send(f"question {turn}")
+            app.chat_controller.session.ask(f"question {turn}")
 
 
 @pytest.mark.slow

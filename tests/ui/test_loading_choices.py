@@ -9,10 +9,10 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QComboBox, QLabel, QWidget
 from pytestqt.qtbot import QtBot
 
-from headstart import settings_file
+from headstart import settings
 from headstart.engine.engine import EngineKind, KvPrecision
-from headstart.library import Model
-from headstart.manifest import read_model
+from headstart.library.library import Model
+from headstart.library.manifest import read_model
 from headstart.settings import Settings
 from headstart.ui.engine_request import Loadable, installed_model
 from headstart.ui.models import model_choices
@@ -92,7 +92,7 @@ def test_engine_and_precision_apply_to_the_next_load(qtbot: QtBot, app: Program,
         choose(box(dialog, "engine"), "genai")
     assert asked[-1].options.engine is EngineKind.GENAI
     assert "Engine: " in app.window.chat.composer.model_button.toolTip()
-    saved = settings_file.load()
+    saved = settings.load()
     assert (saved.engine, saved.kv_precision) == ("genai", "u8")
 
 

@@ -15,7 +15,7 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QMessageBox
 from pytestqt.qtbot import QtBot
 
-from headstart import paths, settings_file
+from headstart import paths, settings
 from headstart.server import keys
 from headstart.ui.background_task import BackgroundTask
 from headstart.ui.engine_request import installed_model
@@ -172,7 +172,7 @@ def test_taken_port_is_told(qtbot: QtBot, app: Program) -> None:
         assert f"Port {other.getsockname()[1]} is taken" in words(page.card)
         assert not page.card.switch.isChecked()
         page.card.port.edited.emit("server_port", port := free_port())
-        assert settings_file.load().server_port == port
+        assert settings.load().server_port == port
         switch(qtbot, app, ServerState.READY)
     assert "is taken" not in words(page.card)
     assert not page.card.port.isEnabled()
@@ -189,7 +189,7 @@ def test_window_and_local_server_take_turns(qtbot: QtBot, app: Program) -> None:
     switch(qtbot, app, ServerState.READY)
     key, engine = app.window.server.address.key.text, app.link.pid
     session = app.chat_controller.session
-    session.send("toy: words 600")
+    session.ask("toy: words 600")
     qtbot.waitUntil(lambda: "toy" in live(app), timeout=WAIT)
     waiting = BackgroundTask(lambda _: post(app.window.server.address.url.text, key, "Hi"), app)
     with qtbot.waitSignal(waiting.done, timeout=WAIT) as done:
@@ -198,7 +198,7 @@ def test_window_and_local_server_take_turns(qtbot: QtBot, app: Program) -> None:
         assert app.link.generation is not None
     assert done.args
     assert done.args[0][0] == 200
-    session.send("toy: words 200")
+    session.ask("toy: words 200")
     qtbot.waitUntil(lambda: app.link.generation is not None, timeout=WAIT)
     switch(qtbot, app, ServerState.OFF)
     assert app.link.generation is not None, "the answer of the window is not disturbed"

@@ -9,7 +9,7 @@ from PySide6.QtCore import QUrl, qInstallMessageHandler
 from PySide6.QtGui import QDesktopServices
 from pytestqt.qtbot import QtBot
 
-from headstart import paths, settings_file
+from headstart import paths, settings
 from headstart.engine.supervision import Journal
 from headstart.ui import application
 from headstart.ui.program import Program
@@ -56,9 +56,9 @@ def test_messages_are_in_no_log(qtbot: QtBot, kept: Path, app: Program) -> None:
     ask(qtbot, app, f"toy: refuse {PRIVATE}")
     app.chats.rename(app.chat_controller.session.chat.id, PRIVATE)
     app.chats.search(PRIVATE)
-    settings = settings_file.default_path()
-    settings.write_text(settings.read_text(encoding="utf-8") + f'\n[presets]\n"{PRIVATE}" = 1\n', encoding="utf-8")
-    settings_file.load()
+    path = settings.default_path()
+    path.write_text(path.read_text(encoding="utf-8") + f'\n[presets]\n"{PRIVATE}" = 1\n', encoding="utf-8")
+    settings.load()
     logging.getLogger("headstart.test").info("the log is kept")
     logs = "".join(path.read_text(encoding="utf-8") for path in paths.logs_folder().iterdir())
     assert "the log is kept" in logs

@@ -9,9 +9,10 @@ from PySide6.QtWidgets import QPushButton
 from pytestqt.qtbot import QtBot
 
 from bench.profile import toy_model
-from headstart import manifest, settings_file
+from headstart import settings
 from headstart.engine.engine import Unset
 from headstart.errors import BrokenModelError
+from headstart.library import manifest
 from headstart.settings import Settings
 from headstart.ui.background_task import BackgroundTask
 from headstart.ui.engine_request import Loadable, installed_model
@@ -88,7 +89,7 @@ def test_unnamed_device_is_left_to_tuning(root: Path, tmp_path: Path) -> None:
     assert {Unset.DEVICE, Unset.DRAFT_DEVICE} <= set(automatic.unset)
     older = tmp_path / "settings.toml"
     older.write_text('version = 1\n[model]\ndevice = "GPU"\ndraft_device = "NPU"\n')
-    chosen = installed_model(settings_file.load(older)).options
+    chosen = installed_model(settings.load(older)).options
     assert (chosen.device, chosen.draft_device) == ("GPU", "NPU")
     assert not {Unset.DEVICE, Unset.DRAFT_DEVICE} & set(chosen.unset)
     placed = installed_model(Settings().for_chat({"device": "CPU"})).options  # of a chat that asked for it

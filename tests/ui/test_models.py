@@ -14,8 +14,8 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QLabel, QMessageBox, QWidget
 from pytestqt.qtbot import QtBot
 
-from headstart import exporter as exporting
 from headstart import paths
+from headstart.library import exporter as exporting
 from headstart.ui.engine_request import installed_model
 from headstart.ui.models.catalogue import Catalogue, Recipe, RecipeRow, offers, recipes
 from headstart.ui.models.model_card import ModelCard

@@ -11,7 +11,7 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QCheckBox, QComboBox, QDoubleSpinBox, QLabel, QMessageBox, QPushButton, QWidget
 from pytestqt.qtbot import QtBot
 
-from headstart import paths, settings_file
+from headstart import paths, settings
 from headstart.engine.engine import Sampling
 from headstart.settings import about
 from headstart.ui.engine_request import installed_model, request
@@ -59,7 +59,7 @@ def test_changed_setting_applies_and_is_saved(app: Program, dialog: PreferencesD
     assert app.window.actions_by_name["origins"].isChecked()
     _field(dialog, QCheckBox, "enter_sends").click()
     assert not app.window.chat.composer.edit.enter_sends
-    saved = settings_file.load()
+    saved = settings.load()
     assert (saved.theme, saved.zoom, saved.show_origins, saved.enter_sends) == ("dark", 150, True, False)
 
 

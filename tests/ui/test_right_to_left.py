@@ -113,7 +113,7 @@ def test_words_keep_the_direction_of_their_script(
     app = open_program()
     for text in ("Left to right.", "مرحبا بالعالم."):
         with qtbot.waitSignal(app.chat_controller.answered, timeout=WAIT):
-            app.chat_controller.session.send(text)
+            app.chat_controller.session.ask(text)
     directions = []
     for message in (0, 2):
         browser = app.window.chat.transcript.view(message).findChild(QTextBrowser)

@@ -6,7 +6,7 @@ import pytest
 from PySide6.QtWidgets import QMessageBox
 from pytestqt.qtbot import QtBot
 
-from headstart import keys, remotes
+from headstart import api_keys, remotes
 from headstart.engine.engine import Remote
 from headstart.engine.supervision import program
 from headstart.settings import Settings
@@ -60,10 +60,10 @@ def test_server_is_added_with_its_key(qtbot: QtBot, app: Program) -> None:
     page = app.window.models
     fill(page, "office", "http://10.0.0.7:8000", key="secret-1")
     assert remotes.configured() == (Remote("office", "http://10.0.0.7:8000/v1"),)
-    qtbot.waitUntil(lambda: keys.find("office") is not None, timeout=WAIT)
+    qtbot.waitUntil(lambda: api_keys.find("office") is not None, timeout=WAIT)
     qtbot.waitUntil(lambda: "no keyring" in words(page.servers.form), timeout=WAIT)
     qtbot.waitUntil(lambda: "The key is in" in words(card(app, "office")), timeout=WAIT)
-    found = keys.find("office")
+    found = api_keys.find("office")
     assert found
     assert found.secret == "secret-1"  # noqa: S105 - of no server
     assert "secret-1" not in words(page)
@@ -91,7 +91,7 @@ def test_invalid_address_key_or_certificate_is_told(qtbot: QtBot, app: Program) 
 def test_server_is_used_and_removed(qtbot: QtBot, app: Program, monkeypatch: pytest.MonkeyPatch) -> None:
     page = app.window.models
     fill(page, "office", "https://10.0.0.7/v1", key="secret-1")
-    qtbot.waitUntil(lambda: keys.find("office") is not None, timeout=WAIT)
+    qtbot.waitUntil(lambda: api_keys.find("office") is not None, timeout=WAIT)
     press(card(app, "office"), "Use")
     assert app.settings.now.model == "remote:office"
     assert "in use" in words(card(app, "office"))
@@ -103,7 +103,7 @@ def test_server_is_used_and_removed(qtbot: QtBot, app: Program, monkeypatch: pyt
     assert remotes.configured() == ()
     assert page.servers.card("office") is None
     assert app.settings.now.model == ""
-    qtbot.waitUntil(lambda: keys.find("office") is None, timeout=WAIT)
+    qtbot.waitUntil(lambda: api_keys.find("office") is None, timeout=WAIT)
 
 
 @pytest.fixture

@@ -6,11 +6,11 @@ import pytest
 
 from bench.showcase import MODELS, RECORDED, SIZE, TALKS, install
 from bench.tape import Playing, Tape, said_in
-from headstart import library
 from headstart.engine.bench.result import BenchResult
 from headstart.engine.engine import Finish, LoadOptions, Message, Request, Step
 from headstart.engine.wire import from_data, to_data
-from headstart.library import Broken
+from headstart.library import library
+from headstart.library.library import Broken
 
 
 @pytest.fixture(scope="module")

@@ -16,7 +16,7 @@ from PySide6.QtCore import QCoreApplication, QLocale
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
-from headstart import library, remotes
+from headstart import remotes
 from headstart.engine import devices, engine, loading, opening
 from headstart.engine.backends.genai.engine import guessing
 from headstart.engine.backends.genai.pipelines import Way
@@ -24,6 +24,7 @@ from headstart.engine.backends.remote import refusal
 from headstart.engine.engine import EngineKind, LoadOptions, Remote, Request, Sampling
 from headstart.engine.process.watchdog import Activity, HangReport
 from headstart.errors import HeadstartError, HistoryError, MismatchedDraftError, Translatable, listed
+from headstart.library import library
 from headstart.server import server
 from headstart.settings import about
 from headstart.ui.actions import COMMANDS

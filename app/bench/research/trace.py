@@ -25,17 +25,18 @@ from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any, TextIO
 
-from headstart import __version__, library
+from headstart import __version__
 from headstart.engine.bench.prompts import KINDS, read_kinds, read_prompts
 from headstart.engine.cancelling import CancelEvent
 from headstart.engine.drafters.base import Draft
 from headstart.engine.engine import Finish, LoadOptions, Origin, Request, Sampling, Stats
-from headstart.engine.load_options import resolve
 from headstart.engine.local import LocalEngine, load
+from headstart.engine.opening import resolve
 from headstart.engine.policy.plan import DraftSession, PolicyState
 from headstart.engine.policy.policy import Policy
 from headstart.engine.policy.rounds import DraftPlan, Outcome, RoundState
 from headstart.engine.runners.runner import Branch
+from headstart.library import library
 
 FORMAT = 1
 MAX_DEPTH = 15

@@ -17,7 +17,7 @@ from typing import cast
 
 import msgspec
 
-from headstart import own_folder
+from headstart import private_files
 from headstart.chat import search
 from headstart.chat.conversation import (
     Attachment,
@@ -183,7 +183,7 @@ def _mark_damaged(path: Path) -> None:
 
 
 def _make_private(path: Path) -> None:
-    own_folder.make(path.parent)
+    private_files.make(path.parent)
     if not path.exists():
         # SQLite gives its side files the mode of this one.
         os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from markdown_it import MarkdownIt
 
-from headstart import own_folder
+from headstart import private_files
 from headstart.chat.conversation import Attachment, Chat, Conversation, Message, Role, State, fenced
 from headstart.errors import ExchangeError
 
@@ -172,7 +172,7 @@ def write_export(path: Path, content: str | bytes) -> None:
     """Write content to a file that only its owner can read. Replaces an older file. Raises ExchangeError."""
     try:
         path.parent.resolve(strict=True)  # a folder that you named is not created
-        own_folder.write(path, content if isinstance(content, bytes) else content.encode(errors="replace"))
+        private_files.write(path, content if isinstance(content, bytes) else content.encode(errors="replace"))
     except OSError as error:
         raise ExchangeError(
             "{path} cannot be written ({strerror}); choose another folder or make room there.",

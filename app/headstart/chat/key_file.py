@@ -16,7 +16,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from headstart import own_folder
+from headstart import private_files
 from headstart.chat.database import KEY_BYTES, Key
 from headstart.errors import HistoryError, WrongPassphraseError
 
@@ -103,7 +103,7 @@ def copy(source: Path, path: Path) -> None:
 
 def write_durably(path: Path, text: str) -> None:
     """Write a small file durably: after the return, no crash or power cut can undo it. Raises OSError."""
-    own_folder.write(path, text)
+    private_files.write(path, text)
     sync_folder(path.parent)
 
 

@@ -9,11 +9,12 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from headstart import kept_prompts, library, manifest, own_folder, paths, remotes, settings_file
+from headstart import paths, private_files, remotes, settings
 from headstart.chat import attachments
 from headstart.chat.conversation import Attachment, Conversation, Outcome, Role, State, propose_title, turns
 from headstart.chat.documents import to_markdown
 from headstart.chat.json_chats import Bundle, new_chat, read_chats, to_json
+from headstart.chat.pdf_text import open_pdf, pages
 from headstart.cli import batch, models, remote
 from headstart.cli.batch import BatchFlags
 from headstart.cli.command import INTERRUPTED, Load, argument, flag, given, group, suggestion, valid_text
@@ -34,6 +35,7 @@ from headstart.cli.options import (
     set_last_used,
 )
 from headstart.cli.render import Answer, Screen, answer, count, harmless, on_ctrl_c, stats_line, stats_lines
+from headstart.engine import prompt_cache_files
 from headstart.engine.cancelling import CancelEvent
 from headstart.engine.engine import (
     Call,
@@ -47,7 +49,7 @@ from headstart.engine.engine import (
 )
 from headstart.engine.stats import figures, merge_stats
 from headstart.errors import ContextOverflowError, EngineLostError, HeadstartError, ModelNotFoundError, SettingsError
-from headstart.pdf_text import open_pdf, pages
+from headstart.library import library, manifest
 from headstart.tools.loop import REFUSED, Result, ToolLoop, engine_turns, offering, unknown
 from headstart.tools.servers import FILE_NAME, Offer, ToolServers, effects
 
@@ -606,7 +608,7 @@ class Session:
         system = (Message("system", self.system),) if self.system else ()
         history = engine_turns(turns(conversation.path[:-1]))
         if len(conversation.path) == 2 and self._is_saved:  # it replaces the last conversation
-            kept_prompts.delete(kept_prompts.TERMINAL)
+            prompt_cache_files.delete(prompt_cache_files.TERMINAL)
         request = replace(self.settings.request((*system, *history)), schema=self.schema, keep=self._keep_on_disk)
         loop = ToolLoop(offering(request, self._tool_list()))
         try:
@@ -636,8 +638,8 @@ class Session:
     @property
     def _keep_on_disk(self) -> Keep | None:
         """The place on disk for the state of the prompt, which stays as long as the conversation; None if it is off."""
-        share = settings_file.load().prompt_cache_gb if self._is_saved else 0.0
-        return Keep(kept_prompts.TERMINAL, round(share * 1e9)) if share else None
+        share = settings.load().prompt_cache_gb if self._is_saved else 0.0
+        return Keep(prompt_cache_files.TERMINAL, round(share * 1e9)) if share else None
 
     def _tool_list(self) -> tuple[Tool, ...]:
         if self.tools is None:
@@ -668,7 +670,7 @@ class Session:
         if not self._is_saved:
             return
         try:
-            own_folder.write(paths.last_chat(), to_json([self._chat]))
+            private_files.write(paths.last_chat(), to_json([self._chat]))
         except OSError as error:
             self.is_saved = False
             self.screen.remark(f"This conversation is not kept for --continue ({error.strerror}).")

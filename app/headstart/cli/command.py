@@ -14,7 +14,7 @@ from click.shell_completion import CompletionItem
 
 from headstart.engine.engine import Engine, LoadOptions
 from headstart.errors import MemoryBudgetError, SettingsError
-from headstart.parameters import Declared, declared
+from headstart.parameters import Parameter, declared
 
 INTERRUPTED = 130  # exit code that shells report after Ctrl+C
 AUTOMATIC = "auto"  # value of a flag that leaves the choice to the model or the program
@@ -164,14 +164,14 @@ def given(settings: Iterable[Setting], title: str = "") -> dict[str, Any]:
     return field(default_factory=dict, metadata={"settings": tuple(settings), "title": title})
 
 
-def help_of(parameter: Declared) -> str:
+def help_of(parameter: Parameter) -> str:
     default_text = f"{parameter.default:g}" if isinstance(parameter.default, float) else parameter.default
     if isinstance(default_text, bool):
         default_text = "yes" if default_text else ""
-    own = ", the model's own" if parameter.about.is_models_own else ""
+    own = ", the model's own" if parameter.is_models_own else ""
     default = "" if default_text in ("", ()) else f"default: {AUTOMATIC if default_text is None else default_text}{own}"
-    remarks = "; ".join(filter(None, (parameter.about.detail, parameter.bounds, default)))
-    meaning = parameter.about.meaning.rstrip(".")
+    remarks = "; ".join(filter(None, (parameter.detail, parameter.bounds, default)))
+    meaning = parameter.meaning.rstrip(".")
     return f"{meaning} ({remarks})" if remarks else meaning
 
 
@@ -320,11 +320,11 @@ def _parameters(flags: type[Any], group: str = "") -> Iterator[click.Parameter]:
             yield _field_parameter(each.name, hints[each.name], each.metadata["flag"], each.default, group)
 
 
-def _parameter_option(parameter: Declared, default: Any, group: str) -> click.Parameter:
+def _parameter_option(parameter: Parameter, default: Any, group: str) -> click.Parameter:
     """Return the flag of a parameter whose default does not depend on a model."""
     if parameter.kind is bool:
         return _field_parameter(parameter.field, bool, Flag(help_of(parameter)), default, group)
-    kind = whole_number(int(parameter.about.low or 0)) if parameter.kind is int else value_kind(parameter.kind)
+    kind = whole_number(int(parameter.low or 0)) if parameter.kind is int else value_kind(parameter.kind)
     if parameter.may_be_automatic:
         kind = replace(kind.or_automatic(), words=kind.words)
     return _option(parameter.field, kind, group, default=default, help=help_of(parameter))

@@ -8,11 +8,11 @@ from typing import Any
 
 import click
 
+from headstart.chat.pdf_text import open_pdf, pages
 from headstart.cli.command import Command, Group, LazyCommand, Load, Option, argument, flag
 from headstart.cli.options import writable_file
 from headstart.cli.render import harmless
 from headstart.errors import AttachmentError, SettingsError
-from headstart.pdf_text import open_pdf, pages
 
 
 def commands() -> Group:

@@ -19,17 +19,18 @@ from pathlib import Path
 
 import psutil
 
-from headstart import __version__, computer, library, paths, unfinished
+from headstart import __version__, paths
 from headstart.cli.command import Load, flag
 from headstart.cli.render import Screen, count, harmless
-from headstart.computer import package_version, package_versions
-from headstart.engine import devices, memory, runtime
+from headstart.engine import devices, machine, memory, runtime
 from headstart.engine.kernels import selftest
+from headstart.engine.machine import package_version, package_versions
 from headstart.engine.memory import amount, free_memory
 from headstart.engine.process.client import EngineClient
 from headstart.errors import HeadstartError
-from headstart.library import Broken, Model, Pair
-from headstart.manifest import Manifest
+from headstart.library import export_leftovers, library
+from headstart.library.library import Broken, Model, Pair
+from headstart.library.manifest import Manifest
 
 
 class Level(StrEnum):
@@ -208,9 +209,9 @@ def check_computer() -> Iterator[Finding]:
 
 
 def _processor() -> Finding:
-    sets = computer.instruction_sets()
+    sets = machine.instruction_sets()
     cores, threads = psutil.cpu_count(logical=False), psutil.cpu_count(logical=True)
-    text = f"{computer.processor()}, {cores or 'unknown'} cores, {threads or 'unknown'} threads"
+    text = f"{machine.processor()}, {cores or 'unknown'} cores, {threads or 'unknown'} threads"
     if sets is None:
         return _COMPUTER.ok(f"{text}; this system does not report the instruction sets.")
     text = f"{text}; instruction sets: {', '.join(sets) or 'none of those that speed models up'}."
@@ -337,8 +338,8 @@ def check_folders() -> Iterator[Finding]:
         )
 
 
-def _leftovers() -> list[unfinished.Unfinished]:
-    return [leftover for leftover in unfinished.found(paths.models_folder()) if leftover.owner is None]
+def _leftovers() -> list[export_leftovers.Unfinished]:
+    return [leftover for leftover in export_leftovers.found(paths.models_folder()) if leftover.owner is None]
 
 
 def _folder(name: str, folder: Path) -> Finding:
@@ -472,10 +473,10 @@ def check_window() -> Iterator[Finding]:
 
 
 def _missing_library(reason: str) -> tuple[str, str]:
-    library = computer.missing_library(reason)
+    library = machine.missing_library(reason)
     if not library:
         return f"The window cannot open ({reason}).", "Install Headstart again, or use `headstart chat`."
-    packages = computer.window_packages(reason)
+    packages = machine.window_packages(reason)
     how = f" ({packages})" if packages else ""
     return (
         f"The window cannot open: the system has no {library}.",

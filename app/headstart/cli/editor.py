@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from headstart import own_folder
+from headstart import private_files
 from headstart.errors import SettingsError
 
 if TYPE_CHECKING:
@@ -107,7 +107,7 @@ def history_file(path: Path | None) -> "History":
     if path is None:
         return InMemoryHistory()
     try:
-        own_folder.make(path.parent)
+        private_files.make(path.parent)
         os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600))
         path.chmod(0o600)
     except OSError:

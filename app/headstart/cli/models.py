@@ -11,15 +11,16 @@ from pathlib import Path
 from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
 
-from headstart import exporter, intake, library, manifest, paths
+from headstart import paths
 from headstart.cli.command import Command, Group, LazyCommand, Load, argument, flag
 from headstart.cli.options import JsonFlags, installed_names
 from headstart.cli.render import Screen, answer, harmless, print_rows
 from headstart.engine import memory
 from headstart.engine.engine import LoadOptions, Message, Request
 from headstart.errors import ExportError, SettingsError
-from headstart.library import Broken, Entry, Model, Pair
-from headstart.manifest import Precision
+from headstart.library import exporter, import_folder, library, manifest
+from headstart.library.library import Broken, Entry, Model, Pair
+from headstart.library.manifest import Precision
 from headstart.tools.loop import ToolLoop
 
 _COLUMNS = ("name", "kind", "precision", "size", "RAM", "quality", "licence")
@@ -147,7 +148,7 @@ def _copy_model(folder: Path, name: str | None = None) -> str:
             progress.update(task, completed=done, total=total)
             return True
 
-        return intake.take_in(folder, on_progress, name=name)
+        return import_folder.take_in(folder, on_progress, name=name)
 
 
 def _remove(arguments: RemoveFlags, _load: Load) -> int:

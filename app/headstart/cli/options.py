@@ -8,8 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from headstart import library, own_folder, paths, remotes
-from headstart import manifest as manifests
+from headstart import paths, private_files, remotes
 from headstart.cli.command import AUTOMATIC, SWITCH, TRUTHS, Setting, flag, settings_of
 from headstart.engine import devices, memory
 from headstart.engine.engine import (
@@ -22,12 +21,14 @@ from headstart.engine.engine import (
     Request,
     Unset,
 )
-from headstart.engine.load_options import resolve
 from headstart.engine.memory import amount
+from headstart.engine.opening import resolve
 from headstart.engine.process.client import EngineClient
 from headstart.engine.protocol import ModelInfo
 from headstart.errors import SettingsError
-from headstart.library import Choice
+from headstart.library import library
+from headstart.library import manifest as manifests
+from headstart.library.library import Choice
 from headstart.parameters import AnswerParams, EngineConfig, LoadConfig, SamplingParams, SpeculationParams, filled, told
 
 
@@ -178,7 +179,7 @@ def set_last_used(name: str) -> None:
     """Make this model the default of later commands, unless it is outside the library and has no name."""
     if name in installed_names():
         with contextlib.suppress(OSError):
-            own_folder.write(paths.last_model(), name)
+            private_files.write(paths.last_model(), name)
 
 
 def last_used() -> str | None:

@@ -12,9 +12,10 @@ import click
 from click.shell_completion import get_completion_class, shell_complete
 
 from headstart import __doc__ as summary
-from headstart import __version__, huge_pages
+from headstart import __version__
 from headstart.cli.command import INTERRUPTED, Command, Group, LazyCommand, Load, flag, group, load_apart, suggestion
-from headstart.computer import window_packages
+from headstart.engine.machine import window_packages
+from headstart.engine.process import huge_pages
 from headstart.errors import HeadstartError, SettingsError, WindowError
 
 FAILED = 1

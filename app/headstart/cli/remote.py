@@ -8,13 +8,13 @@ from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
-from headstart import keys, remotes
+from headstart import api_keys, remotes
 from headstart.cli.command import Command, Group, LazyCommand, Load, argument, flag
 from headstart.cli.options import JsonFlags, ModelFlags
 from headstart.cli.render import Screen, answer, count, print_rows
 from headstart.engine.engine import LoadOptions, Message, Remote, Request
 from headstart.errors import SettingsError
-from headstart.library import ELSEWHERE
+from headstart.library.library import ELSEWHERE
 from headstart.tools.loop import ToolLoop
 
 
@@ -99,12 +99,12 @@ def _add(arguments: AddFlags, _load: Load) -> int:
     screen = Screen()
     screen.remark(f"{server.name} is {server.url}; chat with it: headstart chat --model {remotes.model_name(server)}")
     if secret:
-        key = keys.keep(server.name, secret)
+        key = api_keys.keep(server.name, secret)
         screen.remark(
             f"The key is in {key.where}."
-            if key.place is keys.Place.KEYRING
+            if key.place is api_keys.Place.KEYRING
             else f"This system has no keyring, so the key is in {key.where}, which only you can read; "
-            f"the environment variable {keys.variable(server.name)} takes precedence."
+            f"the environment variable {api_keys.variable(server.name)} takes precedence."
         )
     screen.remark(*warnings(server))
     return 0
@@ -114,13 +114,13 @@ def _read_key(server: Remote) -> str:
     is_typed = sys.stdin.isatty()
     secret = getpass.getpass(f"Key of {server.name} (it is not shown): ") if is_typed else sys.stdin.readline()
     secret = secret.strip()
-    if not keys.is_usable(secret):
+    if not api_keys.is_usable(secret):
         raise SettingsError("A key is one line of letters, digits and signs; nothing was kept.")
     return secret
 
 
 def _list(arguments: JsonFlags, _load: Load) -> int:
-    servers = [(server, keys.find(server.name)) for server in remotes.configured()]
+    servers = [(server, api_keys.find(server.name)) for server in remotes.configured()]
     if arguments.json:
         objects = [
             {
@@ -145,7 +145,7 @@ def _list(arguments: JsonFlags, _load: Load) -> int:
 
 def _remove(arguments: NameFlags, _load: Load) -> int:
     remotes.remove(arguments.name)
-    keys.forget(arguments.name)
+    api_keys.forget(arguments.name)
     Screen().remark(f"{arguments.name} and its key are removed.")
     return 0
 

@@ -9,12 +9,13 @@ from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
-from headstart import library, paths, vocabulary
+from headstart import paths
 from headstart.engine.cancelling import CancelEvent
 from headstart.engine.engine import Event, Finish, FinishReason, Origin, Request, Round, Step, Timing, Token, no_stats
 from headstart.engine.protocol import StartServer
 from headstart.errors import HeadstartError
-from headstart.library import Model
+from headstart.library import library, vocabulary
+from headstart.library.library import Model
 
 _WORD, _PASSPHRASE = "tiger", "three blind mice"
 _TIMEOUT_SECONDS = 60.0  # for a trial that takes less than one
@@ -163,7 +164,7 @@ def _look_for_key_ring() -> None:
 
 
 def _read_pdf() -> None:
-    from headstart.pdf_text import open_pdf, pages  # noqa: PLC0415
+    from headstart.chat.pdf_text import open_pdf, pages  # noqa: PLC0415
 
     with tempfile.TemporaryDirectory(prefix="headstart-check-") as folder:
         path = Path(folder) / "check.pdf"
@@ -189,8 +190,7 @@ def _encrypt() -> None:
 def _ask_genai() -> None:
     """Ask the model that came with the program, if there is one."""
     from headstart.engine.engine import EngineKind, Finish, LoadOptions, Message, Request  # noqa: PLC0415
-    from headstart.engine.load_options import resolve  # noqa: PLC0415
-    from headstart.engine.opening import load  # noqa: PLC0415
+    from headstart.engine.opening import load, resolve  # noqa: PLC0415
 
     bundled = paths.bundled_models_folder()
     for model in (

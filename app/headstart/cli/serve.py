@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from headstart import library, paths
+from headstart import paths
 from headstart.cli.command import Load, flag, given, group, whole_number
 from headstart.cli.options import (
     SPECULATION,
@@ -31,7 +31,8 @@ from headstart.engine.engine import LoadOptions
 from headstart.engine.memory import amount
 from headstart.engine.protocol import ServerReport, Serving, StartServer
 from headstart.errors import MemoryBudgetError, SettingsError
-from headstart.library import Broken, Model, Pair
+from headstart.library import library
+from headstart.library.library import Broken, Model, Pair
 from headstart.server import keys, running_servers
 from headstart.server.models import LoadedModels, OpenModel, Served, build_of, find
 from headstart.server.running_servers import LoadedModel, RunningServer

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from rich.console import Console
 from rich.table import Table
 
-from headstart import library
 from headstart.cli.command import Load, flag, group
 from headstart.cli.options import AS_TUNED, FiguresFlags, installed_names, write_json
 from headstart.cli.render import Screen, harmless
@@ -29,6 +28,7 @@ from headstart.engine.tuning.messages import (
     TuneStep,
     TuningStep,
 )
+from headstart.library import library
 
 NOTHING_GAINED = "Nothing could be improved: the defaults are as fast as anything tried here."
 _LOADED = {TARGET: "model", DRAFTS: "drafts"}

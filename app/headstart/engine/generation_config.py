@@ -11,7 +11,7 @@ from headstart.parameters import declared
 
 FILE_NAME = "generation_config.json"
 USUAL = Sampling(0.7, 0.8, 20, repetition_penalty=1.1)  # for a model without values of its author
-_KINDS = {each.field: each.kind for each in declared(Sampling) if each.about.is_models_own}
+_KINDS = {each.field: each.kind for each in declared(Sampling) if each.is_models_own}
 _log = logging.getLogger(__name__)
 
 

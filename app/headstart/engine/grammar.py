@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from headstart import vocabulary
 from headstart.engine.engine import CALL_BEGINS, CALL_ENDS, Request, Tool, Tools, call_head
 from headstart.engine.runners.runner import common_prefix
 from headstart.engine.sampling import Allowed
 from headstart.errors import SettingsError
+from headstart.library import vocabulary
 
 # Without a bound, a small model may write blanks or digits for ever.
 _MAX_INTEGER = 10**18  # for integers without a bound in their schema; it fits into 64 bits

@@ -1,12 +1,11 @@
 """Load options with nothing left open, and the models that they name."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
-from headstart import manifest as manifests
 from headstart.engine import devices
 from headstart.engine.engine import LoadOptions
-from headstart.engine.tuning import store
-from headstart.manifest import ModelSpec
+from headstart.library import manifest as manifests
+from headstart.library.manifest import ModelSpec
 
 
 @dataclass(frozen=True)
@@ -18,6 +17,17 @@ class ResolvedOptions:
     draft: ModelSpec | None = None  # a draft model, or an EAGLE-3 head
     head: ModelSpec | None = None  # the head for Headstart's own engine: the draft, or the target's own
 
+    @classmethod
+    def read(cls, options: LoadOptions) -> "ResolvedOptions":
+        """Read the manifests for options that leave nothing open. Raises BrokenModelError."""
+        target = ModelSpec.read(options.target)
+        draft = ModelSpec.read(options.draft) if options.draft else None
+        head = None
+        if devices.kind(options.device) == "CPU":  # other devices give no hidden states
+            own_head = manifests.head_folder(options.target)
+            head = draft if draft and draft.manifest.is_eagle else ModelSpec.read(own_head) if own_head else None
+        return cls(options, target, draft, head)
+
     @property
     def draft_device(self) -> str:
         return self.options.draft_device or self.options.device
@@ -27,22 +37,3 @@ class ResolvedOptions:
         """The target and the draft, each with its device."""
         draft = ((self.draft, self.draft_device),) if self.draft else ()
         return ((self.target, self.options.device), *draft)
-
-
-def resolve(options: LoadOptions) -> ResolvedOptions:
-    """Decide what `options` leave open as it was tuned here, name a device for AUTO, and read the manifests.
-
-    Raises DeviceError if no device that AUTO lists is present, and BrokenModelError.
-    """
-    options = store.fill_unset(options)
-    if devices.leaves_choice(options.device):
-        options = replace(options, device=devices.require(options.device))
-    if options.draft_device and devices.leaves_choice(options.draft_device):
-        options = replace(options, draft_device=devices.require(options.draft_device, devices.DRAFT_DEVICE))
-    target = ModelSpec.read(options.target)
-    draft = ModelSpec.read(options.draft) if options.draft else None
-    head = None
-    if devices.kind(options.device) == "CPU":  # other devices give no hidden states
-        own_head = manifests.head_folder(options.target)
-        head = draft if draft and draft.manifest.is_eagle else ModelSpec.read(own_head) if own_head else None
-    return ResolvedOptions(options, target, draft, head)

@@ -8,9 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from headstart import computer, paths
-from headstart import manifest as manifests
-from headstart.engine import devices, validation
+from headstart import paths
+from headstart.engine import devices, machine, validation
 from headstart.engine.engine import KvPrecision, Precision
 from headstart.engine.load_options import ResolvedOptions
 from headstart.engine.measurements import Measurements
@@ -38,7 +37,8 @@ from headstart.engine.runners.stateful import StatefulRunner
 from headstart.engine.runtime import openvino
 from headstart.engine.validation import Subject, Trial, Verdict, limit_of
 from headstart.errors import BrokenModelError, Translatable, UnfitError, listed
-from headstart.manifest import Manifest, ModelSpec
+from headstart.library import manifest as manifests
+from headstart.library.manifest import Manifest, ModelSpec
 
 _log = logging.getLogger(__name__)
 
@@ -203,7 +203,7 @@ def verify_files(spec: ModelSpec, device: str) -> VerifiedModel:
             folder=folder,
             names=", ".join(unlisted),
         )
-    driver = {"processor": computer.stepping()} if device == "CPU" else {"driver": devices.driver(device)}
+    driver = {"processor": machine.stepping()} if device == "CPU" else {"driver": devices.driver(device)}
     subject = {
         "model": manifest.name,
         "weights": manifest.files[_WEIGHTS].sha256,

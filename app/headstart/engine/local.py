@@ -46,7 +46,7 @@ from headstart.engine.sequence import Job
 from headstart.engine.speculative import Decoder
 from headstart.engine.tokenizer import Tokenizer, tokens_of
 from headstart.errors import BrokenModelError, SettingsError, Translatable
-from headstart.manifest import Manifest, ModelSpec
+from headstart.library.manifest import Manifest, ModelSpec
 
 _POLICY, _PRICES = "learned policy", "prices are measured"
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from headstart import own_folder
+from headstart import private_files
 
 _log = logging.getLogger(__name__)
 
@@ -49,7 +49,7 @@ class Measurements:
         content = json.dumps({"subject": self.subject, "values": self._values}, indent=1)
         temporary = self._path.with_suffix(".new")
         try:
-            own_folder.make(self._path.parent)
+            private_files.make(self._path.parent)
             temporary.write_text(content, encoding="utf-8")
             temporary.replace(self._path)
         except OSError as error:

@@ -17,7 +17,7 @@ from headstart.engine import devices
 from headstart.engine.engine import KvPrecision, LoadOptions
 from headstart.engine.load_options import ResolvedOptions
 from headstart.errors import MemoryBudgetError, OutOfMemoryError, Translatable
-from headstart.manifest import Manifest
+from headstart.library.manifest import Manifest
 
 DEFAULT_CONTEXT = 8192  # tokens; more only on request, as a full cache takes memory
 # These figures fit the resident memory of fresh processes, measured by `app/bench/memory.py`. Pages of the weight

@@ -8,21 +8,20 @@ import threading
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 
 import psutil
 
 from headstart import __version__, paths
-from headstart import manifest as manifests
-from headstart.computer import is_on_battery
 from headstart.engine import devices, memory
 from headstart.engine.bench.prompts import read_prompts
 from headstart.engine.bench.race import SWEEP, USUAL, Heat
 from headstart.engine.cancelling import CancelEvent
 from headstart.engine.engine import Engine, EngineKind, LoadOptions, Phase, Request
-from headstart.engine.load_options import ResolvedOptions, resolve
+from headstart.engine.load_options import ResolvedOptions
+from headstart.engine.machine import is_on_battery
 from headstart.engine.measurements import Measurements
 from headstart.engine.memory import free_memory
 from headstart.engine.protocol import (
@@ -41,6 +40,7 @@ from headstart.engine.runtime import openvino, openvino_genai
 from headstart.engine.tuning import store
 from headstart.engine.tuning.messages import Findings, Stage, Tune, TuneDecided, TuneReport, TuneStep, TuningStep
 from headstart.errors import HeadstartError, RemoteError, SettingsError, Translatable
+from headstart.library import manifest as manifests
 
 if TYPE_CHECKING:
     from headstart.engine.backends.embedding import EmbeddingEngine
@@ -300,6 +300,19 @@ def machine_memory() -> tuple[int, int]:
     """Return the bytes of memory in all, and what a program could take in this one's place without swapping."""
     total = int(psutil.virtual_memory().total)
     return total, min(total, free_memory(os.getpid()))
+
+
+def resolve(options: LoadOptions) -> ResolvedOptions:
+    """Decide what `options` leave open as it was tuned here, name a device for AUTO, and read the manifests.
+
+    Raises DeviceError if no device that AUTO lists is present, and BrokenModelError.
+    """
+    options = store.fill_unset(options)
+    if devices.leaves_choice(options.device):
+        options = replace(options, device=devices.require(options.device))
+    if options.draft_device and devices.leaves_choice(options.draft_device):
+        options = replace(options, draft_device=devices.require(options.draft_device, devices.DRAFT_DEVICE))
+    return ResolvedOptions.read(options)
 
 
 @dataclass(frozen=True)

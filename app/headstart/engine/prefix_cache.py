@@ -23,7 +23,7 @@ from typing import Any, BinaryIO
 import numpy as np
 import psutil
 
-from headstart import own_folder
+from headstart import private_files
 from headstart.engine.engine import Keep
 from headstart.engine.runners.runner import Runner, Saved, common_prefix
 
@@ -151,7 +151,7 @@ class PartFiles:
         """
         assert part.saved is not None
         path = self._path(part)
-        own_folder.make(path.parent)
+        private_files.make(path.parent)
         unfinished = path.with_suffix(f".{os.getpid()}{_UNFINISHED}")  # another process may write the same part
         about = _ABOUT.pack(zlib.crc32(part.saved.data), part.before) + np.array(part.tokens, np.int32).tobytes()
         try:

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
 
-from headstart import own_folder, paths
+from headstart import paths, private_files
 
 CANCEL_GRACE = 2.0  # seconds for an answer to end after it was cancelled, before its process is killed
 CLOSE_GRACE = 0.8  # seconds for a process to end after its input was closed
@@ -79,7 +79,7 @@ class Journal:
                 stream.writelines(f"{line}\n" for line in lines)
 
     def _rotate(self) -> None:
-        own_folder.make(self.path.parent)
+        private_files.make(self.path.parent)
         if not self.path.exists() or self.path.stat().st_size < _MAX_LOG_BYTES:
             return
         names = [self.path, *(self.path.with_name(f"{self.path.name}.{age}") for age in range(1, _MAX_OLD_LOGS + 1))]

@@ -14,7 +14,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from headstart import vocabulary
 from headstart.engine.engine import (
     Call,
     Finish,
@@ -31,6 +30,7 @@ from headstart.engine.engine import (
 )
 from headstart.engine.runtime import openvino_genai
 from headstart.errors import BrokenModelError, ChatTemplateError, ContextOverflowError, SettingsError
+from headstart.library import vocabulary
 
 _RENDERING = threading.Lock()  # a process has only one such timer
 _MAX_RENDER_S = 60.0  # for one conversation; the longest ones that fit a context take less than a second

@@ -6,7 +6,7 @@ import re
 import secrets
 from pathlib import Path
 
-from headstart import own_folder
+from headstart import private_files
 from headstart.errors import ServerError, SettingsError
 
 _PREFIX = "hs-"
@@ -65,7 +65,7 @@ def read(file: Path) -> str | None:
 def write(file: Path, stored: str) -> None:
     """Store a digest in a file that only you can read. Raises ServerError."""
     try:
-        own_folder.write(file, f"{stored}\n")
+        private_files.write(file, f"{stored}\n")
     except OSError as error:
         raise ServerError(
             "{file} cannot be written ({strerror}); make room or correct its rights.",

@@ -5,15 +5,15 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from importlib.metadata import version
 from typing import Protocol
 
-from headstart import library
-from headstart.computer import package_version
 from headstart.engine.cancelling import CancelEvent
 from headstart.engine.engine import Engine, Event, Request
 from headstart.engine.protocol import ModelInfo
 from headstart.errors import HeadstartError, MemoryBudgetError
-from headstart.library import Model, Pair
+from headstart.library import library
+from headstart.library.library import Model, Pair
 from headstart.server.errors import INVALID, Fault, RefusedError
 from headstart.server.running_servers import LoadedModel
 
@@ -36,7 +36,7 @@ def build_of(entry: Model | Pair) -> str:
     """Return a text that changes with the weights and OpenVINO."""
     manifest = entry.manifest if isinstance(entry, Model) else entry.target.manifest
     files = sorted((name, file.sha256) for name, file in manifest.files.items())
-    return repr((package_version("openvino"), files))
+    return repr((version("openvino"), files))
 
 
 def served(name: str, facts: ModelInfo) -> Served:

@@ -15,7 +15,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from headstart.engine.engine import MAX_LIKELIEST, Call, Message, Request, Sampling, Speculation, Tool, Tools
-from headstart.parameters import Declared, SamplingParams, declared
+from headstart.parameters import Parameter, SamplingParams, declared
 from headstart.server.errors import RefusedError, invalid
 
 _Class = TypeVar("_Class")
@@ -228,17 +228,16 @@ def with_parameters(cls: type[_Class], params: type[object] = SamplingParams) ->
     return cls
 
 
-def _meta(parameter: Declared) -> Meta:
-    about = parameter.about
-    low, high = about.openai or (about.low, about.high)
+def _meta(parameter: Parameter) -> Meta:
+    low, high = parameter.openai or (parameter.low, parameter.high)
     if parameter.kind is int and high is None:
         high = _MAX_INT
-    left_out = " Default: the model's own value." if about.is_models_own else ""
-    description = f"{about.meaning}{left_out}"
+    left_out = " Default: the model's own value." if parameter.is_models_own else ""
+    description = f"{parameter.meaning}{left_out}"
     return (
         Meta(ge=low, le=high, description=description)
-        if about.above is None
-        else Meta(gt=about.above, le=high, description=description)
+        if parameter.above is None
+        else Meta(gt=parameter.above, le=high, description=description)
     )
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 import psutil
 
-from headstart import own_folder, paths
+from headstart import paths, private_files
 
 _START_TOLERANCE_SECONDS = 2.0  # two readings of the start of one process may differ by this much
 
@@ -46,7 +46,7 @@ def write_state(url: str, models: tuple[LoadedModel, ...]) -> None:
     process = os.getpid()
     state = RunningServer(url, process, psutil.Process(process).create_time(), models)
     with contextlib.suppress(OSError):
-        own_folder.write(_file(process), msgspec.json.encode(state))
+        private_files.write(_file(process), msgspec.json.encode(state))
 
 
 def delete_state() -> None:

@@ -34,10 +34,11 @@ from PySide6.QtNetwork import QLocalServer, QLocalSocket
 from PySide6.QtWidgets import QApplication, QMessageBox
 
 import headstart
-from headstart import __version__, library, own_folder, paths, settings_file
+from headstart import __version__, paths, private_files, settings
 from headstart.chat.database import Key
 from headstart.chat.store import open_store
 from headstart.engine import runtime
+from headstart.library import library
 from headstart.ui import display
 from headstart.ui.chat.message import MessageContent, MessageState
 from headstart.ui.history.encryption import EncryptionOrder, EncryptionWork
@@ -64,7 +65,7 @@ class SingleInstance(QObject):
     def __init__(self, folder: Path, parent: QObject | None = None) -> None:
         super().__init__(parent)
         with contextlib.suppress(OSError):  # opening the history reports it
-            own_folder.make(folder)
+            private_files.make(folder)
         # Unix sockets allow about a hundred characters, and a folder may have more. One folder may have several paths.
         self._name = f"headstart-{hashlib.sha256(str(folder.resolve()).encode()).hexdigest()[:16]}"
         self._lock = QLockFile(str(folder / "window.lock"))
@@ -167,7 +168,7 @@ def start_log() -> Path:
     """Write the log to a file that rotates, and return its path; a disk that cannot be written is ignored."""
     path = paths.logs_folder() / FILE_NAME
     try:
-        own_folder.make(path.parent)
+        private_files.make(path.parent)
         writer = RotatingFileHandler(path, maxBytes=_MAX_BYTES, backupCount=_OLD_FILES, encoding="utf-8")
     except OSError:
         return path
@@ -236,8 +237,8 @@ def _run(application: QApplication, instance: SingleInstance, file: Path | None,
     """Open one window after another while the last one asks to be reopened: widgets cannot change their language."""
     translation, again, key, work = Translation(application), "", None, None
     while True:
-        translation.install(settings_file.load().language)
-        Appearance(application, settings_file.load())  # for questions before there is a window
+        translation.install(settings.load().language)
+        Appearance(application, settings.load())  # for questions before there is a window
         recovery = Recovery(paths.history_folder(), key)
         instance.raise_requested.connect(recovery.bring_to_front)
         instance.quick_requested.connect(recovery.bring_to_front)
@@ -266,7 +267,7 @@ def _run(application: QApplication, instance: SingleInstance, file: Path | None,
 
 def _work(order: EncryptionOrder, key: Key | None) -> EncryptionWork:
     work = EncryptionWork(order, paths.history_folder(), key)
-    work.bar.set_still(still=settings_file.load().reduced_motion)
+    work.bar.set_still(still=settings.load().reduced_motion)
     work.exec()
     work.deleteLater()
     return work
@@ -352,7 +353,7 @@ def _check_answer() -> int:
         program.start()
         program.window.show()
         if has_model:
-            QTimer.singleShot(0, program, lambda: program.chat_controller.session.send(_QUESTION))
+            QTimer.singleShot(0, program, lambda: program.chat_controller.session.ask(_QUESTION))
         else:
             _ask_engine(program, sentences, application)
         QTimer.singleShot(_LIMIT_MS, application.quit)

@@ -23,13 +23,13 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from headstart import __version__, own_folder, paths
+from headstart import __version__, paths, private_files
 from headstart.chat.store import Store
-from headstart.computer import package_versions, processor
-from headstart.licences import Component, components
+from headstart.engine.machine import package_versions, processor
 from headstart.settings import defaults
 from headstart.ui import actions
 from headstart.ui.history.encryption import EncryptionController, EncryptionOrder
+from headstart.ui.licences import Component, components
 from headstart.ui.main_window import MainWindow
 from headstart.ui.models.model_choices import ModelChoices
 from headstart.ui.settings.preferences_dialog import PreferencesDialog
@@ -303,7 +303,7 @@ class Dialogs(QObject):
     @Slot()
     def _show_logs(self) -> None:
         """Open the folder with the logs of window, engine and local server."""
-        own_folder.make(paths.logs_folder())
+        private_files.make(paths.logs_folder())
         QDesktopServices.openUrl(QUrl.fromLocalFile(str(paths.logs_folder())))
 
     def _folders(self) -> dict[str, Path]:

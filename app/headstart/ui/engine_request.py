@@ -16,7 +16,7 @@ from headstart.engine.engine import (
     Unset,
 )
 from headstart.errors import BrokenModelError, ModelNotFoundError
-from headstart.library import Broken, Entry, Pair, can_chat, choose, installed
+from headstart.library.library import Broken, Entry, Pair, can_chat, choose, installed
 from headstart.settings import Settings
 from headstart.tools.loop import engine_turns
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from PySide6.QtCore import QObject, QProcess, QTimer, Signal, Slot
 
-from headstart.exporter import kill
+from headstart.library.exporter import kill
 
 _GRACE_MS = 3000
 

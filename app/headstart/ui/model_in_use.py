@@ -5,10 +5,11 @@ from functools import partial
 
 from PySide6.QtCore import QObject, QTimer, Signal, Slot
 
-from headstart import library, remotes
+from headstart import remotes
 from headstart.chat.store import Store
 from headstart.engine.protocol import Description
 from headstart.errors import EngineBusyError, HeadstartError
+from headstart.library import library
 from headstart.settings import Settings
 from headstart.ui.chat.live_answer import NOTICE
 from headstart.ui.chat.tools import ToolsController

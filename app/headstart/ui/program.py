@@ -9,11 +9,12 @@ from pathlib import Path
 from PySide6.QtCore import QObject, Qt, QTimer, Slot
 from PySide6.QtWidgets import QApplication
 
-from headstart import intake, paths
+from headstart import paths
 from headstart.chat.reader import Hit
 from headstart.chat.store import Store
 from headstart.engine.memory import free_memory
 from headstart.engine.process.watchdog import Timeouts
+from headstart.library import import_folder
 from headstart.settings import Settings
 from headstart.ui.chat.chat_controller import ChatController, PromptsController
 from headstart.ui.chat.chat_session import ChatSession
@@ -147,7 +148,7 @@ class Program(QObject):
 
     def start(self) -> None:
         """Show the chats and load the model."""
-        intake.sweep(paths.models_folder())
+        import_folder.sweep(paths.models_folder())
         state = self.store.recall(GEOMETRY)
         if state:
             self.window.restore(state)

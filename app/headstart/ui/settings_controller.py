@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from PySide6.QtCore import QObject, Signal, Slot
 
 from headstart.parameters import Mode
-from headstart.settings import Settings
-from headstart.settings_file import load, save
+from headstart.settings import Settings, load, save
 from headstart.ui.models.model_choices import ModelChoices
 from headstart.ui.models.models_page import Placement
 from headstart.ui.settings.settings_form import SettingsForm

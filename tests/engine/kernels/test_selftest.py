@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from headstart import manifest
 from headstart.engine.kernels import library, selftest
 from headstart.engine.kernels.library import Library
 from headstart.engine.runners.precision import HINTS, OWN, candidates
+from headstart.library import manifest
 
 
 @pytest.fixture(autouse=True)

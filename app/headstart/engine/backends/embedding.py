@@ -12,7 +12,7 @@ from headstart.engine.engine import Event, Finish, FinishReason, Prefill, Reques
 from headstart.engine.load_options import ResolvedOptions
 from headstart.engine.runtime import core, openvino_genai
 from headstart.errors import BrokenModelError, ContextOverflowError, MakesVectorsError, SettingsError
-from headstart.manifest import Embedding, Manifest
+from headstart.library.manifest import Embedding, Manifest
 
 _IDS, _MASK = "input_ids", "attention_mask"  # other inputs are zero for a text without a pair
 

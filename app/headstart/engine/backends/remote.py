@@ -16,7 +16,7 @@ import msgspec
 import truststore
 from msgspec import Struct
 
-from headstart import __version__, keys
+from headstart import __version__, api_keys
 from headstart.engine.cancelling import CancelEvent
 from headstart.engine.detokenizer import StopStrings
 from headstart.engine.engine import (
@@ -81,7 +81,7 @@ _NEUTRAL: _Body = {
 def load(options: LoadOptions) -> "RemoteEngine":
     """Return a model of a server. Raises RemoteError, ModelNotFoundError and SettingsError."""
     assert options.remote, "the caller asks for a remote model"
-    key = keys.find(options.remote.name)
+    key = api_keys.find(options.remote.name)
     return RemoteEngine(options.remote, key.secret if key else None)
 
 

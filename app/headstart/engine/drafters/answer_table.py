@@ -12,14 +12,14 @@ from pathlib import Path
 
 import numpy as np
 
-from headstart import own_folder
+from headstart import private_files
+from headstart.engine.drafters.count_ngrams import Tokens, count
 from headstart.engine.drafters.table import Table
 from headstart.engine.engine import FinishReason, Keep
 from headstart.engine.prefix_cache import Plain, Sealed
+from headstart.engine.prompt_cache_files import ANSWERS
 from headstart.engine.sequence import Sequence
-from headstart.kept_prompts import ANSWERS
-from headstart.manifest import TABLE_CONTEXT
-from headstart.token_table import Tokens, count
+from headstart.library.manifest import TABLE_CONTEXT
 
 MAX_TOKENS = 2**17  # of all chats together: half a megabyte, counted in 0.2 s
 _END = -1  # the end of an answer in a file
@@ -136,7 +136,7 @@ class AnswerTable:
         path = self._folder / chat / ANSWERS
         ids = np.concatenate([self._read(path), answer, [_END]])[-MAX_TOKENS:]
         data = ids.astype(np.int32).tobytes()
-        own_folder.write(path, bytes(self._seal.close(_checksum(data) + data, self._place(path))))
+        private_files.write(path, bytes(self._seal.close(_checksum(data) + data, self._place(path))))
 
     def _place(self, path: Path) -> str:
         """Return the place that a box is bound to."""

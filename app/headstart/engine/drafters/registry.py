@@ -17,7 +17,7 @@ from headstart.engine.runners.hydra import HydraRunner
 from headstart.engine.runners.paged import PagedRunner
 from headstart.engine.runners.runner import Runner
 from headstart.engine.sampling import Ids
-from headstart.manifest import Manifest
+from headstart.library.manifest import Manifest
 
 
 @dataclass(frozen=True)

@@ -15,12 +15,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from headstart import manifest as manifests
 from headstart.engine.drafters.base import Draft, ShouldContinue
 from headstart.engine.engine import Origin
 from headstart.engine.sequence import Sequence
 from headstart.errors import BrokenModelError, Translatable
-from headstart.manifest import Manifest
+from headstart.library import manifest as manifests
+from headstart.library.manifest import Manifest
 
 TABLE_REACH = 8  # candidates at most: a chain of guesses is soon wrong
 _MIN_SURVIVAL = 0.05  # a chain of guesses ends where the chance that all of it holds falls below this

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from headstart import computer, paths
+from headstart import paths
+from headstart.engine import machine
 from headstart.engine.kernels.library import Activation, Format, Kind, Library, Weights, library, path
 from headstart.engine.kernels.operation import Layout, PlannedStep, pack
 from headstart.engine.measurements import Measurements
@@ -45,7 +46,7 @@ def unsupported_reason() -> str:
         if not path().exists():
             return "they were not compiled when Headstart was installed"
         return "they do not load, or this processor has neither AVX2 nor anything better"
-    subject = {"kernels": identity(), "processor": computer.stepping()}
+    subject = {"kernels": identity(), "processor": machine.stepping()}
     measurements = Measurements(paths.measurements_folder(), "kernels", subject)
     reason = measurements.get(_FAULT)
     if isinstance(reason, str):

@@ -5,11 +5,11 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from headstart import manifest as manifests
 from headstart.engine.engine import KvPrecision, Precision
 from headstart.engine.kernels import selftest
 from headstart.engine.kernels.fusion import KERNELS
 from headstart.engine.runners.runner import Runner
+from headstart.library import manifest as manifests
 
 Properties = Mapping[str, str]
 

@@ -23,7 +23,7 @@ from headstart.engine.bench.race import OwnMode, raise_if_set
 from headstart.engine.bench.result import Spread, paired, spread
 from headstart.engine.cancelling import CancelEvent
 from headstart.engine.engine import LoadOptions, Speculation
-from headstart.engine.load_options import ResolvedOptions, resolve
+from headstart.engine.load_options import ResolvedOptions
 from headstart.engine.loading import LoadedModel, RunnerConfig, load_model, measure_all, pass_times
 from headstart.engine.local import LocalEngine, draft_config, target_config
 from headstart.engine.runners import precision
@@ -45,7 +45,7 @@ from headstart.engine.tuning.messages import (
 from headstart.engine.tuning.store import Tuned
 from headstart.engine.validation import Trial as PrecisionTrial
 from headstart.errors import DeviceError, HeadstartError, MemoryBudgetError, Translatable
-from headstart.manifest import ModelSpec
+from headstart.library.manifest import ModelSpec
 
 FIRST_PAIRS, MORE_PAIRS = 3, 9  # answers of the default and of a candidate
 _CHANCE = 0.05  # chance of taking a setting that gains nothing, over all candidates of a stage
@@ -191,7 +191,7 @@ def tune(request: TuneRequest, tell: Tell, cancel: CancelEvent | None = None) ->
     started, cancel = time.monotonic(), cancel or CancelEvent()
     end = started + request.seconds
     load = replace(request.load, unset=(), context=request.load.context or _CONTEXT)
-    resolved = resolve(load)
+    resolved = ResolvedOptions.read(load)
     target, draft = resolved.target.manifest, resolved.draft.manifest if resolved.draft else None
     memory.require(resolved)
     tell(TuningStep(TARGET))
@@ -266,7 +266,7 @@ class _AnswerRace:
         return mode
 
     def _engine(self, load: LoadOptions, *, is_candidate: bool = False) -> LocalEngine:
-        resolved = replace(resolve(load), head=None)
+        resolved = replace(ResolvedOptions.read(load), head=None)
         target = self._model(resolved.target, target_config(resolved), is_candidate=is_candidate)
         if is_candidate and target is not self.default.target and target.notes:
             raise DeviceError(target.notes[0])  # it was refused, and something else was loaded

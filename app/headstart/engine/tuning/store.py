@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 from headstart import __version__, paths
-from headstart import manifest as manifests
 from headstart.engine import devices
 from headstart.engine.devices import cores
 from headstart.engine.engine import LoadOptions, Unset
@@ -15,6 +14,7 @@ from headstart.engine.measurements import Measurements
 from headstart.engine.runtime import openvino
 from headstart.engine.tuning.messages import Findings
 from headstart.engine.wire import from_data, to_data
+from headstart.library import manifest as manifests
 
 _log = logging.getLogger(__name__)
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 
@@ -15,7 +16,7 @@ from headstart.chat.search import ranges
 from headstart.engine.engine import FinishReason, Request, Step
 from headstart.ui.chat import live_answer
 from headstart.ui.chat.chat_page import ChatPage
-from headstart.ui.chat.chat_session import ChatSession
+from headstart.ui.chat.chat_session import ChatSession, PreparedMessage
 from headstart.ui.chat.composer import Composer, TokenCount, TokenCounter
 from headstart.ui.chat.live_answer import StoredOrigins
 from headstart.ui.chat.message import WARMER, MessageAction, MessageContent, MessageState, Source
@@ -193,6 +194,8 @@ class ComposerController(QObject):
         self._num_passages = MOST  # as many have room
         self._draft_timer = QTimer(self, singleShot=True, interval=_DRAFT_MS)
         self._draft_timer.timeout.connect(self.save_draft)
+        self._recount_timer = QTimer(self, singleShot=True, interval=0)  # several changes are counted once
+        self._recount_timer.timeout.connect(self._on_recount)
         self.count.counted.connect(self._on_count)
         composer.submitted.connect(self._on_submitted)
         composer.changed.connect(self._on_changed)
@@ -224,22 +227,31 @@ class ComposerController(QObject):
             self._session.save_draft(self._composer.text(), self._composer.attached)
 
     def recount(self) -> None:
-        """Count again how much of the context is used."""
-        if self._session is None:
-            return
-        files = self._composer.attached
-        self.count.count(self.request(), files)
-        self._composer.show_in_passages(filter(is_long, files) if self._is_cut else ())
+        """Count soon how much of the context is used."""
+        self._recount_timer.start()
+
+    @Slot()
+    def _on_recount(self) -> None:
+        if self._session:
+            files = self._composer.attached
+            self.count.count(self.request(), files)
+            self._composer.show_in_passages(filter(is_long, files) if self._is_cut else ())
 
     def request(self) -> Request | None:
         """Return the request that sending the message now would make; None if there is nothing to read."""
-        path = self._path() if self._session else ()
-        return self._session.request(path) if self._session and path else None
+        if self._session is None:
+            return None
+        text, files = self._composer.text().strip(), self._composer.attached
+        if text or files:
+            return self._prepare(text, files).request
+        path = self._session.conversation.path
+        return self._session.request(path) if path else None
 
     def begin_edit(self, id_: int) -> None:
         """Put a message and its files into the composer to edit them."""
         assert self._session
         self.cancel_edit()
+        self.count.drop_callback()
         self.save_draft()
         message = self._session.message(id_)
         is_question = message.role is Role.USER
@@ -259,6 +271,7 @@ class ComposerController(QObject):
         if self._editing is None:
             return False
         self._editing = None
+        self.count.drop_callback()
         self._notice.retract(Cause.EDIT)
         self._restore_draft()
         return True
@@ -270,19 +283,9 @@ class ComposerController(QObject):
         self._composer.set_attached(self._session.draft_files)
         self.recount()
 
-    def _path(self) -> tuple[Message, ...]:
-        """Return the messages shown, followed by the one in the composer."""
+    def _prepare(self, text: str, files: tuple[Attachment, ...]) -> PreparedMessage:
         assert self._session
-        text, files = self._composer.text().strip(), self._composer.attached
-        return (self._after(text, files) if text or files else self._session.conversation).path
-
-    def _after(self, text: str, files: tuple[Attachment, ...]) -> Conversation:
-        """Return the conversation as it would be after sending this message."""
-        assert self._session
-        conversation, passages = self._session.conversation, self._passages(text, files)
-        if self._editing is None:
-            return conversation.ask(text, files, passages)
-        return conversation.edit(self._editing, text, files, passages)
+        return self._session.prepare(text, files, self._passages(text, files), edited=self._editing)
 
     def _passages(self, text: str, files: tuple[Attachment, ...]) -> tuple[Passage, ...]:
         """Return the passages that match the message, from its long files and from cut files above it."""
@@ -321,7 +324,7 @@ class ComposerController(QObject):
     @Slot(object)
     def _on_count(self, count: TokenCount) -> None:
         if self._session and self._reduce_passages(count, self._composer.attached):
-            self.recount()
+            self._on_recount()
 
     @Slot()
     def _on_changed(self) -> None:
@@ -335,24 +338,30 @@ class ComposerController(QObject):
     @Slot(str, object)
     def _on_submitted(self, text: str, files: tuple[Attachment, ...]) -> None:
         """Send the message if it fits into the context."""
-        assert self._session
-        after = self._after(text, files)
-        if after.last and after.last.role is Role.ASSISTANT:
-            self._send(text, files)
-            return
-        request = self._session.request(after.path)
-        if self.count.is_too_long(request, self._session.settings) and any(map(is_long, files)) and not self._is_cut:
+        self._recount_timer.stop()
+        message = self._prepare(text, files)
+        if not message.is_question:
+            self._send(message, text)
+        elif self._must_be_cut(message, files):
             self._is_cut = True
             self._on_submitted(text, files)
-            return
-        self.count.count_for_sending(request, files, lambda count: self._send_if_fits(text, files, count))
+        else:
+            self.count.count_for_sending(message.request, files, partial(self._send_if_fits, message, text, files))
 
-    def _send_if_fits(self, text: str, files: tuple[Attachment, ...], count: TokenCount | None) -> None:
-        if count and self._reduce_passages(count, files):
+    def _must_be_cut(self, message: PreparedMessage, files: tuple[Attachment, ...]) -> bool:
+        """Return whether the message is too long with whole files."""
+        can_be_cut = not self._is_cut and any(map(is_long, files))
+        return can_be_cut and self.count.is_too_long(message.request, message.settings)
+
+    def _send_if_fits(
+        self, message: PreparedMessage, text: str, files: tuple[Attachment, ...], count: TokenCount | None
+    ) -> None:
+        assert self._session
+        if (count and self._reduce_passages(count, files)) or not self._session.is_current(message):
             self._on_submitted(text, files)
             return
         if count is None or count.fits:  # without a count, the engine reports what is wrong
-            self._send(text, files)
+            self._send(message, text)
             return
         remedy = (
             self.tr("Remove an attachment, shorten the message or start a new chat.")
@@ -363,18 +372,16 @@ class ComposerController(QObject):
         needs = needs.format(tokens=whole(count.tokens), context=whole(count.context))
         self._show_error(sentences(needs, remedy))
 
-    def _send(self, text: str, files: tuple[Attachment, ...]) -> None:
+    def _send(self, message: PreparedMessage, text: str) -> None:
         assert self._session
-        passages = self._passages(text, files)
         self._draft_timer.stop()
         self._notice.hide()
-        if self._editing is not None:
-            edited, self._editing = self._editing, None
-            if self._session.edit(edited, text, files, passages):
-                self._restore_draft()
-            else:
-                self._editing = edited
-        elif self._session.send(text, files, passages):
+        edited, self._editing = self._editing, None
+        if not self._session.send(message):
+            self._editing = edited
+        elif edited is not None:
+            self._restore_draft()
+        else:
             rest = self._composer.text().strip().removeprefix(text).lstrip()  # typed during the count
             self._composer.clear()
             self._composer.set_text(rest)

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 
 from PySide6.QtCore import QObject, QTimer, Signal, Slot
@@ -39,6 +39,22 @@ from headstart.ui.widgets.progress import Cause
 
 _SAVE_MS = 700  # a kill must cost less than a second of text, and timers fire late
 _RETRY_MS = 4000
+
+
+@dataclass(frozen=True)
+class PreparedMessage:
+    """A message that is ready to be sent, with the request for its answer."""
+
+    before: Conversation  # the chat without the message
+    settings: Settings
+    conversation: Conversation  # the chat with the message
+    request: Request
+
+    @property
+    def is_question(self) -> bool:
+        """True unless it is an edited answer, which the model does not answer."""
+        last = self.conversation.last
+        return last is not None and last.role is Role.USER
 
 
 class ChatEvents(QObject):
@@ -142,14 +158,44 @@ class ChatSession(QObject):
             self._try_save(lambda: self._store.save_settings(self.chat.id, own))
         self.chat_changed.emit(self.chat)
 
-    def send(self, text: str, attachments: Iterable[Attachment] = (), passages: Iterable[Passage] = ()) -> bool:
-        """Ask a question and start the answer. Return False, and report why, if that is impossible now."""
-        if not self._is_free() or not self._commit(self.conversation.ask(text, attachments, passages)):
+    def prepare(
+        self,
+        text: str,
+        attachments: Iterable[Attachment] = (),
+        passages: Iterable[Passage] = (),
+        *,
+        edited: int | None = None,
+    ) -> PreparedMessage:
+        """Return a new message at the end of the chat, or a new version of the message `edited`."""
+        before, settings = self.conversation, self.settings
+        after = (
+            before.ask(text, attachments, passages)
+            if edited is None
+            else before.edit(edited, text, attachments, passages)
+        )
+        return PreparedMessage(before, settings, after, self.request(after.path, settings))
+
+    def is_current(self, message: PreparedMessage) -> bool:
+        """Return whether the chat and its settings are still those that the message was prepared for."""
+        return message.before is self.conversation and message.settings == self.settings
+
+    def ask(self, text: str) -> bool:
+        """Prepare and send a question."""
+        return self.send(self.prepare(text))
+
+    def send(self, message: PreparedMessage) -> bool:
+        """Save a message and start the answer. Return False, and report why, if that is impossible now."""
+        if not self._is_free():
             return False
-        self._propose_title()
-        self.reset.emit()
-        self.answer_last()
-        return True
+        model = self._require(message.settings) if message.is_question else None
+        if model is not None:
+            answered = message.conversation.begin_answer(model, message.settings.chat_values())
+            is_saved = self._start(answered, message.request, message.settings)
+        elif is_saved := self._commit(message.conversation):
+            self.reset.emit()
+        if is_saved:
+            self._propose_title()
+        return is_saved
 
     def answer_last(self) -> None:
         """Start the answer to the last question, which has none yet."""
@@ -226,17 +272,6 @@ class ChatSession(QObject):
             resumed = self.conversation.resume(id_, NOTICE, live_answer.FINISH)
             self._answer(resumed, self.settings, stop_on_repetition=stop_on_repetition)
 
-    def edit(
-        self, id_: int, text: str, attachments: Iterable[Attachment] = (), passages: Iterable[Passage] = ()
-    ) -> bool:
-        """Add a version with this text and answer a question again. Return False if that is impossible now."""
-        if not self._is_free() or not self._commit(self.conversation.edit(id_, text, attachments, passages)):
-            return False
-        self.reset.emit()
-        if self.conversation.messages[id_].role is Role.USER:
-            self.answer_last()
-        return True
-
     def switch_version(self, id_: int, by: int) -> None:
         """Show the next version (`by` = 1) or the previous one (-1)."""
         if self._is_editable() and self._commit(self.conversation.walk(id_, by)):
@@ -298,25 +333,33 @@ class ChatSession(QObject):
 
     def _answer(self, conversation: Conversation, settings: Settings, *, stop_on_repetition: bool = True) -> None:
         """Have the last message of `conversation` written: an answer that is empty or has a beginning."""
+        if self._require(settings) is not None:
+            request = replace(self.request(conversation.path, settings), stop_on_repetition=stop_on_repetition)
+            self._start(conversation, request, settings)
+
+    def _require(self, settings: Settings) -> str | None:
+        """Load the model if it is not loaded, and return its name; None, and report why, if that is impossible."""
+        try:
+            return self._loader.require(settings)
+        except HeadstartError as error:
+            cause = Cause.BUSY if isinstance(error, EngineBusyError) else Cause.MODEL
+            self._events.error_occurred.emit(translate_error(error), cause)
+            return None
+
+    def _start(self, conversation: Conversation, request: Request, settings: Settings) -> bool:
+        """Save `conversation`, and have its last message written by `request`. Return False if it cannot be saved."""
         message = conversation.last
         assert message
-        try:
-            request = self.request(conversation.upto(message.id), settings)
-            request = replace(request, stop_on_repetition=stop_on_repetition)
-            self._loader.require(settings)
-        except HeadstartError as error:
-            self._events.error_occurred.emit(
-                translate_error(error), Cause.BUSY if isinstance(error, EngineBusyError) else Cause.MODEL
-            )
-            return
-        if self._commit(conversation):
-            self._asked_at = time.monotonic()
-            loop = ToolLoop(request, message.text, message.calls)
-            self.live = live_answer.resume(message, self._loader.link.generate(request), loop, settings)
-            self._save_timer.start()
-            self.reset.emit()
-            self.began.emit(message.id)
-            self._set_wait_text(self._loader.progress or self.tr("Waiting for the model…"))
+        if not self._commit(conversation):
+            return False
+        self._asked_at = time.monotonic()
+        loop = ToolLoop(request, message.text, message.calls)
+        self.live = live_answer.resume(message, self._loader.link.generate(request), loop, settings)
+        self._save_timer.start()
+        self.reset.emit()
+        self.began.emit(message.id)
+        self._set_wait_text(self._loader.progress or self.tr("Waiting for the model…"))
+        return True
 
     def _prompt_cache(self, settings: Settings) -> Keep | None:
         """Return how the engine saves the prompt cache: encrypted if the history is; None if it saves nothing."""

@@ -17,7 +17,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from headstart import own_folder
+from headstart import private_files
 from headstart.engine.cancelling import CancelEvent
 from headstart.engine.engine import Call, Tool
 from headstart.errors import HeadstartError
@@ -240,5 +240,5 @@ class ToolsDialog(Dialog):
 
     @Slot()
     def _show_folder(self) -> None:
-        own_folder.make(default_path().parent)
+        private_files.make(default_path().parent)
         QDesktopServices.openUrl(QUrl.fromLocalFile(str(default_path().parent)))

@@ -9,11 +9,12 @@ from PySide6.QtCore import QObject, Signal, Slot
 from PySide6.QtGui import QCloseEvent, QKeyEvent
 from PySide6.QtWidgets import QCheckBox, QLabel, QLineEdit, QPushButton, QWidget
 
-from headstart import kept_prompts, paths
+from headstart import paths
 from headstart.chat import database, encryption
 from headstart.chat.database import Key
 from headstart.chat.key_file import SHORTEST
 from headstart.chat.store import Store
+from headstart.engine import prompt_cache_files
 from headstart.errors import HistoryError
 from headstart.ui.background_task import BackgroundTask
 from headstart.ui.translation import translate_error
@@ -141,7 +142,7 @@ class EncryptionOrder:
 
     def run(self, folder: Path) -> Key | None:
         """Encrypt or decrypt; return the key of the history. If this raises HistoryError, the history is unchanged."""
-        kept_prompts.delete_all()  # first, so that a kill in between leaves nothing readable
+        prompt_cache_files.delete_all()  # first, so that a kill in between leaves nothing readable
         if not self.encrypts:
             encryption.decrypt(folder, self.passphrase)
             return None

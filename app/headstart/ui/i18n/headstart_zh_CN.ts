@@ -5007,14 +5007,6 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
 <context>
     <name>RaceForm</name>
     <message>
-        <source>At 0 the likeliest token is always taken; the seed then changes nothing.</source>
-        <translation>为 0 时总是选取概率最高的 token，此时随机种子不起作用。</translation>
-    </message>
-    <message>
-        <source>Maximum answer length in tokens</source>
-        <translation>回答最大长度（token）</translation>
-    </message>
-    <message>
         <source>Code</source>
         <translation>代码</translation>
     </message>
@@ -5049,14 +5041,6 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>Tell a short story about a lighthouse keeper who collects words.</source>
         <translation>讲一个关于收集词语的灯塔看守人的短篇故事。</translation>
-    </message>
-    <message>
-        <source>Seed</source>
-        <translation>随机种子</translation>
-    </message>
-    <message>
-        <source>Temperature</source>
-        <translation>温度</translation>
     </message>
     <message>
         <source>Prompt</source>

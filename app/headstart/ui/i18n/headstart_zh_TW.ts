@@ -5007,14 +5007,6 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
 <context>
     <name>RaceForm</name>
     <message>
-        <source>At 0 the likeliest token is always taken; the seed then changes nothing.</source>
-        <translation>為 0 時總是選取機率最高的 token，此時隨機種子不起作用。</translation>
-    </message>
-    <message>
-        <source>Maximum answer length in tokens</source>
-        <translation>回答最大長度（token）</translation>
-    </message>
-    <message>
         <source>Code</source>
         <translation>程式碼</translation>
     </message>
@@ -5049,14 +5041,6 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>Tell a short story about a lighthouse keeper who collects words.</source>
         <translation>講一個關於收集詞語的燈塔看守人的短篇故事。</translation>
-    </message>
-    <message>
-        <source>Seed</source>
-        <translation>隨機種子</translation>
-    </message>
-    <message>
-        <source>Temperature</source>
-        <translation>溫度</translation>
     </message>
     <message>
         <source>Prompt</source>

@@ -4,8 +4,8 @@ from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QComboBox, QFileDialog, QGridLayout, QLabel, QLineEdit, QMenu, QWidget
 
-from headstart import exporter
-from headstart.exporter import FETCHED, SIZE, install_command
+from headstart.library import exporter
+from headstart.library.exporter import FETCHED, SIZE, install_command
 from headstart.ui.formatting import format_size
 from headstart.ui.widgets.focus import pass_wheel
 from headstart.ui.widgets.labels import Fold, button, muted

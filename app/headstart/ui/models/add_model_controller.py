@@ -9,9 +9,10 @@ from pathlib import Path
 
 from PySide6.QtCore import QT_TRANSLATE_NOOP, QObject, QThreadPool, Signal, Slot
 
-from headstart import exporter, intake, manifest, paths
+from headstart import paths
 from headstart.errors import Translatable
-from headstart.exporter import PROGRAM
+from headstart.library import exporter, import_folder, manifest
+from headstart.library.exporter import PROGRAM
 from headstart.ui.background_task import BackgroundTask
 from headstart.ui.line_process import Ending, LineProcess
 from headstart.ui.models.catalogue import recipes
@@ -383,6 +384,6 @@ def _copy_into_library(folder: Path, task: BackgroundTask) -> str:
         return not task.is_cancelled
 
     try:
-        return intake.take_in(folder, should_continue)
-    except intake.Stopped:
+        return import_folder.take_in(folder, should_continue)
+    except import_folder.Stopped:
         return ""

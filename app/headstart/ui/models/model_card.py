@@ -7,8 +7,8 @@ from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QWidget
 
 from headstart import remotes
 from headstart.engine.engine import Remote
-from headstart.library import Broken, Entry, Model, Pair
-from headstart.manifest import Precision
+from headstart.library.library import Broken, Entry, Model, Pair
+from headstart.library.manifest import Precision
 from headstart.ui.formatting import decimal, format_size, whole
 from headstart.ui.models import model_choices
 from headstart.ui.translation import translate, translate_error

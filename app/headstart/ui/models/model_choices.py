@@ -8,11 +8,12 @@ from PySide6.QtCore import QObject, Qt, Signal, Slot
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QMenu, QPushButton, QToolButton
 
-from headstart import library, remotes
+from headstart import remotes
 from headstart.engine import generation_config, memory
 from headstart.engine.engine import EngineKind, KvPrecision, Remote
 from headstart.engine.memory import need
-from headstart.library import ELSEWHERE, NO_DRAFT, Broken, Entry, Model, Pair
+from headstart.library import library
+from headstart.library.library import ELSEWHERE, NO_DRAFT, Broken, Entry, Model, Pair
 from headstart.settings import Settings, about, defaults
 from headstart.ui.background_task import BackgroundTask
 from headstart.ui.formatting import format_size, listed, sentences, whole

@@ -160,19 +160,26 @@ class ModelLoader(QObject):
         self.occupation = ""
         self.changed.emit()
 
-    def require(self, settings: Settings) -> None:
-        """Load the models of these settings, unless they are loaded or being loaded. Raise a HeadstartError."""
+    def require(self, settings: Settings) -> str:
+        """Load the models of these settings, unless they are loaded or being loaded. Return their name.
+
+        Raise a HeadstartError.
+        """
         if self.occupation:
             raise EngineBusyError(self.occupation)
-        self.load(settings)
+        return self.load(settings)
 
-    def load(self, settings: Settings) -> None:
-        """Load the models of these settings even while a job occupies the engine. Raise a HeadstartError."""
+    def load(self, settings: Settings) -> str:
+        """Load the models of these settings even while a job occupies the engine. Return their name.
+
+        Raise a HeadstartError.
+        """
         loadable = self._find(settings)
         options = replace(loadable.options, ignore_memory=loadable.options == self._forced)
         if options != self._options:
             self._options, self.model, self.settings = options, loadable.name, settings
             self.link.load(options)
+        return loadable.name
 
     def reload(self, settings: Settings) -> None:
         """Load again what may have failed before. Raise a HeadstartError."""

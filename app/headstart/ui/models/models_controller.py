@@ -7,9 +7,10 @@ from functools import partial
 from PySide6.QtCore import QObject, QThreadPool, QUrl, Signal, Slot
 from PySide6.QtGui import QDesktopServices
 
-from headstart import exporter, intake, library, paths
+from headstart import paths
 from headstart.engine.engine import LoadOptions
-from headstart.library import Broken, Entry, Model, Pair
+from headstart.library import exporter, import_folder, library
+from headstart.library.library import Broken, Entry, Model, Pair
 from headstart.settings import Settings
 from headstart.ui.background_task import BackgroundTask
 from headstart.ui.engine_link import EngineLink
@@ -65,8 +66,8 @@ class Verification(QObject):
             return not task.is_cancelled
 
         try:
-            return intake.check(self.entry, should_continue)
-        except intake.Stopped:
+            return import_folder.check(self.entry, should_continue)
+        except import_folder.Stopped:
             return []
 
     @Slot(object, object)

@@ -6,7 +6,7 @@ from PySide6.QtCore import Signal
 from PySide6.QtGui import QDragEnterEvent, QDragLeaveEvent, QDropEvent, QGuiApplication, QShowEvent
 from PySide6.QtWidgets import QWidget
 
-from headstart.library import Entry
+from headstart.library.library import Entry
 from headstart.settings import Settings
 from headstart.ui.formatting import format_size
 from headstart.ui.models import model_choices

@@ -14,7 +14,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from headstart import keys, remotes
+from headstart import api_keys, remotes
 from headstart.engine.engine import Remote
 from headstart.errors import SettingsError
 from headstart.settings import Settings
@@ -207,7 +207,7 @@ class RemoteServersController(QObject):
             words = self.tr("{name} is {address}. Check it, or choose it for a chat.")
             form.say(words.format(name=server.name, address=server.url))
             if new.key:
-                self._key_task = BackgroundTask(lambda _: keys.keep(server.name, new.key), self)
+                self._key_task = BackgroundTask(lambda _: api_keys.keep(server.name, new.key), self)
                 self._key_task.done.connect(self._on_key_kept)
                 self._key_task.failed.connect(partial(form.say, bad=True))
                 self._key_task.start()
@@ -223,8 +223,8 @@ class RemoteServersController(QObject):
         return ""
 
     @Slot(object)
-    def _on_key_kept(self, key: keys.Key) -> None:
-        if key.place is keys.Place.FILE:
+    def _on_key_kept(self, key: api_keys.Key) -> None:
+        if key.place is api_keys.Place.FILE:
             words = self.tr("This system has no keyring, so the key is in {}, which only you can read.")
             self._view.form.say(words.format(key.where))
         self.find_keys()
@@ -272,7 +272,7 @@ class RemoteServersController(QObject):
         self.removing.emit(name)
         with showing_errors(partial(self._view.form.say, bad=True)):
             remotes.remove(name)
-            self._key_task = BackgroundTask(lambda _: keys.forget(name), self)
+            self._key_task = BackgroundTask(lambda _: api_keys.forget(name), self)
             self._key_task.start()
             self._view.form.say("")
             self.changed.emit()
@@ -290,7 +290,7 @@ class RemoteServersController(QObject):
             self._find_task.start()
 
     @Slot(object)
-    def _show_keys(self, found_keys: "dict[str, keys.Key | str | None]") -> None:
+    def _show_keys(self, found_keys: "dict[str, api_keys.Key | str | None]") -> None:
         for name, key in found_keys.items():
             card = self._view.card(name)
             if card is None:
@@ -300,20 +300,20 @@ class RemoteServersController(QObject):
             else:
                 card.show_key(self._key_words(key))
 
-    def _key_words(self, key: keys.Key | None) -> str:
+    def _key_words(self, key: api_keys.Key | None) -> str:
         if key is None:
             return self.tr("Without a key.")
         match key.place:
-            case keys.Place.KEYRING:
+            case api_keys.Place.KEYRING:
                 return self.tr("The key is in the system's keyring.")
-            case keys.Place.ENVIRONMENT:
+            case api_keys.Place.ENVIRONMENT:
                 return self.tr("The key is in an environment variable.")
-            case keys.Place.FILE:
+            case api_keys.Place.FILE:
                 return self.tr("The key is in {}.").format(key.where)
 
 
-def _key(name: str) -> keys.Key | str | None:
+def _key(name: str) -> api_keys.Key | str | None:
     try:
-        return keys.find(name)
+        return api_keys.find(name)
     except SettingsError as error:
         return translate_error(error)

@@ -14,7 +14,7 @@ from PySide6.QtCore import QDateTime, QLocale, Qt, Signal, Slot
 from PySide6.QtGui import QImage
 from PySide6.QtWidgets import QCheckBox, QComboBox, QPushButton, QWidget
 
-from headstart import own_folder
+from headstart import private_files
 from headstart.engine.bench.prompts import KINDS, USUAL_KINDS, read_prompts
 from headstart.engine.bench.race import AUTO, USUAL
 from headstart.engine.bench.result import ALL, BenchResult, advice
@@ -165,7 +165,7 @@ def read(path: Path) -> BenchmarkRecord | None:
 def save(path: Path, saved: BenchmarkRecord) -> None:
     """Replace the record that was saved. A folder that cannot be written is logged: the figures are on screen."""
     try:
-        own_folder.write(path, as_json(saved))
+        private_files.write(path, as_json(saved))
     except OSError as error:
         _log.warning("the benchmark is not kept: %s", error)
 

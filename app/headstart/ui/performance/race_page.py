@@ -9,7 +9,6 @@ from PySide6.QtCore import QEvent, QObject, Qt, Signal, Slot
 from PySide6.QtGui import QFont, QKeyEvent, QTextCursor
 from PySide6.QtWidgets import (
     QComboBox,
-    QDoubleSpinBox,
     QFrame,
     QHBoxLayout,
     QPlainTextEdit,
@@ -17,14 +16,16 @@ from PySide6.QtWidgets import (
 )
 
 from headstart.engine.engine import Finish, Step
+from headstart.parameters import SamplingParams
 from headstart.ui.formatting import decimal
-from headstart.ui.performance.engine_job import NO_FIGURE, JobPage, number_field
+from headstart.ui.performance.engine_job import NO_FIGURE, JobPage
+from headstart.ui.settings.settings_form import NumberBox, title
 from headstart.ui.widgets.focus import pass_wheel
 from headstart.ui.widgets.labels import Heading, button, label, muted, section
 from headstart.ui.widgets.layouts import Card, TitledField, add, beside, flowing, stacked
 from headstart.ui.widgets.legend import Legend
 from headstart.ui.widgets.progress import BusyBar
-from headstart.ui.widgets.stylesheet import inset, set_style_class, set_style_property
+from headstart.ui.widgets.stylesheet import set_style_class, set_style_property
 from headstart.ui.widgets.theme import LARGE, MEDIUM, SMALL, TINY, mono_families, origin_format
 
 
@@ -183,6 +184,7 @@ class RaceLane(Card):
 
 
 _PROMPT_LINES = 3  # of the prompt's box
+_ANSWER_TOKENS = 240  # a race shows its result soon
 
 
 @dataclass(frozen=True)
@@ -203,27 +205,27 @@ class RaceForm(Card):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.examples = QComboBox(self)
-        for title, text in self._examples():
-            self.examples.addItem(title, text)
+        for name, text in self._examples():
+            self.examples.addItem(name, text)
         self.prompt = QPlainTextEdit(self)
         self.prompt.setAccessibleName(self.tr("Prompt"))
         self.prompt.setTabChangesFocus(True)
         self.prompt.setFixedHeight(self.prompt.fontMetrics().lineSpacing() * _PROMPT_LINES + 2 * MEDIUM)
         self.prompt.installEventFilter(self)
         set_style_class(self.prompt, "field")
-        self.seed = number_field(self, 0, 2**31 - 1, 0)
-        self.temperature = QDoubleSpinBox(self)
-        self.temperature.setRange(0.0, 2.0)
-        self.temperature.setSingleStep(0.1)
-        self.temperature.setToolTip(self.tr("At 0 the likeliest token is always taken; the seed then changes nothing."))
-        inset(self.temperature)
-        pass_wheel(self.temperature, self.examples)
-        self.tokens = number_field(self, 8, 2048, 240, step=40)
+        pass_wheel(self.examples)
+        self.seed = NumberBox("seed", self)
+        self.temperature = NumberBox("temperature", self)
+        self.tokens = NumberBox("max_new_tokens", self)
+        defaults = SamplingParams()
+        self.seed.setValue(defaults.seed)
+        self.temperature.setValue(defaults.temperature)
+        self.tokens.setValue(_ANSWER_TOKENS)
         titled_fields: tuple[tuple[str, QWidget], ...] = (
             (self.tr("Example"), self.examples),
-            (self.tr("Seed"), self.seed),
-            (self.tr("Temperature"), self.temperature),
-            (self.tr("Maximum answer length in tokens"), self.tokens),
+            (title("seed"), self.seed),
+            (title("temperature"), self.temperature),
+            (title("max_new_tokens"), self.tokens),
         )
         self.column.addWidget(self.prompt)
         self.column.addWidget(
@@ -235,7 +237,7 @@ class RaceForm(Card):
     def request(self) -> RaceRequest | None:
         """Return the request; None without a prompt."""
         text = self.prompt.toPlainText().strip()
-        request = RaceRequest(text, self.seed.value(), self.temperature.value(), self.tokens.value())
+        request = RaceRequest(text, int(self.seed.value()), self.temperature.value(), int(self.tokens.value()))
         return request if text else None
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:  # noqa: N802

@@ -6,7 +6,6 @@ from pathlib import Path
 
 from PySide6.QtCore import QElapsedTimer, QObject, QTimer, Slot
 
-from headstart import library, manifest
 from headstart.engine.engine import LoadOptions, Unset
 from headstart.engine.protocol import Failed
 from headstart.engine.tuning.messages import (
@@ -19,7 +18,8 @@ from headstart.engine.tuning.messages import (
     TuneStep,
 )
 from headstart.errors import HeadstartError
-from headstart.library import Model
+from headstart.library import library, manifest
+from headstart.library.library import Model
 from headstart.settings import Settings
 from headstart.ui.background_task import BackgroundTask
 from headstart.ui.engine_request import Loadable

@@ -33,29 +33,6 @@ from headstart.ui.widgets.layouts import beside, stacked
 from headstart.ui.widgets.stylesheet import inset, set_style_class
 from headstart.ui.widgets.theme import MEDIUM, SMALL, TINY
 
-# The titles of parameters are declared with them.
-_TITLES: Mapping[str, Any] = {
-    "theme": QT_TRANSLATE_NOOP("Settings", "Theme"),
-    "font_size": QT_TRANSLATE_NOOP("Settings", "Text size"),
-    "zoom": QT_TRANSLATE_NOOP("Settings", "Zoom"),
-    "language": QT_TRANSLATE_NOOP("Settings", "Language"),
-    "reduced_motion": QT_TRANSLATE_NOOP("Settings", "Reduced motion"),
-    "show_origins": QT_TRANSLATE_NOOP("Settings", "Mark guesses"),
-    "enter_sends": QT_TRANSLATE_NOOP("Settings", "Enter sends"),
-    "restore_chat": QT_TRANSLATE_NOOP("Settings", "Last chat"),
-    "notifications": QT_TRANSLATE_NOOP("Settings", "Notifications"),
-    "notification_text": QT_TRANSLATE_NOOP("Settings", "Text in notifications"),
-    "keep_in_tray": QT_TRANSLATE_NOOP("Settings", "Stay in the tray"),
-    "prompt_cache_gb": QT_TRANSLATE_NOOP("Settings", "Disk for old chats"),
-    "learn_from_answers": QT_TRANSLATE_NOOP("Settings", "Learn from my answers"),
-    "read_ahead": QT_TRANSLATE_NOOP("Settings", "Read ahead"),
-    "chat_titles": QT_TRANSLATE_NOOP("Settings", "Titles by the model"),
-    "model": QT_TRANSLATE_NOOP("Settings", "Model"),
-    "draft": QT_TRANSLATE_NOOP("Settings", "Draft model"),
-    "tools": QT_TRANSLATE_NOOP("Settings", "Tools"),
-    "system_prompt": QT_TRANSLATE_NOOP("Settings", "System prompt"),
-    "server_port": QT_TRANSLATE_NOOP("Settings", "Port"),
-}
 _WORDS: Mapping[str, Any] = {
     "": QT_TRANSLATE_NOOP("Settings", "System"),
     "system": QT_TRANSLATE_NOOP("Settings", "System"),
@@ -81,7 +58,7 @@ _NATIVE_NAMES = {
 
 
 def title(name: str) -> str:
-    return QCoreApplication.translate("Settings", _TITLES.get(name) or about()[name].title)
+    return QCoreApplication.translate("Settings", about()[name].title)
 
 
 def meaning(name: str) -> str:
@@ -118,7 +95,6 @@ _WIDTH, _BOX_WIDTH = 88, 132
 _MAX_POPUP = 520  # pixels, of a list of choices
 _MAX_NUMBER = 2**31 - 1  # of a spin box
 _NAME_CHOICES = frozenset({"model", "draft"})  # their choices are names, which may be long
-_UNITS = {"zoom": " %", "font_size": " pt"}
 _UNKNOWN = "–"
 
 
@@ -215,13 +191,9 @@ class NumberEditor(SettingEditor):
     def __init__(self, name: str, parent: QWidget | None = None) -> None:
         super().__init__(name, parent)
         self._kind = type(_sample(name))  # int or float
-        self._spin = _NumberBox(self)
+        self._spin = NumberBox(name, self)
         self._automatic_value: float | None = None  # None if it is unknown
-        self._set_bounds()
-        self._spin.setSuffix(_UNITS.get(name, ""))
         self._spin.setKeyboardTracking(False)
-        self._spin.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
-        inset(self._spin)
         self._describe(self._spin)
         self._automatic = QCheckBox(self.tr("Auto"), self)
         self._automatic.setAccessibleName(self.tr("{}: automatic").format(title(name)))
@@ -246,14 +218,6 @@ class NumberEditor(SettingEditor):
     def _show(self, value: float | None) -> None:
         self._spin.setSpecialValueText(_UNKNOWN if value is None else "")
         self._spin.setValue(self._spin.minimum() if value is None else value)
-
-    def _set_bounds(self) -> None:
-        about_setting = about()[self.name]
-        is_whole = self._kind is int
-        self._spin.setDecimals(0 if is_whole else 2)
-        self._spin.setSingleStep(1 if is_whole else 0.05)
-        low = about_setting.low if about_setting.low is not None else (about_setting.above or 0.0) + 0.01
-        self._spin.setRange(low, _MAX_NUMBER if about_setting.high is None else min(about_setting.high, _MAX_NUMBER))
 
     @Slot(str, float)
     def _on_corrected(self, typed: str, value: float) -> None:
@@ -343,13 +307,22 @@ def _sample(name: str) -> Any:
 _INVALID = QValidator.State.Invalid
 
 
-class _NumberBox(QDoubleSpinBox):
-    """A spin box as wide as six digits. It ignores the wheel, and corrects numbers out of bounds."""
+class NumberBox(QDoubleSpinBox):
+    """A box for the number of a setting. It ignores the wheel, and corrects numbers out of bounds."""
 
     corrected = Signal(str, float)  # what was typed, and the nearest possible value
 
-    def __init__(self, parent: QWidget) -> None:
+    def __init__(self, name: str, parent: QWidget) -> None:
         super().__init__(parent)
+        declaration, is_whole = about()[name], isinstance(_sample(name), int)
+        self.setDecimals(0 if is_whole else 2)
+        self.setSingleStep(1 if is_whole else 0.05)
+        low = declaration.low if declaration.low is not None else (declaration.above or 0.0) + 0.01
+        self.setRange(low, _MAX_NUMBER if declaration.high is None else min(declaration.high, _MAX_NUMBER))
+        self.setSuffix(declaration.unit)
+        self.setToolTip(meaning(name))
+        self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
+        inset(self)
         pass_wheel(self)
         self._typed = ""  # while it was out of bounds
         self.editingFinished.connect(self._on_editing_finished)

@@ -6,8 +6,8 @@ from PySide6.QtCore import QObject, QTimer, Slot
 
 from headstart.chat.conversation import Chat, Role, first_title, title_of
 from headstart.chat.store import Store
-from headstart.computer import is_on_battery
 from headstart.engine.engine import Message, Request, Sampling
+from headstart.engine.machine import is_on_battery
 from headstart.errors import HeadstartError
 from headstart.ui import engine_request
 from headstart.ui.chat.composer import Composer

@@ -7,11 +7,12 @@ from pathlib import Path
 
 from PySide6.QtCore import QObject, Qt, QThread, QTimer, Signal, Slot
 
-from headstart import kept_prompts, paths
+from headstart import paths
 from headstart.chat.conversation import Chat
 from headstart.chat.database import Key
 from headstart.chat.reader import Group, Hit, Reader, open_reader
 from headstart.chat.store import Store
+from headstart.engine import prompt_cache_files
 from headstart.settings import Settings
 from headstart.ui.chat.chat_session import ChatEvents, ChatSession
 from headstart.ui.chat.tools import ToolsController
@@ -192,9 +193,9 @@ class ChatsController(QObject):
         """Apply changed settings of the program."""
         if self._settings.prompt_cache_gb and not settings.prompt_cache_gb:
             self._loader.link.forget_chats()
-            kept_prompts.delete_all()
+            prompt_cache_files.delete_all()
         if self._settings.learn_from_answers and not settings.learn_from_answers:
-            kept_prompts.delete_learned()
+            prompt_cache_files.delete_learned()
         self._settings = settings
         for session in self._sessions.values():
             session.program_settings = settings
@@ -222,7 +223,7 @@ class ChatsController(QObject):
         if not self._try(lambda: chats.append(self._store.create_chat())):
             return None
         session = self._new_session(chats[0])
-        if session.send(question):
+        if session.ask(question):
             self._sessions[session.chat.id] = session
             return session
         session.deleteLater()
@@ -293,7 +294,7 @@ class ChatsController(QObject):
         if not chats or not self._try(lambda: self._store.delete(*(chat.id for chat in chats))):
             return
         self._loader.link.forget_chats(*(chat.id for chat in chats))
-        kept_prompts.delete(*(chat.id for chat in chats))
+        prompt_cache_files.delete(*(chat.id for chat in chats))
         was_open = self.current.chat.id if self.current and self.current.chat.id in chat_ids else ""
         if was_open:
             self.open_new()
@@ -319,15 +320,15 @@ class ChatsController(QObject):
         if self._store.path.parent != paths.history_folder():  # a self-check of the window
             return
         if not self._settings.prompt_cache_gb:
-            kept_prompts.delete_all()
+            prompt_cache_files.delete_all()
         if not self._settings.learn_from_answers:
-            kept_prompts.delete_learned()
-        for chat_id in kept_prompts.chats():
-            if chat_id == kept_prompts.TERMINAL and paths.last_chat().exists():
+            prompt_cache_files.delete_learned()
+        for chat_id in prompt_cache_files.chats():
+            if chat_id == prompt_cache_files.TERMINAL and paths.last_chat().exists():
                 continue
             chat = self._store.chat(chat_id)
             if chat is None or chat.deleted is not None:
-                kept_prompts.delete(chat_id)
+                prompt_cache_files.delete(chat_id)
 
     def _open_session(self, session: ChatSession) -> None:
         before, self.current = self.current, session

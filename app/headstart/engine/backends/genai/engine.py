@@ -34,7 +34,7 @@ from headstart.engine.engine import (
 from headstart.engine.load_options import ResolvedOptions
 from headstart.engine.tokenizer import Tokenizer, tokens_of
 from headstart.errors import ContextOverflowError, DeviceError, EngineLostError, SettingsError, Translatable
-from headstart.manifest import Manifest
+from headstart.library.manifest import Manifest
 
 _USUAL_LENGTH = 5  # GenAI's default
 _GUESSES = 64  # tokens of room for guesses beyond the context

@@ -10,9 +10,10 @@ import pytest
 from hypothesis import given
 from pypdf import PdfWriter
 
-from headstart import cli, pdf_text
+from headstart import cli
+from headstart.chat import pdf_text
+from headstart.chat.pdf_text import MOST_PAGES, open_pdf, pages
 from headstart.errors import AttachmentError, Translatable
-from headstart.pdf_text import MOST_PAGES, open_pdf, pages
 from tests.junk import fuzz, scarred
 
 # A page that shows "Hello" in a font that every reader has, with wrong offsets that a reader must find again.

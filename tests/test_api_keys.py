@@ -9,9 +9,9 @@ import pytest
 from keyring.backend import KeyringBackend
 from keyring.errors import PasswordDeleteError
 
-from headstart import keys
+from headstart import api_keys
+from headstart.api_keys import Place
 from headstart.errors import SettingsError
-from headstart.keys import Place
 
 
 class MemoryKeyring(KeyringBackend):
@@ -44,70 +44,70 @@ def ring() -> Iterator[MemoryKeyring]:
 
 
 def test_keyring_stores_the_key(ring: MemoryKeyring, headstart_home: Path) -> None:
-    assert keys.keep("office", "secret").place is Place.KEYRING
+    assert api_keys.keep("office", "secret").place is Place.KEYRING
     assert ring.kept == {("headstart", "office"): "secret"}
-    found = keys.find("office")
+    found = api_keys.find("office")
     assert found
     assert (found.secret, found.place) == ("secret", Place.KEYRING)
     assert not headstart_home.exists()
-    keys.forget("office")
-    assert keys.find("office") is None
+    api_keys.forget("office")
+    assert api_keys.find("office") is None
 
 
 def test_private_file_replaces_a_missing_keyring(headstart_home: Path) -> None:
-    kept = keys.keep("office", "secret")
+    kept = api_keys.keep("office", "secret")
     path = headstart_home / "keys" / "office"
     assert (kept.place, kept.where) == (Place.FILE, str(path))
     assert path.read_text() == "secret\n"
     if os.name == "posix":
         assert path.stat().st_mode & 0o777 == 0o600
-    assert keys.find("office") == kept
-    keys.forget("office")
-    assert keys.find("office") is None
-    keys.forget("office")
+    assert api_keys.find("office") == kept
+    api_keys.forget("office")
+    assert api_keys.find("office") is None
+    api_keys.forget("office")
 
 
 def test_later_keyring_takes_over_from_the_file(request: pytest.FixtureRequest) -> None:
-    keys.keep("office", "old")
+    api_keys.keep("office", "old")
     request.getfixturevalue("ring")
-    keys.keep("office", "new")
-    assert not keys.file_of("office").exists()
+    api_keys.keep("office", "new")
+    assert not api_keys.file_of("office").exists()
 
 
 def test_environment_goes_first(ring: MemoryKeyring, monkeypatch: pytest.MonkeyPatch) -> None:
-    keys.keep("my-office.2", "kept")
+    api_keys.keep("my-office.2", "kept")
     monkeypatch.setenv("HEADSTART_KEY_MY_OFFICE_2", " given \n")
-    found = keys.find("my-office.2")
+    found = api_keys.find("my-office.2")
     assert found
     assert (found.secret, found.place) == ("given", Place.ENVIRONMENT)
 
 
 def test_key_is_in_no_repr() -> None:
-    assert "secret" not in repr(keys.keep("office", "secret"))
+    assert "secret" not in repr(api_keys.keep("office", "secret"))
 
 
 @pytest.mark.skipif(os.name != "posix", reason="other systems have no such modes")
 def test_readable_key_file_is_refused() -> None:
-    keys.keep("office", "secret")
-    keys.file_of("office").chmod(0o644)
+    api_keys.keep("office", "secret")
+    api_keys.file_of("office").chmod(0o644)
     with pytest.raises(SettingsError, match=r"Others may read the key in .*run `chmod 600"):
-        keys.find("office")
+        api_keys.find("office")
 
 
 def test_unwritable_key_names_the_environment(headstart_home: Path) -> None:
     headstart_home.write_text("a file where the folder should be")
     with pytest.raises(SettingsError, match="HEADSTART_KEY_OFFICE"):
-        keys.keep("office", "secret")
+        api_keys.keep("office", "secret")
 
 
 @pytest.mark.parametrize("secret", ["two\nlines", "schlüssel"])
 def test_unsendable_key_is_refused_unquoted(secret: str, ring: MemoryKeyring, monkeypatch: pytest.MonkeyPatch) -> None:
     ring.set_password("headstart", "office", secret)
-    keys.file_of("home").parent.mkdir(parents=True)
-    keys.file_of("home").write_text(secret, encoding="utf-8")
-    keys.file_of("home").chmod(0o600)
+    api_keys.file_of("home").parent.mkdir(parents=True)
+    api_keys.file_of("home").write_text(secret, encoding="utf-8")
+    api_keys.file_of("home").chmod(0o600)
     monkeypatch.setenv("HEADSTART_KEY_LAB", secret)
     for server in ("office", "home", "lab"):
         with pytest.raises(SettingsError, match="it is not one line of letters, digits and signs") as refused:
-            keys.find(server)
+            api_keys.find(server)
         assert secret not in str(refused.value)

@@ -19,7 +19,7 @@ from typing import Protocol
 
 import psutil
 
-from headstart import own_folder, paths
+from headstart import paths, private_files
 from headstart.errors import ExportError
 
 PROGRAM = "headstart-export"
@@ -55,7 +55,7 @@ def command() -> tuple[str, ...] | None:
 
 def package() -> Path | None:
     """Return what pip installs the exporter from: a bundled wheel or a checkout; None without either."""
-    checkout = Path(__file__).resolve().parents[2]
+    checkout = Path(__file__).resolve().parents[3]
     return paths.bundled_wheel() or (checkout if (checkout / "pyproject.toml").is_file() else None)
 
 
@@ -237,7 +237,7 @@ class SetUp:
     def _make(self, python: Python) -> None:
         self._note(f"Python {'.'.join(map(str, python.version))}: {python.path}")
         put_away()
-        own_folder.make(_scratch())
+        private_files.make(_scratch())
         _mark().write_text(str(os.getpid()), encoding="ascii")  # the environment counts only once this file is gone
         own = str(program("python"))
         bar = "raw" if python.pip >= _TELLS_BYTES else "off"

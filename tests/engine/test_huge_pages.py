@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from headstart.huge_pages import SETTING, VARIABLE, tunables
+from headstart.engine.process.huge_pages import SETTING, VARIABLE, tunables
 
 
 @pytest.fixture

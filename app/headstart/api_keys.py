@@ -10,7 +10,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
-from headstart import own_folder, paths
+from headstart import paths, private_files
 from headstart.errors import SettingsError
 
 _SERVICE = "headstart"
@@ -65,7 +65,7 @@ def keep(server: str, secret: str) -> Key:
         path.unlink(missing_ok=True)
         return Key(secret, Place.KEYRING, "the system's keyring")
     try:
-        own_folder.write(path, secret + "\n")
+        private_files.write(path, secret + "\n")
     except OSError as error:
         raise SettingsError(
             "The key cannot be kept: there is no keyring, and {path} cannot be written ({strerror}). "

@@ -11,9 +11,10 @@ from typing import BinaryIO
 
 import psutil
 
-from headstart import library, manifest, own_folder, paths
+from headstart import paths, private_files
 from headstart.errors import BrokenModelError, ExportError, NotEnoughSpaceError, SettingsError
-from headstart.library import Model, Pair
+from headstart.library import library, manifest
+from headstart.library.library import Model, Pair
 
 _CHUNK = 8 * 2**20  # bytes copied between two looks at `go_on`
 _PREFIX = ".incoming-"
@@ -50,7 +51,7 @@ def take_in(folder: Path, go_on: GoOn, root: Path | None = None, name: str | Non
     sweep(root)
     _require_room(folder, root, sum(file.size for file in files))
     try:
-        own_folder.make(root)
+        private_files.make(root)
         with tempfile.TemporaryDirectory(
             prefix=f"{_PREFIX}{os.getpid()}-", dir=root, ignore_cleanup_errors=True
         ) as incoming:

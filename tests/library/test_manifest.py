@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from headstart import manifest
 from headstart.errors import BrokenModelError
-from headstart.manifest import PairManifest, Precision
+from headstart.library import manifest
+from headstart.library.manifest import PairManifest, Precision
 from tests.model_folders import CREATED, JOINED, describe, write_model, write_pair
 
 Edit = Callable[[dict[str, Any]], object]

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from headstart import vocabulary
 from headstart.errors import BrokenModelError
-from headstart.vocabulary import Difference
+from headstart.library import vocabulary
+from headstart.library.vocabulary import Difference
 from tests.model_folders import WORDS, write_tokenizer
 
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from headstart import library, manifest
 from headstart.errors import BrokenModelError, MismatchedDraftError, ModelNotFoundError, SettingsError
-from headstart.library import Broken, Model, Pair
+from headstart.library import library, manifest
+from headstart.library.library import Broken, Model, Pair
 from tests.model_folders import WORDS, write_model, write_pair
 
 OTHER_WORDS = {"a": 0, "the": 1, "Ġof": 2, "Ġand": 3}

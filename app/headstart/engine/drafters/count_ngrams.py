@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from headstart.manifest import TABLE_BITS, TABLE_CONTEXT
+from headstart.library.manifest import TABLE_BITS, TABLE_CONTEXT
 
 MOST_ENTRIES = 124_000  # 16 bytes each: 2 MB
 LEAST_CHANCE = 0.05  # of the likeliest token: the drafter guesses nothing less likely

@@ -3,10 +3,11 @@
 import os
 import shutil
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import TypeGuard
 
-from headstart import manifest, paths, vocabulary
+from headstart import paths
 from headstart.errors import (
     BrokenModelError,
     MakesVectorsError,
@@ -16,7 +17,8 @@ from headstart.errors import (
     Translatable,
     listed,
 )
-from headstart.manifest import Manifest, PairManifest
+from headstart.library import manifest, vocabulary
+from headstart.library.manifest import Manifest, PairManifest
 
 NO_DRAFT = "none"
 ELSEWHERE = "remote:"  # before the name of a model on another computer
@@ -217,6 +219,21 @@ def _folders(root: Path | None) -> list[Path]:
 
 
 def _entry(folder: Path) -> Entry:
+    files = (os.path.join(place, name) for place, _, names in os.walk(folder) for name in names)  # noqa: PTH118 - fast
+    return _read_entry(folder, frozenset((name, *_size_and_time(name)) for name in files))
+
+
+def _size_and_time(name: str) -> tuple[int, int]:
+    try:
+        stat = os.stat(name)  # noqa: PTH116 - fast
+    except OSError:  # a link to nothing
+        return 0, 0
+    return stat.st_size, stat.st_mtime_ns
+
+
+@lru_cache(maxsize=64)
+def _read_entry(folder: Path, _files: frozenset[tuple[str, int, int]]) -> Entry:
+    """Read a folder again only when the sizes or times of its files differ."""
     try:
         return _open(folder, folder.name)
     except BrokenModelError as error:

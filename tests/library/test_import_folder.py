@@ -7,9 +7,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from headstart import intake, library, manifest
 from headstart.errors import BrokenModelError, NotEnoughSpaceError, SettingsError
-from headstart.library import Model, Pair
+from headstart.library import import_folder, library, manifest
+from headstart.library.library import Model, Pair
 from tests.model_folders import write_model, write_pair
 
 
@@ -37,25 +37,25 @@ def test_model_is_copied_with_progress(root: Path, away: Path) -> None:
         told.append((done, total))
         return True
 
-    assert intake.take_in(folder, note) == "smol"
+    assert import_folder.take_in(folder, note) == "smol"
     assert isinstance(library.find("smol"), Model)
-    assert told[-1][0] == told[-1][1] == intake.sizes(folder)[1]
+    assert told[-1][0] == told[-1][1] == import_folder.sizes(folder)[1]
     assert not (root / "smol" / "notes.txt").exists()
     assert [path.name for path in root.iterdir()] == ["smol"]
 
 
 def test_pair_is_copied_with_both_models(root: Path, away: Path) -> None:
-    intake.take_in(write_pair(away / "both"), always)
+    import_folder.take_in(write_pair(away / "both"), always)
     entry = library.find("both")
     assert isinstance(entry, Pair)
-    assert intake.check(entry, always) == []
+    assert import_folder.check(entry, always) == []
 
 
 def test_changed_file_is_refused_and_nothing_stays(root: Path, away: Path) -> None:
     folder = write_model(away / "smol")
     (folder / "openvino_model.bin").write_bytes(bytes(256))
     with pytest.raises(BrokenModelError, match=r"openvino_model\.bin does not have the content"):
-        intake.take_in(folder, always)
+        import_folder.take_in(folder, always)
     assert list(root.iterdir()) == []
 
 
@@ -66,14 +66,14 @@ def test_name_outside_the_folder_is_refused(root: Path, away: Path) -> None:
     files = {**read.files, "../outside": manifest.File(manifest.hash_file(away / "outside"), 1)}
     manifest.write(folder, dataclasses.replace(read, files=files))
     with pytest.raises(BrokenModelError, match=r"'\.\./outside' is no file of it"):
-        intake.take_in(folder, always)
+        import_folder.take_in(folder, always)
     assert not root.exists()
 
 
 def test_cancelled_copy_leaves_nothing(root: Path, away: Path) -> None:
     folder = write_model(away / "smol")
-    with pytest.raises(intake.Stopped):
-        intake.take_in(folder, lambda done, total: False)
+    with pytest.raises(import_folder.Stopped):
+        import_folder.take_in(folder, lambda done, total: False)
     assert list(root.iterdir()) == []
 
 
@@ -81,21 +81,21 @@ def test_full_disk_is_refused_with_both_sizes(root: Path, away: Path, monkeypatc
     folder = write_model(away / "smol")
     monkeypatch.setattr(shutil, "disk_usage", lambda _path: SimpleNamespace(free=0))
     with pytest.raises(NotEnoughSpaceError, match=r"smol needs 0 MB of disk space at .*, but only 0 MB is free"):
-        intake.take_in(folder, always)
+        import_folder.take_in(folder, always)
 
 
 def test_existing_model_is_not_overwritten(root: Path, away: Path) -> None:
     installed = write_model(root / "smol")
     with pytest.raises(SettingsError, match="it lies in the folder of the models"):
-        intake.take_in(installed, always)
+        import_folder.take_in(installed, always)
     with pytest.raises(SettingsError, match="A model named smol is installed already"):
-        intake.take_in(write_model(away / "smol"), always)
+        import_folder.take_in(write_model(away / "smol"), always)
 
 
 def test_folder_without_a_model_is_refused(away: Path) -> None:
     away.mkdir()
     with pytest.raises(BrokenModelError, match="is not a Headstart model"):
-        intake.take_in(away, always)
+        import_folder.take_in(away, always)
 
 
 def test_linked_folder_is_copied_under_its_own_name(root: Path, away: Path) -> None:
@@ -104,9 +104,9 @@ def test_linked_folder_is_copied_under_its_own_name(root: Path, away: Path) -> N
     (root / "linked").symlink_to(folder)
     entry = library.find("linked")
     assert not isinstance(entry, library.Broken)
-    assert intake.check(entry, always) == []
+    assert import_folder.check(entry, always) == []
     (away / "alias").symlink_to(folder)
-    assert intake.take_in(away / "alias", always) == "alias"
+    assert import_folder.take_in(away / "alias", always) == "alias"
     assert not (root / "alias").is_symlink()
 
 
@@ -115,4 +115,4 @@ def test_check_names_changed_files(root: Path) -> None:
     entry = library.find("smol")
     (folder / "openvino_model.bin").write_bytes(bytes(256))
     assert not isinstance(entry, library.Broken)
-    assert intake.check(entry, always) == ["openvino_model.bin does not have the content it was exported with"]
+    assert import_folder.check(entry, always) == ["openvino_model.bin does not have the content it was exported with"]

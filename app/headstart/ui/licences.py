@@ -14,7 +14,7 @@ from headstart import __version__
 OWN = "headstart"
 _NAME = re.compile(r"[A-Za-z0-9._-]+")
 _TEXTS = re.compile(r"(LICEN[CS]E|COPYING|NOTICE)", re.IGNORECASE)
-_LICENCES = Path(__file__).with_name("licence_texts")
+_LICENCES = Path(__file__).parents[1] / "licence_texts"
 _GENERAL = {"LGPL-3.0": ("LGPL-3.0.txt", "GPL-3.0.txt")}  # licences whose text the packages of Qt leave out
 _LEFT_OUT = {"latex2mathml": ("latex2mathml.txt",)}  # packages that come without the text of their own
 _UNSAID = {"sqlcipher3": "Zlib AND BSD-3-Clause AND Apache-2.0"}  # itself, SQLCipher, and the OpenSSL in it
@@ -90,7 +90,7 @@ def _all(said: metadata.PackageMetadata, field: str) -> list[str]:
 def _headstart() -> Component:
     dist = next(_needed(OWN, sys.path, set()), None)
     texts = _component(dist).texts if dist else ()
-    beside = Path(__file__).parents[2] / "LICENSE"  # of a source tree
+    beside = Path(__file__).parents[3] / "LICENSE"  # of a source tree
     return Component(
         "Headstart", __version__, "Apache-2.0", "", texts or tuple(path for path in (beside,) if path.is_file())
     )

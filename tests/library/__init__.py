@@ -1,0 +1,1 @@
+"""Tests of the library: models that are installed, their manifests and vocabularies, imports."""

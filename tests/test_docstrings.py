@@ -1,0 +1,18 @@
+"""Docstrings stand alone: none begins with a word that needs the name above it."""
+
+import ast
+import re
+
+from tests.source_tree import ROOT
+
+FRAGMENT = re.compile(r"(Of|Those|That|As|With|Where|What|Whether|Another)\b")
+
+
+def test_docstring_is_no_fragment() -> None:
+    fragments = []
+    for path in (path for folder in ("app", "export", "installer", "tests") for path in (ROOT / folder).rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef):
+                if FRAGMENT.match(ast.get_docstring(node) or ""):
+                    fragments.append(f"{path.relative_to(ROOT)}: {getattr(node, 'name', 'module')}")
+    assert not fragments
