@@ -99,7 +99,7 @@ def written_call(call: Call) -> str:
 
 @dataclass(frozen=True)
 class Keep:
-    """Where the prompt cache of a chat is kept on disk."""
+    """The place of a chat's prompt cache on disk."""
 
     chat: str  # name of the folder
     most_bytes: int  # of all chats together
@@ -149,12 +149,12 @@ class Request:
 
     @property
     def is_text(self) -> bool:
-        """Whether the request is a text to continue, not a conversation."""
+        """True for a text to continue, False for a conversation."""
         return bool(self.prompt or self.prompt_ids or self.suffix)
 
     @property
     def is_bound(self) -> bool:
-        """Whether the answer is constrained to a schema, a grammar or tools."""
+        """True if the answer is constrained to a schema, a grammar or tools."""
         return bool(self.schema or self.grammar or self.tools)
 
 

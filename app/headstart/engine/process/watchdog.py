@@ -62,7 +62,7 @@ class Timeouts:
 
 
 class Activity(Enum):
-    """What a silent engine does, as words for a sentence."""
+    """The work of a silent engine, as words for a sentence."""
 
     START = Translatable("starting")
     LOAD = Translatable("loading the model")
