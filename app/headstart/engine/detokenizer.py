@@ -148,7 +148,7 @@ class AnswerText:
 
     @property
     def stopped(self) -> bool:
-        """Whether a stop string ended it."""
+        """True if a stop string ended it."""
         return self.ended is FinishReason.STOP
 
     def push(self, ids: Sequence[int]) -> Progress:

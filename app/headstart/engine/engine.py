@@ -149,12 +149,12 @@ class Request:
 
     @property
     def is_text(self) -> bool:
-        """Return whether the request is a text to continue, not a conversation."""
+        """True for a text to continue, False for a conversation."""
         return bool(self.prompt or self.prompt_ids or self.suffix)
 
     @property
     def is_bound(self) -> bool:
-        """Return whether the answer is constrained to a schema, a grammar or tools."""
+        """True if the answer is constrained to a schema, a grammar or tools."""
         return bool(self.schema or self.grammar or self.tools)
 
 

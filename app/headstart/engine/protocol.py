@@ -167,7 +167,7 @@ class ModelInfo:
 
     @property
     def has_draft(self) -> bool:
-        """Whether a draft model guesses ahead."""
+        """True if a draft model guesses ahead."""
         return self.draft is not None
 
 

@@ -131,7 +131,7 @@ class ChatTemplate:
 
     @cached_property
     def _supports_tools(self) -> bool:
-        """Return whether it shows tools, their calls and results, and calls in the format that answers have."""
+        """True if it shows tools, their calls and results, and calls in the format that answers have."""
         call = Call(_PROBE, '{"a": "b"}')
         turns = [Message("user", "?"), Message("assistant", "", (call,)), Message("tool", f"{_PROBE} result")]
         try:

@@ -140,7 +140,7 @@ class EngineLink(QObject):
 
     @property
     def is_restarting(self) -> bool:
-        """Return whether the model of a dead engine is being loaded again."""
+        """True while the model of a dead engine is being loaded again."""
         return self._is_restarting
 
     @property

@@ -539,7 +539,6 @@ class _Answer:
 
     @property
     def has_begun(self) -> bool:
-        """Return whether a part of the answer has come."""
         return bool(self._chunks or self._called)
 
     def read(self, data: bytes) -> str:

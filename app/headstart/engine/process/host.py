@@ -136,7 +136,7 @@ class EnginePool:
 
     @property
     def is_free(self) -> bool:
-        """Return whether no answer is being written."""
+        """True while no answer is being written."""
         return len(self._free) == len(self._all)
 
     def acquire(self) -> int:

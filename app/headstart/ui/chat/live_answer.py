@@ -53,9 +53,9 @@ def gain(stats: StoredStats) -> str:
     return translate("AnswerReport", "slower than without guessing (about {}×)").format(factor)
 
 
-def factor_text(speedup: float) -> str:
+def factor_text(times: float) -> str:
     """Format a speedup, such as "2" or "1.6"."""
-    rounded = round(speedup, 1)
+    rounded = round(times, 1)
     return decimal(rounded, 0 if rounded.is_integer() else 1)
 
 
