@@ -67,7 +67,7 @@ class Chat:
 
 @dataclass
 class Report:
-    """What was compared. `differing`: what a person needs to see an answer again."""
+    """The comparison so far. `differing`: the places of answers that differ, with their seeds."""
 
     histories: int = 0
     answers: int = 0
@@ -228,7 +228,7 @@ class Fuzz:
 
 
 def texts() -> list[str]:
-    """What is asked: the prompts of all classes."""
+    """Return the texts of the prompts of all classes."""
     return [prompt.text for prompt in read_prompts(2, KINDS)]
 
 

@@ -180,11 +180,11 @@ class ServerError(HeadstartError):
 
 
 class PortTakenError(ServerError):
-    """Another program listens on the port of the local server."""
+    """The port of the local server is taken by another program."""
 
 
 class PeerError(HeadstartError):
-    """Another program cannot take part in a benchmark; the sentence says why."""
+    """A program that is compared cannot take part in a benchmark; the sentence says why."""
 
 
 class ToolError(HeadstartError):

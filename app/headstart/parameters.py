@@ -48,7 +48,7 @@ class Parameter:
 
     @property
     def may_be_automatic(self) -> bool:
-        """Whether the model or the program may choose the value."""
+        """True if the model or the program may choose the value."""
         return self.default is None
 
     @property

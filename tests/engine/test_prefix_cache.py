@@ -1,4 +1,4 @@
-"""What was read before is not read again, and never makes an answer another one."""
+"""The prefix cache: no text is read twice, and no answer changes by it."""
 
 import os
 import random
@@ -32,12 +32,12 @@ SEALED = Keep("chat", ROOM, KEY)
 
 @pytest.fixture
 def files(tmp_path: Path) -> Callable[[], PartFiles]:
-    """Those of a model, as each start finds them."""
+    """The files of a model, as each start finds them."""
     return lambda: PartFiles(tmp_path / "prompts", identity_of(["model", "f32"]))
 
 
 def _tokens(path: Path) -> list[int]:
-    """Those of a file."""
+    """The tokens of a file."""
     whole = path.read_bytes()
     return list(array("i", whole[32 : 32 + 4 * int.from_bytes(whole[8:12], "little")]))
 
@@ -172,7 +172,6 @@ def test_what_is_on_disk_is_known_before_it_is_used(files: Callable[[], PartFile
 
 
 def test_parts_of_another_length_are_not_taken_for_tokens_elsewhere(files: Callable[[], PartFiles]) -> None:
-    """As where a later version cuts texts in another way."""
     runner, cache = started(files)
     read(runner, cache, [1] * 9, CHAT)
     store_all(cache)

@@ -1,4 +1,4 @@
-"""Whether passes agree to the bit: found out, made so by padding, remembered, and said where it cannot be."""
+"""Batch invariance: found by a self-test, reached by padding, remembered, and denied where it cannot be reached."""
 
 from dataclasses import replace
 from pathlib import Path

@@ -387,7 +387,7 @@ def check_models() -> Iterator[Finding]:
 
 
 def _invariances() -> Iterator[Finding]:
-    """Whether guesses can change the text of the models that were loaded here."""
+    """Tell for each loaded model if guesses can change its text here."""
     from headstart.engine import validation  # noqa: PLC0415 - numpy, which `--help` need not wait for
 
     for subject, setting, agrees in validation.invariances(paths.measurements_folder()):

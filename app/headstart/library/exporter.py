@@ -156,7 +156,7 @@ class Python:
 
     @property
     def will_do(self) -> bool:
-        """Whether the exporter can be set up with it."""
+        """True if the exporter can be set up with it."""
         return self.version >= _OLDEST and bool(self.pip)
 
 

@@ -31,7 +31,7 @@ class PeerSource(Protocol):
 
     @property
     def words(self) -> str:
-        """What it is, as in "loading ..."."""
+        """The part of a sentence that names it, as in "loading ..."."""
 
     def open(self, options: PeerOptions) -> AbstractContextManager[Sequence[Contestant]]:
         """Its contestants, with the models loaded while inside. Raises PeerError with the reason why it cannot race."""
