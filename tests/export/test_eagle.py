@@ -27,6 +27,7 @@ from headstart.engine.engine import (
     Sampling,
     Speculation,
 )
+from headstart.engine.kernels.fusion import KERNELS
 from headstart.engine.local import LocalEngine
 from headstart.engine.opening import resolve
 from headstart.engine.runners.head import HeadRunner, Taps
@@ -61,8 +62,9 @@ class Exports:
 
     @property
     def options(self) -> LoadOptions:
-        """The pair, exactly."""
-        return LoadOptions(self.pair / "target", self.pair / "draft")
+        """The pair, in arithmetic that two engines share."""
+        unrounded = {**reference(), KERNELS: ""}
+        return LoadOptions(self.pair / "target", self.pair / "draft", properties=unrounded)
 
 
 @pytest.fixture(scope="module")

@@ -164,8 +164,8 @@ class Blueprint:
 
 def make_blueprint(options: LoadOptions, models: Sequence[VerifiedModel], room: int = 0) -> Blueprint:
     """Return the blueprint with the fastest known arithmetic. `models`: the target, then the draft."""
-    target = _properties(models[0], options.kv_precision)
-    target |= options.properties
+    target = _properties(models[0], options.kv_precision) | dict(options.properties)
+    target = {name: value for name, value in target.items() if value}  # an empty value takes a property away
     if len(models) == 1 or models[1].manifest.is_eagle:  # a head shares the target's hidden states and cache
         return Blueprint(options, target, target, room)
     draft = _properties(models[1], options.kv_precision)
