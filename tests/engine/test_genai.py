@@ -303,7 +303,7 @@ def test_stateful_pipeline_streams_and_can_be_cancelled(
         assert room > 0
         return openvino_genai().LLMPipeline(str(options.target), "CPU", ATTENTION_BACKEND="SDPA", **chosen)
 
-    monkeypatch.setattr(pipelines, "stepped", stateful)
+    monkeypatch.setattr(pipelines, "_stepped", stateful)
     monkeypatch.setattr(pipelines, "SteppedWriter", StreamedWriter)
     engine = load(LoadOptions(tiny_target))
     found = told(engine)

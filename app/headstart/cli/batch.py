@@ -6,7 +6,7 @@ import os
 import queue
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass, replace
@@ -444,7 +444,7 @@ class _Batch:
         self.bar.advance(self._task)
 
 
-def _events(engine: Engine, tasks: Iterator[Task], parallel: int, cancel: CancelEvent) -> Iterator[_Event]:
+def _events(engine: Engine, tasks: Iterator[Task], parallel: int, cancel: CancelEvent) -> Generator[_Event]:
     """Yield the events of the answers, of which `parallel` are written at the same time.
 
     Closing the iterator sets `cancel`, which ends the answers in progress. Raises what the engine raises.
