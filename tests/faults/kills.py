@@ -212,9 +212,9 @@ def kill_intake(home: Path, chance: Random) -> None:
         shutil.rmtree(each, ignore_errors=True)
     write_model(folder)
     script = (
-        "import sys, time\nfrom pathlib import Path\nfrom headstart import intake\n"
+        "import sys, time\nfrom pathlib import Path\nfrom headstart.library import import_folder\n"
         "def slowly(done, total):\n    print(done, flush=True)\n    time.sleep(0.05)\n    return True\n"
-        "intake.take_in(Path(sys.argv[1]), slowly)"
+        "import_folder.take_in(Path(sys.argv[1]), slowly)"
     )
     with subprocess.Popen(
         [sys.executable, "-c", script, str(folder)], cwd=ROOT, env=environment(home), stdout=subprocess.PIPE

@@ -31,7 +31,7 @@ _UNREADABLE = (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile)
 
 
 class Table:
-    """The columns that `token_table.count` makes. The keys rise strictly; the others have a value for each key."""
+    """The columns that `count_ngrams.count` makes. The keys rise strictly; the others have a value for each key."""
 
     def __init__(self, columns: Mapping[str, NDArray[Any]]) -> None:
         # Views give plain numbers, which a search compares many times faster than numpy's.
