@@ -208,7 +208,7 @@ def test_engine_starts_and_takes_an_order() -> None:
 
 
 def test_unused_kernels_are_a_note_with_the_reason(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(selftest, "obstacle", lambda: "they were not compiled")
+    monkeypatch.setattr(selftest, "unsupported_reason", lambda: "they were not compiled")
     _, kernels = doctor.check_engine()
     assert kernels.level is Level.NOTE
     assert "they were not compiled" in kernels.text
