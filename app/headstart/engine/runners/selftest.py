@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 
 import numpy as np
@@ -20,6 +21,7 @@ _MAX_BRANCH_ERROR = 0.25
 
 MAX_CONTEXT = 2048  # tokens of the longest context that `batch_invariance` tries
 _PART = 256  # tokens of a part of that context; whole blocks of every runner
+_SHORT = 40  # tokens of the shorter context that it tries
 _TAIL = 16  # tokens that are read again in passes of every size up to this one
 
 
@@ -100,20 +102,26 @@ def batch_invariance(runner: Runner) -> Invariance:
     room = context - _TAIL - 2  # two branches need places, too
     part = probe_ids(runner.vocabulary, min(_PART, room // 2), seed=4)
     tail = probe_ids(runner.vocabulary, _TAIL, seed=5)
-    agrees = _is_same_in_chunks(runner, part)
-    before = _fill(runner, part, room)
-    expected = runner.forward(tail, rows=_TAIL).copy()
-
-    def is_same(sizes: Sequence[int]) -> bool:
+    agrees, takes_one, branches = _is_same_in_chunks(runner, part), True, True
+    for is_long in (True, False):  # kernels may take another way by the length of the context
+        before = _fill(runner, part, room) if is_long else min(_SHORT, len(part))
         runner.rollback(before)
-        return all(_same(rows, expected[place:]) for place, rows in _rows(runner, tail, sizes))
-
-    agrees &= all(is_same(_passes(_TAIL, size)) for size in range(2, _TAIL))
-    takes_one = is_same([1, 1, 2, 1, _TAIL - 5])
-    branches = not runner.can_branch or _is_same_beside_branches(runner, before, tail, expected)
+        expected = runner.forward(tail, rows=_TAIL).copy()
+        is_same = partial(_is_same_in_passes, runner, before, tail, expected)
+        agrees &= all(is_same(_passes(_TAIL, size)) for size in range(2, _TAIL))
+        takes_one &= is_same([1] * _TAIL)
+        branches &= not runner.can_branch or _is_same_beside_branches(runner, before, tail, expected)
     runner.rollback(0)
     agrees &= _is_same_beside_others(runner, tail)
     return Invariance((1 if takes_one else 2) if agrees else 0, branches, context)
+
+
+def _is_same_in_passes(
+    runner: Runner, before: int, tail: Sequence[int], expected: Logits, sizes: Sequence[int]
+) -> bool:
+    """Compare the tokens of `tail`, behind the first `before`, read in passes of these sizes."""
+    runner.rollback(before)
+    return all(_same(rows, expected[place:]) for place, rows in _rows(runner, tail, sizes))
 
 
 def _is_same_in_chunks(runner: Runner, part: Sequence[int]) -> bool:
