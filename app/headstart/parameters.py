@@ -27,7 +27,7 @@ class Parameter:
     low: float | None = None  # the least value
     high: float | None = None  # the greatest value
     above: float | None = None  # it must be greater than this
-    choices: tuple[str, ...] = ()
+    choices: tuple[str, ...] = ()  # those of its StrEnum, or the labels and names below
     name: str = ""  # in files, flags and bodies, where it is not the field's
     is_models_own: bool = False  # left to the model's author unless it is set
     openai: tuple[float, float] | None = None  # narrower bounds of OpenAI's API
@@ -36,6 +36,8 @@ class Parameter:
     section: str = ""  # its table in settings.toml and its page in the window
     title: str = ""  # in the window, where it is not the name's
     unit: str = ""  # behind the number
+    labels: Mapping[str, str] = field(default_factory=dict)  # of choices, to be translated
+    names: Mapping[str, str] = field(default_factory=dict)  # of choices, the same in every language
     per_chat: bool = False  # a chat may have its own
     barred: str = ""  # characters that its names must not hold
     start: float | None = None  # where the window begins when an automatic value is set by hand
@@ -143,7 +145,8 @@ class Parameter:
 
 def parameter(default: Any, meaning: str, **more: Any) -> Any:
     """Return a dataclass field that is a parameter; `more` are fields of Parameter."""
-    metadata = {"parameter": Parameter(meaning, **more)}
+    choices = (*more.get("labels", ()), *more.get("names", ()))
+    metadata = {"parameter": Parameter(meaning, choices=choices, **more)}
     if isinstance(default, dict):
         return field(default_factory=default.copy, metadata=metadata)
     return field(default=default, metadata=metadata)
@@ -178,7 +181,7 @@ def _of_field(each: Field[Any], kind: Any) -> Parameter:
         kind=kind,
         default=None if declaration.is_models_own else each.default,
         title=declaration.title or name.replace("_", " ").capitalize(),
-        choices=tuple(map(str, kind)) if isinstance(kind, EnumType) else (),
+        choices=tuple(map(str, kind)) if isinstance(kind, EnumType) else declaration.choices,
     )
 
 
@@ -375,6 +378,7 @@ class SpeculationParams:
         "Who decides how far to guess ahead.",
         name="speculation",
         title="Guess ahead",
+        labels={"auto": "Automatic", "fixed": "Fixed", "off": "Off"},
         detail="auto: as far as pays here; fixed: always --num-assistant-tokens; off: plain decoding",
     )
     # Most draft tokens in one round; the length itself when FIXED.
@@ -444,6 +448,7 @@ class LoadConfig:
         KvPrecision.AUTO,
         "How the model remembers a chat: 8 bits take less room, but rejected guesses leave a trace. Automatic is 16.",
         title="Cache precision",
+        labels={"auto": "Automatic", "f16": "16 bits", "u8": "8 bits"},
     )
 
 
@@ -454,6 +459,8 @@ class EngineConfig(LoadConfig):
     engine: EngineKind = parameter(
         EngineKind.AUTO,
         "Who runs the model: automatic takes Headstart wherever it works, and OpenVINO GenAI elsewhere.",
+        labels={"auto": "Automatic"},
+        names={"headstart": "Headstart", "genai": "OpenVINO GenAI"},
         detail="genai: on an NPU, and on a GPU where a check of Headstart fails or the draft is an EAGLE-3 head",
     )
 

@@ -66,13 +66,17 @@ class Settings:
     """All settings, those of `parameters.py` among them. Refuses values out of bounds; None means automatic."""
 
     language: str = _appearance(
-        "", "Language of the window from its next start on.", title="Language", choices=("", "en", "zh_CN", "zh_TW")
+        "",
+        "Language of the window from its next start on.",
+        title="Language",
+        labels={"": "System"},
+        names={"en": "English", "zh_CN": "简体中文", "zh_TW": "繁體中文"},
     )
     theme: str = _appearance(
         "system",
         "Colours: light, dark or with high contrast.",
         title="Theme",
-        choices=("system", "light", "dark", "contrast"),
+        labels={"system": "System", "light": "Light", "dark": "Dark", "contrast": "High contrast"},
     )
     font_size: int = _appearance(11, "Size of the text in points.", title="Text size", unit=" pt", low=7, high=32)
     zoom: int = _appearance(100, "Scale of the window in percent.", title="Zoom", unit=" %", low=50, high=300)
@@ -121,14 +125,14 @@ class Settings:
         "The model reads the open chat and what you type before you send it, so that the answer begins at once. "
         "Automatic does so on mains power only.",
         title="Read ahead",
-        choices=("auto", "always", "never"),
+        labels={"auto": "Automatic", "always": "Always", "never": "Never"},
     )
     chat_titles: str = _chat(
         "auto",
         "The model names a chat when it has nothing else to do, if your first message is too long for a title. A title "
         "that you gave stays. Automatic does so on mains power only.",
         title="Titles by the model",
-        choices=("auto", "always", "never"),
+        labels={"auto": "Automatic", "always": "Always", "never": "Never"},
     )
     tools: bool = _chat(
         default=False,
