@@ -36,8 +36,8 @@ class Parameter:
     section: str = ""  # its table in settings.toml and its page in the window
     title: str = ""  # in the window, where it is not the name's
     unit: str = ""  # behind the number
-    labels: Mapping[str, str] = field(default_factory=dict)  # of choices, to be translated
-    names: Mapping[str, str] = field(default_factory=dict)  # of choices, the same in every language
+    labels: Mapping[str, str] = field(default_factory=dict, hash=False)  # of choices, to be translated
+    names: Mapping[str, str] = field(default_factory=dict, hash=False)  # of choices, the same in every language
     per_chat: bool = False  # a chat may have its own
     barred: str = ""  # characters that its names must not hold
     start: float | None = None  # where the window begins when an automatic value is set by hand
@@ -353,11 +353,13 @@ class SamplingParams:
         high=2**63 - 1,
     )
     automatic: tuple[str, ...] = ()
+    # Added to logits by token id, before all else.
+    logit_bias: Mapping[int, float] = field(default_factory=dict, hash=False)
 
     def __post_init__(self) -> None:
         """Refuse values out of bounds."""
         _check(self)
-        if not {each.name for each in fields(self)} - {"automatic"} >= set(self.automatic):
+        if not {each.field for each in declared(type(self))} >= set(self.automatic):
             raise SettingsError(f"automatic must be names of these values, not {self.automatic}.")
 
     def settled(self, own: "SamplingParams") -> "SamplingParams":

@@ -351,6 +351,7 @@ def test_genai_pipeline_is_chosen_by_options(request_: Request, drafting: Way, e
         ({"sampling": Sampling(presence_penalty=0.5)}, Way.PLAIN, "presence and frequency penalties"),
         ({"likeliest": 0}, Way.PLAIN, "how likely its tokens were"),
         ({"schema": "{}"}, Way.PLAIN, "a JSON schema"),
+        ({"sampling": Sampling(logit_bias={7: 1.0})}, Way.PLAIN, "a JSON schema"),
     ],
 )
 def test_genai_refuses_unsupported_options(wishes: dict[str, Any], drafting: Way, fragment: str) -> None:
