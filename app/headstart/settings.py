@@ -263,7 +263,7 @@ def check(name: str, value: object) -> None:
     if known.choices and value not in known.choices:
         raise _refusal(name, f"one of {', '.join(map(repr, known.choices))}", repr(value))
     if isinstance(value, int | float) and not known.allows(value):
-        raise _refusal(name, _bounds(known), value)
+        raise _refusal(name, known.bounds, value)
     if isinstance(value, tuple) and not all(value):
         raise SettingsError("{name} must not hold an empty text.", name=name)
     if isinstance(value, Mapping) and not all(key and not set(key) & set(known.barred) for key in value):
@@ -305,15 +305,6 @@ def _is_a(hint: Any, value: object) -> bool:
     if hint == Mapping[str, str]:
         return isinstance(value, Mapping) and all(isinstance(text, str) for item in value.items() for text in item)
     return isinstance(value, hint) and (hint is bool or not isinstance(value, bool))
-
-
-def _bounds(known: Parameter) -> str:
-    parts = [
-        f"at least {known.low}" if known.low is not None else "",
-        f"above {known.above}" if known.above is not None else "",
-        f"at most {known.high}" if known.high is not None else "",
-    ]
-    return " and ".join(part for part in parts if part)
 
 
 def default_path() -> Path:
