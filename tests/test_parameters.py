@@ -8,11 +8,11 @@ import msgspec
 import pytest
 
 from headstart import parameters, settings
-from headstart.cli.command import Command, Load, given, settings_of
+from headstart.cli.command import Command, Load, given
 from headstart.engine.backends.remote import _body
 from headstart.engine.engine import Message, Request
 from headstart.errors import SettingsError
-from headstart.parameters import SamplingParams, filled, parameter, told
+from headstart.parameters import SamplingParams, declared, filled, parameter, told
 from headstart.server.requests import with_parameters
 
 
@@ -24,13 +24,13 @@ class MoreParams(SamplingParams):
 
 
 def test_parameter_is_a_flag() -> None:
-    (option,) = [each for each in settings_of(MoreParams) if each.name == "warmth"]
+    (option,) = [each for each in declared(MoreParams) if each.name == "warmth"]
     assert option.help == "How warm the words are (between 0 and 2; default: 0.5)"
     asked: list[object] = []
 
     @dataclass
     class Flags:
-        sampling: dict[str, Any] = given(settings_of(MoreParams))
+        sampling: dict[str, Any] = given(declared(MoreParams))
 
     def run(arguments: Flags, _load: Load) -> int:
         asked.append(filled(MoreParams, arguments.sampling))

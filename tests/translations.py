@@ -81,8 +81,8 @@ def update(catalogue: Path, language: str) -> None:
             sources, noops = [], [_noop("Faults", text) for text in reworded()]
         else:
             sources = [str(module.path) for module in window_sources()]
-            texts_of = [text for known in about().values() for text in (known.title, known.meaning) if text]
-            noops = [_noop("Settings", text) for text in texts_of]
+            texts_of = ((each.title, each.meaning, *each.labels.values()) for each in about().values())
+            noops = [_noop("Settings", text) for each in texts_of for text in each if text]
             noops += [_noop("Faults", text) for text in faults()]
         texts.write_text("\n".join(noops), encoding="utf-8")
         options = ["-silent", "-no-obsolete", "-locations", "none", "-target-language", language]

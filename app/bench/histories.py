@@ -163,8 +163,10 @@ class Fuzz:
             chance.choice([Speculation(), Speculation(), Speculation(Mode.FIXED, chance.randrange(1, 16))]),
             prediction=chance.choice(["", "", chance.choice(self._texts)]),
             keep=Keep(chat.name, 2**30) if chance.random() < 0.5 else None,
-            bias={chance.randrange(self._reference.target.runner.vocabulary): 3.0} if chance.random() < 0.2 else {},
         )
+        if chance.random() < 0.2:
+            bias = {chance.randrange(self._reference.target.runner.vocabulary): 3.0}
+            request = replace(request, sampling=replace(request.sampling, logit_bias=bias))
         form = chance.random()
         if form < 0.1:
             request = replace(request, schema=_SCHEMA)

@@ -4,8 +4,9 @@ Flags, settings.toml, the settings of the window, bodies of HTTP requests and re
 the fields of these classes. A new parameter of sampling is a field here and a line in the sampler.
 """
 
+import re
 import types
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import Field, dataclass, field, fields, replace
 from enum import EnumType, StrEnum
 from functools import cache
@@ -14,31 +15,46 @@ from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 from headstart.errors import SettingsError
 
 _Params = TypeVar("_Params")
+AUTOMATIC = "auto"  # the word that leaves a value to the model or the program
+TRUTHS = ("yes", "no", "true", "false")
 
 
 @dataclass(frozen=True)
 class Parameter:
-    """The declaration of a parameter or setting."""
+    """The declaration of a parameter, of a setting of the window or of a flag."""
 
     meaning: str  # one sentence, as a person reads it
-    section: str = ""  # its table in settings.toml and its page in the window
     low: float | None = None  # the least value
     high: float | None = None  # the greatest value
     above: float | None = None  # it must be greater than this
-    choices: tuple[str, ...] = ()
-    unit: str = ""  # behind the number in the window
+    choices: tuple[str, ...] = ()  # those of its StrEnum, or the labels and names below
+    name: str = ""  # in files, flags and bodies, where it is not the field's
+    is_models_own: bool = False  # left to the model's author unless it is set
+    openai: tuple[float, float] | None = None  # narrower bounds of OpenAI's API
+    # In the window and its file.
+    in_window: bool = True
+    section: str = ""  # its table in settings.toml and its page in the window
+    title: str = ""  # in the window, where it is not the name's
+    unit: str = ""  # behind the number
+    labels: Mapping[str, str] = field(default_factory=dict, hash=False)  # of choices, to be translated
+    names: Mapping[str, str] = field(default_factory=dict, hash=False)  # of choices, the same in every language
     per_chat: bool = False  # a chat may have its own
     barred: str = ""  # characters that its names must not hold
-    name: str = ""  # in files, flags and bodies, where it is not the field's
-    title: str = ""  # in the window, where it is not the name's
-    is_models_own: bool = False  # left to the model's author unless it is set
-    in_window: bool = True
     start: float | None = None  # where the window begins when an automatic value is set by hand
-    detail: str = ""  # what the help of its flag says besides
-    openai: tuple[float, float] | None = None  # narrower bounds of OpenAI's API
+    # On the command line.
+    is_flag: bool = False  # known only there: None is no value, and the meaning says the bounds
+    group: str = ""  # heading of this flag and of the flags after it
+    detail: str = ""  # what the help says besides
+    short: str = ""  # a letter that may replace the name
+    metavar: str = ""  # replaces that of its kind
+    read: Callable[[str], Any] | None = None  # parses a text; None: its kind does
+    completions: Callable[[], Iterable[str]] | None = None  # for shells, in place of the choices
+    is_argument: bool = False
+    is_list: bool = False  # one text lists several things
+    without_value: str | None = None  # value of the flag if none follows it
     # `declared` takes these from the field.
     field: str = ""
-    kind: Any = None  # float, int, bool, a StrEnum, or a tuple of texts
+    kind: Any = None  # float, int, bool, str, Path, a StrEnum, or a tuple of one of them
     default: Any = None  # None is automatic
 
     def allows(self, value: float) -> bool:
@@ -46,10 +62,75 @@ class Parameter:
         low, high, above = self.low, self.high, self.above
         return (low is None or value >= low) and (high is None or value <= high) and (above is None or value > above)
 
+    def check(self, value: object) -> None:
+        """Raise SettingsError for a number out of bounds."""
+        if isinstance(value, int | float) and not self.allows(value):
+            raise SettingsError(f"{self.flag} must be {self.bounds}, not {value}.")
+
+    def parse(self, text: str) -> Any:
+        """Return the value of a text, or one of the values if there may be several. Raises SettingsError."""
+        if text == AUTOMATIC and self.may_be_automatic:
+            return None
+        try:
+            value = (self.read or _READERS.get(self.value_kind, self.value_kind))(text)
+        except ValueError:
+            raise SettingsError(f"{self.flag} must be {self.kind_in_words}, not {text!r}.") from None
+        self.check(value)
+        return value
+
     @property
     def may_be_automatic(self) -> bool:
         """True if the model or the program may choose the value."""
-        return self.default is None
+        return self.default is None and not self.is_flag
+
+    @property
+    def is_switch(self) -> bool:
+        """True for a flag without a value."""
+        return self.kind is bool and self.default is False
+
+    @property
+    def is_repeatable(self) -> bool:
+        """True if there may be several values, each with a flag of its own."""
+        return get_origin(self.kind) is tuple and not self.is_list
+
+    @property
+    def value_kind(self) -> Any:
+        """The type of one value."""
+        return get_args(self.kind)[0] if self.is_repeatable else self.kind
+
+    @property
+    def kind_in_words(self) -> str:
+        """The kind of value, as in "NAME must be ..."."""
+        *others, last = self.choices or [_WORDS.get(self.value_kind, "valid text")]
+        words = f"{', '.join(others)} or {last}" if others else last
+        return f"{words} or {AUTOMATIC}" if self.may_be_automatic else words
+
+    @property
+    def flag(self) -> str:
+        """The name that people type. A field whose name is a word of Python ends in an underscore."""
+        return self.name.rstrip("_").replace("_", "-")
+
+    @property
+    def help(self) -> str:
+        """The help of its flag."""
+        remarks = "; ".join(filter(None, (self.detail, "" if self.is_flag else self.bounds, self._default_in_words)))
+        meaning = self.meaning.rstrip(".")
+        return f"{meaning} ({remarks})" if remarks else meaning
+
+    @property
+    def _default_in_words(self) -> str:
+        if self.may_be_automatic:
+            own = ", the model's own" if self.is_models_own else ""
+            return f"default: {AUTOMATIC}{own}"
+        match self.default:
+            case bool():
+                return "default: yes" if self.default else ""
+            case int() | float():
+                return f"default: {self.default:g}"
+            case str():
+                return f"default: {self.default}" if self.default else ""
+            case _:
+                return ""
 
     @property
     def bounds(self) -> str:
@@ -64,7 +145,8 @@ class Parameter:
 
 def parameter(default: Any, meaning: str, **more: Any) -> Any:
     """Return a dataclass field that is a parameter; `more` are fields of Parameter."""
-    metadata = {"parameter": Parameter(meaning, **more)}
+    choices = (*more.get("labels", ()), *more.get("names", ()))
+    metadata = {"parameter": Parameter(meaning, choices=choices, **more)}
     if isinstance(default, dict):
         return field(default_factory=default.copy, metadata=metadata)
     return field(default=default, metadata=metadata)
@@ -99,8 +181,28 @@ def _of_field(each: Field[Any], kind: Any) -> Parameter:
         kind=kind,
         default=None if declaration.is_models_own else each.default,
         title=declaration.title or name.replace("_", " ").capitalize(),
-        choices=tuple(map(str, kind)) if isinstance(kind, EnumType) else (),
+        choices=tuple(map(str, kind)) if isinstance(kind, EnumType) else declaration.choices,
     )
+
+
+def valid_text(text: str) -> str:
+    """Return `text`. Raises ValueError for bytes that are not UTF-8, which arrive as lone surrogates."""
+    text.encode()
+    return text
+
+
+def _truth(text: str) -> bool:
+    return TRUTHS.index(text.lower()) % 2 == 0
+
+
+def _whole_number(text: str) -> int:
+    if not re.fullmatch("-?[0-9]+", text):
+        raise ValueError
+    return int(text)
+
+
+_READERS: Mapping[Any, Callable[[str], Any]] = {bool: _truth, int: _whole_number}
+_WORDS: Mapping[Any, str] = {bool: "yes or no", int: "a whole number", float: "a number"}
 
 
 def filled(params: type[_Params], values: Mapping[str, Any]) -> _Params:
@@ -173,7 +275,12 @@ class AnswerParams:
         2048, "Longest answer in tokens; higher allows longer answers.", low=1, title="Maximum answer length"
     )
     stop: tuple[str, ...] = parameter(
-        (), "The answer ends before one of these texts.", title="Stop sequences", detail="may be given several times"
+        (),
+        "The answer ends before one of these texts.",
+        title="Stop sequences",
+        detail="may be given several times",
+        metavar="TEXT",
+        read=valid_text,
     )
     stop_on_repetition: bool = parameter(default=True, meaning="End an answer that says the same again and again.")
 
@@ -246,11 +353,13 @@ class SamplingParams:
         high=2**63 - 1,
     )
     automatic: tuple[str, ...] = ()
+    # Added to logits by token id, before all else.
+    logit_bias: Mapping[int, float] = field(default_factory=dict, hash=False)
 
     def __post_init__(self) -> None:
         """Refuse values out of bounds."""
         _check(self)
-        if not {each.name for each in fields(self)} - {"automatic"} >= set(self.automatic):
+        if not {each.field for each in declared(type(self))} >= set(self.automatic):
             raise SettingsError(f"automatic must be names of these values, not {self.automatic}.")
 
     def settled(self, own: "SamplingParams") -> "SamplingParams":
@@ -271,6 +380,7 @@ class SpeculationParams:
         "Who decides how far to guess ahead.",
         name="speculation",
         title="Guess ahead",
+        labels={"auto": "Automatic", "fixed": "Fixed", "off": "Off"},
         detail="auto: as far as pays here; fixed: always --num-assistant-tokens; off: plain decoding",
     )
     # Most draft tokens in one round; the length itself when FIXED.
@@ -340,6 +450,7 @@ class LoadConfig:
         KvPrecision.AUTO,
         "How the model remembers a chat: 8 bits take less room, but rejected guesses leave a trace. Automatic is 16.",
         title="Cache precision",
+        labels={"auto": "Automatic", "f16": "16 bits", "u8": "8 bits"},
     )
 
 
@@ -350,6 +461,8 @@ class EngineConfig(LoadConfig):
     engine: EngineKind = parameter(
         EngineKind.AUTO,
         "Who runs the model: automatic takes Headstart wherever it works, and OpenVINO GenAI elsewhere.",
+        labels={"auto": "Automatic"},
+        names={"headstart": "Headstart", "genai": "OpenVINO GenAI"},
         detail="genai: on an NPU, and on a GPU where a check of Headstart fails or the draft is an EAGLE-3 head",
     )
 
@@ -359,6 +472,4 @@ _LARGE = 2.0**62  # a bound above this is no bound that a person meets
 
 def _check(params: object) -> None:
     for each in declared(type(params)):
-        value = getattr(params, each.field)
-        if value is not None and isinstance(value, int | float) and not each.allows(value):
-            raise SettingsError(f"{each.name.replace('_', '-')} must be {each.bounds}, not {value}.")
+        each.check(getattr(params, each.field))

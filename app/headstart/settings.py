@@ -66,13 +66,17 @@ class Settings:
     """All settings, those of `parameters.py` among them. Refuses values out of bounds; None means automatic."""
 
     language: str = _appearance(
-        "", "Language of the window from its next start on.", title="Language", choices=("", "en", "zh_CN", "zh_TW")
+        "",
+        "Language of the window from its next start on.",
+        title="Language",
+        labels={"": "System"},
+        names={"en": "English", "zh_CN": "简体中文", "zh_TW": "繁體中文"},
     )
     theme: str = _appearance(
         "system",
         "Colours: light, dark or with high contrast.",
         title="Theme",
-        choices=("system", "light", "dark", "contrast"),
+        labels={"system": "System", "light": "Light", "dark": "Dark", "contrast": "High contrast"},
     )
     font_size: int = _appearance(11, "Size of the text in points.", title="Text size", unit=" pt", low=7, high=32)
     zoom: int = _appearance(100, "Scale of the window in percent.", title="Zoom", unit=" %", low=50, high=300)
@@ -121,14 +125,14 @@ class Settings:
         "The model reads the open chat and what you type before you send it, so that the answer begins at once. "
         "Automatic does so on mains power only.",
         title="Read ahead",
-        choices=("auto", "always", "never"),
+        labels={"auto": "Automatic", "always": "Always", "never": "Never"},
     )
     chat_titles: str = _chat(
         "auto",
         "The model names a chat when it has nothing else to do, if your first message is too long for a title. A title "
         "that you gave stays. Automatic does so on mains power only.",
         title="Titles by the model",
-        choices=("auto", "always", "never"),
+        labels={"auto": "Automatic", "always": "Always", "never": "Never"},
     )
     tools: bool = _chat(
         default=False,
@@ -259,7 +263,7 @@ def check(name: str, value: object) -> None:
     if known.choices and value not in known.choices:
         raise _refusal(name, f"one of {', '.join(map(repr, known.choices))}", repr(value))
     if isinstance(value, int | float) and not known.allows(value):
-        raise _refusal(name, _bounds(known), value)
+        raise _refusal(name, known.bounds, value)
     if isinstance(value, tuple) and not all(value):
         raise SettingsError("{name} must not hold an empty text.", name=name)
     if isinstance(value, Mapping) and not all(key and not set(key) & set(known.barred) for key in value):
@@ -301,15 +305,6 @@ def _is_a(hint: Any, value: object) -> bool:
     if hint == Mapping[str, str]:
         return isinstance(value, Mapping) and all(isinstance(text, str) for item in value.items() for text in item)
     return isinstance(value, hint) and (hint is bool or not isinstance(value, bool))
-
-
-def _bounds(known: Parameter) -> str:
-    parts = [
-        f"at least {known.low}" if known.low is not None else "",
-        f"above {known.above}" if known.above is not None else "",
-        f"at most {known.high}" if known.high is not None else "",
-    ]
-    return " and ".join(part for part in parts if part)
 
 
 def default_path() -> Path:

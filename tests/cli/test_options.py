@@ -48,7 +48,7 @@ def requested(*flags: str) -> Request:
 
 
 def test_every_field_is_an_option() -> None:
-    assert {option.field for option in OPTIONS} == set(Settings().values)
+    assert {option.name for option in OPTIONS} == set(Settings().values)
     asked = requested()
     assert asked == Request(MESSAGES, sampling=asked.sampling)
     assert asked.sampling.settled(OWN) == OWN

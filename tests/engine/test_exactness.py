@@ -64,7 +64,7 @@ def random_job(rng: random.Random, speculation: Speculation) -> Job:
     prompt = tuple(rng.randrange(VOCABULARY) for _ in range(rng.randrange(1, 40)))
     stop_ids = frozenset(rng.sample(range(VOCABULARY), rng.choice([0, 0, 1])))
     bias = {rng.randrange(VOCABULARY): rng.choice([-100.0, 2.0]) for _ in range(rng.choice([0, 0, 4]))}
-    return Job(prompt, rng.choice([1, 2, 7, 60, 90]), stop_ids, sampling, speculation, bias=bias)
+    return Job(prompt, rng.choice([1, 2, 7, 60, 90]), stop_ids, replace(sampling, logit_bias=bias), speculation)
 
 
 def random_speculation(rng: random.Random) -> Speculation:

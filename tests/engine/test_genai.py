@@ -347,10 +347,11 @@ def test_genai_pipeline_is_chosen_by_options(request_: Request, drafting: Way, e
         ({"sampling": Sampling(temperature=0.7)}, Way.DRAFT, "garbles sampled answers"),
         ({"speculation": Speculation(assistant_confidence_threshold=0.4)}, Way.DRAFT, "cannot bound its guesses"),
         ({"speculation": Speculation(acceptance_threshold=0.5)}, Way.DRAFT, "no acceptance threshold"),
-        ({"speculation": Speculation(drafter=Drafter.TABLE)}, Way.DRAFT, "no table of usual words"),
+        ({"speculation": Speculation(drafter=Drafter.TABLE)}, Way.DRAFT, "no drafter table"),
         ({"sampling": Sampling(presence_penalty=0.5)}, Way.PLAIN, "presence and frequency penalties"),
         ({"likeliest": 0}, Way.PLAIN, "how likely its tokens were"),
         ({"schema": "{}"}, Way.PLAIN, "a JSON schema"),
+        ({"sampling": Sampling(logit_bias={7: 1.0})}, Way.PLAIN, "a JSON schema"),
     ],
 )
 def test_genai_refuses_unsupported_options(wishes: dict[str, Any], drafting: Way, fragment: str) -> None:

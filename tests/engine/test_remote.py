@@ -146,8 +146,16 @@ def test_fixed_speculation_continues_an_answer(connect: Open, script: Script) ->
     assert body["num_assistant_tokens"] == 3
 
 
-@pytest.mark.parametrize("more", [{"grammar": 'start: "yes"'}, {"messages": (), "prompt": "Once"}])
-def test_plain_prompt_is_refused(connect: Open, script: Script, more: dict[str, Any]) -> None:
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"grammar": 'start: "yes"'},
+        {"messages": (), "prompt": "Once"},
+        {"sampling": Sampling(logit_bias={7: 1.0})},
+        {"tokens_only": True},
+    ],
+)
+def test_unsupported_field_is_refused(connect: Open, script: Script, more: dict[str, Any]) -> None:
     _, error = heard(connect(), replace(ASKED, **more))
     assert isinstance(error, SettingsError)
     assert not script.asked

@@ -122,9 +122,9 @@ def test_greedy_gives_the_likeliest_token_and_its_probability() -> None:
 
 def test_logit_bias_is_added_where_the_token_exists() -> None:
     row = np.array([4.0, 1.0, 3.0, 2.0], np.float32)
-    sampler = Sampler(Sampling(repetition_penalty=4.0), [2], bias={2: 3.0, 0: -100.0, 7: 100.0})
+    sampler = Sampler(Sampling(repetition_penalty=4.0, logit_bias={2: 3.0, 0: -100.0, 7: 100.0}), [2])
     assert sampler.choose(row, 0) == 3  # 6.0 became 1.5: penalties come after it
-    assert Sampler(Sampling(), [], bias={2: 3.0}).guess(row[1:], 0, ids=np.array([1, 2, 3])).token == 2
+    assert Sampler(Sampling(logit_bias={2: 3.0}), []).guess(row[1:], 0, ids=np.array([1, 2, 3])).token == 2
     assert row.tolist() == [4.0, 1.0, 3.0, 2.0]
 
 

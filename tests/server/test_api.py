@@ -185,10 +185,10 @@ def test_suffix_token_prompt_and_logit_bias_reach_the_engine(client: openai.Open
     client.completions.create(model=MODEL, prompt=[[4, 5], [6]])
     client.chat.completions.create(model=MODEL, messages=HI, logit_bias={"9": 5})
     gap, front, *_, last = engine.requests
-    assert (gap.prompt, gap.suffix, gap.bias) == ("a = (", ")", {7: -100.0})
+    assert (gap.prompt, gap.suffix, gap.sampling.logit_bias) == ("a = (", ")", {7: -100.0})
     assert (front.prompt, front.suffix) == ("", ")")
     assert [request.prompt_ids for request in engine.requests[2:5]] == [(1, 2, 3), (4, 5), (6,)]
-    assert last.bias == {9: 5.0}
+    assert last.sampling.logit_bias == {9: 5.0}
 
 
 def test_parameters_reach_the_engine(client: openai.OpenAI, engine: ScriptedEngine) -> None:

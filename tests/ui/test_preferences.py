@@ -17,7 +17,7 @@ from headstart.settings import about
 from headstart.ui.engine_request import installed_model, request
 from headstart.ui.program import Program
 from headstart.ui.settings.preferences_dialog import PreferencesDialog
-from headstart.ui.settings.settings_form import NumberEditor, meaning, title, word
+from headstart.ui.settings.settings_form import NumberEditor, label, meaning, title
 from tests.model_folders import write_model
 from tests.ui.person import WAIT, ask, preferences, press, setting
 
@@ -46,7 +46,13 @@ def test_every_setting_is_shown_once(dialog: PreferencesDialog) -> None:
     names = [name for form in dialog.forms for name in form.names]
     assert sorted(names) == sorted(about().keys() - ELSEWHERE)
     assert all(title(name) and meaning(name) for name in names)
-    assert [word(value) for value in about()["language"].choices] == ["System", "English", "简体中文", "繁體中文"]
+    assert [label("language", each) for each in about()["language"].choices] == [
+        "System",
+        "English",
+        "简体中文",
+        "繁體中文",
+    ]
+    assert all(each.choices == (*each.labels, *each.names) for each in about().values())
 
 
 def test_changed_setting_applies_and_is_saved(app: Program, dialog: PreferencesDialog) -> None:

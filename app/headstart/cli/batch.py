@@ -15,7 +15,7 @@ from typing import Any
 
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from headstart.cli.command import INTERRUPTED, TEXT, YES_OR_NO, Load, flag
+from headstart.cli.command import INTERRUPTED, Load, flag
 from headstart.cli.options import Selection, Settings, facts, find_setting, writable_file
 from headstart.cli.render import Screen, count, on_ctrl_c
 from headstart.engine import generation_config
@@ -219,16 +219,16 @@ def _from_openai(data: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _setting(name: str, value: Any) -> tuple[str, Any]:
-    """Return a field of Settings and its value. Raises SettingsError."""
+    """Return the name of a setting and its value. Raises SettingsError."""
     option = find_setting(name)
-    if option.kind is TEXT:
+    if option.is_repeatable:
         texts = [value] if isinstance(value, str) else value
         if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
             raise SettingsError(f"{name} must be a text or a list of texts.")
-        return option.field, tuple(texts)
-    if isinstance(value, list | dict) or (isinstance(value, bool) and option.kind is not YES_OR_NO):
-        raise SettingsError(f"{name} must be {option.kind.words}, not {json.dumps(value)}.")
-    return option.field, option.parse(str(value))
+        return option.name, tuple(texts)
+    if isinstance(value, list | dict) or (isinstance(value, bool) and option.kind is not bool):
+        raise SettingsError(f"{name} must be {option.kind_in_words}, not {json.dumps(value)}.")
+    return option.name, option.parse(str(value))
 
 
 def _messages(fields: Mapping[str, Any], default_system: str | None) -> tuple[Message, ...]:

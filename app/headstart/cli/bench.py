@@ -65,9 +65,9 @@ class PeerName(StrEnum):
 class RaceFlags:
     """The size of a race."""
 
-    tokens: int = flag(160, "longest answer (default: 160)", minimum=2)
-    prompts: int = flag(3, f"prompts of each class, {MAX_PER_KIND} at most (default: 3)")
-    repeats: int = flag(3, "answers of each contestant to each prompt (default: 3)")
+    tokens: int = flag(160, "longest answer", low=2)
+    prompts: int = flag(3, f"prompts of each class, {MAX_PER_KIND} at most", low=1)
+    repeats: int = flag(3, "answers of each contestant to each prompt", low=1)
     classes: tuple[str, ...] = flag(
         USUAL_KINDS,
         f"classes of prompts, with commas between them, or all (default: {','.join(USUAL_KINDS)})",
@@ -95,7 +95,7 @@ class ContestFlags(RaceFlags):
     )
     peer: PeerName = flag(
         PeerName.GENAI,
-        f"race against OpenVINO GenAI with the same models, loaded a second time (default: {PeerName.GENAI})",
+        "race against OpenVINO GenAI with the same models, loaded a second time",
     )
 
 

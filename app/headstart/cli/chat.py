@@ -17,7 +17,7 @@ from headstart.chat.json_chats import Bundle, new_chat, read_chats, to_json
 from headstart.chat.pdf_text import open_pdf, pages
 from headstart.cli import batch, models, remote
 from headstart.cli.batch import BatchFlags
-from headstart.cli.command import INTERRUPTED, Load, argument, flag, given, group, suggestion, valid_text
+from headstart.cli.command import INTERRUPTED, Load, argument, flag, given, group, suggestion
 from headstart.cli.editor import QUOTES, keep_keys, piped_lines, typed_lines, whole_text
 from headstart.cli.options import (
     ANSWER,
@@ -50,6 +50,7 @@ from headstart.engine.engine import (
 from headstart.engine.stats import figures, merge_stats
 from headstart.errors import ContextOverflowError, EngineLostError, HeadstartError, ModelNotFoundError, SettingsError
 from headstart.library import library, manifest
+from headstart.parameters import valid_text
 from headstart.tools.loop import REFUSED, Result, ToolLoop, engine_turns, offering, unknown
 from headstart.tools.servers import FILE_NAME, Offer, ToolServers, effects
 
@@ -545,12 +546,15 @@ class Session:
     def set_option(self, rest: str) -> None:
         """Change one setting, or show all of them."""
         if not rest:
-            self.screen.remark(*(f"{option.name} {self.settings.format_value(option, self.own)}" for option in OPTIONS))
+            self.screen.remark(*(f"{option.flag} {self.settings.format_value(option, self.own)}" for option in OPTIONS))
             return
         name, *text = rest.split(maxsplit=1)
         option = find_setting(name)
-        self.settings = self.settings.with_values({option.field: option.parse(text[0]) if text else None})
-        self.screen.remark(f"{option.name} is {self.settings.format_value(option, self.own)} from the next answer on.")
+        value = option.parse(text[0]) if text else None
+        if text and option.is_repeatable:
+            value = (value,)
+        self.settings = self.settings.with_values({option.name: value})
+        self.screen.remark(f"{option.flag} is {self.settings.format_value(option, self.own)} from the next answer on.")
 
     def save(self, rest: str) -> None:
         """Write the conversation to a new file."""

@@ -1,27 +1,25 @@
 """Sub-commands made of functions and dataclasses of flags, and the ways in which they load a model."""
 
-import enum
-import types
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import MISSING, dataclass, field, fields, replace
+from dataclasses import MISSING, dataclass, field, fields
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Any, TypeVar, get_type_hints
 
 import click
 from click.shell_completion import CompletionItem
 
 from headstart.engine.engine import Engine, LoadOptions
 from headstart.errors import MemoryBudgetError, SettingsError
-from headstart.parameters import Parameter, declared
+from headstart.parameters import TRUTHS, Parameter, declared, parameter
 
 INTERRUPTED = 130  # exit code that shells report after Ctrl+C
-AUTOMATIC = "auto"  # value of a flag that leaves the choice to the model or the program
 MAX_HELP_COLUMNS = 110  # width of a help text
 Load = Callable[[LoadOptions], Engine]
 Run = Callable[[Any, Load], int]
 _Flags = TypeVar("_Flags")
+_METAVARS = {bool: "yes|no", int: "N", float: "X"}
 
 
 def load_apart(options: LoadOptions) -> Engine:
@@ -38,12 +36,6 @@ def load_apart(options: LoadOptions) -> Engine:
     return client
 
 
-def valid_text(text: str) -> str:
-    """Return `text`. Raises ValueError for bytes that are not UTF-8, which arrive as lone surrogates."""
-    text.encode()
-    return text
-
-
 def suggestion(word: str, known: Iterable[str]) -> str:
     """Return a sentence with the known words close to `word`, after a space; empty if there is none."""
     words = list(known)
@@ -51,147 +43,52 @@ def suggestion(word: str, known: Iterable[str]) -> str:
     return f" Did you mean {' or '.join(near[:3])}?" if near else ""
 
 
-@dataclass(frozen=True)
-class ValueKind:
-    """Parser of one kind of value. `read` raises ValueError, or SettingsError with a sentence of its own."""
-
-    read: Callable[[str], Any]
-    words: str = "valid text"  # completes "NAME must be ..."
-    metavar: str = "NAME"
-    choices: tuple[str, ...] = ()
-
-    def parse(self, name: str, text: str) -> Any:
-        """Return the value of `text`, typed for `name`. Raises SettingsError."""
-        try:
-            return self.read(text)
-        except ValueError:
-            raise SettingsError(f"{name} must be {self.words}, not {text!r}.") from None
-
-    def or_automatic(self) -> "ValueKind":
-        """Return a kind that also takes the word for None."""
-        return replace(
-            self, read=lambda text: None if text == AUTOMATIC else self.read(text), words=f"{self.words} or {AUTOMATIC}"
-        )
-
-
-TRUTHS = ("yes", "no", "true", "false")
-NUMBER, TEXT = ValueKind(float, "a number", "X"), ValueKind(valid_text, metavar="TEXT")
-SWITCH = ValueKind(bool)  # on if the flag is given
-YES_OR_NO = ValueKind(lambda text: TRUTHS.index(text.lower()) % 2 == 0, "yes or no", "yes|no", TRUTHS[:2])
-_VALUE_KINDS = {bool: YES_OR_NO, int: ValueKind(int, "a whole number", "N"), float: NUMBER, tuple[str, ...]: TEXT}
-
-
-def value_kind(value_type: Any) -> ValueKind:
-    """Return the kind of value for a type."""
-    if isinstance(value_type, type) and issubclass(value_type, enum.StrEnum):
-        *words, last = value_type
-        return ValueKind(value_type, f"{', '.join(words)} or {last}", "|".join(value_type), tuple(value_type))
-    return _VALUE_KINDS.get(value_type) or ValueKind(value_type)
-
-
-def whole_number(minimum: int) -> ValueKind:
-    """Return the kind of whole numbers from `minimum` on."""
-
-    def read(text: str) -> int:
-        if not (text.isascii() and text.isdecimal()) or int(text) < minimum:
-            raise ValueError
-        return int(text)
-
-    return ValueKind(read, f"a whole number, {minimum} or more", "N")
-
-
-@dataclass(frozen=True)
-class Flag:
-    """Description of a flag. Its name, type and default are those of its field."""
-
-    help: str
-    short: str = ""  # a letter that may replace the name
-    metavar: str = ""  # replaces that of its kind
-    read: Callable[[str], Any] | None = None  # parses text; None: the type of the field decides
-    minimum: int = 1  # for a whole number
-    without_value: str | None = None  # value of the flag if none follows it
-    is_argument: bool = False
-    is_list: bool = False  # one value lists several things
-    completions: Callable[[], Iterable[str]] | None = None  # for shells
-    group: str = ""  # heading of this flag and of the flags after it
-
-
 def flag(default: Any, help: str, **more: Any) -> Any:  # noqa: A002 - the word that readers of command lines know
-    """Return a field that is a flag; `more` goes to Flag."""
-    return field(default=default, metadata={"flag": Flag(help, **more)})
+    """Return a field that is a flag; `more` goes to Parameter."""
+    return parameter(default, help, is_flag=True, **more)
 
 
 def argument(help: str, default: Any = MISSING, **more: Any) -> Any:  # noqa: A002
-    """Return a field that is an argument, required unless it has a default; `more` goes to Flag."""
-    return field(default=default, metadata={"flag": Flag(help, is_argument=True, **more)})
+    """Return a field that is an argument, required unless it has a default; `more` goes to Parameter."""
+    return flag(default, help, is_argument=True, **more)
 
 
 def group(flags: type[_Flags], title: str = "") -> _Flags:
     """Return a field that holds a dataclass of flags under one heading: `title`, or the field's name."""
-    return field(default_factory=flags, metadata={"group": flags, "title": title})
+    return field(default_factory=flags, metadata={"flags": flags, "title": title})
 
 
-@dataclass(frozen=True)
-class Setting:
-    """A parameter as a flag, as a word of `/set` and as a field of a batch."""
-
-    field: str
-    kind: ValueKind
-    help: str
-
-    @property
-    def name(self) -> str:
-        """The name that people type."""
-        return self.field.replace("_", "-")
-
-    def parse(self, text: str) -> Any:
-        """Return the value of typed text. Raises SettingsError."""
-        value = self.kind.parse(self.name, text)
-        return (value,) if self.kind is TEXT else value
-
-
-def settings_of(params: type) -> tuple[Setting, ...]:
-    """Return a setting for each parameter of a class."""
-    return tuple(
-        Setting(each.name, kind.or_automatic() if each.may_be_automatic else kind, help_of(each))
-        for each in declared(params)
-        for kind in [value_kind(each.kind)]
-    )
-
-
-def given(settings: Iterable[Setting], title: str = "") -> dict[str, Any]:
-    """Return a field that holds the values given for these settings, by field."""
-    return field(default_factory=dict, metadata={"settings": tuple(settings), "title": title})
-
-
-def help_of(parameter: Parameter) -> str:
-    default_text = f"{parameter.default:g}" if isinstance(parameter.default, float) else parameter.default
-    if isinstance(default_text, bool):
-        default_text = "yes" if default_text else ""
-    own = ", the model's own" if parameter.is_models_own else ""
-    default = "" if default_text in ("", ()) else f"default: {AUTOMATIC if default_text is None else default_text}{own}"
-    remarks = "; ".join(filter(None, (parameter.detail, parameter.bounds, default)))
-    meaning = parameter.meaning.rstrip(".")
-    return f"{meaning} ({remarks})" if remarks else meaning
+def given(parameters: Iterable[Parameter], title: str = "") -> dict[str, Any]:
+    """Return a field that holds the values given for these parameters, by name."""
+    return field(default_factory=dict, metadata={"given": tuple(parameters), "title": title})
 
 
 class Value(click.ParamType[Any]):
-    """A value of one kind, refused in a sentence of Headstart."""
+    """A value of a parameter, refused in a sentence of Headstart."""
 
-    def __init__(self, name: str, kind: ValueKind, completions: Callable[[], Iterable[str]] | None = None) -> None:
-        """`completions` replaces the choices of the kind for shells."""
-        self.name = name
-        self._kind, self._completions = kind, completions or (lambda: kind.choices)
+    def __init__(self, parameter: Parameter) -> None:
+        self.name = parameter.flag
+        self._parameter = parameter
+
+    @property
+    def metavar(self) -> str:
+        """The word for the value in a help text."""
+        parameter = self._parameter
+        return parameter.metavar or "|".join(parameter.choices) or _METAVARS.get(parameter.value_kind, "NAME")
 
     def convert(self, value: Any, _param: click.Parameter | None, _ctx: click.Context | None) -> Any:
         """Return the value of typed text. Raises SettingsError."""
-        return self._kind.parse(self.name, value) if isinstance(value, str) else value
+        return self._parameter.parse(value) if isinstance(value, str) else value
 
     def shell_complete(self, _ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
         """Return the completions of what was typed so far."""
-        if self._kind.read is Path or self._kind.metavar in {"FILE", "PATH"}:
+        if self._parameter.value_kind is Path or self.metavar in {"FILE", "PATH"}:
             return [CompletionItem(incomplete, type="file")]
-        return [CompletionItem(text) for text in self._completions() if text.startswith(incomplete)]
+        if self._parameter.completions:
+            known = self._parameter.completions()
+        else:
+            known = TRUTHS[:2] if self._parameter.kind is bool else self._parameter.choices
+        return [CompletionItem(text) for text in known if text.startswith(incomplete)]
 
 
 class Option(click.Option):
@@ -305,78 +202,53 @@ class Group(Command, click.Group):
 
 
 def _parameters(flags: type[Any], group: str = "") -> Iterator[click.Parameter]:
-    """Yield the parameters of a dataclass and of the groups in it."""
-    hints, known = get_type_hints(flags), {each.field: each for each in declared(flags)}
-    for each in sorted(fields(flags), key=lambda each: each.name in known):
+    """Yield the parameters of a dataclass and of the groups in it, first those of the command line alone."""
+    known = {each.field: each for each in declared(flags)}
+    for each in sorted(fields(flags), key=lambda each: each.name in known and not known[each.name].is_flag):
         title = each.metadata.get("title") or each.name
-        if each.name in known:
-            yield _parameter_option(known[each.name], each.default, group)
-        elif "group" in each.metadata:
-            yield from _parameters(each.metadata["group"], title)
-        elif "settings" in each.metadata:
-            yield from (_setting_option(setting, title) for setting in each.metadata["settings"])
-        elif "flag" in each.metadata:
-            group = each.metadata["flag"].group or group
-            yield _field_parameter(each.name, hints[each.name], each.metadata["flag"], each.default, group)
+        if parameter := known.get(each.name):
+            group = parameter.group or group
+            yield _click_parameter(parameter, group, parameter.default)
+        elif "flags" in each.metadata:
+            yield from _parameters(each.metadata["flags"], title)
+        elif "given" in each.metadata:
+            yield from (_click_parameter(parameter, title) for parameter in each.metadata["given"])
 
 
-def _parameter_option(parameter: Parameter, default: Any, group: str) -> click.Parameter:
-    """Return the flag of a parameter whose default does not depend on a model."""
-    if parameter.kind is bool:
-        return _field_parameter(parameter.field, bool, Flag(help_of(parameter)), default, group)
-    kind = whole_number(int(parameter.low or 0)) if parameter.kind is int else value_kind(parameter.kind)
-    if parameter.may_be_automatic:
-        kind = replace(kind.or_automatic(), words=kind.words)
-    return _option(parameter.field, kind, group, default=default, help=help_of(parameter))
-
-
-def _setting_option(setting: Setting, group: str) -> click.Parameter:
-    many = setting.kind is TEXT
-    if setting.kind is SWITCH:
-        return Option([f"--{setting.name}", setting.field], group, is_flag=True, default=False, help=setting.help)
-    return _option(setting.field, setting.kind, group, default=() if many else None, multiple=many, help=setting.help)
-
-
-def _field_parameter(name: str, hint: Any, spec: Flag, default: Any, group: str) -> click.Parameter:
-    if get_origin(hint) in {Union, types.UnionType}:
-        hint = next(each for each in get_args(hint) if each is not types.NoneType)
-    many = get_origin(hint) is tuple and not spec.is_list
-    value_type, more = get_args(hint)[0] if many else hint, dict[str, Any]()
-    kind = whole_number(spec.minimum) if value_type is int else value_kind(value_type)
-    kind = replace(kind, read=spec.read or kind.read, metavar=spec.metavar or kind.metavar)
-    if spec.is_argument:
-        more = {"type": Value(name, kind, spec.completions), "metavar": kind.metavar, "nargs": -1 if many else 1}
-        return click.Argument([name], help=spec.help, required=default is MISSING, **more)
-    short = [f"-{spec.short}"] if spec.short else []
-    if value_type is bool:
-        names = [f"--{_flag_name(name)}", *short, name]
-        return Option(names, group, is_flag=True, default=default, help=spec.help)
-    more = {} if spec.without_value is None else {"is_flag": False, "flag_value": spec.without_value}
-    more |= {"default": default, "multiple": many, "help": spec.help, "completions": spec.completions}
-    return _option(name, kind, group, short, **more)
-
-
-def _flag_name(name: str) -> str:
-    """Return the flag of a field. A field whose name is a word of Python ends in an underscore."""
-    return name.rstrip("_").replace("_", "-")
-
-
-def _option(
-    name: str, kind: ValueKind, group: str, short: Sequence[str] = (), completions: Any = None, **more: Any
-) -> click.Parameter:
-    value = Value(_flag_name(name), kind, completions)
-    return Option([f"--{_flag_name(name)}", *short, name], group, type=value, metavar=kind.metavar, **more)
+def _click_parameter(parameter: Parameter, group: str, default: Any = None) -> click.Parameter:
+    value = Value(parameter)
+    if parameter.is_argument:
+        return click.Argument(
+            [parameter.name],
+            type=value,
+            required=default is MISSING,
+            nargs=-1 if parameter.is_repeatable else 1,
+            metavar=value.metavar,
+            help=parameter.help,
+        )
+    names = [f"--{parameter.flag}", *([f"-{parameter.short}"] if parameter.short else []), parameter.name]
+    if parameter.is_switch:
+        return Option(names, group, is_flag=True, default=False, help=parameter.help)
+    more = {} if parameter.without_value is None else {"is_flag": False, "flag_value": parameter.without_value}
+    return Option(
+        names,
+        group,
+        type=value,
+        metavar=value.metavar,
+        multiple=parameter.is_repeatable,
+        default=default,
+        help=parameter.help,
+        **more,
+    )
 
 
 def _fill(flags: type[Any], values: Mapping[str, Any]) -> Any:
     """Return the dataclass, and the groups in it, with the given values."""
-    arguments: dict[str, Any] = {}
+    arguments = {each.field: values[each.name] for each in declared(flags)}
     for each in fields(flags):
-        if "group" in each.metadata:
-            arguments[each.name] = _fill(each.metadata["group"], values)
-        elif "settings" in each.metadata:
-            names = (setting.field for setting in each.metadata["settings"])
+        if "flags" in each.metadata:
+            arguments[each.name] = _fill(each.metadata["flags"], values)
+        elif "given" in each.metadata:
+            names = (parameter.name for parameter in each.metadata["given"])
             arguments[each.name] = {name: values[name] for name in names if values[name] not in (None, ())}
-        elif each.metadata.keys() & {"flag", "parameter"}:
-            arguments[each.name] = values[each.name]
     return flags(**arguments)

@@ -33,7 +33,7 @@ class CheckFlags:
     """The model to check."""
 
     name: str = argument("a model, a pair, pair/target, pair/draft or a folder", completions=installed_names)
-    device: str = flag("CPU", "where to load it (default: CPU)")
+    device: str = flag("CPU", "where to load it")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from headstart import paths, private_files, remotes
-from headstart.cli.command import AUTOMATIC, SWITCH, TRUTHS, Setting, flag, settings_of
+from headstart.cli.command import flag
 from headstart.engine import devices, memory
 from headstart.engine.engine import (
     USUAL_DEVICE,
@@ -29,7 +29,19 @@ from headstart.errors import SettingsError
 from headstart.library import library
 from headstart.library import manifest as manifests
 from headstart.library.library import Choice
-from headstart.parameters import AnswerParams, EngineConfig, LoadConfig, SamplingParams, SpeculationParams, filled, told
+from headstart.parameters import (
+    AUTOMATIC,
+    TRUTHS,
+    AnswerParams,
+    EngineConfig,
+    LoadConfig,
+    Parameter,
+    SamplingParams,
+    SpeculationParams,
+    declared,
+    filled,
+    told,
+)
 
 
 def writable_file(text: str) -> Path:
@@ -231,9 +243,9 @@ class Settings:
         """Return settings with the model's own values in place of automatic ones; unchanged if `own` is None."""
         return dataclasses.replace(self, sampling=self.sampling.settled(own)) if own else self
 
-    def format_value(self, option: Setting, own: SamplingParams | None = None) -> str:
+    def format_value(self, option: Parameter, own: SamplingParams | None = None) -> str:
         """Return a value as text; `own` has the model's own values."""
-        value, effective = self.values[option.field], self.with_model_defaults(own).values[option.field]
+        value, effective = self.values[option.name], self.with_model_defaults(own).values[option.name]
         if value is None:
             return AUTOMATIC if effective is None else f"{AUTOMATIC} ({effective})"
         if isinstance(value, tuple):
@@ -246,14 +258,22 @@ class Settings:
         return Settings(filled(AnswerParams, values), filled(SamplingParams, values), filled(SpeculationParams, values))
 
 
-ANSWER, SAMPLING, SPECULATION = map(settings_of, (AnswerParams, SamplingParams, SpeculationParams))
+ANSWER, SAMPLING, SPECULATION = map(declared, (AnswerParams, SamplingParams, SpeculationParams))
 OPTIONS = ANSWER + SAMPLING + SPECULATION
 
 
-def sampling_flags(seed: str = "") -> tuple[Setting, ...]:
-    """Return the settings of sampling; `seed` replaces the help text of the seed."""
-    first, *others = (replace(each, help=seed) if seed and each.name == "seed" else each for each in SAMPLING)
-    return (first, Setting("greedy", SWITCH, "always take the likeliest token, as --temperature 0 does"), *others)
+_GREEDY = Parameter(
+    "always take the likeliest token, as --temperature 0 does", name="greedy", kind=bool, default=False, is_flag=True
+)
+
+
+def sampling_flags(seed: str = "") -> tuple[Parameter, ...]:
+    """Return the parameters of sampling as flags; `seed` is what the help says of a seed that has no default."""
+    first, *others = (
+        replace(each, meaning=seed, default=None, is_flag=True) if seed and each.name == "seed" else each
+        for each in SAMPLING
+    )
+    return (first, _GREEDY, *others)
 
 
 def from_flags(*groups: Mapping[str, Any]) -> Settings:
@@ -264,12 +284,12 @@ def from_flags(*groups: Mapping[str, Any]) -> Settings:
     return Settings().with_values(values)
 
 
-def find_setting(name: str) -> Setting:
+def find_setting(name: str) -> Parameter:
     """Return the setting with this name. Raises SettingsError, which lists the settings."""
     key = name.lower().lstrip("-").replace("_", "-")
     for option in OPTIONS:
-        if option.name == key:
+        if option.flag == key:
             return option
     if key.replace("-", "_") in {each.name for each in dataclasses.fields(AnsweringFlags)}:
         raise SettingsError(f"{key} is fixed when the model is loaded; start headstart chat again to change it.")
-    raise SettingsError(f"There is no setting {name!r}; the settings are {', '.join(o.name for o in OPTIONS)}.")
+    raise SettingsError(f"There is no setting {name!r}; the settings are {', '.join(each.flag for each in OPTIONS)}.")

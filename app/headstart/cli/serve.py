@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from headstart import paths
-from headstart.cli.command import Load, flag, given, group, whole_number
+from headstart.cli.command import Load, flag, given, group
 from headstart.cli.options import (
     SPECULATION,
     AnsweringFlags,
@@ -41,15 +41,7 @@ from headstart.server.worker import Limits
 HOST, PORT = "127.0.0.1", 8642
 KEY_VARIABLE = "HEADSTART_SERVER_KEY"
 _LIMITS = Limits()
-_LAST_PORT = 65535
 _PARALLEL = 4  # app/docs/server.md has the throughput of other values
-
-
-def _port(text: str) -> int:
-    port: int = whole_number(0).parse("port", text)
-    if port > _LAST_PORT:
-        raise SettingsError(f"port must be at most {_LAST_PORT}, not {port}.")
-    return port
 
 
 def _origin(text: str) -> str:
@@ -64,8 +56,8 @@ class ServeFlags:
     """The flags of `headstart serve`."""
 
     model: AnsweringFlags = group(AnsweringFlags)
-    port: int = flag(PORT, f"0: any that is free (default: {PORT})", read=_port, group="place")
-    host: str = flag(HOST, f"where to listen (default: {HOST})", metavar="ADDRESS")
+    port: int = flag(PORT, "0: any that is free", low=0, high=65535, group="place")
+    host: str = flag(HOST, "where to listen", metavar="ADDRESS")
     allow_network: bool = flag(
         default=False, help="with --host: let other computers connect, too; messages and the key travel unencrypted"
     )
@@ -89,29 +81,31 @@ class ServeFlags:
     )
     queue: int = flag(
         _LIMITS.waiting,
-        f"requests that may wait while one is answered; further ones are refused (default: {_LIMITS.waiting})",
-        minimum=0,
+        "requests that may wait while one is answered; further ones are refused",
+        low=0,
         group="limits",
     )
     time_limit: int = flag(
         int(_LIMITS.answer_seconds),
-        f"longest time for an answer, which is cut off after it (default: {_LIMITS.answer_seconds:g})",
+        "longest time for an answer, which is cut off after it",
+        low=1,
         metavar="SECONDS",
     )
     max_tokens: int | None = flag(
-        None, "longest answer to a request that names none (default: half the context)", metavar="N"
+        None, "longest answer to a request that names none (default: half the context)", low=1
     )
-    keep: int = flag(
-        1, "models in memory at once; another one takes the place of the one used least recently (default: 1)"
-    )
+    keep: int = flag(1, "models in memory at once; another one takes the place of the one used least recently", low=1)
     parallel: int | None = flag(
         None,
         f"answers at the same time, of one model; each takes the memory of a context (default: {_PARALLEL} where the "
         "memory allows)",
-        metavar="N",
+        low=1,
     )
     idle_unload: int | None = flag(
-        None, "free the models after so long without a request; the next one loads its model again", metavar="MINUTES"
+        None,
+        "free the models after so long without a request; the next one loads its model again",
+        low=1,
+        metavar="MINUTES",
     )
     sampling: dict[str, Any] = given(
         sampling_flags(

@@ -48,9 +48,7 @@ class TuneFlags:
     )
     draft: str | None = flag(None, "compare only this draft; none: tune the model alone")
     device: str = flag(AS_TUNED, "try only this device")
-    seconds: int = flag(
-        USUAL_SECONDS, f"about how long it may take (default: {USUAL_SECONDS})", minimum=MIN_SECONDS, group="tuning"
-    )
+    seconds: int = flag(USUAL_SECONDS, "about how long it may take", low=MIN_SECONDS, group="tuning")
     forget: bool = flag(default=False, help="forget earlier results, and measure nothing")
     output: FiguresFlags = group(FiguresFlags)
     explain: bool = flag(default=False, help="explain why each setting was chosen", group="output")

@@ -4,7 +4,7 @@ import json
 import re
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
@@ -132,7 +132,6 @@ class Request:
     keep: Keep | None = None  # None: the prompt cache is not stored
     prompt_ids: tuple[int, ...] = ()  # token ids, in place of `prompt`
     suffix: str = ""  # the text behind the gap that the answer fills
-    bias: Mapping[int, float] = field(default_factory=dict)  # added to logits by token id, before everything else
     add_special: bool = True  # put the tokens before `prompt` that the model expects at a beginning
     tokens_only: bool = False  # return the prompt as text in a Step and its tokens in Finish, and write nothing
     echo: bool = False  # return `prompt` in the first Step, with log-probabilities if requested; it is read anew
@@ -146,6 +145,13 @@ class Request:
         _require(all(self.stop), "stop", "not empty", "an empty string")
         likeliest = self.likeliest or 0
         _require(0 <= likeliest <= MAX_LIKELIEST, "likeliest", f"between 0 and {MAX_LIKELIEST}", likeliest)
+
+    def beyond(self, supported: Set[str]) -> list[str]:
+        """Return the fields that are set and not supported. The parameters of sampling are supported."""
+        known = {*supported, "sampling", "automatic", *(each.field for each in parameters.declared(Sampling))}
+        plain = vars(Request((Message("user", ""),))) | vars(Sampling())
+        values = vars(self) | vars(self.sampling)
+        return [name for name, value in values.items() if name not in known and value != plain[name]]
 
     @property
     def is_text(self) -> bool:

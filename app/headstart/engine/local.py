@@ -276,7 +276,7 @@ class LocalEngine:
     def _job(self, request: Request, scorer: Scorer | None, prompt: Scorer | None, written: tuple[int, ...]) -> Job:
         if prompt:
             prompt.clear()
-        beyond = max(request.bias, default=0)
+        beyond = max(request.sampling.logit_bias, default=0)
         if beyond >= self.target.runner.vocabulary:
             raise SettingsError("The model has no token {id}: leave out its bias.", id=beyond)
         return Job(
@@ -290,7 +290,6 @@ class LocalEngine:
             scorer.note if scorer else None,
             written,
             request.keep,
-            request.bias,
             prompt.note if prompt and not written else None,
         )
 

@@ -8,7 +8,7 @@ Greedy decoding is the case without noise.
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
@@ -39,7 +39,6 @@ _WORDS = 2.0**32
 _WORD_ROUNDING = 512.0  # error of a word as a 32-bit float, at most
 _SUM_ROUNDING = 1e-5
 _MAX_POSITIONS = 32  # positions whose noise is cached; a round has half as many
-_NO_BIAS: Mapping[int, float] = {}
 _COLUMNS = 1024  # sums and peaks that are computed side by side, which is faster
 
 
@@ -105,14 +104,14 @@ class Sampler:
         sampling: Sampling,
         prompt: Sequence[int],
         constraint: Constraint | None = None,
-        bias: Mapping[int, float] = _NO_BIAS,
     ) -> None:
-        """`prompt` counts for the repetition penalty only. `bias` is added to the logits of tokens, by id."""
+        """`prompt` counts for the repetition penalty only."""
         temperature = sampling.temperature and max(sampling.temperature, _MIN_TEMPERATURE)
         self._sampling = replace(sampling, temperature=temperature)
         self._constraint = constraint
-        self._biased = np.array(sorted(bias), np.int64)
-        self._biases = np.array([bias[token] for token in sorted(bias)], np.float32)
+        bias = sorted(sampling.logit_bias.items())
+        self._biased = np.array([token for token, _ in bias], np.int64)
+        self._biases = np.array([value for _, value in bias], np.float32)
         self._penalties = Penalties(sampling, prompt) if _has_penalties(sampling) else None
         self._all_ids = np.zeros(0, np.uint32)
         self._position = len(prompt)  # of the next token

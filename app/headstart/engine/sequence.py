@@ -1,8 +1,8 @@
 """One answer in tokens: the request, the text so far, and whether it is finished."""
 
 from collections import abc
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass
 
 from headstart.engine.cancelling import CancelEvent
 from headstart.engine.engine import FinishReason, Keep, Sampling, Speculation
@@ -23,7 +23,6 @@ class Job:
     on_logits: Callable[[Row, int], None] | None = None  # called with each token and its row; maybe past the end, too
     written: tuple[int, ...] = ()  # the answer's beginning, if it goes on after a fault
     keep: Keep | None = None  # where keys and values may be kept on disk
-    bias: Mapping[int, float] = field(default_factory=dict)  # added to logits, by token
     on_prompt_logits: Callable[[Row, int], None] | None = None  # the same for the prompt, of which all is read
 
 
@@ -34,7 +33,7 @@ class Sequence:
         self.job = job
         self.cancel = cancel or CancelEvent()
         self.context = [*job.prompt, *job.written]
-        self.sampler = Sampler(job.sampling, job.prompt, job.constraint, job.bias)
+        self.sampler = Sampler(job.sampling, job.prompt, job.constraint)
         for token in job.written:
             self.sampler.commit(token)
         self.finish: FinishReason | None = None

@@ -605,7 +605,6 @@ def to_request(
         grammar=grammar,
         tools=tools,
         stop_on_repetition=bool(asked.stop_on_repetition),
-        bias={int(token): value for token, value in (asked.logit_bias or {}).items() if value},
         suffix=suffix,
         **({"prompt": prompt} if isinstance(prompt, str) else {"prompt_ids": prompt}),
     )
@@ -676,6 +675,7 @@ def _sampling(body: AnswerRequest, defaults: Defaults) -> Sampling:
     if body.top_k is not None:
         values["top_k"] = max(0, body.top_k)
     values["seed"] = _seed(body.seed, defaults.seed)
+    values["logit_bias"] = {int(token): value for token, value in (body.logit_bias or {}).items() if value}
     left = tuple(name for name in defaults.sampling.automatic if name not in values)
     return replace(defaults.sampling, **values, automatic=left)
 

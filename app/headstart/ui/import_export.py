@@ -47,7 +47,7 @@ from headstart.ui.markdown.blocks import Block, Code, Paragraph, Place, Rule, Sp
 from headstart.ui.markdown.document import DocumentWriter, Formats
 from headstart.ui.markdown.highlighting import Highlighter
 from headstart.ui.markdown.markdown import parse, parse_literal
-from headstart.ui.settings.settings_form import title, word
+from headstart.ui.settings.settings_form import label, title
 from headstart.ui.translation import showing_errors, translate
 from headstart.ui.widgets import theme
 from headstart.ui.widgets.layouts import initial_path, remember_folder, style_dialog
@@ -460,7 +460,8 @@ class ImportExport(QObject):
 def _settings(values: Mapping[str, object]) -> str:
     """Name settings and their values as the panel does."""
     declared = about()
-    pairs = ((title(name) if name in declared else name, word(short(value))) for name, value in values.items())
+    texts = {name: short(value) for name, value in values.items()}
+    pairs = ((title(name), label(name, text)) if name in declared else (name, text) for name, text in texts.items())
     return ", ".join(titled(name, value) for name, value in pairs if value)
 
 

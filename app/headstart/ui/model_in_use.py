@@ -18,7 +18,7 @@ from headstart.ui.main_window import MainWindow
 from headstart.ui.models import model_choices
 from headstart.ui.models.model_loader import ModelLoader
 from headstart.ui.models.models_controller import ModelsController
-from headstart.ui.settings.settings_form import title, word
+from headstart.ui.settings.settings_form import label, title
 from headstart.ui.settings_controller import CurrentSettings
 from headstart.ui.sidebar.chats_controller import ChatsController
 from headstart.ui.translation import showing_errors, translate_error
@@ -166,7 +166,7 @@ class ModelInUse(QObject):
         words = self.tr("{model} on {device}; guesses come from: {guessing}").format(
             model=facts.model, device=facts.device, guessing=listed(guessing)
         )
-        engine = titled(title("engine"), word(facts.engine))
+        engine = titled(title("engine"), label("engine", facts.engine))
         return name, "\n".join((words, engine, *map(translate_error, facts.notes))), ""
 
     @Slot()

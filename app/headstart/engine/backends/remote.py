@@ -64,6 +64,10 @@ _MAX_EXCERPT = 200  # characters of a server's message
 _ROUND = Round((), 0, 0, Origin.UNKNOWN, Timing())  # a server reports neither tokens nor rounds
 _REASONS = {"length": FinishReason.LENGTH, "content_filter": FinishReason.CONTENT_FILTER}  # all others: STOP
 _SAMPLING = tuple(each.field for each in declared(Sampling))
+_SUPPORTED = {  # fields of a request; those that only save time may be ignored
+    "messages", "max_new_tokens", "speculation", "stop", "prediction", "schema", "tools", "likeliest",
+    "stop_on_repetition", "keep",
+}  # fmt: skip
 _NUM_DRAFT, _CONFIDENCE = "num_assistant_tokens", "assistant_confidence_threshold"
 _USUAL_LENGTH = 5  # draft tokens; the default of OpenVINO GenAI
 _MAX_TOKENS, _MAX_COMPLETION_TOKENS = "max_tokens", "max_completion_tokens"  # newer models of OpenAI: the second
@@ -124,7 +128,7 @@ class RemoteEngine:
 
     def generate(self, request: Request, cancel: CancelEvent | None = None) -> Iterator[Event]:
         """Yield the events of an answer. Also raises RemoteError; the events before it remain valid."""
-        if request.is_text or request.tokens_only or request.grammar or request.bias:
+        if request.beyond(_SUPPORTED):
             raise SettingsError(
                 "{name} is only asked to answer conversations: for a text to be written on or a grammar "
                 "choose a model of this computer.",

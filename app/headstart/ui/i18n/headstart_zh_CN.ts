@@ -2150,8 +2150,8 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>OpenVINO GenAI 没有接受阈值：请{ours}。</translation>
     </message>
     <message>
-        <source>OpenVINO GenAI has no table of usual words: {ours}.</source>
-        <translation>OpenVINO GenAI 没有常用词表：请{ours}。</translation>
+        <source>OpenVINO GenAI has no drafter {name}: {ours}.</source>
+        <translation>OpenVINO GenAI 没有 {name} 这种猜测方式：请{ours}。</translation>
     </message>
     <message>
         <source>OpenVINO GenAI is not asked how likely its tokens were: {ours}, or leave out logprobs.</source>

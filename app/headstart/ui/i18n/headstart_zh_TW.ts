@@ -2150,8 +2150,8 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>OpenVINO GenAI 沒有接受閾值：請{ours}。</translation>
     </message>
     <message>
-        <source>OpenVINO GenAI has no table of usual words: {ours}.</source>
-        <translation>OpenVINO GenAI 沒有常用詞表：請{ours}。</translation>
+        <source>OpenVINO GenAI has no drafter {name}: {ours}.</source>
+        <translation>OpenVINO GenAI 沒有 {name} 這種猜測方式：請{ours}。</translation>
     </message>
     <message>
         <source>OpenVINO GenAI is not asked how likely its tokens were: {ours}, or leave out logprobs.</source>

@@ -17,7 +17,7 @@ from headstart.library.library import ELSEWHERE, NO_DRAFT, Broken, Entry, Model,
 from headstart.settings import Settings, about, defaults
 from headstart.ui.background_task import BackgroundTask
 from headstart.ui.formatting import format_size, listed, sentences, whole
-from headstart.ui.settings.settings_form import Choices, word
+from headstart.ui.settings.settings_form import Choices, label
 from headstart.ui.translation import translate, translate_error
 
 
@@ -189,13 +189,16 @@ _GPU, _NPU = "GPU", "NPU"
 def engines(models: Sequence[Model], settings: Settings) -> Choices:
     """Return the engines to choose from; `models` are those of the settings, target first."""
     against = _against_headstart(models, settings)
-    return [(kind, word(kind), against if kind == EngineKind.HEADSTART else "") for kind in about()["engine"].choices]
+    return [
+        (kind, label("engine", kind), against if kind == EngineKind.HEADSTART else "")
+        for kind in about()["engine"].choices
+    ]
 
 
 def kv_precisions(settings: Settings) -> Choices:
     """Return the precisions of the cache to choose from; 8 bits do not go with everything."""
     against = {KvPrecision.U8.value: _against_8_bits(settings)}
-    return [(name, word(name), against.get(name, "")) for name in about()["kv_precision"].choices]
+    return [(name, label("kv_precision", name), against.get(name, "")) for name in about()["kv_precision"].choices]
 
 
 def kv_note(models: Sequence[Model], settings: Settings) -> str:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from PySide6.QtCore import QT_TRANSLATE_NOOP, QCoreApplication, QEvent, QSignalBlocker, QSize, Qt, QTimer, Signal, Slot
+from PySide6.QtCore import QCoreApplication, QEvent, QSignalBlocker, QSize, Qt, QTimer, Signal, Slot
 from PySide6.QtGui import QPaintEvent, QValidator
 from PySide6.QtWidgets import (
     QCheckBox,
@@ -33,29 +33,6 @@ from headstart.ui.widgets.layouts import beside, stacked
 from headstart.ui.widgets.stylesheet import inset, set_style_class
 from headstart.ui.widgets.theme import MEDIUM, SMALL, TINY
 
-_WORDS: Mapping[str, Any] = {
-    "": QT_TRANSLATE_NOOP("Settings", "System"),
-    "system": QT_TRANSLATE_NOOP("Settings", "System"),
-    "light": QT_TRANSLATE_NOOP("Settings", "Light"),
-    "dark": QT_TRANSLATE_NOOP("Settings", "Dark"),
-    "contrast": QT_TRANSLATE_NOOP("Settings", "High contrast"),
-    "auto": QT_TRANSLATE_NOOP("Settings", "Automatic"),
-    "fixed": QT_TRANSLATE_NOOP("Settings", "Fixed"),
-    "off": QT_TRANSLATE_NOOP("Settings", "Off"),
-    "always": QT_TRANSLATE_NOOP("Settings", "Always"),
-    "never": QT_TRANSLATE_NOOP("Settings", "Never"),
-    "f16": QT_TRANSLATE_NOOP("Settings", "16 bits"),
-    "u8": QT_TRANSLATE_NOOP("Settings", "8 bits"),
-}
-# Names of programs and languages, each in its own language.
-_NATIVE_NAMES = {
-    "headstart": "Headstart",
-    "genai": "OpenVINO GenAI",
-    "en": "English",
-    "zh_CN": "简体中文",
-    "zh_TW": "繁體中文",
-}
-
 
 def title(name: str) -> str:
     return QCoreApplication.translate("Settings", about()[name].title)
@@ -66,9 +43,11 @@ def meaning(name: str) -> str:
     return QCoreApplication.translate("Settings", about()[name].meaning)
 
 
-def word(value: str) -> str:
-    """Return the text of a value of a choice."""
-    return QCoreApplication.translate("Settings", _WORDS[value]) if value in _WORDS else _NATIVE_NAMES.get(value, value)
+def label(name: str, choice: str) -> str:
+    """Return the text of a choice of a setting."""
+    known = about()[name]
+    text = known.labels.get(choice)
+    return known.names.get(choice, choice) if text is None else QCoreApplication.translate("Settings", text)
 
 
 class ChoiceBox(QComboBox):
@@ -144,7 +123,7 @@ class ChoiceEditor(SettingEditor):
         else:
             self.setLayout(self._row(self._box))
         for value in about()[name].choices:
-            self._box.addItem(word(value), value)
+            self._box.addItem(label(name, value), value)
         self._box.activated.connect(self._on_edited)
 
     def set_choices(self, choices: list[tuple[str, str, str]]) -> None:

@@ -12,7 +12,8 @@ from headstart.ui.widgets.layouts import row, scrolled, set_margins, stacked
 from headstart.ui.widgets.stylesheet import hide_idle_bar
 from headstart.ui.widgets.theme import MEDIUM, SMALL
 
-SAMPLING = (*(each.name for each in declared(SamplingParams)), "max_new_tokens", "stop")
+_CHOOSING = tuple(each.name for each in declared(SamplingParams))
+SAMPLING = (*_CHOOSING, *(name for name in in_section("sampling") if name not in _CHOOSING))
 _BAR = 12  # pixels of the scroll bar beside the settings
 
 

@@ -43,6 +43,11 @@ _REMEDY = Translatable("use --engine headstart")
 _USUAL_NPU_CONTEXT = 2048  # tokens; compiling for more takes minutes and memory
 _MIN_NPU_CONTEXT = 128
 _NPU_STEP = 64  # tokens; GenAI rounds the longest prompt to a multiple
+_SUPPORTED = {  # fields of a request; those that only save time may be ignored
+    "messages", "max_new_tokens", "speculation", "stop", "prompt", "prompt_ids", "suffix", "add_special",
+    "prediction", "stop_on_repetition", "keep", "tokens_only", "echo",
+}  # fmt: skip
+_DRAFTERS = (Drafter.ANY, Drafter.DRAFT, Drafter.HEAD, Drafter.NGRAM)
 _SYMMETRIC = ("int4-sym", "int8-sym", "fp16")
 
 
@@ -274,7 +279,7 @@ def _require_simple(request: Request) -> None:
         raise SettingsError(
             "OpenVINO GenAI is not asked how likely its tokens were: {ours}, or leave out logprobs.", ours=_REMEDY
         )
-    if request.is_bound or request.bias:
+    if request.beyond(_SUPPORTED):
         raise SettingsError(
             "OpenVINO GenAI is not asked to keep to a JSON schema, a grammar or tools: {ours}, or leave it out.",
             ours=_REMEDY,
@@ -284,8 +289,8 @@ def _require_simple(request: Request) -> None:
 def _way(speculation: Speculation, drafting: Way) -> Way:
     if speculation.mode is Mode.OFF:
         return Way.PLAIN
-    if speculation.drafter is Drafter.TABLE:
-        raise SettingsError("OpenVINO GenAI has no table of usual words: {ours}.", ours=_REMEDY)
+    if speculation.drafter not in _DRAFTERS:
+        raise SettingsError("OpenVINO GenAI has no drafter {name}: {ours}.", name=speculation.drafter, ours=_REMEDY)
     if speculation.drafter is Drafter.NGRAM or (drafting is Way.PLAIN and speculation.mode is Mode.FIXED):
         return Way.LOOKUP
     return drafting
