@@ -297,8 +297,8 @@ def _check(arguments: CheckFlags, load: Load) -> int:
         screen.remark(f"{entry.name}: loads on {arguments.device} and turns a text into a vector.")
         return 0
     choice = library.choose(arguments.name)
-    draft = choice.draft.folder if choice.draft else None
-    with closing(load(LoadOptions(choice.target.folder, draft, arguments.device))) as engine:
+    options = LoadOptions(choice.target.folder, choice.draft_folder, arguments.device)
+    with closing(load(options)) as engine:
         answer(engine, ToolLoop(Request((Message("user", "Hello"),), max_new_tokens=1)), screen)
     screen.remark(f"{entry.name}: loads on {arguments.device} and answers.")
     return 0
