@@ -15,7 +15,7 @@ from headstart.chat.conversation import Attachment, Conversation, Outcome, Role,
 from headstart.chat.documents import to_markdown
 from headstart.chat.json_chats import Bundle, new_chat, read_chats, to_json
 from headstart.chat.pdf_text import open_pdf, pages
-from headstart.cli import batch, models, remote
+from headstart.cli import batch, models
 from headstart.cli.batch import BatchFlags
 from headstart.cli.command import INTERRUPTED, Load, argument, flag, given, group, suggestion
 from headstart.cli.editor import QUOTES, keep_keys, piped_lines, typed_lines, whole_text
@@ -34,6 +34,7 @@ from headstart.cli.options import (
     select_model,
     set_last_used,
 )
+from headstart.cli.remote import RemoteSelection, select_remote_model
 from headstart.cli.render import Answer, Screen, answer, count, harmless, on_ctrl_c, stats_line, stats_lines
 from headstart.engine import prompt_cache_files
 from headstart.engine.cancelling import CancelEvent
@@ -269,21 +270,16 @@ class _EngineLoader:
     screen: Screen
     load: Load
 
-    def select(self, name: str | None = None) -> Selection:
+    def select(self, name: str | None = None) -> Selection | RemoteSelection:
         """Return the model of the flags, or the one with this name and its own draft."""
-        model = self.flags.model if name is None else replace(self.flags.model, model=name, draft=None)
-        if remotes.is_remote(model.model):
-            return Selection(remote.load_options(model))
-        return select_model(model)
+        flags = self.flags.model if name is None else replace(self.flags.model, model=name, draft=None)
+        return select_remote_model(flags) if remotes.is_remote(flags.model) else select_model(flags)
 
-    def open(self, selection: Selection) -> Engine:
+    def open(self, selection: Selection | RemoteSelection) -> Engine:
         """Load a model, and make it the default of later commands."""
-        if selection.options.remote:
-            remarks = remote.warnings(selection.options.remote)
-        else:
-            title = [f"Loading {selection.title} ..."] if sys.stderr.isatty() else []
-            remarks = [*title, *selection.remarks(self.flags.model.device)]
-        self.screen.remark(*remarks)
+        if isinstance(selection, Selection) and sys.stderr.isatty():
+            self.screen.remark(f"Loading {selection.title} ...")
+        self.screen.remark(*selection.remarks)
         started = time.perf_counter()
         engine = self.load(selection.options)
         loaded = facts(engine)
@@ -418,9 +414,9 @@ def read_last_chat(path: Path) -> tuple[str | None, Conversation]:
     return system if isinstance(system, str) else None, conversation
 
 
-def _answer_json(session: "Session", result: Answer, selection: Selection) -> dict[str, object]:
+def _answer_json(session: "Session", result: Answer, selection: Selection | RemoteSelection) -> dict[str, object]:
     model = selection.facts
-    if selection.choice:
+    if isinstance(selection, Selection):
         loaded = facts(session.engine)
         model["engine"] = EngineKind(loaded.engine) if loaded else EngineKind.HEADSTART
     last = session.conversation.last
