@@ -36,7 +36,7 @@ from headstart.cli.options import (
 )
 from headstart.cli.remote import RemoteSelection, select_remote_model
 from headstart.cli.render import Answer, Screen, answer, count, harmless, on_ctrl_c, stats_line, stats_lines
-from headstart.engine import prompt_cache_files
+from headstart.engine import generation_config, prompt_cache_files
 from headstart.engine.cancelling import CancelEvent
 from headstart.engine.engine import (
     Call,
@@ -49,8 +49,8 @@ from headstart.engine.engine import (
     Tool,
 )
 from headstart.engine.stats import figures, merge_stats
-from headstart.errors import ContextOverflowError, EngineLostError, HeadstartError, ModelNotFoundError, SettingsError
-from headstart.library import library, manifest
+from headstart.errors import ContextOverflowError, EngineLostError, HeadstartError, SettingsError
+from headstart.library import library
 from headstart.parameters import valid_text
 from headstart.tools.loop import REFUSED, Result, ToolLoop, engine_turns, offering, unknown
 from headstart.tools.servers import FILE_NAME, Offer, ToolServers, effects
@@ -136,8 +136,9 @@ class ChatFlags:
 def run(arguments: ChatFlags, load: Load) -> int:
     """Answer one prompt, or a file of prompts, or chat until the input ends. Return the exit code."""
     if arguments.batch.batch is not None:
-        return _run_batch(arguments, load)
-    batch.require_no_batch(arguments.batch)
+        return _run_batch(arguments, arguments.batch.batch, load)
+    if arguments.batch.output is not None:
+        raise SettingsError("--output needs --batch FILE.")
     # Everything that can be refused is refused here, before the model takes seconds to load.
     if arguments.json and arguments.prompt is None and not arguments.words:
         raise SettingsError("--json prints one answer: add a prompt, or --prompt - to read standard input.")
@@ -307,26 +308,13 @@ def run_model(arguments: RunFlags, load: Load) -> int:
     """Chat with a model; export it first if it is not installed. Return the exit code."""
     if arguments.chat.model.model is not None:
         raise SettingsError("`headstart run` takes one model: leave out --model.")
-    model = replace(arguments.chat.model, model=_installed(arguments.name, yes=arguments.yes))
-    return run(replace(arguments.chat, model=model), load)
+    name = arguments.name
+    if not remotes.is_remote(name):
+        name = models.find_or_export(name, yes=arguments.yes)
+    return run(replace(arguments.chat, model=replace(arguments.chat.model, model=name)), load)
 
 
-def _installed(name: str, *, yes: bool) -> str:
-    """Return the name or the folder of a model, after exporting it if it is not on this computer."""
-    if remotes.is_remote(name):
-        return name
-    path = Path(name).expanduser()
-    is_source = path.exists() and not (path / manifest.FILE_NAME).is_file()
-    if not is_source or name in {entry.name for entry in library.installed()}:
-        try:
-            return library.find(name).name
-        except ModelNotFoundError:
-            pass
-    folder = models.export_model(name, yes=yes)
-    return folder.name if folder.parent == paths.models_folder() else str(folder)
-
-
-def _run_batch(arguments: ChatFlags, load: Load) -> int:
+def _run_batch(arguments: ChatFlags, file: Path, load: Load) -> int:
     used = {
         "the prompt": bool(arguments.words),
         "--prompt": arguments.prompt is not None,
@@ -338,10 +326,12 @@ def _run_batch(arguments: ChatFlags, load: Load) -> int:
         "--show-origin": arguments.show_origin,
         "--tools": arguments.tools,
     }
-    for name in (name for name, is_used in used.items() if is_used):
+    if name := next((name for name, is_used in used.items() if is_used), None):
         raise SettingsError(f"--batch takes prompts from a file and writes JSON to another: leave out {name}.")
     selection = select_model(arguments.model)
-    return batch.run(arguments.batch, selection, batch.Defaults(arguments.settings, arguments.system), load)
+    own = generation_config.read(selection.options.target)
+    defaults = batch.Defaults(arguments.settings, arguments.system, own)
+    return batch.run(file, arguments.batch.output, selection, defaults, load)
 
 
 def _attachment(path: Path) -> Attachment:
