@@ -28,9 +28,7 @@ def main() -> int:
     given = parser.parse_args()
     choice = library.choose(given.model)
     tokens, differing = 0, dict[str, int]()
-    with closing(
-        load(resolve(LoadOptions(choice.target.folder, choice.draft.folder if choice.draft else None)))
-    ) as engine:
+    with closing(load(resolve(LoadOptions(choice.target.folder, choice.draft_folder)))) as engine:
         for prompt in read_prompts(given.prompts, KINDS):
             for sampling in _SAMPLINGS:
                 answers = []

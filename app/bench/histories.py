@@ -246,7 +246,7 @@ def main() -> int:
     choice = library.choose(given.model)
     properties = {**plain(), KERNELS: ""} if given.stock else {}
     options = LoadOptions(choice.target.folder, context=4096, properties=properties, parallel=2)
-    guessing = replace(options, draft=choice.draft.folder if choice.draft else None)
+    guessing = replace(options, draft=choice.draft_folder)
     with (
         tempfile.TemporaryDirectory() as folder,
         closing(load(resolve(guessing))) as engine,

@@ -62,10 +62,9 @@ def _measure(given: argparse.Namespace, context: int) -> dict[str, object]:
     choice = library.choose(given.model, given.draft)
     models = [choice.target.manifest, *([choice.draft.manifest] if choice.draft else [])]
     expected = memory.need(models, context, memory.kv_bits(given.kv))
-    folder = choice.draft.folder if choice.draft else None
     started = time.perf_counter()
     with closing(
-        load(resolve(LoadOptions(choice.target.folder, folder, context=context, kv_precision=given.kv)))
+        load(resolve(LoadOptions(choice.target.folder, choice.draft_folder, context=context, kv_precision=given.kv)))
     ) as engine:
         seconds, loaded = round(time.perf_counter() - started, 1), _held()
         _fill(engine)

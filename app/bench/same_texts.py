@@ -34,8 +34,7 @@ def main() -> int:
     parser.add_argument("--model", required=True)
     arguments = parser.parse_args()
     choice = library.choose(arguments.model, None)
-    draft = choice.draft.folder if choice.draft else None
-    with closing(load(resolve(LoadOptions(choice.target.folder, draft)))) as engine:
+    with closing(load(resolve(LoadOptions(choice.target.folder, choice.draft_folder)))) as engine:
         answers = _answers(engine)
     if arguments.work == "record":
         arguments.file.write_text(json.dumps(answers, indent=0), encoding="utf-8")

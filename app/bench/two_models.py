@@ -56,7 +56,7 @@ def main() -> int:
 def _modes(name: str, called: str, tokens: int, stack: ExitStack) -> tuple[OwnMode, OwnMode]:
     """Plain decoding of a model, and its automatic mode under another name."""
     choice = library.choose(name)
-    options = LoadOptions(choice.target.folder, choice.draft.folder if choice.draft else None)
+    options = LoadOptions(choice.target.folder, choice.draft_folder)
     engine = stack.enter_context(closing(load(resolve(options))))
     plain, auto = own_modes(engine, tokens, engine.forget_all, names=(PLAIN, AUTO))
     return plain, replace(auto, name=called)

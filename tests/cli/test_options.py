@@ -9,7 +9,7 @@ import pytest
 
 from bench.toy import CONTEXT, PROGRAM
 from headstart.cli import main, options
-from headstart.cli.options import OPTIONS, Selection, Settings, facts
+from headstart.cli.options import OPTIONS, AnsweringFlags, Settings, facts, select_model
 from headstart.engine.engine import (
     Drafter,
     EngineKind,
@@ -103,14 +103,16 @@ def test_setting_is_read_and_shown_alike(name: str, text: str, shown: str) -> No
 def test_special_load_options_are_remarked(
     tiny_target: Path, tiny_draft: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert not list(Selection(LoadOptions(tiny_target)).remarks("CPU"))
-    eight = LoadOptions(tiny_target, tiny_draft, kv_precision=KvPrecision.U8)
-    (told,) = Selection(eight).remarks("")
-    assert told == "Keys and values of 1024 tokens take 0 MB in 8 bits, where 16 bits take 1 MB."
-    assert "of 512 tokens" in next(Selection(replace(eight, context=512)).remarks(""))
+    flags = AnsweringFlags(model=str(tiny_target), device="CPU")
+    assert not list(select_model(flags).remarks)
+    eight = replace(flags, draft=str(tiny_draft), kv_precision=KvPrecision.U8)
+    assert list(select_model(eight).remarks) == [
+        "Keys and values of 1024 tokens take 0 MB in 8 bits, where 16 bits take 1 MB."
+    ]
+    assert "of 512 tokens" in next(select_model(replace(eight, context=512)).remarks)
     plug_in(monkeypatch, FakeCore({"CPU": CPU, "GPU": GPU}))
-    on_card = LoadOptions(tiny_target, device="GPU", engine=EngineKind.HEADSTART)
-    assert list(Selection(on_card).remarks("auto")) == ["AUTO is GPU here: A Graphics Card (dGPU)."]
+    on_card = replace(flags, device="auto", engine=EngineKind.HEADSTART)
+    assert list(select_model(on_card).remarks) == ["AUTO is GPU here: A Graphics Card (dGPU)."]
 
 
 def test_chosen_model_is_named(

@@ -316,6 +316,27 @@ def test_signal_is_handled_after_models_were_freed(tiny_target: Path, tiny_draft
     assert (done.returncode, done.stdout) == (0, "True\n"), done.stderr
 
 
+FIRST_LOOK = """
+import builtins
+from headstart.engine.runtime import openvino
+module, wanted, load = openvino(), [], builtins.__import__
+
+def record(name, *more):
+    wanted.append(name)
+    return load(name, *more)
+
+builtins.__import__ = record
+module.Tensor(module.Type.u8, module.Shape([1])).data
+print(wanted)
+"""
+
+
+def test_numpy_is_set_up_before_a_tensor_is_read() -> None:
+    """The set-up is not safe in two threads, and the target and the tokenizer are loaded in one each."""
+    done = subprocess.run([sys.executable, "-c", FIRST_LOOK], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (0, "[]\n"), done.stderr
+
+
 def truncated(path: Path) -> None:
     path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
 

@@ -179,7 +179,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--tokens", type=int, default=160, metavar="N", help="longest answer (default: 160)")
     given = parser.parse_args(arguments)
     choice = library.choose(given.model)
-    options = LoadOptions(choice.target.folder, choice.draft.folder if choice.draft else None)
+    options = LoadOptions(choice.target.folder, choice.draft_folder)
     with given.file.open("w", encoding="utf-8") as file, closing(load(resolve(options))) as engine:
         trace = Trace(engine, file, given.depth)
         for prompt in read_prompts(given.prompts, given.classes):

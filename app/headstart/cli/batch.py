@@ -18,14 +18,12 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from headstart.cli.command import INTERRUPTED, Load, flag
 from headstart.cli.options import Selection, Settings, facts, find_setting, writable_file
 from headstart.cli.render import Screen, count, on_ctrl_c
-from headstart.engine import generation_config
 from headstart.engine.cancelling import CancelEvent
 from headstart.engine.engine import (
     Engine,
     Event,
     Finish,
     FinishReason,
-    LoadOptions,
     Message,
     Request,
     Sampling,
@@ -104,6 +102,8 @@ class Answers:
         """
         self.path = path
         self.ids: set[Identity] = set()
+        if path.exists() and not path.is_file():
+            raise SettingsError(f"{path} is no file; answers must be read again to go on after a stop.")
         try:
             if path.exists():
                 self._drop_all_but_answers()
@@ -273,13 +273,6 @@ _POLL_SECONDS = 0.1  # between two looks at Ctrl+C: Python on Windows sees it on
 _Event = tuple[int, Event | HeadstartError]  # with the line of its prompt; an error ends its answer
 
 
-def _output(text: str) -> Path:
-    path = writable_file(text)
-    if path.exists() and not path.is_file():
-        raise SettingsError(f"{text} is no file; answers must be read again to go on after a stop.")
-    return path
-
-
 @dataclass(frozen=True, kw_only=True)
 class BatchFlags:
     batch: Path | None = flag(
@@ -292,29 +285,21 @@ class BatchFlags:
         metavar="FILE",
     )
     output: Path | None = flag(
-        None, "where the answers go (default: FILE with .answers before .jsonl)", metavar="FILE", read=_output
+        None, "where the answers go (default: FILE with .answers before .jsonl)", metavar="FILE", read=writable_file
     )
 
 
-def require_no_batch(flags: BatchFlags) -> None:
-    """Raise SettingsError for flags that need --batch."""
-    if flags.output is not None:
-        raise SettingsError("--output needs --batch FILE.")
-
-
-def run(flags: BatchFlags, selection: Selection, defaults: Defaults, load: Load) -> int:
+def run(file: Path, output: Path | None, selection: Selection, defaults: Defaults, load: Load) -> int:
     """Answer the lines without an answer. Return the exit code: 1 if a line failed, 130 after Ctrl+C."""
-    file, options = flags.batch, selection.options
-    assert file is not None, "there is a batch"
-    output = flags.output or _output(str(file.with_name(f"{file.stem}.answers.jsonl")))
+    output = output or writable_file(str(file.with_name(f"{file.stem}.answers.jsonl")))
     if output.exists() and file.exists() and output.samefile(file):
         raise SettingsError("--output must be another file than --batch.")
-    lines = list(read(file, replace(defaults, own=generation_config.read(options.target))))
+    lines = list(read(file, defaults))
     if not lines:
         raise SettingsError(f"{file} has no prompts; give it one JSON object in each line.")
     with closing(Answers(output)) as answers:
         remaining = [line for line in lines if isinstance(line, BadLine) or line.id not in answers.ids]
-        batch = _Batch(answers, options, selection.facts, len(lines), len(remaining))
+        batch = _Batch(answers, selection, len(lines), len(remaining))
         with batch.bar:
             if len(remaining) < len(lines):
                 batch.remark(f"{count(len(lines) - len(remaining), 'prompt')} answered before and skipped.")
@@ -328,13 +313,10 @@ def run(flags: BatchFlags, selection: Selection, defaults: Defaults, load: Load)
 class _Batch:
     """The state of one run."""
 
-    def __init__(
-        self, answers: Answers, options: LoadOptions, model_facts: Mapping[str, Any], total: int, remaining: int
-    ) -> None:
-        """`remaining` of `total` lines have no answer yet; `model_facts` is written with each answer."""
+    def __init__(self, answers: Answers, selection: Selection, total: int, remaining: int) -> None:
+        """`remaining` of `total` lines have no answer yet."""
         self._answers = answers
-        self._options = options
-        self._model_facts = model_facts
+        self._selection = selection
         self._remaining = remaining
         self._num_answered = self._failed = self._tokens = 0
         self._parallel = 1  # answers at the same time
@@ -388,7 +370,7 @@ class _Batch:
     def _load(self, load: Load, parallel: int) -> Engine:
         """Load the model for as many answers at the same time as the memory holds, at most `parallel`."""
         try:
-            engine = load(replace(self._options, parallel=parallel))
+            engine = load(replace(self._selection.options, parallel=parallel))
         except MemoryBudgetError:
             if parallel == 1:
                 raise
@@ -423,7 +405,7 @@ class _Batch:
 
     def _save_answer(self, task: Task, text: str, finish: Finish) -> None:
         system = next((message.content for message in task.messages if message.role == "system"), None)
-        settings = {**self._model_facts, **task.settings.values, "parallel": self._parallel, "system": system}
+        settings = {**self._selection.facts, **task.settings.values, "parallel": self._parallel, "system": system}
         line = {"id": task.id, "text": text, "finish_reason": finish.reason, "token_ids": finish.token_ids}
         self._answers.add(line | {"stats": figures(finish.stats), "settings": settings})
         self._num_answered += 1

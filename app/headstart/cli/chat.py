@@ -15,7 +15,7 @@ from headstart.chat.conversation import Attachment, Conversation, Outcome, Role,
 from headstart.chat.documents import to_markdown
 from headstart.chat.json_chats import Bundle, new_chat, read_chats, to_json
 from headstart.chat.pdf_text import open_pdf, pages
-from headstart.cli import batch, models, remote
+from headstart.cli import batch, models
 from headstart.cli.batch import BatchFlags
 from headstart.cli.command import INTERRUPTED, Load, argument, flag, given, group, suggestion
 from headstart.cli.editor import QUOTES, keep_keys, piped_lines, typed_lines, whole_text
@@ -34,8 +34,9 @@ from headstart.cli.options import (
     select_model,
     set_last_used,
 )
+from headstart.cli.remote import RemoteSelection, select_remote_model
 from headstart.cli.render import Answer, Screen, answer, count, harmless, on_ctrl_c, stats_line, stats_lines
-from headstart.engine import prompt_cache_files
+from headstart.engine import generation_config, prompt_cache_files
 from headstart.engine.cancelling import CancelEvent
 from headstart.engine.engine import (
     Call,
@@ -48,8 +49,8 @@ from headstart.engine.engine import (
     Tool,
 )
 from headstart.engine.stats import figures, merge_stats
-from headstart.errors import ContextOverflowError, EngineLostError, HeadstartError, ModelNotFoundError, SettingsError
-from headstart.library import library, manifest
+from headstart.errors import ContextOverflowError, EngineLostError, HeadstartError, SettingsError
+from headstart.library import library
 from headstart.parameters import valid_text
 from headstart.tools.loop import REFUSED, Result, ToolLoop, engine_turns, offering, unknown
 from headstart.tools.servers import FILE_NAME, Offer, ToolServers, effects
@@ -135,8 +136,9 @@ class ChatFlags:
 def run(arguments: ChatFlags, load: Load) -> int:
     """Answer one prompt, or a file of prompts, or chat until the input ends. Return the exit code."""
     if arguments.batch.batch is not None:
-        return _run_batch(arguments, load)
-    batch.require_no_batch(arguments.batch)
+        return _run_batch(arguments, arguments.batch.batch, load)
+    if arguments.batch.output is not None:
+        raise SettingsError("--output needs --batch FILE.")
     # Everything that can be refused is refused here, before the model takes seconds to load.
     if arguments.json and arguments.prompt is None and not arguments.words:
         raise SettingsError("--json prints one answer: add a prompt, or --prompt - to read standard input.")
@@ -269,21 +271,16 @@ class _EngineLoader:
     screen: Screen
     load: Load
 
-    def select(self, name: str | None = None) -> Selection:
+    def select(self, name: str | None = None) -> Selection | RemoteSelection:
         """Return the model of the flags, or the one with this name and its own draft."""
-        model = self.flags.model if name is None else replace(self.flags.model, model=name, draft=None)
-        if remotes.is_remote(model.model):
-            return Selection(remote.load_options(model))
-        return select_model(model)
+        flags = self.flags.model if name is None else replace(self.flags.model, model=name, draft=None)
+        return select_remote_model(flags) if remotes.is_remote(flags.model) else select_model(flags)
 
-    def open(self, selection: Selection) -> Engine:
+    def open(self, selection: Selection | RemoteSelection) -> Engine:
         """Load a model, and make it the default of later commands."""
-        if selection.options.remote:
-            remarks = remote.warnings(selection.options.remote)
-        else:
-            title = [f"Loading {selection.title} ..."] if sys.stderr.isatty() else []
-            remarks = [*title, *selection.remarks(self.flags.model.device)]
-        self.screen.remark(*remarks)
+        if isinstance(selection, Selection) and sys.stderr.isatty():
+            self.screen.remark(f"Loading {selection.title} ...")
+        self.screen.remark(*selection.remarks)
         started = time.perf_counter()
         engine = self.load(selection.options)
         loaded = facts(engine)
@@ -311,26 +308,13 @@ def run_model(arguments: RunFlags, load: Load) -> int:
     """Chat with a model; export it first if it is not installed. Return the exit code."""
     if arguments.chat.model.model is not None:
         raise SettingsError("`headstart run` takes one model: leave out --model.")
-    model = replace(arguments.chat.model, model=_installed(arguments.name, yes=arguments.yes))
-    return run(replace(arguments.chat, model=model), load)
+    name = arguments.name
+    if not remotes.is_remote(name):
+        name = models.find_or_export(name, yes=arguments.yes)
+    return run(replace(arguments.chat, model=replace(arguments.chat.model, model=name)), load)
 
 
-def _installed(name: str, *, yes: bool) -> str:
-    """Return the name or the folder of a model, after exporting it if it is not on this computer."""
-    if remotes.is_remote(name):
-        return name
-    path = Path(name).expanduser()
-    is_source = path.exists() and not (path / manifest.FILE_NAME).is_file()
-    if not is_source or name in {entry.name for entry in library.installed()}:
-        try:
-            return library.find(name).name
-        except ModelNotFoundError:
-            pass
-    folder = models.export_model(name, yes=yes)
-    return folder.name if folder.parent == paths.models_folder() else str(folder)
-
-
-def _run_batch(arguments: ChatFlags, load: Load) -> int:
+def _run_batch(arguments: ChatFlags, file: Path, load: Load) -> int:
     used = {
         "the prompt": bool(arguments.words),
         "--prompt": arguments.prompt is not None,
@@ -342,10 +326,12 @@ def _run_batch(arguments: ChatFlags, load: Load) -> int:
         "--show-origin": arguments.show_origin,
         "--tools": arguments.tools,
     }
-    for name in (name for name, is_used in used.items() if is_used):
+    if name := next((name for name, is_used in used.items() if is_used), None):
         raise SettingsError(f"--batch takes prompts from a file and writes JSON to another: leave out {name}.")
     selection = select_model(arguments.model)
-    return batch.run(arguments.batch, selection, batch.Defaults(arguments.settings, arguments.system), load)
+    own = generation_config.read(selection.options.target)
+    defaults = batch.Defaults(arguments.settings, arguments.system, own)
+    return batch.run(file, arguments.batch.output, selection, defaults, load)
 
 
 def _attachment(path: Path) -> Attachment:
@@ -418,9 +404,9 @@ def read_last_chat(path: Path) -> tuple[str | None, Conversation]:
     return system if isinstance(system, str) else None, conversation
 
 
-def _answer_json(session: "Session", result: Answer, selection: Selection) -> dict[str, object]:
+def _answer_json(session: "Session", result: Answer, selection: Selection | RemoteSelection) -> dict[str, object]:
     model = selection.facts
-    if selection.choice:
+    if isinstance(selection, Selection):
         loaded = facts(session.engine)
         model["engine"] = EngineKind(loaded.engine) if loaded else EngineKind.HEADSTART
     last = session.conversation.last

@@ -17,7 +17,7 @@ from headstart.cli.options import JsonFlags, installed_names
 from headstart.cli.render import Screen, answer, harmless, print_rows
 from headstart.engine import memory
 from headstart.engine.engine import LoadOptions, Message, Request
-from headstart.errors import ExportError, SettingsError
+from headstart.errors import ExportError, ModelNotFoundError, SettingsError
 from headstart.library import exporter, import_folder, library, manifest
 from headstart.library.library import Broken, Entry, Model, Pair
 from headstart.library.manifest import Precision
@@ -100,6 +100,22 @@ def _add(arguments: AddFlags, _load: Load) -> int:
         name = export_model(arguments.source, more, yes=arguments.yes).name
     Screen().remark(f"{name} is installed; chat with it: headstart run {name}")
     return 0
+
+
+def find_or_export(name: str, *, yes: bool) -> str:
+    """Return the name or the folder of a model, after exporting it if it is not on this computer.
+
+    Raises BrokenModelError and ExportError. `yes` is that of `export_model`.
+    """
+    path = Path(name).expanduser()
+    is_source = path.exists() and not (path / manifest.FILE_NAME).is_file()
+    if not is_source or name in installed_names():
+        try:
+            return library.find(name).name
+        except ModelNotFoundError:
+            pass
+    folder = export_model(name, yes=yes)
+    return folder.name if folder.parent == paths.models_folder() else str(folder)
 
 
 def export_model(source: str, more: Sequence[str] = (), *, yes: bool) -> Path:
@@ -297,8 +313,8 @@ def _check(arguments: CheckFlags, load: Load) -> int:
         screen.remark(f"{entry.name}: loads on {arguments.device} and turns a text into a vector.")
         return 0
     choice = library.choose(arguments.name)
-    draft = choice.draft.folder if choice.draft else None
-    with closing(load(LoadOptions(choice.target.folder, draft, arguments.device))) as engine:
+    options = LoadOptions(choice.target.folder, choice.draft_folder, arguments.device)
+    with closing(load(options)) as engine:
         answer(engine, ToolLoop(Request((Message("user", "Hello"),), max_new_tokens=1)), screen)
     screen.remark(f"{entry.name}: loads on {arguments.device} and answers.")
     return 0

@@ -21,13 +21,13 @@ from headstart.engine.engine import (
     Request,
     Unset,
 )
+from headstart.engine.load_options import ResolvedOptions
 from headstart.engine.memory import amount
 from headstart.engine.opening import resolve
 from headstart.engine.process.client import EngineClient
 from headstart.engine.protocol import ModelInfo
 from headstart.errors import SettingsError
 from headstart.library import library
-from headstart.library import manifest as manifests
 from headstart.library.library import Choice
 from headstart.parameters import (
     AUTOMATIC,
@@ -118,45 +118,47 @@ class AnsweringFlags(ModelFlags, EngineConfig):
 
 @dataclass(frozen=True)
 class Selection:
-    """The model that flags name, and how to load it. Without a `choice` it is on another computer."""
+    """The model of this computer that flags name, and how to load it."""
 
-    options: LoadOptions
-    choice: Choice | None = None
+    choice: Choice
+    resolved: ResolvedOptions
+    device: str = ""  # as it was typed
+
+    @property
+    def options(self) -> LoadOptions:
+        return self.resolved.options
 
     @property
     def name(self) -> str:
         """The name that you type."""
-        if self.choice:
-            return self.choice.name
-        return remotes.model_name(self.options.remote) if self.options.remote else ""
+        return self.choice.name
 
     @property
     def draft(self) -> str | None:
         """The name of the draft that is loaded. Tuning may have chosen another one, or none."""
-        folder, draft = self.options.draft, self.choice.draft if self.choice else None
+        folder, draft = self.options.draft, self.choice.draft
         return draft.name if draft and draft.folder == folder else folder.name if folder else None
 
     @property
     def title(self) -> str:
         """A text that says what is loaded, and where."""
         draft = f" with draft {self.draft}" if self.draft else ""
-        return f"{self.choice.target.name if self.choice else self.name}{draft} on {self.options.device}"
+        return f"{self.choice.target.name}{draft} on {self.options.device}"
 
     @property
     def facts(self) -> dict[str, object]:
         """Facts about the models, for an answer in JSON."""
-        if self.options.remote:
-            return {"model": self.name, "url": self.options.remote.url}
-        options, target = self.options, self.choice.target.name if self.choice else ""
-        return {"model": target, "draft": self.draft, "device": options.device, "context": options.context}
+        model, options = self.choice.target.name, self.options
+        return {"model": model, "draft": self.draft, "device": options.device, "context": options.context}
 
-    def remarks(self, device: str) -> Iterator[str]:
-        """Yield sentences about loading, in most cases none. `device` is the text that was typed."""
+    @property
+    def remarks(self) -> Iterator[str]:
+        """Sentences about loading, in most cases none."""
         options = self.options
-        if device and devices.leaves_choice(device):
-            yield f"{device.upper()} is {options.device} here: {devices.full_name(options.device)}."
+        if self.device and devices.leaves_choice(self.device):
+            yield f"{self.device.upper()} is {options.device} here: {devices.full_name(options.device)}."
         if options.kv_precision is KvPrecision.U8:
-            models = [manifests.read_model(folder) for folder in (options.target, options.draft) if folder]
+            models = [spec.manifest for spec, _ in self.resolved.models]
             full, less = (amount(memory.cache(models, options.context, bits)) for bits in (16, 8))
             tokens = memory.context_of(models[0], options.context)
             yield f"Keys and values of {tokens} tokens take {less} in 8 bits, where 16 bits take {full}."
@@ -173,7 +175,7 @@ def select_model(flags: ModelFlags) -> Selection:
     }
     options = LoadOptions(
         choice.target.folder,
-        choice.draft.folder if choice.draft else None,
+        choice.draft_folder,
         device=flags.device or USUAL_DEVICE,
         context=flags.context,
         draft_device=flags.draft_device or None,
@@ -184,7 +186,7 @@ def select_model(flags: ModelFlags) -> Selection:
         kv_precision=flags.kv_precision,
         precision=flags.precision,
     )
-    return Selection(resolve(options).options, choice)
+    return Selection(choice, resolve(options), flags.device)
 
 
 def set_last_used(name: str) -> None:

@@ -61,18 +61,44 @@ def commands() -> Group:
     )
 
 
-def load_options(model: ModelFlags) -> LoadOptions:
-    """Return the options for a server's model.
+@dataclass(frozen=True)
+class RemoteSelection:
+    """The model of another computer that flags name."""
+
+    server: Remote
+
+    @property
+    def options(self) -> LoadOptions:
+        return remotes.load_options(self.server)
+
+    @property
+    def name(self) -> str:
+        """The name that you type."""
+        return remotes.model_name(self.server)
+
+    @property
+    def facts(self) -> dict[str, object]:
+        """Facts about the model, for an answer in JSON."""
+        return {"model": self.name, "url": self.server.url}
+
+    @property
+    def remarks(self) -> list[str]:
+        """Sentences that say where the messages go."""
+        return warnings(self.server)
+
+
+def select_remote_model(flags: ModelFlags) -> RemoteSelection:
+    """Return the server's model of the flags.
 
     Raises ModelNotFoundError, and SettingsError for flags of local models.
     """
-    defaults = vars(type(model)())
-    changed = [name for name, value in vars(model).items() if name != "model" and value != defaults[name]]
+    defaults = vars(type(flags)())
+    changed = [name for name, value in vars(flags).items() if name != "model" and value != defaults[name]]
     if changed:
-        flags = ", ".join(f"--{name.replace('_', '-')}" for name in changed)
-        raise SettingsError(f"{flags}: for models of this computer only; leave it out, or choose one that is here.")
-    assert model.model is not None, "a server was named"
-    return remotes.load_options(remotes.find(model.model))
+        names = ", ".join(f"--{name.replace('_', '-')}" for name in changed)
+        raise SettingsError(f"{names}: for models of this computer only; leave it out, or choose one that is here.")
+    assert flags.model is not None, "a server was named"
+    return RemoteSelection(remotes.find(flags.model))
 
 
 def warnings(server: Remote) -> list[str]:

@@ -60,7 +60,7 @@ def run(arguments: TuneFlags, _load: Load) -> int:
 
     choice, screen = library.choose(arguments.model, arguments.draft), Screen()
     device = USUAL_DEVICE if arguments.device == AS_TUNED else arguments.device
-    options = LoadOptions(choice.target.folder, choice.draft.folder if choice.draft else None, device)
+    options = LoadOptions(choice.target.folder, choice.draft_folder, device)
     if arguments.forget:
         removed = store.forget(options)
         print(

@@ -126,21 +126,22 @@ def load_model(spec: ModelSpec, config: RunnerConfig, watcher: Watcher | None = 
     requested = {**properties(hint, config.kv), **config.properties}
     requested = {name: value for name, value in requested.items() if value}
     is_new = measurements.get(PROVEN) is None and measurements.get(_REFUSED) is None
+    runner: AnyRunner | None = None
+    chosen: Properties = requested
+    notes: tuple[Translatable, ...] = ()
     if is_new and _needs_no_trial(requested, model.device) and config.context >= ROOM:
         watcher.on_decided()
         runner = _build_first(model, requested, config, draft_vocab)
-        if runner is not None:
-            is_invariant = config.decides and _is_invariant(runner, measurements, requested, watcher)
-            return LoadedModel(runner, model, requested, (), is_invariant, runner.draft_vocab)
-    kind = select_runner(model)
-    chosen, notes = _choose_arithmetic(model, requested, watcher)
-    watcher.on_decided()
-    try:
-        with released(model.folder / _WEIGHTS):
-            runner = _build(kind, model.folder, model.device, chosen, config, draft_vocab)
-            warm_up(runner)
-    except RuntimeError as error:
-        raise load_error(model.folder, model.device, first_line(error)) from None
+    if runner is None:
+        kind = select_runner(model)
+        chosen, notes = _choose_arithmetic(model, requested, watcher)
+        watcher.on_decided()
+        try:
+            with released(model.folder / _WEIGHTS):
+                runner = _build(kind, model.folder, model.device, chosen, config, draft_vocab)
+                warm_up(runner)
+        except RuntimeError as error:
+            raise load_error(model.folder, model.device, first_line(error)) from None
     is_invariant = config.decides and _is_invariant(runner, measurements, chosen, watcher)
     return LoadedModel(runner, model, chosen, notes, is_invariant, runner.draft_vocab)
 

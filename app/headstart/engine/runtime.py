@@ -13,6 +13,10 @@ def openvino() -> Any:
     _shut_out_telemetry()
     import openvino as module  # noqa: PLC0415
 
+    # WORKAROUND https://github.com/pybind/pybind11/pull/4877: NumPy is set up at the first look into a tensor or a
+    # constant. Of two threads that look first at the same time, one holds the interpreter's lock, the other that of
+    # the set-up, and both wait forever.
+    _ = module.Tensor(module.Type.u8, module.Shape([1])).data
     return module
 
 

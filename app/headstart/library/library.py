@@ -77,6 +77,10 @@ class Choice:
     target: Model
     draft: Model | None
 
+    @property
+    def draft_folder(self) -> Path | None:
+        return self.draft.folder if self.draft else None
+
 
 def installed(root: Path | None = None) -> tuple[Entry, ...]:
     """Return every folder with a manifest in `root`, by name; broken ones too.
@@ -102,8 +106,15 @@ def find(name: str, root: Path | None = None) -> Model | Pair:
     parts = [part for entry in entries if isinstance(entry, Pair) for part in (entry.target, entry.draft)]
     by_name: dict[str, Entry] = {entry.name: entry for entry in (*entries, *parts)}
     entry = by_name.get(name) or _at_path(name)
+    if entry is None and not entries:
+        raise ModelNotFoundError(
+            "There is no model {name!r}: none is installed yet; run {command} to get a small one.",
+            name=name,
+            command=_COMMAND,
+        )
     if entry is None:
-        raise _not_found(name, entries)
+        names = ", ".join(entry.name for entry in entries)
+        raise ModelNotFoundError("There is no model {name!r}; installed are {names}.", name=name, names=names)
     if isinstance(entry, Broken):
         raise BrokenModelError(entry.reason)
     return entry
@@ -161,12 +172,7 @@ def size_on_disk(entry: Entry) -> int:
 
 
 def require_same_vocabulary(target: Model, draft: Model) -> None:
-    """Refuse a draft that speaks another vocabulary, naming the first id on which they differ.
-
-    An id that only one of the two names is no difference where it is a padding row of the other, that is past its
-    last named id and within the rows of its output head (Qwen3 names ids that Qwen2.5 pads): it can be fed and
-    scored there, and a guess need not be good. Beyond those rows there is nothing to feed: a difference.
-    """
+    """Refuse a draft that speaks another vocabulary, naming the first id on which they differ."""
     difference = vocabulary_difference(target, draft)
     if difference is not None:
         raise MismatchedDraftError(
@@ -181,10 +187,10 @@ def vocabulary_difference(target: Model, draft: Model) -> Translatable | None:
     """Return where the vocabulary of a draft ("here") leaves that of its target ("there"); None if it fits."""
     if target.manifest.tokenizer.fingerprint == draft.manifest.tokenizer.fingerprint:
         return None
-    mine, theirs = vocabulary.read(draft.folder), vocabulary.read(target.folder)
     difference = vocabulary.first_difference(
-        _without_padding(mine, theirs, rows=target.manifest.logit_rows),
-        _without_padding(theirs, mine, rows=draft.manifest.logit_rows),
+        vocabulary.read(draft.folder),
+        vocabulary.read(target.folder),
+        rows=(draft.manifest.logit_rows, target.manifest.logit_rows),
     )
     if not difference:
         return None
@@ -235,31 +241,35 @@ def _size_and_time(name: str) -> tuple[int, int]:
 def _read_entry(folder: Path, _files: frozenset[tuple[str, int, int]]) -> Entry:
     """Read a folder again only when the sizes or times of its files differ."""
     try:
-        return _open(folder, folder.name)
+        return _read_folder(folder, folder.name)
     except BrokenModelError as error:
         return Broken(folder.name, folder, error.text)
 
 
-def _open(folder: Path, name: str) -> Model | Pair:
-    """Read the manifest and compare the sizes of all files (hashes are for `headstart models check`)."""
-    read = manifest.read(folder)
-    if isinstance(read, PairManifest):
-        return Pair(name, folder, read, _open_part(folder, name, read.target), _open_part(folder, name, read.draft))
-    faults = manifest.damaged_files(folder, read, hashes=False)
+def _read_folder(folder: Path, name: str) -> Model | Pair:
+    """Return the model or pair in a folder. Raises BrokenModelError."""
+    described = manifest.read(folder)
+    if isinstance(described, Manifest):
+        return _checked_model(name, folder, described)
+    models = []
+    for part in (described.target, described.draft):
+        if Path(part).name != part:
+            raise BrokenModelError(
+                "{name} is damaged: {part!r} is no folder of it; export it again.", name=name, part=part
+            )
+        models.append(_checked_model(f"{name}/{part}", folder / part, manifest.read_model(folder / part)))
+    target, draft = models
+    return Pair(name, folder, described, target, draft)
+
+
+def _checked_model(name: str, folder: Path, described: Manifest) -> Model:
+    """Return a model whose files have their sizes (hashes are for `headstart models check`)."""
+    faults = manifest.damaged_files(folder, described, hashes=False)
     if faults:
         raise BrokenModelError(
             "{name} is damaged: {faults}; export it again with headstart-export.", name=name, faults=listed(faults)
         )
-    return Model(name, folder, read)
-
-
-def _open_part(folder: Path, name: str, part: str) -> Model:
-    if Path(part).name != part:
-        raise BrokenModelError("{name} is damaged: {part!r} is no folder of it; export it again.", name=name, part=part)
-    manifest.read_model(folder / part)  # a pair inside a pair is refused here
-    model = _open(folder / part, f"{name}/{part}")
-    assert isinstance(model, Model)
-    return model
+    return Model(name, folder, described)
 
 
 def _at_path(name: str) -> Model | Pair | None:
@@ -267,7 +277,7 @@ def _at_path(name: str) -> Model | Pair | None:
     path = Path(name).expanduser()
     written_as_path = "/" in name or os.sep in name or name in {".", ".."}
     if (written_as_path and path.is_dir()) or (path / manifest.FILE_NAME).is_file():
-        return _open(path.resolve(), name)
+        return _read_folder(path.resolve(), name)
     return None
 
 
@@ -298,22 +308,5 @@ def _draft(entry: Model | Pair, name: str | None, root: Path | None) -> Model | 
     return draft
 
 
-def _without_padding(tokens: dict[int, str], other: dict[int, str], *, rows: int) -> dict[int, str]:
-    """Return `tokens` without the ids that are padding rows of the other model, which has `rows` rows."""
-    last = max(other, default=-1)
-    return {index: token for index, token in tokens.items() if not last < index < rows}
-
-
 def _quoted(token: str | None) -> str:
     return Translatable("nothing") if token is None else repr(token)
-
-
-def _not_found(name: str, entries: tuple[Entry, ...]) -> ModelNotFoundError:
-    if not entries:
-        return ModelNotFoundError(
-            "There is no model {name!r}: none is installed yet; run {command} to get a small one.",
-            name=name,
-            command=_COMMAND,
-        )
-    names = ", ".join(entry.name for entry in entries)
-    return ModelNotFoundError("There is no model {name!r}; installed are {names}.", name=name, names=names)

@@ -74,10 +74,18 @@ def fingerprint(folder: Path) -> str:
     return digest.hexdigest()
 
 
-def first_difference(first: dict[int, str], second: dict[int, str]) -> Difference | None:
-    """Return the lowest id whose tokens differ, or None if all agree."""
+def first_difference(
+    first: dict[int, str], second: dict[int, str], *, rows: tuple[int, int] = (0, 0)
+) -> Difference | None:
+    """Return the lowest id whose tokens differ, or None if all agree.
+
+    An id that only one of the two names is no difference where it is a padding row of the other, that is past its
+    last named id and within the `rows` of its output head (Qwen3 names ids that Qwen2.5 pads): it can be fed and
+    scored there, and a guess need not be good. Beyond those rows there is nothing to feed: a difference.
+    """
+    padding = [range(max(tokens, default=-1) + 1, end) for tokens, end in zip((first, second), rows, strict=True)]
     for index in sorted(first.keys() | second.keys()):
-        if first.get(index) != second.get(index):
+        if first.get(index) != second.get(index) and not any(index in each for each in padding):
             return Difference(index, first.get(index), second.get(index))
     return None
 
