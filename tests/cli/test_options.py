@@ -124,7 +124,7 @@ def test_chosen_model_is_named(
         known = client.load(LoadOptions(Path("toy")))
         assert facts(client) == known
         assert (known.sampling, known.context) == (USUAL, CONTEXT)
-        monkeypatch.setattr(client, "_facts", replace(known, engine="genai", reason=sentence))
+        monkeypatch.setattr(client, "facts", replace(known, engine="genai", reason=sentence))
         assert main(["chat", "--prompt", "Hi", "--json"], lambda _: client) == 0
     shown = capsys.readouterr()
     assert shown.err == f"· {sentence}\n"

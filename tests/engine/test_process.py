@@ -33,7 +33,7 @@ from headstart.engine.engine import (
     Step,
 )
 from headstart.engine.opening import LoadedEngine, Tell
-from headstart.engine.process import client as process_client
+from headstart.engine.process import session
 from headstart.engine.process.client import EngineClient
 from headstart.engine.process.watchdog import Timeouts
 from headstart.engine.supervision import Journal, RestartBudget, program
@@ -65,11 +65,10 @@ def pid_of(client: EngineClient) -> int:
     return client.pid
 
 
-def kill_unnoticed(client: EngineClient) -> None:
-    """Kill the process; the client learns of it when it asks the next time."""
+def kill_idle(client: EngineClient) -> None:
+    """Kill the process while nobody waits for it."""
     psutil.Process(pid_of(client)).kill()
-    with pytest.raises(EngineLostError, match="unexpectedly"):
-        client.describe()
+    wait_until(lambda: client.pid is None)
 
 
 def test_client_answers_like_an_engine(client: EngineClient) -> None:
@@ -100,6 +99,12 @@ def test_errors_keep_class_and_template(client: EngineClient, tmp_path: Path) ->
         client.load(LoadOptions(Path("broken")))
     assert refused.value.text.template == "The toy refuses; ask for something else."
     assert "a bug asked for" in (tmp_path / "logs" / "engine.log").read_text(encoding="utf-8")
+
+
+def test_unreadable_order_ends_the_answer(client: EngineClient) -> None:
+    with pytest.raises(ProtocolError, match="longer than 16 MiB"):
+        list(client.generate(ask("x" * 2**24)))
+    assert text_of(list(client.generate(ask("next")))) == "You wrote: next "
 
 
 def test_cancel_ends_the_answer(client: EngineClient) -> None:
@@ -209,11 +214,11 @@ def test_hanging_device_leaves_the_part_of_the_answer(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(not hasattr(signal, "SIGSTOP"), reason="no way to freeze a process")
 def test_process_that_survives_kill_is_abandoned(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(process_client, "KILL_GRACE", 0.2)
+    monkeypatch.setattr(session, "KILL_GRACE", 0.2)
     with closing(impatient(tmp_path)) as client:
         client.load(TOY)
-        assert client._process
-        stuck = client._process._process
+        assert client._session.process
+        stuck = client._session.process._process
         monkeypatch.setattr(stuck, "kill", lambda: None)
         os.kill(stuck.pid, signal.SIGSTOP)
         with pytest.raises(EngineLostError, match="no sign"):
@@ -250,9 +255,9 @@ def test_key_is_in_no_log_and_no_error(client: EngineClient, tmp_path: Path) -> 
 
 def test_restarts_are_bounded_until_the_next_load(client: EngineClient) -> None:
     for _ in range(3):
-        kill_unnoticed(client)
+        kill_idle(client)
         assert client.describe().memory_free > 0
-    kill_unnoticed(client)
+    kill_idle(client)
     with pytest.raises(EngineLostError, match="too often"):
         client.describe()
     client.load(TOY)

@@ -237,7 +237,7 @@ def test_stop_ends_requests_of_a_hanging_engine(toy: EngineClient) -> None:
     ear = Ear()
     with serving(toy, tell=ear.take) as running, ThreadPoolExecutor(1) as pool:
         waiting = pool.submit(running.ask, "POST", CHAT, None, chat_body("toy: hang"))
-        wait_until(lambda: ear.paths and toy._process and not toy._process.is_idle)
+        wait_until(lambda: ear.paths and toy._session.answers)
         running.server.stop()
         assert json.loads(waiting.result(PATIENCE)[2])["error"]["code"] == "stopping"
 

@@ -12,7 +12,7 @@ from bench.profile import toy_model
 from bench.toy import PROGRAM
 from headstart.chat.store import open_store
 from headstart.engine.engine import LoadOptions
-from headstart.ui import engine_link
+from headstart.engine.process import session
 from headstart.ui.engine_link import EngineLink
 from headstart.ui.engine_request import Find
 from headstart.ui.program import EngineChoice, Program
@@ -33,7 +33,7 @@ def english() -> None:
 def engine_in_process(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """A toy engine lives in the test's process unless the test is marked: `@pytest.mark.engine_process`."""
     if not request.node.get_closest_marker("engine_process"):
-        monkeypatch.setattr(engine_link, "EngineProcess", engine_process)
+        monkeypatch.setattr(session, "EngineProcess", engine_process)
 
 
 @pytest.fixture

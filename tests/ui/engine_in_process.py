@@ -5,9 +5,8 @@ import threading
 from collections.abc import Callable, Sequence
 
 from bench.toy import PROGRAM, ToyModels
-from headstart.engine.process.client import Ended, EngineProcess, ProcessEvent
 from headstart.engine.process.host import Host
-from headstart.engine.process.watchdog import Timeouts
+from headstart.engine.process.session import Ended, EngineProcess, ProcessEvent
 from headstart.engine.protocol import Order, Report, decode_report, encode
 from headstart.engine.supervision import Journal
 from headstart.engine_process import serve
@@ -16,19 +15,17 @@ _PIDS = itertools.count(2**22 + 1)  # beyond what Linux gives to processes: whoe
 
 
 def engine_process(
-    command: Sequence[str], journal: Journal, on_event: Callable[[ProcessEvent], None], timeouts: Timeouts | None = None
+    command: Sequence[str], journal: Journal, on_event: Callable[[ProcessEvent], None]
 ) -> "EngineProcess | EngineInProcess":
     """Stands where EngineProcess is made: a toy lives in this process, any other program in its own."""
     if tuple(command[: len(PROGRAM)]) != PROGRAM:
-        return EngineProcess(command, journal, on_event, timeouts)
+        return EngineProcess(command, journal, on_event)
     pace = command[command.index("--pace") + 1] if "--pace" in command else 0.0
     return EngineInProcess(ToyModels(float(pace)), on_event)
 
 
 class EngineInProcess:
-    """An EngineProcess in the process of the test, over the same lines; nothing watches whether it hangs."""
-
-    is_idle = True
+    """An EngineProcess in the process of the test, over the same lines."""
 
     def __init__(self, models: ToyModels, on_event: Callable[[ProcessEvent], None]) -> None:
         """Serve in threads."""
@@ -43,24 +40,19 @@ class EngineInProcess:
         """Send one order."""
         self._host.receive(encode(order))
 
-    def note_report(self, report: Report) -> None: ...
+    def processor_seconds(self) -> float:
+        """Return none: nobody measures it."""
+        return 0.0
 
-    def find_hang(self) -> None: ...
-
-    def end(self) -> None:
+    def end(self, _grace: float = 0.0) -> None:
         """End it; Ended follows."""
-        self.kill()
-
-    def kill(self) -> None:
-        """End it; Ended follows."""
-        self.close()
-        self._on_event(Ended(0))
-
-    def close(self) -> None:
-        """End it. Tells nothing more."""
         with self._lock:
             self._listens = False
         self._host.close()
+        self._on_event(Ended(0))
+
+    def wait(self) -> None:
+        """Wait for nothing: it ends at once."""
 
     def _send(self, report: Report) -> None:
         """Send on a thread of the host."""

@@ -82,8 +82,8 @@ def test_stopped_job_frees_the_engine_and_keeps_the_focus(qtbot: QtBot, open_pro
 def test_stopped_engine_ends_the_job_with_a_sentence(qtbot: QtBot, open_program: Open, name: str) -> None:
     app = open_program(pace=0.1)
     page = begin_long(qtbot, app, name)
-    assert app.link._process
-    app.link._process.kill()
+    assert app.link._session.process
+    app.link._session.process.end()
     qtbot.waitUntil(lambda: not app.loader.occupation and app.loader.is_ready, timeout=WAIT)
     assert re.search("unexpectedly|memory ran out", page.notice.text)
     assert page.start.isVisible()

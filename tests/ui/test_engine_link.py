@@ -175,7 +175,7 @@ def test_engine_deaf_to_cancel_is_killed_and_replaced(qtbot: QtBot, loaded_link:
     with qtbot.waitSignal(loaded_link.crashed, timeout=WAIT) as blocker:
         loaded_link.cancel()
     assert time.monotonic() - started > 1.9
-    assert blocker.args == ["The engine did not stop in time and was ended.", generation]
+    assert blocker.args == ["The engine did not stop in time and was ended; it starts again when needed.", generation]
     with qtbot.waitSignal(loaded_link.restarted, timeout=WAIT):
         pass
     answer(qtbot, loaded_link, "next")

@@ -13,10 +13,10 @@ from pytestqt.qtbot import QtBot
 
 from bench.toy import PROGRAM
 from headstart.engine.engine import LoadOptions
+from headstart.engine.process import session
 from headstart.engine.process.watchdog import Timeouts
 from headstart.engine.protocol import Serving, StartServer
 from headstart.server import keys
-from headstart.ui import engine_link
 from headstart.ui.engine_link import EngineLink
 from tests.ui.person import WAIT
 from tests.ui.test_engine_link import TOY, Heard, answer, ask
@@ -61,15 +61,17 @@ def test_hanging_load_is_not_repeated(qtbot: QtBot) -> None:
 
 
 @pytest.mark.engine_process
+@pytest.mark.skipif(not hasattr(signal, "SIGSTOP"), reason="no way to freeze a process")
 def test_process_that_survives_kill_is_abandoned(
     qtbot: QtBot, impatient: EngineLink, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(engine_link, "KILL_GRACE", 0.2)
-    assert impatient._process
-    stuck = impatient._process._process
+    monkeypatch.setattr(session, "KILL_GRACE", 0.2)
+    assert impatient._session.process
+    stuck = impatient._session.process._process
     monkeypatch.setattr(stuck, "kill", lambda: None)
+    os.kill(stuck.pid, signal.SIGSTOP)
     with qtbot.waitSignals([impatient.crashed, impatient.restarted], timeout=WAIT, order="strict"):
-        impatient.generate(ask("toy: hang"))
+        impatient.generate(ask("hello"))
     assert stuck.poll() is None
     answer(qtbot, impatient, "next")
     psutil.Process(stuck.pid).kill()

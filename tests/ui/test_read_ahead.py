@@ -182,7 +182,7 @@ def test_other_model_of_the_chat_reads_nothing(qtbot: QtBot, asked: list[Request
 
 def test_remote_model_reads_nothing(qtbot: QtBot, asked: list[Request], app: Program) -> None:
     assert app.link.facts
-    app.link._facts = replace(app.link.facts, server="attic")
+    app.link._session.facts = replace(app.link.facts, server="attic")
     type_in(app, "hello")
     qtbot.wait(LONG_ENOUGH)
     assert not asked
@@ -311,8 +311,8 @@ def test_crashed_engine_reads_nothing_by_itself(qtbot: QtBot, asked: list[Reques
     wait_ready(qtbot, app)
     asked.clear()
     with qtbot.waitSignal(app.link.restarted, timeout=WAIT):
-        assert app.link._process
-        app.link._process.kill()
+        assert app.link._session.process
+        app.link._session.process.end()
     qtbot.wait(LONG_ENOUGH)
     assert not asked
     assert not is_ready(app)

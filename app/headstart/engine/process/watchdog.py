@@ -3,7 +3,6 @@
 Only the time in which this side ran is counted: a sleeping computer or a stopped terminal does not make a hung engine.
 """
 
-import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -93,7 +92,6 @@ class Watchdog:
 
     def __init__(self, timeouts: Timeouts | None = None, clock: Callable[[], float] = time.monotonic) -> None:
         """Start watching a process that is being started. `clock` returns seconds."""
-        self._lock = threading.Lock()  # each of several answers has a thread
         self._timeouts, self._clock = timeouts or Timeouts(), clock
         self._orders: list[Order] = []
         self._is_serving = False  # an answer for the local server is at work
@@ -109,19 +107,14 @@ class Watchdog:
         return self._has_started and not self._orders and not self._is_serving
 
     def note_order(self, order: Order) -> None:
-        """Note an order that was sent. Thread-safe."""
-        with self._lock:
-            if type(order).__name__ in _WORK_ORDERS:
-                if self.is_idle:
-                    self._restart_clock()
-                self._orders.append(order)
+        """Note an order that was sent."""
+        if type(order).__name__ in _WORK_ORDERS:
+            if self.is_idle:
+                self._restart_clock()
+            self._orders.append(order)
 
     def note_report(self, report: Report) -> None:
-        """Note a report that came. Thread-safe."""
-        with self._lock:
-            self._note_report(report)
-
-    def _note_report(self, report: Report) -> None:
+        """Note a report that came."""
         if isinstance(report, _SIDE_REPORTS) or (
             isinstance(report, Failed) and report.order and report.order not in _WORK_ORDERS
         ):

@@ -1747,24 +1747,12 @@
 <context>
     <name>EngineLink</name>
     <message>
-        <source>The engine was closed.</source>
-        <translation>引擎已关闭。</translation>
-    </message>
-    <message>
-        <source>The engine does not end in time.</source>
-        <translation>引擎未能及时结束。</translation>
-    </message>
-    <message>
         <source>exit code {}</source>
         <translation>退出代码 {}</translation>
     </message>
     <message>
         <source>The engine stopped unexpectedly ({}).</source>
         <translation>引擎意外停止（{}）。</translation>
-    </message>
-    <message>
-        <source>The engine did not stop in time and was ended.</source>
-        <translation>引擎未能及时停止，已被强制结束。</translation>
     </message>
     <message>
         <source>The system ended the model, probably because memory ran out. Your text is kept.</source>
@@ -2288,10 +2276,6 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>The engine did not stop in time and was ended; it starts again when needed.</source>
         <translation>引擎未及时停止，已被结束；需要时会重新启动。</translation>
-    </message>
-    <message>
-        <source>The engine does not start; see {path}.</source>
-        <translation>引擎没有启动；请查看 {path}。</translation>
     </message>
     <message>
         <source>The engine failed. Details are in the log: {path}</source>

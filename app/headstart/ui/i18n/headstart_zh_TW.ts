@@ -1747,24 +1747,12 @@
 <context>
     <name>EngineLink</name>
     <message>
-        <source>The engine was closed.</source>
-        <translation>引擎已關閉。</translation>
-    </message>
-    <message>
-        <source>The engine does not end in time.</source>
-        <translation>引擎未能及時結束。</translation>
-    </message>
-    <message>
         <source>exit code {}</source>
         <translation>結束代碼 {}</translation>
     </message>
     <message>
         <source>The engine stopped unexpectedly ({}).</source>
         <translation>引擎意外停止（{}）。</translation>
-    </message>
-    <message>
-        <source>The engine did not stop in time and was ended.</source>
-        <translation>引擎未能及時停止，已強制結束。</translation>
     </message>
     <message>
         <source>The system ended the model, probably because memory ran out. Your text is kept.</source>
@@ -2288,10 +2276,6 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>The engine did not stop in time and was ended; it starts again when needed.</source>
         <translation>引擎未及時停止，已被結束；需要時會重新啟動。</translation>
-    </message>
-    <message>
-        <source>The engine does not start; see {path}.</source>
-        <translation>引擎沒有啟動；請查看 {path}。</translation>
     </message>
     <message>
         <source>The engine failed. Details are in the log: {path}</source>
