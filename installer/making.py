@@ -78,9 +78,7 @@ def _make_here(order: Order, epoch: int) -> tuple[Path, list[Path]]:
             return frozen.folder, [Path(shutil.copytree(frozen.folder, output, symlinks=True))]
 
 
-def _complete(
-    folder: Path, order: Order, work: Path, epoch: int, parts: Iterable[Component], system: str = ""
-) -> None:
+def _complete(folder: Path, order: Order, work: Path, epoch: int, parts: Iterable[Component], system: str = "") -> None:
     """Put the exporter's wheel, the model and the bill of materials beside the program, and set all times."""
     environment.put_wheel(work, folder)
     manifests = put_model(order.model, folder / freezing.MODELS) if order.model else []

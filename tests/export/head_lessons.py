@@ -20,7 +20,7 @@ from headstart.engine.runners.precision import plain
 from headstart.engine.runtime import core
 from headstart_export import convert, features, head_model, head_training, process
 from headstart_export.features import Text
-from headstart_export.head_model import Head, Measures, TargetWeights
+from headstart_export.head_model import Head, HeadSizes, TargetWeights
 from headstart_export.head_training import Plan, Trainer
 
 ROWS = 200
@@ -45,7 +45,7 @@ def made(target: Path, learned: list[Text]) -> Head:
     """A head that has learned nothing yet."""
     torch.manual_seed(1)
     config = json.loads((target / "config.json").read_text(encoding="utf-8"))
-    head = Head(Measures(config, 96, ROWS))
+    head = Head(HeadSizes(config, 96, ROWS))
     head_model.begin(head, TargetWeights(target), np.arange(3, 3 + ROWS), learned)
     return head
 
