@@ -68,7 +68,6 @@ def model_name(server: Remote) -> str:
 
 
 def load_options(server: Remote) -> LoadOptions:
-    """Return the load options for a server."""
     return LoadOptions(Path(server.label), remote=server)
 
 

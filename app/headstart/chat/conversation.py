@@ -63,8 +63,6 @@ class Passage(NamedTuple):
 
 @dataclass(frozen=True)
 class ToolCall:
-    """A call of a tool in an answer."""
-
     at: int  # number of characters of the answer before the call
     name: str
     arguments: str  # a JSON object

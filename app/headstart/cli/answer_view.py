@@ -32,7 +32,6 @@ class AnswerView:
         self._live.start()
 
     def write(self, text: Text) -> None:
-        """Add text to the answer."""
         self._pending.append_text(text)
         started = time.perf_counter()
         if started >= self._next_draw:

@@ -63,8 +63,6 @@ class PeerName(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class RaceFlags:
-    """The size of a race."""
-
     tokens: int = flag(160, "longest answer", low=2)
     prompts: int = flag(3, f"prompts of each class, {MAX_PER_KIND} at most", low=1)
     repeats: int = flag(3, "answers of each contestant to each prompt", low=1)
@@ -108,15 +106,11 @@ class TableFlags(FiguresFlags):
 
 @dataclass(frozen=True, kw_only=True)
 class OutputFlags(TableFlags):
-    """The output of a race."""
-
     resume: bool = flag(default=False, help="go on with the race in --json FILE, which has each prompt once it is done")
 
 
 @dataclass(frozen=True, kw_only=True)
 class SpeedFlags:
-    """The flags of `headstart bench speed`."""
-
     model: ModelFlags = group(ModelFlags)
     race: ContestFlags = group(ContestFlags)
     output: OutputFlags = group(OutputFlags)

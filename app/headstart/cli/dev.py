@@ -117,8 +117,6 @@ def _line(param: click.Parameter) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class TextFlags:
-    """The flags of `headstart dev text`."""
-
     file: Path = argument("a PDF file", metavar="FILE")
     lines: bool = flag(default=False, help="as JSON lines with progress and errors, for other programs")
 

@@ -59,8 +59,6 @@ _MARGIN = 9  # columns before a sentence
 
 @dataclass(frozen=True, kw_only=True)
 class DoctorFlags:
-    """The flags of `headstart doctor`."""
-
     json: bool = flag(default=False, help="print one object instead of sentences")
     clean: bool = flag(default=False, help="remove what killed exports have left among the models")
 

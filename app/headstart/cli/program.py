@@ -30,8 +30,6 @@ _ALIASES = {"list": "models", "pull": "models add", "rm": "models remove"}  # na
 
 @dataclass(frozen=True, kw_only=True)
 class WindowFlags:
-    """The flags of the window."""
-
     profile: Path | None = flag(None, "keep models, chats and settings in this folder", metavar="DIR")
     open: str | None = flag(None, "import the chats of an exported file", metavar="FILE", without_value="")
     quick: bool = flag(default=False, help="ask one question in a small window; a Headstart that is open shows it")

@@ -53,8 +53,6 @@ def _origin(text: str) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class ServeFlags:
-    """The flags of `headstart serve`."""
-
     model: AnsweringFlags = group(AnsweringFlags)
     port: int = flag(PORT, "0: any that is free", low=0, high=65535, group="place")
     host: str = flag(HOST, "where to listen", metavar="ADDRESS")

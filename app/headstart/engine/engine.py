@@ -113,8 +113,6 @@ class Keep:
 
 @dataclass(frozen=True)
 class Request:
-    """A request for one answer."""
-
     # Rendered by the model's chat template; special tokens in a content are plain text. An answer as the last message
     # is continued.
     messages: tuple[Message, ...]
@@ -166,8 +164,6 @@ class Request:
 
 @dataclass(frozen=True)
 class Token:
-    """One emitted token."""
-
     id: int
     origin: Origin
 

@@ -54,7 +54,6 @@ class Part:
 
     @property
     def is_for_disk(self) -> bool:
-        """Return whether it belongs on disk."""
         return bool(self.owner) and not self.is_ahead
 
     @cached_property
@@ -484,7 +483,6 @@ def _covers(other: Part, part: Part) -> bool:
 
 
 def _begins(part: Part, other: Part) -> bool:
-    """Return whether `other` begins with the tokens of `part`."""
     return other.tokens[: len(part.tokens)] == part.tokens
 
 

@@ -10,7 +10,6 @@ ANSWERS = "answers"  # the file of a chat that a model learns from: see `engine/
 
 
 def chats() -> set[str]:
-    """Return the chats that have a prompt cache."""
     return {folder.name for folder in paths.kept_prompts().glob("*/*")}
 
 

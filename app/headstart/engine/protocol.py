@@ -97,8 +97,6 @@ class Describe(Tagged, frozen=True):
 
 @dataclass(frozen=True)
 class BenchSize:
-    """The size of a benchmark."""
-
     prompts: int  # of each class
     tokens: int  # of the longest answer
     repeats: int
@@ -149,8 +147,6 @@ class StopServer(Tagged, frozen=True):
 
 @dataclass(frozen=True)
 class ModelInfo:
-    """The loaded model."""
-
     model: str
     draft: str | None
     device: str

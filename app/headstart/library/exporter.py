@@ -143,8 +143,6 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Python:
-    """A Python on this computer."""
-
     path: str
     version: tuple[int, ...]
     pip: tuple[int, ...]  # version in new environments; empty: it can make none

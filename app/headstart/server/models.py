@@ -94,8 +94,6 @@ def find(models: ModelRegistry, name: str) -> Served:
 
 @dataclass(frozen=True)
 class OpenModel:
-    """A model in memory."""
-
     engine: Engine
     context: int = 0  # tokens; 0: unknown
     parallel: int = 1  # answers that it writes at the same time

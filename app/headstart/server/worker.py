@@ -188,7 +188,6 @@ class Worker:
         return answer
 
     def report_models(self) -> None:
-        """Report the models in memory."""
         with self._report_lock:
             if self._on_change:
                 answers = Counter(queued.model.id for queued in tuple(self._running))

@@ -44,7 +44,6 @@ class Server:
 
     @property
     def line(self) -> str:
-        """The command line."""
         return " ".join((self.command, *self.args))
 
 
@@ -146,7 +145,6 @@ class ToolServers:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names of the running servers."""
         return tuple(each.server.name for each in self._running)
 
     def start(self, cancel: CancelEvent | None = None, *, failed: bool = True) -> None:

@@ -399,7 +399,6 @@ class ImportExport(QObject):
                 return to_markdown(chat, conversation, words)
 
     def _projects(self, chats: Iterable[Chat]) -> list[Project]:
-        """Return the projects of these chats."""
         names = sorted({chat.project for chat in chats if chat.project})
         return [project for project in map(self._store.project, names) if project]
 

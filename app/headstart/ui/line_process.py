@@ -15,8 +15,6 @@ _GRACE_MS = 3000
 
 @dataclass(frozen=True)
 class Ending:
-    """The end of a process."""
-
     code: int
     crashed: bool = False
     fault: str = ""  # why it could not be started

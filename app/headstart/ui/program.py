@@ -372,7 +372,6 @@ class Program(QObject):
             session.change_settings({})
 
     def _chat_settings(self) -> Settings:
-        """Return the settings of the open chat."""
         return self.chats.current.settings if self.chats.current else self.settings.now
 
 

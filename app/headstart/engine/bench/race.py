@@ -168,7 +168,6 @@ def own_modes(
     cancel: CancelEvent | None = None,
     names: Sequence[str] = USUAL,
 ) -> tuple[OwnMode, ...]:
-    """Return the modes of these names."""
     end = cancel or CancelEvent()
     return tuple(OwnMode(name, engine, speculation(name), tokens, forget, end) for name in names)
 

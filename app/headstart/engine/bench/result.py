@@ -143,8 +143,6 @@ class Promise:
 
 @dataclass(frozen=True)
 class BenchResult:
-    """All results of a race."""
-
     machine: Machine
     setting: Setting
     prompts: tuple[PromptResult, ...]

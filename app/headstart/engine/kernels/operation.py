@@ -48,7 +48,6 @@ class PlannedStep:
 
     @property
     def reads(self) -> set[int]:
-        """The buffers that it reads."""
         a = self.attention
         further = {a.key, a.value, a.cosine, a.sine} if a else set[int]()
         return {self.input, self.residual, *further} - {-1}

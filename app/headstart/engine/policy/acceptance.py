@@ -56,7 +56,6 @@ class DraftCalibration:
         return _sigmoid(self._estimate.predict((_logit(confidence), 1.0)))
 
     def learn(self, confidence: float, *, accepted: bool) -> None:
-        """Learn from one candidate."""
         features = _logit(confidence), 1.0
         chance = _sigmoid(self._estimate.predict(features))
         weight = max(chance * (1 - chance), 0.01)
@@ -158,7 +157,6 @@ class Acceptance:
         return self.free[Origin.NGRAM].chances(_tail(draft, len(draft.confidences), count))
 
     def learn(self, outcome: Outcome) -> None:
-        """Learn from a round."""
         for name in outcome.state.uncached_tokens:
             self._learn_model(name, outcome)
         for name, draft in outcome.state.free_drafts.items():

@@ -169,8 +169,6 @@ class Curve:
 
 @dataclass(frozen=True, slots=True)
 class LastPass:
-    """The last pass of the target."""
-
     size: int = 1  # tokens
     spent_ms: float = 0.0  # what it cost so far to keep this size: padding, and candidates that were left out
 

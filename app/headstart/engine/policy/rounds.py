@@ -39,7 +39,6 @@ class DraftPlan:
 
     @property
     def is_drafted(self) -> bool:
-        """Return whether a model drafts."""
         return self.drafter in self.state.uncached_tokens
 
     @property

@@ -8,8 +8,6 @@ Spread = tuple[tuple[float, float], ...]  # (weight, chance): the values that a 
 
 @dataclass(frozen=True, slots=True)
 class Prices:
-    """The prices of a round."""
-
     verify: Sequence[float]  # [limit + 1]: ms to verify j candidates, drafting apart; index 0 is a plain step
     step_ms: float  # ms to draft one candidate
     rate: float  # worth of time: tokens per ms that it would give elsewhere

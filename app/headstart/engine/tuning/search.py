@@ -65,8 +65,6 @@ Tell = Callable[[TuningStep | Stage], object]
 
 @dataclass(frozen=True)
 class Hardware:
-    """The hardware to choose from."""
-
     logical: int  # cores that this process may use
     physical: int  # at most as many
     devices: tuple[str, ...]

@@ -59,7 +59,6 @@ class SelectionBar(QFrame):
 
     @Slot(int)
     def show_count(self, messages: int) -> None:
-        """Show the number of selected messages."""
         one = self.tr("1 message selected. Click another name with Shift to select up to there.")
         self._label.setText(one if messages == 1 else self.tr("{} messages selected").format(messages))
         self.setVisible(bool(messages))

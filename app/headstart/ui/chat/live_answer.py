@@ -204,7 +204,6 @@ def origin_runs(steps: Iterable[Step]) -> list[OriginRun]:
 
 
 def origins(message: Message) -> set[str]:
-    """Return the origins of the tokens of a message."""
     counts = message.stats.get("by_origin")
     if isinstance(counts, Mapping):
         return {name for name, count in counts.items() if count}

@@ -33,8 +33,6 @@ _TYPED_NAME = re.compile(r"/[^\s/]*\Z")
 
 @dataclass(frozen=True)
 class FilledPrompt:
-    """A prompt with its placeholders filled."""
-
     text: str
     cursor: int  # where the user goes on writing
 
@@ -138,7 +136,6 @@ class PromptPopup(QFrame):
         self.hide()
 
     def set_prompts(self, prompts: dict[str, str]) -> None:
-        """Set the prompts by name."""
         self._prompts = prompts
 
     def names(self) -> list[str]:

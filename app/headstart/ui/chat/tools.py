@@ -63,7 +63,6 @@ class ToolsController(QObject):
         return tuple(offer.tool for offer in self.offers) if self._is_on else ()
 
     def offer(self, name: str) -> Offer | None:
-        """Return the tool with this name, or None."""
         return next((offer for offer in self.offers if offer.tool.name == name), None)
 
     @Slot(object)

@@ -128,7 +128,6 @@ class Heights:
 
 
 def estimate_height(content: MessageContent, width: int) -> int:
-    """Estimate the height of a message at this width."""
     letters = max(1.0, width / _LETTER_WIDTH)
     text = content.text
     lines = sum(1 + int(_columns_of(line) / letters) for line in text.split("\n") if line) if len(text) < 100_000 else 0
@@ -147,8 +146,6 @@ SPARE_VIEWS = 8
 
 @dataclass
 class Entry:
-    """A message of the transcript."""
-
     content: MessageContent
     view: MessageView | None = None  # exists while the message is near the visible part
     width: int = 0  # at which the height was measured
@@ -260,7 +257,6 @@ class Transcript(QScrollArea):
         return entry.view
 
     def view_of(self, message: MessageId) -> MessageView:
-        """Return the widget of a message by its id."""
         return self.view(self.index_of(message))
 
     def views(self) -> Iterator[tuple[int, MessageView]]:

@@ -175,7 +175,6 @@ class RecipeRow(QWidget):
             part.setAccessibleDescription(self._about.text())
 
     def show_installed(self, names: Collection[str]) -> None:
-        """Show which variants are installed."""
         self._badge.setVisible(self.recipe.name in names)
         self.get.setHidden(self.recipe.name in names)
         self.get_fast.setHidden(self.recipe.fast_name in names)

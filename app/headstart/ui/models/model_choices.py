@@ -69,7 +69,6 @@ def _reach_of_model(settings: Settings, servers: Sequence[Remote], *, fetching: 
 
 
 def server_of(settings: Settings, servers: Sequence[Remote]) -> Remote | None:
-    """Return the server that answers, or None."""
     if not remotes.is_remote(settings.model):
         return None
     name = settings.model.removeprefix(ELSEWHERE).partition("/")[0]
@@ -255,7 +254,6 @@ class ModelChoices(QObject):
         self.changed.emit()
 
     def set_devices(self, names: Iterable[str]) -> None:
-        """Set the devices of this machine."""
         self._devices = list(names) or ["CPU"]
         self.changed.emit()
 
@@ -277,7 +275,6 @@ class ModelChoices(QObject):
         }
 
     def notes(self, settings: Settings) -> dict[str, str]:
-        """Return notes on settings with these models."""
         return {"kv_precision": kv_note(self.models_for(settings), settings)}
 
     def model_defaults(self, settings: Settings) -> dict[str, float]:

@@ -131,7 +131,6 @@ class ModelLoader(QObject):
         return self._find(settings)
 
     def has_loaded(self, settings: Settings) -> bool:
-        """Return whether the models of these settings are in memory."""
         try:
             loadable = self._find(settings).options
         except HeadstartError:

@@ -102,8 +102,6 @@ class Verification(QObject):
 
 
 class ModelsController(QObject):
-    """The controller of the page of models."""
-
     chosen = Signal(str)  # name of the model for new chats
     changed = Signal()  # other models are installed
     removing = Signal(str)  # name of a model, before its folder goes

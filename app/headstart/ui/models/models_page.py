@@ -130,7 +130,6 @@ class ModelsPage(Page):
         self.placement.setVisible(bool(all_entries))
 
     def card(self, name: str) -> ModelCard | None:
-        """Return the card of an entry, or None."""
         return self._cards.get(name)
 
     def showEvent(self, event: QShowEvent) -> None:  # noqa: N802

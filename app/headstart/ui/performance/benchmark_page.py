@@ -138,8 +138,6 @@ _COLUMNS = (
 
 @dataclass(frozen=True)
 class BenchmarkRecord:
-    """A benchmark that has ended."""
-
     when: str  # it ended, as ISO 8601
     data: Mapping[str, Any]  # the result as it is saved, with fields that this version may not know
     result: BenchResult
@@ -339,8 +337,6 @@ def _times(factor: float) -> str:
 
 
 class BenchmarkPage(JobPage):
-    """The page of the benchmark."""
-
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(
             self.tr("Benchmark"),

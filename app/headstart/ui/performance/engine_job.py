@@ -24,7 +24,6 @@ _NUMBER_WIDTH = 110
 
 
 def number_field(parent: QWidget, low: int, high: int, value: int, step: int = 1) -> QSpinBox:
-    """Return a field for a whole number."""
     field = QSpinBox(parent)
     field.setRange(low, high)
     field.setSingleStep(step)

@@ -84,8 +84,6 @@ _LANES = (RacePhase.PLAIN, RacePhase.SPECULATIVE)
 
 
 class RaceController(EngineJob):
-    """The controller of the page of the race."""
-
     _page: RacePage
 
     def __init__(

@@ -189,8 +189,6 @@ _ANSWER_TOKENS = 240  # a race shows its result soon
 
 @dataclass(frozen=True)
 class RaceRequest:
-    """A request to the model."""
-
     prompt: str
     seed: int
     temperature: float

@@ -33,8 +33,6 @@ _TICK_MS = 500  # between two looks at the clock
 
 
 class TuningController(EngineJob):
-    """The controller of the page of tuning."""
-
     _page: TuningPage
 
     def __init__(

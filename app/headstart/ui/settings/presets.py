@@ -151,7 +151,6 @@ class PresetButton(QToolButton):
 
     @Slot()
     def fill(self) -> None:
-        """Fill the menu."""
         menu, current = self.menu(), self.current
         menu.clear()
         for group in ([Preset(self.tr("None"), "")], self._own, built_in()):

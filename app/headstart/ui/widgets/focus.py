@@ -169,7 +169,6 @@ def _is_usable(widget: QWidget) -> bool:
 
 
 def _find_substitute(widget: QWidget) -> QWidget | None:
-    """Return the nearest substitute for the focus."""
     for place in _ancestors(widget):
         if not _is_usable(place):
             continue

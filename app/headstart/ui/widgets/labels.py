@@ -145,7 +145,6 @@ class CopiedLine(QWidget):
         return self.field.toPlainText() if isinstance(self.field, QPlainTextEdit) else self.field.text()
 
     def show_text(self, text: str, hint: str = "") -> None:
-        """Show a text, or `hint` if it is empty."""
         if text != self.text:
             if isinstance(self.field, QPlainTextEdit):
                 self.field.setPlainText(text)

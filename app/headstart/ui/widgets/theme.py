@@ -47,8 +47,6 @@ Underline = QTextCharFormat.UnderlineStyle
 
 
 class ThemeChoice(StrEnum):
-    """The setting of the theme."""
-
     SYSTEM = "system"
     LIGHT = "light"
     DARK = "dark"
@@ -288,13 +286,11 @@ def apply(application: QApplication, choice: ThemeChoice) -> Theme:
 
 
 def current() -> Theme:
-    """Return the theme of the application."""
     window = QGuiApplication.palette().color(QPalette.ColorRole.Window).name()
     return next((theme for theme in THEMES if theme.window == window), LIGHT)
 
 
 def origin_format(origin: str) -> QTextCharFormat:
-    """Return the format of text of an origin in the current theme."""
     fmt = QTextCharFormat()
     fmt.setForeground(QColor(current().text))
     if mark := current().origins.get(origin):
