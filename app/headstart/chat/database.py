@@ -110,7 +110,7 @@ def connect(path: Path, key: Key | None = None) -> sqlite3.Connection:
 
 
 def settle(path: Path, key: Key | None) -> None:
-    """Write the log of changes into the file. It is slow, so call it in a thread of its own; it blocks nobody."""
+    """Write the log of changes into the file. Call it in a thread of its own: it is slow, but blocks no others."""
     with translate_errors(path), closing(open_file(path, key)) as connection:
         connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
 

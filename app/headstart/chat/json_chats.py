@@ -331,7 +331,7 @@ def new_chat(title: str, *, created: float, updated: float, **others: Any) -> Ch
 
 
 def long_text(value: object) -> str:
-    """Return a text without characters that no file can hold. Raises MalformedError if it is too long."""
+    """Return a text without characters that files cannot hold. Raises MalformedError if it is too long."""
     if not isinstance(value, str):
         raise MalformedError("{value!r} stands where a text should", value=str(value)[:40])
     if len(value) > MAX_CHARACTERS:
@@ -469,7 +469,7 @@ def _mapping(value: object) -> Mapping[str, Any]:
 
 
 def _seconds(value: object, default: float) -> float:
-    """Return a time in seconds since 1970; `default` if the value is no time of this era."""
+    """Return a time in seconds since 1970; `default` if the value is out of range."""
     if isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value) and 0 < value < 2**33:
         return round(float(value), 3)
     return default

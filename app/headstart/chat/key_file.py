@@ -66,7 +66,7 @@ def lock(path: Path, key: Key, passphrase: str) -> None:
 
 
 def require_long(passphrase: str) -> None:
-    """Raise HistoryError for a passphrase that is soon guessed, whatever a guess costs."""
+    """Raise HistoryError for a passphrase that is guessed soon even if each guess is slow."""
     if len(passphrase) < SHORTEST:
         raise HistoryError("A passphrase needs at least {shortest} characters; take several words.", shortest=SHORTEST)
 
@@ -95,7 +95,7 @@ def is_sound(path: Path) -> bool:
 
 
 def copy(source: Path, path: Path) -> None:
-    """Copy the content of a key file, unless it is the same already. Raises OSError."""
+    """Copy the content of a key file, unless it is equal. Raises OSError."""
     content = source.read_bytes()
     if not path.exists() or path.read_bytes() != content:
         write_durably(path, content.decode("ascii"))

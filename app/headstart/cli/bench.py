@@ -177,7 +177,7 @@ def earlier_result(output: OutputFlags) -> BenchResult | None:
 
 
 def save(file: Path | None, data: Mapping[str, object]) -> None:
-    """Write the figures so far."""
+    """Write the results so far."""
     if file and (file.is_file() or not file.exists()):  # a pipe gets the final figures only
         write_json(file, data)
 

@@ -64,7 +64,7 @@ class DoctorFlags:
 
 
 def run(arguments: DoctorFlags, _load: Load) -> int:
-    """Check, and print each sentence at once, as loading OpenVINO takes time. Return 1 if something does not work."""
+    """Run the checks, and print each result at once, for loading OpenVINO takes time. Return 1 if a check fails."""
     findings: list[Finding] = []
     for leftover in _leftovers() if arguments.clean else ():
         leftover.remove()

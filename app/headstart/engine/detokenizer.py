@@ -312,7 +312,7 @@ class Repetition:
         self._list = _CountedList()
 
     def add(self, token: int, text: str = "") -> int:
-        """Add a token and the text that it completed. Return how often the same stands in a row, or 0."""
+        """Add a token and the text that it completed. Return how often the end of the text is repeated, or 0."""
         self._equal = np.where(self._recent == token, self._equal + 1, 0)
         self._recent[1:] = self._recent[:-1]
         self._recent[0] = token

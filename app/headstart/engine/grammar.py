@@ -44,7 +44,7 @@ class TokenBytes:
 
     @cached_property
     def markers(self) -> Mapping[str, int]:
-        """Visible texts that are special tokens, such as those around thoughts; llguidance knows them as no text."""
+        """Special tokens with visible text, such as those around thoughts; llguidance does not treat them as text."""
         specials = vocabulary.reading(self._folder)
         ids_by_text = {text: self.native.tokenize_str(text) for text in sorted(specials.added - specials.control)}
         is_token = self.native.is_special_token

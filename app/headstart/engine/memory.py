@@ -206,7 +206,7 @@ def _over_budget(
 
 
 def instead_of(error: BaseException, *, loading: bool) -> OutOfMemoryError | None:
-    """Return the error to show if memory ran out, whatever `error` calls it; None for all other errors."""
+    """Return the error to show if `error` means that memory ran out; None for all other errors."""
     if not any(_is_out_of_memory(each) for each in _chain(error)):
         return None
     if loading:
@@ -261,10 +261,10 @@ def released(weights: Path) -> Iterator[None]:
 
 
 def release(weights: Path) -> None:
-    """Give the mapped pages of `weights` back once.
+    """Release the mapped pages of `weights`, once.
 
-    OpenVINO maps the file and then repacks it: without this a model counts twice. A page that is needed after all is
-    read again from the file. Linux only.
+    OpenVINO maps the file and then repacks it, so a model would take its memory twice. A page that is needed again is
+    read from the file. Linux only.
     """
     libc, name = ctypes.CDLL(None), str(weights.resolve())
     for line in _MAPS.read_text(encoding="utf-8", errors="replace").splitlines():

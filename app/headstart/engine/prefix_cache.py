@@ -146,7 +146,7 @@ class PartFiles:
     def write(self, part: Part, max_bytes: int) -> None:
         """Write a part. Delete the oldest of all models if they take more than `max_bytes`. Raises OSError.
 
-        Looking at every file takes long if there are many, so it is not done each time.
+        With many files, listing them takes long, so it is not done each time.
         """
         assert part.saved is not None
         path = self._path(part)
@@ -396,7 +396,7 @@ class PrefixCache:
         self._touch(used)
 
     def _find(self, prefix: Sequence[int]) -> Iterator[tuple[Part, int]]:
-        """Yield the parts that a text begins with, and how many tokens of each: all but for the last one."""
+        """Yield the parts that a text begins with, and how many tokens of each: all, except in the last."""
         before, place = self._root, 0
         while parts := self._store.after.get(before):
             ahead = prefix[place : place + self.length]

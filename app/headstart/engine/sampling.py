@@ -387,7 +387,7 @@ def _sum(values: Row) -> float:
 
 
 def _places(tokens: Ids, ids: Ids | None) -> tuple[Ids, NDArray[np.bool_] | slice]:
-    """Return the places of `tokens` in a row that scores `ids`, and which of them are there."""
+    """Return the positions of `tokens` in a row that scores `ids`, and which tokens it scores."""
     if ids is None:
         return tokens, slice(None)
     places = np.minimum(np.searchsorted(ids, tokens), ids.size - 1)

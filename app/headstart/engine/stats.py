@@ -55,7 +55,7 @@ class Stats:
     def speedup(self) -> float | None:
         """Plain milliseconds per token, measured by this engine on this machine, over those of this answer.
 
-        It is None for an answer that repeated itself: speed at repeating is no gain.
+        None for an answer that repeated itself: speed is no gain then.
         """
         return self.plain_ms / self.tpot_ms if self.plain_ms and self.tpot_ms and not self.repeats else None
 

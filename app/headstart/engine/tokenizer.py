@@ -401,7 +401,7 @@ class Tokenizer:
         return ids
 
     def decode(self, ids: Sequence[int], *, keep_special: bool = False) -> str:
-        """Return the text of tokens, with U+FFFD for bytes that are no character."""
+        """Return the text of tokens, with U+FFFD for invalid UTF-8."""
         return str(self._native.decode(list(ids), skip_special_tokens=not keep_special))
 
     def decode_many(self, batch: list[list[int]]) -> list[str]:

@@ -376,7 +376,7 @@ def _divergence(expected: Logits, found: Logits) -> float:
 
 
 def _reference(compile_model: Build, ids: Sequence[int]) -> Logits:
-    """Return the logits of exact arithmetic on a processor after each token: [len(ids), vocabulary].
+    """Return the logits after each token, by exact arithmetic on the CPU: [len(ids), vocabulary].
 
     Raises RuntimeError if they are not finite.
     """

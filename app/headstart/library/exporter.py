@@ -162,7 +162,7 @@ class Listener(Protocol):
     """Receiver of the progress of a set-up, in the thread that runs it."""
 
     def note_line(self, line: str) -> None:
-        """Take a line that a child process wrote."""
+        """Note a line of a child process."""
 
     def note_step(self, template: str, *values: object) -> None:
         """Take the step that begins now."""

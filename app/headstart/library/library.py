@@ -163,8 +163,8 @@ def size_on_disk(entry: Entry) -> int:
 def require_same_vocabulary(target: Model, draft: Model) -> None:
     """Refuse a draft that speaks another vocabulary, naming the first id on which they differ.
 
-    An id that only one of the two names is no difference where it is a padding row of the other, that is past its
-    last named id and within the rows of its output head (Qwen3 names ids that Qwen2.5 pads): it can be fed and
+    An id that only one of the two has is no difference if it is a padding row of the other, that is past its
+    last id and within the rows of its output head (Qwen3 names ids that Qwen2.5 pads): it can be fed and
     scored there, and a guess need not be good. Beyond those rows there is nothing to feed: a difference.
     """
     difference = vocabulary_difference(target, draft)

@@ -58,7 +58,7 @@ class TextLogprobs:
 
 @dataclass(frozen=True)
 class Model:
-    """A model that requests can name. Its context is in tokens, under two names that clients look for."""
+    """A model that requests can name. Its context length, in tokens, has two names that clients use."""
 
     id: str
     created: int  # seconds since 1970

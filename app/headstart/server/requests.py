@@ -490,7 +490,7 @@ def _message(turn: ChatMessage, place: str) -> Message:
 
 
 def arguments_of(text: str, place: str) -> str:
-    """Return the arguments of an earlier call. Raises RefusedError if they are no JSON object."""
+    """Return the arguments of an earlier call. Raises RefusedError if they are not a JSON object."""
     try:
         if isinstance(msgspec.json.decode(text or "{}"), dict):
             return text or "{}"

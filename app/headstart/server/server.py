@@ -170,7 +170,7 @@ class _RequestReporter:
 
 
 def _route(scope: Scope) -> str:
-    """Return the route of a request, so that strangers cannot add names of counters."""
+    """Return the route of a request, so that clients cannot add counters."""
     if "endpoint" not in scope:
         return "other"
     values = scope["path_params"]

@@ -58,7 +58,7 @@ def events(generate: Callable[[Request], Iterator[Event]], request: Request) -> 
 def _answered_calls(messages: Sequence[Message]) -> list[str]:
     """Return the calls since the last message of the user, alone and in a block, without white space.
 
-    Return none if the last message is no result.
+    Return an empty list if the last message is not a result.
     """
     if not messages or messages[-1].role != "tool":
         return []

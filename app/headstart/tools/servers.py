@@ -49,7 +49,7 @@ class Server:
 
 @dataclass(frozen=True)
 class Offer:
-    """A tool of a server. Its effects are those that the server declares; nobody checks them."""
+    """A tool of a server. Its effects are those that the server declares; they are not checked."""
 
     tool: Tool  # under the name that the model calls
     server: str
@@ -202,7 +202,7 @@ class ToolServers:
         self._run_on_loop(connection.close())
 
     def _run_on_loop(self, work: Coroutine[Any, Any, _Value], cancel: CancelEvent | None = None) -> _Value:
-        """Run a coroutine on the loop of the servers, whose thread begins here."""
+        """Run a coroutine on the loop of the servers; start its thread if need be."""
         if self._loop is None:
             logging.getLogger("mcp").addHandler(logging.NullHandler())
             logging.getLogger("mcp").propagate = False  # it quotes servers, and so your texts

@@ -154,7 +154,7 @@ class EngineLink(QObject):
             self._spawn()
 
     def load(self, options: LoadOptions) -> None:
-        """Load a model in a process that has had no other; ending the earlier process frees the earlier model."""
+        """Load a model in a new process; ending the earlier process frees the earlier model."""
         self._leave_model()
         self._budget.reset()
         self._options = options
@@ -509,7 +509,7 @@ class EngineLink(QObject):
         return self.tr("The engine stopped unexpectedly ({}).").format(how)
 
     def _end(self, sentence: str, can_retry: bool) -> None:
-        """Take note that the process has ended, and start another if there is work."""
+        """Handle the end of the process; start another one if there is work."""
         self._exit_timer.stop()
         self._watch_timer.stop()
         self.journal.write(f"engine process ended: {sentence}")

@@ -176,7 +176,7 @@ class _Pages:
         self._keep_together(self.document.lastBlock().position())  # the last block may be written again with the next
 
     def finish(self) -> None:
-        """Put the last page ends right, once every block is there."""
+        """Set the last page breaks, once all blocks are written."""
         self._keep_together(self.document.characterCount())
 
     def paint(self, painter: QPainter, number: int) -> None:

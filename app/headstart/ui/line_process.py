@@ -59,7 +59,7 @@ class LineProcess(QObject):
         process.start(command[0], list(command[1:]))
 
     def interrupt(self) -> None:
-        """Send Ctrl+C, so that it can clean up, and kill it after a grace; Windows has no Ctrl+C for a child."""
+        """Send Ctrl+C, so that it can clean up, and kill it after a grace period. Windows has no Ctrl+C for a child."""
         if self._process is None:
             return
         if sys.platform == "win32" or not self.pid:

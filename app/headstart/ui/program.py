@@ -163,7 +163,7 @@ class Program(QObject):
 
     @Slot()
     def _on_started(self) -> None:
-        """Load the model once the window is shown, unless it was closed at once: nobody would end that engine."""
+        """Load the model once the window is shown, unless it was closed at once: the engine would not be ended then."""
         if not self._is_closed:
             self.model_in_use.load()
             self.quick.show_icon()

@@ -86,7 +86,7 @@ class QuickAsk(Dialog):
         self._resize(column.sizeHint().height())
 
     def _resize(self, height: int) -> None:
-        """Resize it to this height and the usual width, within the screen."""
+        """Resize it to this height and the default width, within the screen."""
         self.resize(QSize(scaled(_WIDTH, self.font()), height).boundedTo(self.screen().availableSize()))
 
     @Slot()
@@ -234,6 +234,6 @@ class QuickAskController(QObject):
 
     @Slot()
     def _on_dialog_finished(self) -> None:
-        """Quit if neither a window nor an icon is left: nobody could find the program any more."""
+        """Quit if neither a window nor an icon is left: the user could not reach the program."""
         if self._window.isHidden() and not self._window.hides_on_close:
             self._window.quit()

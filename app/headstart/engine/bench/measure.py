@@ -40,7 +40,7 @@ class BenchPlan:
 
 @dataclass(frozen=True)
 class Progress:
-    """Callbacks of a race: a sentence for each stage, the number of heats, each heat, the result after each prompt.
+    """Callbacks of a race: for each stage, the number of heats, each heat, and the result after each prompt.
 
     Setting `cancel` ends it within one round of our own answer, or after the answer of a peer.
     """

@@ -106,7 +106,7 @@ class Run:
         return self.decode_ms / (len(self.tokens) - 1) if len(self.tokens) > 1 else None
 
     def total_ms_per_token(self, tokens: int) -> float | None:
-        """Return the time a token of an answer of so many tokens, first token included; None if unknown."""
+        """Return the time a token of an answer of this length, first token included; None if unknown."""
         if tokens < 2:
             return self.ttft_ms if tokens and self.tokens else None
         speed = self.ms_per_token

@@ -32,7 +32,7 @@ class Spread:
 
 @dataclass(frozen=True)
 class Interval:
-    """The range that holds 95 %: of the values, or of the means that the same values could have had."""
+    """The range of 95 % of the values, or the 95 % confidence interval of their mean."""
 
     low: float
     high: float
@@ -94,7 +94,7 @@ class PromptResult:
 
 @dataclass(frozen=True)
 class Summary:
-    """Ratios over some prompts, each the median of its repeats. None where no answer was long enough for a speed."""
+    """Ratios over some prompts, each the median of its repeats. None if no answer was long enough for a speed."""
 
     mean: float | None  # geometric
     interval: Interval | None  # of the mean
@@ -114,7 +114,7 @@ class Standing:
 
 @dataclass(frozen=True)
 class Hindsight:
-    """Auto against the fastest setting of a peer for each prompt, which nobody could know before; as in Standing."""
+    """Auto against the fastest setting of a peer for each prompt, known only afterwards. Fields as in Standing."""
 
     peer: str  # the program
     decoding: Mapping[str, Summary]

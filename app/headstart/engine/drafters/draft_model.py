@@ -24,7 +24,7 @@ WINDOW, HEAD = 2048, 96  # tokens read of a text of which more is uncached: all 
 
 @dataclass
 class ModelDrafter:
-    """Drafts as long as it should; behind its own tokens come the n-grams that follow them."""
+    """Drafts as long as the plan allows; n-grams continue its tokens."""
 
     runner: Runner | HydraRunner
     vocabulary: int  # ids the target knows; a wider output head is cut
@@ -89,7 +89,7 @@ class ModelDrafter:
 
 @dataclass
 class DraftModel(ModelDrafter):
-    """A model of its own, which reads the text by itself."""
+    """A separate draft model, which reads the text itself."""
 
     runner: Runner
     reads: int = 1  # tokens of a pass; if fewer are new, those before them are read again
@@ -155,7 +155,7 @@ class DraftModel(ModelDrafter):
         return len(seen) - self._prefixes.known(seen, sequence.job.keep)
 
     def _look_at(self, context: abc.Sequence[int]) -> None:
-        """Disable the drafter at a token that it cannot read: the target's vocabulary may be padded."""
+        """Disable the drafter if it cannot read a token: the target's vocabulary may be larger."""
         if not self.is_disabled and max(context[self._known :], default=0) >= self.runner.vocabulary:
             self.disable("cannot read a token of the text")
         self._known = len(context)

@@ -16,7 +16,7 @@ from headstart.engine.sequence import Sequence
 class EagleDrafter(ModelDrafter):
     """Reads each token of the text with the target's hidden state of the token before it, then its own guesses.
 
-    Hidden states are missing for the part of a text that the target did not read: the head begins behind it.
+    Hidden states are missing for the part of a text that the target did not read: the head begins after it.
     """
 
     runner: HeadRunner

@@ -86,7 +86,7 @@ class NgramDrafter:
         return self.tail(sequence, ())
 
     def tail(self, sequence: Sequence, drafted: abc.Sequence[int]) -> Draft:
-        """Return what may be checked behind drafted tokens."""
+        """Return tokens to check after drafted ones."""
         room = min(NGRAM_REACH, sequence.max_candidates - len(drafted))
         return self.look_up(room, drafted) if room > 0 else NO_DRAFT
 

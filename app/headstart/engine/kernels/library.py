@@ -46,7 +46,7 @@ class Kind(IntEnum):
 
 
 class Activation(IntEnum):
-    """The function of the gate."""
+    """Activation function of the gate."""
 
     NONE = 0
     SILU = 1
@@ -217,7 +217,7 @@ class Library:
         assert not failed
 
     def unpack(self, matrix: Matrix) -> NDArray[np.float32]:
-        """Return the weights as they are multiplied: [rows, cols]."""
+        """Return the dequantized weights [rows, cols]."""
         out = np.empty((matrix.rows, matrix.cols), np.float32)
         for row in range(matrix.rows):
             self._functions.hk_unpack(matrix, row, out[row].ctypes.data)

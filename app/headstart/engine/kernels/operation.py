@@ -95,8 +95,8 @@ class Layout:
 class Piece:
     """Steps with their packed weights, ready to run.
 
-    `weights` are those that a run reads. `attentions`: whoever owns the caches of keys and values puts their addresses
-    there before the first run.
+    `weights` are those that a run reads. `attentions`: the owner of the KV caches puts their addresses there before
+    the first run.
     """
 
     def __init__(self, library: Library, layout: Layout, steps: Sequence["_PackedStep"]) -> None:
@@ -113,7 +113,7 @@ class Piece:
         )
 
     def run(self, arrays: Sequence[NDArray[np.float32]], places: Sequence[NDArray[Any]] = ()) -> None:
-        """Compute the outputs, which stand behind the inputs: [.., width] each.
+        """Compute the outputs, which follow the inputs: [.., width] each.
 
         `places`, for attention: the arrays of hk_sequences in its order; without the last two there are no branches.
         """

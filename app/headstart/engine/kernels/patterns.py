@@ -85,7 +85,7 @@ class Graph:
 
 
 def find(graph: Graph, library: Library, *, attention: bool) -> list[Node]:
-    """Return all that the library can compute, in the order of the graph, each as far as it goes."""
+    """Return all patterns that the library can compute, in the order of the graph, each as large as possible."""
     nodes: dict[Key, Node] = {}
 
     def add(node: Node, *merged: Node) -> None:
@@ -275,7 +275,7 @@ def _root_mean_square(source: Any, node: Any) -> tuple[float | None, Sequence[st
 
 
 def _attention(graph: Graph, node: Any, nodes: Mapping[Key, Node]) -> Node | None:
-    """Return paged attention over products, with rotated queries and keys or not; None if the library lacks a part."""
+    """Match paged attention over products, with or without rotary embeddings; None if the library lacks a part."""
     values = node.input_values()
     names = [value.get_node().get_friendly_name() for value in values]
     if tuple(names[_FIRST_PLACE:_SCALE_AT]) != PLACES[: _SCALE_AT - _FIRST_PLACE]:

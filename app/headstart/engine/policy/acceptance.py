@@ -68,7 +68,7 @@ class DraftCalibration:
         self._seen = [[kept * old for old in seen] for seen in self._seen]
 
     def to_json(self) -> list[float]:
-        """Return what is kept between runs."""
+        """Return the data that is kept between runs."""
         means: list[float] = self._estimate.means.tolist()
         return means
 
@@ -115,7 +115,7 @@ class FreeCalibration:
             self._counts[kind] = _MEMORY * hits + (place < held), _MEMORY * seen + 1.0
 
     def to_json(self) -> dict[str, Any]:
-        """Return what is kept between runs."""
+        """Return the data that is kept between runs."""
         return {kind: list(counts) for kind, counts in self._counts.items()}
 
     def restore(self, data: object) -> None:
@@ -153,7 +153,7 @@ class Acceptance:
         self.free = defaultdict[str, FreeCalibration](FreeCalibration)  # by drafter
 
     def copied(self, draft: Draft, count: int) -> list[float]:
-        """Return the chances of the first `count` n-gram tokens behind those of a draft model."""
+        """Return the chances of the first `count` n-gram tokens after those of a draft model."""
         return self.free[Origin.NGRAM].chances(_tail(draft, len(draft.confidences), count))
 
     def learn(self, outcome: Outcome) -> None:
@@ -181,7 +181,7 @@ class Acceptance:
             model.learn(confidence, accepted=position <= outcome.matched)
 
     def to_json(self) -> dict[str, Any]:
-        """Return what is kept between runs."""
+        """Return the data that is kept between runs."""
         models = {name: calibration.to_json() for name, calibration in self.models.items()}
         free = {name: calibration.to_json() for name, calibration in self.free.items()}
         return {"models": models, "free": free}
@@ -199,7 +199,7 @@ class Acceptance:
 
 
 def _tail(draft: Draft, drafted: int, count: int) -> Draft:
-    """Return the tokens that are copied behind those of a draft model."""
+    """Return the n-gram tokens after those of a draft model."""
     return Draft(draft.tokens[drafted : drafted + count], match_length=draft.match_length)
 
 

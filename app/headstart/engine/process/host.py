@@ -219,7 +219,7 @@ class Host:
         }
 
     def receive(self, line: bytes) -> None:
-        """Take one line from the other side, on the reader's thread."""
+        """Handle a line from the client, on the reader's thread."""
         try:
             order = decode_order(line)
         except HeadstartError as error:
@@ -329,7 +329,7 @@ class Host:
         return False
 
     def _write_title(self, order: WriteTitle) -> None:
-        """Write a title. Errors are not reported: nobody waits for it."""
+        """Write a title. Errors are not reported: no client waits for it."""
         text: str | None = ""
         with suppress(HeadstartError):
             if self._opened and self._opened.read_ahead:
@@ -508,7 +508,7 @@ def main(argv: Sequence[str] | None = None, models: ModelSource | None = None, s
 
 
 def _take_the_pipes() -> tuple[int, int]:
-    """Return descriptors for orders and reports that no other code, native code included, can use."""
+    """Return descriptors for orders and reports that other code, such as a native library, cannot use."""
     orders, reports = os.dup(0), os.dup(1)
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)

@@ -232,7 +232,7 @@ class PagedRunner:
 class BranchingRunner(PagedRunner):
     """The paged runner that checks several tokens for the same place in one pass.
 
-    Branches stand behind the pass that they belong to, each at the position of the token that it may replace, and see
+    Branches stand after the tokens of their pass, each at the position of the token that it may replace, and see
     of that pass only what comes before it (Miao et al. 2023, SpecInfer). The keys and values of one that holds are
     moved. Without branches its logits are those of its parent, in the same time. For processors only.
     """

@@ -32,9 +32,9 @@ _LOOK = 0.01  # seconds between two checks for a cancelled wait
 
 @dataclass(eq=False)
 class Pass:
-    """The work of one pass for one sequence: `ids` behind `past` tokens, then `branches`.
+    """The work of one pass for one sequence: `ids` after `past` tokens, then `branches`.
 
-    The last `padding` of `ids` do not count: nobody reads their logits, and the next pass overwrites them.
+    The last `padding` of `ids` do not count: their logits are not read, and the next pass overwrites them.
     """
 
     ids: Sequence[int]
@@ -61,10 +61,10 @@ class Pass:
 
 
 class Passes:
-    """One inference request that sequences share. A sequence that is alone at work waits for nobody."""
+    """One inference request that sequences share. A single sequence does not wait for others."""
 
     def __init__(self, compiled: Any, block: int, *, sequences: int, can_branch: bool) -> None:
-        """`block`: tokens of a block of keys and values. `sequences`: the most that there can be."""
+        """`block`: tokens of a block of keys and values. `sequences`: the maximum number."""
         self._request = compiled.create_infer_request()
         self._inputs = Inputs(self._request, compiled)
         self._block, self._can_branch, self._sequences = block, can_branch, sequences
@@ -226,7 +226,7 @@ class Passes:
 
 
 def _begins(sizes: Sequence[int]) -> list[int]:
-    """Return where each part begins if they stand one behind the other, and the end of all."""
+    """Return the offset of each part if they are concatenated, and the total length."""
     return [0, *np.cumsum(sizes).tolist()]
 
 

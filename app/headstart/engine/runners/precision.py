@@ -58,7 +58,7 @@ def own_kernels() -> Properties:
 
 
 def name_of(chosen: Properties) -> str:
-    """Return the name that people read: the precision, then what else differs from plain f32."""
+    """Return the name for people: the precision, and further differences from plain f32."""
     if chosen == reference():
         return "unrounded f32"
     hint = hint_of(chosen)

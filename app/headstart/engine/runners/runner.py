@@ -22,7 +22,7 @@ class Interrupted(Exception):  # noqa: N818 - stopping is no error; this unwinds
 
 
 class NonFiniteError(Exception):
-    """A model gave results that are not numbers. Nothing in its cache can be trusted."""
+    """A model returned NaN or infinity. Its cache is invalid."""
 
 
 def is_finite(row: NDArray[np.float32]) -> bool:
@@ -106,7 +106,7 @@ class Runner(Protocol):
         ...
 
     def restore(self, tokens: Sequence[int], saved: Saved) -> bool:
-        """Append tokens whose keys and values were saved behind the same text; `saved` may hold more than these.
+        """Append tokens whose keys and values were saved after the same text; `saved` may hold more than these.
 
         Returns False, and does nothing, if `saved` cannot be that.
         """
@@ -167,7 +167,7 @@ class Inputs:
         return name in self._ports
 
     def write(self, name: str, values: ArrayLike) -> None:
-        """Write what the next pass reads there."""
+        """Write an input of the next pass."""
         tensor = self._tensors.get(name)
         if tensor is None:
             tensor = self._tensors[name] = self._request.get_tensor(self._ports[name])

@@ -228,9 +228,9 @@ def resume(message: Message, generation: int, loop: ToolLoop, settings: Settings
 
 
 class StoredOrigins(Sequence[OriginRun]):
-    """The stored origins of a message, with their rounds where those were stored.
+    """The stored origins of a message, with their rounds, if these were stored.
 
-    They are put together on first use, because only what is near the eye of a long chat is shown.
+    They are built on first use, for only the visible part of a long chat is drawn.
     """
 
     def __init__(self, message: Message) -> None:

@@ -37,7 +37,7 @@ class LiveFigures:
     _recent: deque[Round] = field(default_factory=lambda: deque(maxlen=_WINDOW))
 
     def grow(self, steps: Iterable[Step]) -> None:
-        """Add further rounds. Text left over at the end is no round."""
+        """Add further rounds. Text after the last round does not count."""
         for step in steps:
             self._reports_saving = self._reports_saving or step.round.ledger_ms is not None
             self.is_saving_unknown = not self._reports_saving
@@ -164,7 +164,7 @@ class ShareBar(Chart):
         self._colours: Mapping[str, str] = {}
 
     def show_shares(self, shares: Mapping[str, float], colours: Mapping[str, str]) -> None:
-        """Draw other parts, whose sum is 1."""
+        """Draw these shares, whose sum is 1."""
         self._shares, self._colours = shares, colours
         self.update()
 
@@ -236,7 +236,7 @@ class LivePanel(QFrame):
         self._show()
 
     def width_for(self, columns: int) -> int:
-        """Return the width in pixels that so many figures in a row need."""
+        """Return the width in pixels of a row with this number of figures."""
         return sum(self._widths(columns)) + (columns - 1) * MEDIUM + 2 * LARGE
 
     def resizeEvent(self, event: QResizeEvent) -> None:  # noqa: N802

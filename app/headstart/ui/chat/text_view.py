@@ -292,7 +292,7 @@ class TextView(QTextBrowser):
         QToolTip.showText(place, words, self)
 
     def _open(self, address: str) -> None:
-        """Open an address after the user has confirmed it: a link from a model goes nowhere by itself."""
+        """Open an address after the user has confirmed it: a link from a model is never opened unasked."""
         question = self.tr("Open this address in the browser?\n\n{}").format(address)
         box = QMessageBox(QMessageBox.Icon.Question, self.tr("Open link"), question, parent=self.window())
         style_dialog(box)

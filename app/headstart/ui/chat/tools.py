@@ -184,7 +184,7 @@ def _escape_invisible(text: str) -> str:
 
 
 class ToolsDialog(Dialog):
-    """Dialog with the switch and every tool with what it may do."""
+    """Dialog with the switch for tools, and a list of all tools and their permissions."""
 
     def __init__(self, tools: ToolsController, settings: CurrentSettings, parent: QWidget | None = None) -> None:
         super().__init__(parent)

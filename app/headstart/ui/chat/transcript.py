@@ -500,7 +500,7 @@ class Transcript(QScrollArea):
         return self._within(0.0)
 
     def _around(self, viewports: float) -> list[int]:
-        """Return the messages within so many viewports, those nearest to the middle first."""
+        """Return the messages within this number of viewports, nearest to the middle first."""
         indices = self._within(viewports)
         middle = self._heights.at(self.verticalScrollBar().value() + self.viewport().height() // 2) if indices else 0
         return sorted(indices, key=lambda index: abs(index - middle))

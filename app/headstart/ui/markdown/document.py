@@ -305,7 +305,7 @@ class DocumentWriter:
         cursor.endEditBlock()
 
     def restyle(self, formats: Formats) -> None:
-        """Write everything again in other formats."""
+        """Rewrite everything in the current formats."""
         self._formats = formats
         blocks, source = list(self._blocks), self.source
         self.show([])

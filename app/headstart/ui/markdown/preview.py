@@ -35,7 +35,7 @@ def file_suffix(code: Code) -> str:
 
 
 def sanitize_svg(svg: str) -> str:
-    """Remove scripts, declarations and references to other files from SVG; return "" if it is no XML.
+    """Remove scripts, declarations and references to other files from SVG; return "" if it is not XML.
 
     Qt would read the files that the picture and its style sheets name.
     """

@@ -1,4 +1,4 @@
-"""Models that can be had by name: their cost, their strengths, and the cards that offer them."""
+"""Models to get by name: their cost, their strengths, and the cards that offer them."""
 
 import re
 from collections.abc import Collection, Iterable
@@ -37,7 +37,7 @@ class Strength(Enum):
 
 
 class Recipe(msgspec.Struct, frozen=True):
-    """A model or pair that can be had by name. Sizes are in bytes, of the largest download and result."""
+    """A model or pair to get by name. Sizes are in bytes, of the largest download and result."""
 
     name: str
     kind: str  # "model" or "pair"; the next four fields of a pair are those of its target
@@ -215,7 +215,7 @@ class _RecipeCard(Card):
 
 
 class Welcome(_RecipeCard):
-    """Two or three models for a start."""
+    """Two or three models to start with."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent, spacing=MEDIUM)
@@ -243,7 +243,7 @@ class Welcome(_RecipeCard):
 
 
 class Catalogue(_RecipeCard):
-    """The list of models that can be had by name, with a search, and a form for any other model."""
+    """The list of models to get by name, with a search, and a form for any other model."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent, self.tr("Get a model"))

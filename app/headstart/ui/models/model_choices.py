@@ -261,7 +261,7 @@ class ModelChoices(QObject):
         self._compatibility.close()
 
     def by_setting(self, settings: Settings) -> dict[str, Choices]:
-        """Return the choices of each setting that chooses among models, devices and the like."""
+        """Return the choices of each setting that selects a model, a device or another item of a list."""
         named = [name for name in (settings.device, settings.draft_device) if name]
         devices: Choices = [(name, name, "") for name in dict.fromkeys([*self._devices, *named])]
         automatic, models = ("", self.tr("Automatic"), ""), self.models_for(settings)

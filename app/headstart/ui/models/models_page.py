@@ -90,7 +90,7 @@ class ServerNote(Card):
 
 
 class ModelsPage(Page):
-    """The installed models, those that can be had, where models run, and the servers.
+    """The installed models, models to get, where models run, and the servers.
 
     The window shows `work`, the progress of getting a model, below every page.
     """

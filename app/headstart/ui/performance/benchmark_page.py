@@ -260,7 +260,7 @@ class BenchmarkReport(Card):
         return titled(models, self.tr("speed against writing without guessing"))
 
     def _gain_text(self, result: BenchResult) -> str:
-        """Return what guessing ahead brings, in one number."""
+        """Return the gain by guessing ahead, in one number."""
         mean = result.standings[AUTO].decoding[ALL].mean if AUTO in result.standings else None
         if mean is None:
             return self.tr("The answers are too short for a speed.")

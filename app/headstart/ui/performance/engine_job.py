@@ -139,7 +139,7 @@ class EngineJob(QObject):
         raise NotImplementedError
 
     def _refresh_page(self) -> None:
-        """Refresh what else the page shows."""
+        """Refresh the other parts of the page."""
 
     @Slot()
     def _on_stop(self) -> None:

@@ -128,7 +128,7 @@ def paint_tags(painter: QPainter, area: QRect, tags: Sequence[str], theme: Theme
 
 
 def fitting_names(tags: Sequence[str], metrics: QFontMetrics, room: int) -> list[str]:
-    """Return the names that fit into so many pixels, and "+2" for two others; no name is cut."""
+    """Return the names that fit into this width in pixels, and "+2" for two others; no name is cut."""
     for num_shown in range(len(tags), 0, -1):
         names = [*tags[:num_shown], *([f"+{len(tags) - num_shown}"] if num_shown < len(tags) else [])]
         if sum(_chip_width(name, metrics) + TINY for name in names) <= room:

@@ -86,7 +86,7 @@ def script_direction(text: str) -> Qt.TextFlag:
 
 
 class ElidedLabel(QLabel):
-    """Text that ends with an ellipsis where it does not fit; needs no width."""
+    """Text that ends with an ellipsis if it does not fit; it has no minimum width."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)

@@ -225,7 +225,7 @@ _SCHEMES = {
 
 
 def scaled(pixels: float, font: QFont) -> int:
-    """Scale a length in pixels from the usual size of text to this font."""
+    """Scale a length in pixels from the default font size to this font."""
     return max(1, round(pixels * font.pointSizeF() / USUAL_SIZE))
 
 
@@ -367,7 +367,7 @@ def mono_families() -> list[str]:
 
 
 def mono_font() -> QFont:
-    """Return the font of logs, in the usual size."""
+    """Return the font of logs, in the default size."""
     font = QFont(QGuiApplication.font())
     font.setFamilies(mono_families())
     return font

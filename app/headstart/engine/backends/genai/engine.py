@@ -237,7 +237,7 @@ class GenaiEngine:
 
 
 def guessing(request: Request, drafting: Way, *, npu: bool) -> Guessing:
-    """Return how to guess for a request; `drafting` is the way of the loaded draft.
+    """Return the settings for guessing of a request; `drafting`: the kind of the loaded draft.
 
     Raises SettingsError, with a remedy, for what GenAI does wrong.
     """
