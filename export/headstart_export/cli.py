@@ -258,7 +258,7 @@ def _verify(options: argparse.Namespace) -> None:
         installed = [path.parent.name for path in paths.models_folder().glob(f"*/{manifest.FILE_NAME}")]
         suggestions = difflib.get_close_matches(options.name, installed) or sorted(installed)
         raise HeadstartError(
-            "{name!r} is no exported model; there are {names}.",
+            "{name!r} is not an exported model; there are {names}.",
             name=options.name,
             names=", ".join(suggestions) or "none",
         )

@@ -137,7 +137,7 @@ class TargetWeights:
 
     def _source(self, name: str) -> Any:
         if name not in self._sources:
-            raise ExportError("Models of this kind can have no head: {name} was not found in it.", name=name)
+            raise ExportError("Models of this kind cannot have a head: {name} was not found in it.", name=name)
         return self._sources[name]
 
 

@@ -144,7 +144,7 @@ def run(folder: Path, reference: Path, ids: list[int], width: int = 0, advance: 
     answer = process.call(_measure, minutes=_MINUTES, failure=failure, advance=advance, **arguments)
     if answer["cache_fault"]:
         raise ExportError(
-            "The converted model computes otherwise {fault}; nothing was kept.", fault=answer["cache_fault"]
+            "The converted model gives other results {fault}; nothing was kept.", fault=answer["cache_fault"]
         )
     quality = answer["quality"]
     return Answer(**{**answer, "quality": Quality(**quality) if quality else None})

@@ -95,7 +95,7 @@ def _refuse_pipes(folder: Path) -> None:
     for path in folder.iterdir():
         if path.exists() and not path.is_file() and not path.is_dir():
             raise ExportError(
-                "{name} in {folder} is no ordinary file; fetch the model again.", name=path.name, folder=folder.name
+                "{name} in {folder} is not an ordinary file; fetch the model again.", name=path.name, folder=folder.name
             )
 
 
@@ -105,7 +105,7 @@ def _inspect_gguf(source: Path) -> Facts:
     gguf.require_supported(info["tokenizer"], info["splitting"], source.name)
     if info["stretched"]:
         raise ExportError(
-            "{name} scales its positions, which is lost where a GGUF file is read; use the model's Hugging Face folder "
+            "{name} scales its positions, which is lost when a GGUF file is read; use the model's Hugging Face folder "
             "or hub id instead.",
             name=source.name,
         )
@@ -153,7 +153,7 @@ def _weight_files(folder: Path) -> list[Path]:
     for name in names:
         if not (folder / name).is_file():
             raise ExportError(
-                "{name} in {folder} is missing, or no ordinary file; fetch it again.", name=name, folder=folder.name
+                "{name} in {folder} is missing or not an ordinary file; fetch it again.", name=name, folder=folder.name
             )
     return [folder / name for name in names]
 
@@ -170,7 +170,7 @@ def _listed(index: Path) -> list[str]:
     for name in names:
         if not name.endswith(".safetensors") or Path(name).name != name or "\\" in name:
             raise ExportError(
-                "{index} in {folder} leads to {name!r}, which is no .safetensors file of this folder; "
+                "{index} in {folder} leads to {name!r}, which is not a .safetensors file of this folder; "
                 "loading another can run any code, so it is refused.",
                 index=index.name,
                 folder=index.parent.name,

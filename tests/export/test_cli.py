@@ -44,7 +44,7 @@ def test_help_and_list_load_no_library(arguments: list[str]) -> None:
         ([""], "A name is empty: name a recipe, a hub id"),
         (["  "], "A name is empty: name a recipe, a hub id"),
         (["x/y", "--draft", ""], "A name is empty: name a recipe, a hub id"),
-        (["verify", "no-such", "--against", "x/y"], "'no-such' is no exported model; there are "),
+        (["verify", "no-such", "--against", "x/y"], "'no-such' is not an exported model; there are "),
     ],
 )
 def test_refusal_is_one_sentence(arguments: list[str], sentence: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -76,7 +76,7 @@ def test_only_loaded_files_are_counted(tmp_path: Path) -> None:
 
 def test_missing_indexed_file_is_refused(tmp_path: Path) -> None:
     (make_folder(tmp_path) / "model-2.safetensors").unlink()
-    with pytest.raises(ExportError, match=r"model-2\.safetensors in .* is missing, or no ordinary file"):
+    with pytest.raises(ExportError, match=r"model-2\.safetensors in .* is missing or not an ordinary file"):
         weights.inspect(tmp_path, code=False)
 
 
@@ -84,7 +84,7 @@ def test_missing_indexed_file_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", [weights.SINGLE_FILE, "README.md", "tokenizer_config.json"])
 def test_named_pipe_is_refused(tmp_path: Path, name: str) -> None:
     os.mkfifo(make_folder(tmp_path) / name)
-    with pytest.raises(ExportError, match=rf"{name} in .* is no ordinary file; fetch the model again"):
+    with pytest.raises(ExportError, match=rf"{name} in .* is not an ordinary file; fetch the model again"):
         weights.inspect(tmp_path, code=True)
 
 
@@ -146,7 +146,7 @@ def test_unsupported_kind_is_refused_with_an_alternative(tmp_path: Path, kind: o
         ("nomic-bert", "bert", "is a model of the kind 'nomic-bert', which cannot be exported; take qwen3-4b"),
         ("olmo2", "gpt2", "is a GGUF file of the kind 'olmo2', which can only be exported from .safetensors files"),
         ("llama", "bert", "has a tokenizer of the kind 'bert', which cannot be rebuilt faithfully"),
-        ("llama", "llama", "scales its positions, which is lost where a GGUF file is read; use the model's Hugging"),
+        ("llama", "llama", "scales its positions, which is lost when a GGUF file is read; use the model's Hugging"),
     ],
 )
 def test_gguf_file_of_another_kind_is_refused(tmp_path: Path, kind: str, tokenizer: str, sentence: str) -> None:

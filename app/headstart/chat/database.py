@@ -202,7 +202,7 @@ def _history_error(path: Path, error: sqlite3.Error) -> HistoryError:
     code = extended_code & 0xFF
     if extended_code == sqlite3.SQLITE_CORRUPT_VTAB:
         return HistoryError(
-            "The index of the search is damaged; start Headstart again to have it made anew: no chat is lost."
+            "The index of the search is damaged; start Headstart again to rebuild it; no chat is lost."
         )
     if code in _DAMAGE:
         return damaged(path, str(error))

@@ -238,7 +238,7 @@ def sheets(result: BenchResult) -> list[list[list[str]]]:
     if peers := result.hindsight:
         titles = [f"{peer.peer}{more}" for more in ("", " with TTFT") for peer in peers]
         rows = [
-            [kind, *(_mean(each[kind]) for each in (*(p.decoding for p in peers), *(p.total for p in peers)))]
+            [kind, *(_mean(times[kind]) for times in (*(p.decoding for p in peers), *(p.total for p in peers)))]
             for kind in _with_all_last(peers[0].decoding)
         ]
         tables.append([["auto against the best of", *titles], *rows])
@@ -289,8 +289,10 @@ def _promise_remarks(promise: Promise) -> list[str]:
 
 
 def _prompt_list(promise: Promise, *, is_noise: bool | None) -> str:
-    slower = [each for each in promise.slower if each.is_noise is is_noise]
-    return ", ".join(f"{each.prompt} {ratio_text(each.speedup.median)}{interval_text(each.speedup)}" for each in slower)
+    slower = [prompt for prompt in promise.slower if prompt.is_noise is is_noise]
+    return ", ".join(
+        f"{prompt.prompt} {ratio_text(prompt.speedup.median)}{interval_text(prompt.speedup)}" for prompt in slower
+    )
 
 
 def _range(interval: Interval) -> str:

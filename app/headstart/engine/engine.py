@@ -345,17 +345,17 @@ class Tally:
         """Note progress of the prompt."""
         self._prefill = self._prefill or prefill
 
-    def add(self, done: Round) -> None:
+    def add(self, round_: Round) -> None:
         """Count one round."""
         self._last = time.perf_counter()
         if self._rounds is None:  # the prompt's pass gives the first token and is no round
             self._first, self._rounds = self._last, 0
         else:
             self._rounds += 1
-        self._drafted += done.drafted
-        self._accepted += done.accepted
-        self._origins.update(token.origin.value for token in done.tokens)
-        timing = done.timing
+        self._drafted += round_.drafted
+        self._accepted += round_.accepted
+        self._origins.update(token.origin.value for token in round_.tokens)
+        timing = round_.timing
         for part, ms in (("draft", timing.draft_ms), ("verify", timing.verify_ms), ("other", timing.other_ms)):
             self._parts[part] += ms
 

@@ -176,10 +176,10 @@ def _parse_schema(schema: str) -> Any:
 def _bounded(schema: Any) -> Any:
     """Return a schema with bounds on its integers. Bounds would remove a number's exponent; see GrammarConstraint."""
     if isinstance(schema, list):
-        return [_bounded(each) for each in schema]
+        return [_bounded(item) for item in schema]
     if not isinstance(schema, dict):
         return schema
-    bounded = {key: each if key in _VALUES else _by_name(key, each) for key, each in schema.items()}
+    bounded = {key: item if key in _VALUES else _by_name(key, item) for key, item in schema.items()}
     kinds = schema.get("type")
     is_integer = "integer" in (kinds if isinstance(kinds, list) else [kinds])
     if not is_integer or "const" in schema or "enum" in schema:
@@ -191,7 +191,7 @@ def _bounded(schema: Any) -> Any:
 
 def _by_name(key: str, value: Any) -> Any:
     if key in _BY_NAME and isinstance(value, dict):
-        return {name: _bounded(each) for name, each in value.items()}
+        return {name: _bounded(item) for name, item in value.items()}
     return _bounded(value)
 
 

@@ -292,9 +292,9 @@ class PrefixCache:
             shared = common_prefix(runner.tokens, prefix)
             if shared < len(runner.tokens):
                 self._keep()
-            known = list(self._find(prefix))
-            if sum(count for _, count in known) > shared:
-                self._restore(known, shared)
+            matches = list(self._find(prefix))
+            if sum(count for _, count in matches) > shared:
+                self._restore(matches, shared)
             else:
                 runner.rollback(shared)
             self._make_room()
@@ -311,8 +311,8 @@ class PrefixCache:
         self.reuse(prompt, keep)
         self._is_ahead = True
         while len(runner.tokens) < len(prompt) - 1:
-            done = len(runner.tokens)
-            runner.forward(prompt[done : min(done + _AHEAD, len(prompt) - 1)])
+            count = len(runner.tokens)
+            runner.forward(prompt[count : min(count + _AHEAD, len(prompt) - 1)])
             yield
 
     def store_one(self) -> bool:
@@ -400,7 +400,7 @@ class PrefixCache:
         before, place = self._root, 0
         while parts := self._store.after.get(before):
             ahead = prefix[place : place + self.length]
-            count, part = max(((common_prefix(part.tokens, ahead), part) for part in parts), key=lambda each: each[0])
+            count, part = max(((common_prefix(part.tokens, ahead), part) for part in parts), key=lambda match: match[0])
             if not count:
                 return
             yield part, count
@@ -408,18 +408,18 @@ class PrefixCache:
                 return
             before, place = part.key, place + self.length
 
-    def _restore(self, known: Sequence[tuple[Part, int]], shared: int) -> None:
+    def _restore(self, parts: Sequence[tuple[Part, int]], shared: int) -> None:
         """Bring the runner to these parts; the first `shared` tokens are there. Stop at a part that cannot be read."""
         first = shared // self.length
         self._runner.rollback(first * self.length)
-        for part, count in known[first:]:
+        for part, count in parts[first:]:
             saved = part.saved
             if saved is None and self._store.files:
                 saved = self._store.files.read(part)
             if saved is None or not self._runner.restore(part.tokens[:count], saved):
                 self._drop([part])
                 break
-        self._touch([part for part, _ in known])
+        self._touch([part for part, _ in parts])
 
     def _touch(self, used: Sequence[Part]) -> None:
         """Mark these parts as just used. Later parts count as older: they are useless without earlier ones."""

@@ -110,7 +110,7 @@ def _listed(model: Model, folder: Path, name: str) -> _File:
     path = PurePosixPath(name)
     if path.is_absolute() or ".." in path.parts or "\\" in name or ":" in name:
         raise BrokenModelError(
-            "{model} is damaged: {name!r} is no file of it; export it again.", model=model.name, name=name
+            "{model} is damaged: {name!r} is not one of its files; export it again.", model=model.name, name=name
         )
     listed = model.manifest.files[name]
     return _File(model.folder / path, _place(model.folder / path, folder), listed.sha256, listed.size)

@@ -191,7 +191,7 @@ class Worker:
         with self._report_lock:
             if self._on_change:
                 answers = Counter(queued.model.id for queued in tuple(self._running))
-                self._on_change(tuple(replace(each, answers=answers[each.name]) for each in self.models.loaded()))
+                self._on_change(tuple(replace(model, answers=answers[model.name]) for model in self.models.loaded()))
 
     def stop(self) -> None:
         """End all answers and accept no more requests. May be called in a signal handler."""

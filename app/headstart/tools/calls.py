@@ -117,8 +117,8 @@ class CallReader:
 
     def flush(self) -> str:
         """Return the rest of the text, after the end of the answer."""
-        held, self._held = self._held, ""
-        return held if self._place in {"start", "text"} and not self.calls else ""
+        text, self._held = self._held, ""
+        return text if self._place in {"start", "text"} and not self.calls else ""
 
     def _begin(self) -> None:
         """Find out whether the answer begins with a call that has no mark."""

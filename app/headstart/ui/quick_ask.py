@@ -77,10 +77,10 @@ class QuickAsk(Dialog):
         foot.setSpacing(SMALL)
         foot.addWidget(self.status, 1)
         foot.addStretch()
-        for each in (self.stop, self.copy, self.open_chat):
-            each.setAutoDefault(False)
-            each.hide()
-            foot.addWidget(each, 0, Qt.AlignmentFlag.AlignBottom)
+        for widget in (self.stop, self.copy, self.open_chat):
+            widget.setAutoDefault(False)
+            widget.hide()
+            foot.addWidget(widget, 0, Qt.AlignmentFlag.AlignBottom)
         column = stacked(self, self.field, self._scroll, foot, margin=MEDIUM, growing=self._scroll)
         self._scroll.hide()
         self._resize(column.sizeHint().height())

@@ -134,10 +134,10 @@ class DraftModel(ModelDrafter):
 
     def forward(self, pending: abc.Sequence[int]) -> Logits:
         """Make passes of one size: a change of size may cost more than a token."""
-        known = self.runner.tokens
-        again = max(min(self.reads - len(pending), len(known)), 0)
-        ids = [*known[len(known) - again :], *pending]
-        self.runner.rollback(len(known) - again)
+        cached = self.runner.tokens
+        again = max(min(self.reads - len(pending), len(cached)), 0)
+        ids = [*cached[len(cached) - again :], *pending]
+        self.runner.rollback(len(cached) - again)
         return self.runner.forward(ids)
 
     def disable(self, reason: str) -> None:
@@ -151,8 +151,8 @@ class DraftModel(ModelDrafter):
 
     def _lack(self, sequence: Sequence) -> int:
         """Return how many tokens it would have to read."""
-        seen = self._seen(sequence.context)
-        return len(seen) - self._prefixes.known(seen, sequence.job.keep)
+        text = self._seen(sequence.context)
+        return len(text) - self._prefixes.known(text, sequence.job.keep)
 
     def _look_at(self, context: abc.Sequence[int]) -> None:
         """Disable the drafter if it cannot read a token: the target's vocabulary may be larger."""

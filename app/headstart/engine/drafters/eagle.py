@@ -30,8 +30,8 @@ class EagleDrafter(ModelDrafter):
     def begin(self, sequence: Sequence) -> None:
         """Keep what the cache shares with a new prompt, if the hidden states go on from there."""
         self.is_disabled = False
-        seen = self.runner.tokens[: self._read]
-        self._read = common_prefix(seen, sequence.context[self._start + 1 :])
+        cached = self.runner.tokens[: self._read]
+        self._read = common_prefix(cached, sequence.context[self._start + 1 :])
         if not self._read or self.target.hidden_from > self._start + self._read:
             self._start, self._read = self.target.hidden_from, 0
         self.runner.rollback(self._read)

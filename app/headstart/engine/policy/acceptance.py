@@ -64,8 +64,8 @@ class DraftCalibration:
     def relax(self, tokens: int) -> None:
         """Drift towards the prior over `tokens` tokens without a label, so that the draft is tried again."""
         self._estimate.means += (1 - (1 - _RELAX) ** tokens) * (_PRIOR - self._estimate.means)
-        kept = _LOGIT_MEMORY**tokens
-        self._seen = [[kept * old for old in seen] for seen in self._seen]
+        factor = _LOGIT_MEMORY**tokens
+        self._seen = [[factor * old for old in sums] for sums in self._seen]
 
     def to_json(self) -> list[float]:
         """Return the data that is kept between runs."""
@@ -108,11 +108,11 @@ class FreeCalibration:
         """Return the chance of each token if all before it are accepted."""
         return [self._chance(kind, prior) for kind, prior in _kinds(draft)]
 
-    def learn(self, draft: Draft, held: int, labels: int) -> None:
+    def learn(self, draft: Draft, accepted: int, labels: int) -> None:
         """Learn from the first `labels` tokens, of which `held` are right."""
         for place, (kind, _) in enumerate(_kinds(draft)[:labels]):
-            hits, seen = self._counts.get(kind, (0.0, 0.0))
-            self._counts[kind] = _MEMORY * hits + (place < held), _MEMORY * seen + 1.0
+            hits, trials = self._counts.get(kind, (0.0, 0.0))
+            self._counts[kind] = _MEMORY * hits + (place < accepted), _MEMORY * trials + 1.0
 
     def to_json(self) -> dict[str, Any]:
         """Return the data that is kept between runs."""
@@ -126,15 +126,15 @@ class FreeCalibration:
                     self._counts[str(kind)] = hits, seen
 
     def _chance(self, kind: str, prior: float) -> float:
-        hits, seen = self._counts.get(kind, (0.0, 0.0))
-        return (hits + _PRIOR_COUNT * prior) / (seen + _PRIOR_COUNT)
+        hits, trials = self._counts.get(kind, (0.0, 0.0))
+        return (hits + _PRIOR_COUNT * prior) / (trials + _PRIOR_COUNT)
 
 
 def _kinds(draft: Draft) -> list[tuple[str, float]]:
     """Return the kind that each token is counted as, and the prior chance of that kind."""
     looked_up = [
-        (f"chance {min(int(each * _CHANCE_BUCKETS), _CHANCE_BUCKETS - 1)}", _TABLE_TRUST * each)
-        for each in draft.confidences
+        (f"chance {min(int(confidence * _CHANCE_BUCKETS), _CHANCE_BUCKETS - 1)}", _TABLE_TRUST * confidence)
+        for confidence in draft.confidences
     ]
     bucket = sum(draft.match_length >= edge for edge in _MATCH_BUCKETS)
     first = _FIRST_CHANCES[bucket]
@@ -160,13 +160,13 @@ class Acceptance:
         for name in outcome.state.uncached_tokens:
             self._learn_model(name, outcome)
         for name, draft in outcome.state.free_drafts.items():
-            held = outcome.matching(draft)
-            self.free[name].learn(draft, held, min(held, outcome.accepted) + 1)
+            accepted = outcome.matching(draft)
+            self.free[name].learn(draft, accepted, min(accepted, outcome.accepted) + 1)
         drafted = len(outcome.confidences)
-        checked, held = outcome.selection.checked, outcome.accepted_in_line - drafted
+        checked, accepted = outcome.selection.checked, outcome.accepted_in_line - drafted
         tail = len(checked.tokens) - drafted
         if outcome.plan.is_drafted and tail > 0:
-            self.free[Origin.NGRAM].learn(_tail(checked, drafted, tail), held, max(held + 1, 0))
+            self.free[Origin.NGRAM].learn(_tail(checked, drafted, tail), accepted, max(accepted + 1, 0))
 
     def _learn_model(self, name: str, outcome: Outcome) -> None:
         model = self.models[name]

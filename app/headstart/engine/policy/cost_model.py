@@ -152,7 +152,7 @@ class Curve:
         """Return the stored curve, with the prior uncertainty; None if `data` is not one."""
         match data:
             case {"table": dict() as table, "factors": [_, _, _, _] as factors} if _is_table(table) and all(
-                is_figure(factor, least=0.0) for factor in factors
+                is_figure(factor, minimum=0.0) for factor in factors
             ):
                 measured = {int(size): float(ms) for size, ms in table.items()}
                 curve = cls(measured)
@@ -253,14 +253,14 @@ def _usual_pass(draft: Curve) -> int:
     return 2 if draft.switch_ms > 2 * (draft.ms(2) - draft.ms(1)) else 1
 
 
-def is_figure(value: object, least: float, most: float = 1e9) -> bool:
+def is_figure(value: object, minimum: float, maximum: float = 1e9) -> bool:
     """Return whether a value read from JSON is a number within bounds."""
-    return isinstance(value, int | float) and not isinstance(value, bool) and least <= value <= most
+    return isinstance(value, int | float) and not isinstance(value, bool) and minimum <= value <= maximum
 
 
 def _is_table(table: dict[Any, Any]) -> bool:
     sizes = all(isinstance(size, str) and size.isdecimal() and int(size) >= 1 for size in table)
-    return bool(table) and sizes and all(is_figure(ms, least=_MIN_MS) for ms in table.values())
+    return bool(table) and sizes and all(is_figure(ms, minimum=_MIN_MS) for ms in table.values())
 
 
 def _rising(table: Mapping[int, float]) -> dict[int, float]:

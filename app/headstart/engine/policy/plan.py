@@ -306,5 +306,5 @@ class DraftSession:
     def _chances_of(self, draft: Draft) -> list[float]:
         """Return the chances of the drafted tokens; each is computed once."""
         calibration = self._policy.acceptance.models[self.plan.drafter]
-        self._chances += [calibration.predict(each) for each in draft.confidences[len(self._chances) :]]
+        self._chances += [calibration.predict(confidence) for confidence in draft.confidences[len(self._chances) :]]
         return self._chances

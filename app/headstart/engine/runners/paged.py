@@ -119,10 +119,10 @@ class PagedRunner:
         Return the logits after the last id of each, and the hidden states; they are valid until the next pass. No other
         thread may use the sequences meanwhile, and the pass cannot be stopped.
         """
-        together = [each._pass(new, (), 1) for each, new in ids]
+        together = [runner._pass(new, (), 1) for runner, new in ids]
         self._passes.read(together)
-        for each, new in ids:
-            each._tokens.extend(new)
+        for runner, new in ids:
+            runner._tokens.extend(new)
         return together
 
     def rollback(self, length: int, branch: int | None = None) -> None:

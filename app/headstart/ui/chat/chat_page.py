@@ -179,7 +179,7 @@ class ChatPage(QFrame):
     def showing(self, message: MessageId) -> Iterator[Transcript]:
         """Return the transcripts that show a message: the chat's own and those of the comparison."""
         columns = (column.transcript for column in self.comparison.columns)
-        return (each for each in (self.transcript, *columns) if each.shows(message))
+        return (transcript for transcript in (self.transcript, *columns) if transcript.shows(message))
 
     def show_origins(self, shown: bool) -> None:
         """Show or hide token colours and their legend."""

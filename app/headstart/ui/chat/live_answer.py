@@ -95,8 +95,8 @@ def notice(stats: StoredStats) -> str:
 
 def details(stats: StoredStats) -> str:
     """Return the lines on speedup, accepted guesses, wait, origins of tokens, time, time saved and context."""
-    known = rows(stats)
-    return "\n".join(text for name, word in _WORDS.items() if name in known and (text := word(known[name])))
+    figures = rows(stats)
+    return "\n".join(text for name, word in _WORDS.items() if name in figures and (text := word(figures[name])))
 
 
 def _exact_gain(times: float | NoGain) -> str:
@@ -145,9 +145,9 @@ def _saved(milliseconds: float) -> str:
 
 
 def _prompt(tokens: tuple[int, int]) -> str:
-    read, known = map(whole, tokens)
+    read, total = map(whole, tokens)
     return translate("AnswerReport", "Prompt: {tokens} tokens, {known} of them read before").format(
-        tokens=read, known=known
+        tokens=read, known=total
     )
 
 

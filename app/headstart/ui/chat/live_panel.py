@@ -66,12 +66,12 @@ class LiveFigures:
             self.saved_ms.append(round_.ledger_ms)
         self._reached.update(range(min(round_.drafted, round_.accepted + 1)))
         self._accepted.update(range(round_.accepted))
-        total_ms = sum(each.timing.total_ms for each in self._recent)
+        total_ms = sum(round_.timing.total_ms for round_ in self._recent)
         if total_ms:
-            self.speed.append(1000.0 * sum(len(each.tokens) for each in self._recent) / total_ms)
-        drafted = sum(each.drafted for each in self._recent)
+            self.speed.append(1000.0 * sum(len(round_.tokens) for round_ in self._recent) / total_ms)
+        drafted = sum(round_.drafted for round_ in self._recent)
         if drafted:
-            self.acceptance.append(sum(each.accepted for each in self._recent) / drafted)
+            self.acceptance.append(sum(round_.accepted for round_ in self._recent) / drafted)
 
 
 _HEIGHT = 26

@@ -366,7 +366,7 @@ class PromptDialog(Dialog):
         left = stacked(None, self.list, *buttons, growing=self.list)
         self.list.setFixedWidth(max(220, self.restore_button.sizeHint().width()))
         places = self.tr(
-            "Typed as /name at the beginning of a message. {cursor} is where you go on writing; {selection} and "
+            "Typed as /name at the beginning of a message. {cursor} is where you continue to write; {selection} and "
             "{clipboard} put in the text selected in the chat or copied."
         )
         right = stacked(None)

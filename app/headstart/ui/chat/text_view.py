@@ -229,8 +229,8 @@ class TextView(QTextBrowser):
         self._paint_quote_bars(event.rect().toRectF())
         super().paintEvent(event)
 
-    def _paint_quote_bars(self, seen: QRectF) -> None:
-        quotes = list(self.writer.quoted(seen.top(), seen.bottom(), self._top))
+    def _paint_quote_bars(self, visible: QRectF) -> None:
+        quotes = list(self.writer.quoted(visible.top(), visible.bottom(), self._top))
         if not quotes:
             return
         painter = QPainter(self.viewport())

@@ -199,7 +199,7 @@ class ToolsDialog(Dialog):
         )
         self.list = QTreeWidget(self)
         self.list.setAccessibleName(self.windowTitle())
-        self.list.setHeaderLabels([self.tr("Tool"), self.tr("What it may do, as its server says"), self.tr("About")])
+        self.list.setHeaderLabels([self.tr("Tool"), self.tr("What it may do, according to its server"), self.tr("About")])
         self.list.header().setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)
         self.status, self.fault = StatusLine(self), StatusLine(self)
         self.again = button(self.tr("Start again"), self)
@@ -209,8 +209,8 @@ class ToolsDialog(Dialog):
         foot.addWidget(close)
         remark = muted(about.format(path=short_path(default_path())), self, selectable=True)
         stacked(self, self.switch, remark, self.list, self.status, self.fault, foot, margin=MEDIUM, growing=self.list)
-        for each in (folder, self.again, close):
-            each.setAutoDefault(False)
+        for widget in (folder, self.again, close):
+            widget.setAutoDefault(False)
         self.resize(QSize(scaled(_SIZE.width(), self.font()), scaled(_SIZE.height(), self.font())))
         self.switch.toggled.connect(lambda on: settings.change(tools=on))
         self.again.clicked.connect(tools.restart)

@@ -400,10 +400,10 @@ class Transcript(QScrollArea):
         for view in self._spare:
             view.deleteLater()
         self._spare.clear()
-        seen = set(self._visible())
+        visible = set(self._visible())
         for index, entry in enumerate(self._entries):
             entry.width = 0
-            if entry.view and (index in seen or entry.view.is_engaged()):
+            if entry.view and (index in visible or entry.view.is_engaged()):
                 entry.view.apply_theme(theme, font)
             elif entry.view:
                 entry.view.deleteLater()

@@ -55,7 +55,7 @@ def _is_unsafe(reader: QXmlStreamReader) -> bool:
     if reader.name() in _REMOVED_TAGS:
         return True
     attributes = reader.attributes()
-    links = [each for index in range(attributes.size()) if (each := attributes.at(index)).name() == "href"]
+    links = [attribute for index in range(attributes.size()) if (attribute := attributes.at(index)).name() == "href"]
     return not all(link.value().startswith(("#", "data:image/")) for link in links)
 
 

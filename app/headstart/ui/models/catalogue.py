@@ -197,21 +197,21 @@ class _RecipeCard(Card):
     def add_rows(self, shown_recipes: Iterable[Recipe]) -> QVBoxLayout:
         """Add a row for each recipe, one below the other."""
         self.rows = tuple(RecipeRow(recipe, self) for recipe in shown_recipes)
-        for each in self.rows:
-            for part, name in ((each.get, each.recipe.name), (each.get_fast, each.recipe.fast_name)):
+        for offer in self.rows:
+            for part, name in ((offer.get, offer.recipe.name), (offer.get_fast, offer.recipe.fast_name)):
                 part.clicked.connect(lambda _checked=False, name=name: self.start_requested.emit((name,)))
         return stacked(None, *self.rows, spacing=LARGE)
 
     def show_memory(self, free: int) -> None:
         """Show whether models fit into `free` bytes of memory."""
-        for each in self.rows:
-            each.show_memory(free)
+        for offer in self.rows:
+            offer.show_memory(free)
 
     def set_enabled(self, *, enabled: bool) -> None:
         """Allow or forbid to get models."""
-        for each in self.rows:
-            each.get.setEnabled(enabled)
-            each.get_fast.setEnabled(enabled)
+        for offer in self.rows:
+            offer.get.setEnabled(enabled)
+            offer.get_fast.setEnabled(enabled)
 
 
 class Welcome(_RecipeCard):
@@ -228,8 +228,8 @@ class Welcome(_RecipeCard):
         )
         self.column.setContentsMargins(LARGE, LARGE, LARGE, LARGE)
         add(self.column, title, muted(text, self, selectable=True), self.add_rows(_first_offers()))
-        for each in self.rows:
-            each.get_fast.hide()
+        for offer in self.rows:
+            offer.get_fast.hide()
         set_style_class(self.rows[0].get, "primary")
         self.setFocusProxy(self.rows[0].get)
         self.show_memory(0)
@@ -238,8 +238,8 @@ class Welcome(_RecipeCard):
         """Offer the models that fit into `free` bytes of memory."""
         super().show_memory(free)
         offered = offers(free)
-        for each in self.rows:
-            each.setVisible(each.recipe in offered)
+        for offer in self.rows:
+            offer.setVisible(offer.recipe in offered)
 
 
 class Catalogue(_RecipeCard):
@@ -274,8 +274,8 @@ class Catalogue(_RecipeCard):
     def show_installed(self, names: Collection[str]) -> None:
         """Show which models are installed. Without any, the welcome offers the first ones, and this card is short."""
         self._is_brief = not names
-        for each in self.rows:
-            each.show_installed(names)
+        for offer in self.rows:
+            offer.show_installed(names)
         self._show_matches()
 
     def set_enabled(self, *, enabled: bool) -> None:
@@ -291,10 +291,12 @@ class Catalogue(_RecipeCard):
     def _show_matches(self) -> None:
         """Show what was searched for; without a search the first few, until all are asked for."""
         words = self.search.text().casefold().split()
-        matching = [each for each in self.rows if (each.fits or not self.fitting.isChecked()) and each.matches(words)]
+        matching = [
+            offer for offer in self.rows if (offer.fits or not self.fitting.isChecked()) and offer.matches(words)
+        ]
         shown = matching if words or self._shows_all else matching[: 0 if self._is_brief else _ROWS]
-        for each in self.rows:
-            each.setVisible(each in shown)
+        for offer in self.rows:
+            offer.setVisible(offer in shown)
         self._no_match.setHidden(bool(matching))
         self._all.setText(self.tr("Show all {}").format(len(matching)))
         self._all.setVisible(len(shown) < len(matching))

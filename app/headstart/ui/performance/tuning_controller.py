@@ -94,7 +94,7 @@ class TuningController(EngineJob):
         return steps
 
     def _occupation(self) -> str:
-        return self.tr("A tuning is going on; stop it on its page, or wait for its end.")
+        return self.tr("A tuning is running; stop it on its page, or wait for its end.")
 
     def _start(self, seconds: int) -> None:
         loadable = self._loader.resolve(self._settings())

@@ -112,10 +112,10 @@ class Answer:
             batch = Batch((), batch.milliseconds, batch.end and FinishReason.LENGTH)
         if batch.end is not None:
             self.reason = self.limit if batch.end is FinishReason.LENGTH else batch.end
-        done = self._round(batch)
-        if not done.tokens:
+        round_ = self._round(batch)
+        if not round_.tokens:
             return None
-        step = step_of(done, self.text)
+        step = step_of(round_, self.text)
         self.tally.add(step.round)
         return step
 
