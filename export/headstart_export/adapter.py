@@ -43,7 +43,8 @@ def inspect(folder: Path) -> Adapter:
         sha256 = manifest.hash_file(folder / WEIGHTS_FILE)
     except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
         raise ExportError(
-            "{folder} is not a LoRA adapter ({error}); name a folder with the {settings} and {weights} that PEFT saves.",
+            "{folder} is not a LoRA adapter ({error}); name a folder with the {settings} and {weights} that PEFT "
+            "saves.",
             folder=folder,
             error=error,
             settings=SETTINGS_FILE,

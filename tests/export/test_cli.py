@@ -162,7 +162,7 @@ def test_progress_counts_steps_and_their_work(spoken: Spoken, monkeypatch: pytes
     reporter.expect(-1)
     with reporter.step("Writing") as advance:
         advance(1, 4)
-        monkeypatch.setattr(progress, "_FORESEEN", 0.0)
+        monkeypatch.setattr(progress, "_MIN_ELAPSED", 0.0)
         monkeypatch.setattr(progress.Step, "seconds", 100.0)
         advance(1, 4)
     reporter.finish()

@@ -201,9 +201,7 @@ def _history_error(path: Path, error: sqlite3.Error) -> HistoryError:
     extended_code = getattr(error, "sqlite_errorcode", 0)
     code = extended_code & 0xFF
     if extended_code == sqlite3.SQLITE_CORRUPT_VTAB:
-        return HistoryError(
-            "The index of the search is damaged; start Headstart again to rebuild it; no chat is lost."
-        )
+        return HistoryError("The index of the search is damaged; start Headstart again to rebuild it; no chat is lost.")
     if code in _DAMAGE:
         return damaged(path, str(error))
     if code == sqlite3.SQLITE_FULL:

@@ -131,8 +131,7 @@ def _read(path: Path) -> LockedKey:
             raise ValueError(fields["version"])
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
         raise HistoryError(
-            "The key of the chat history is damaged: put a copy of it at {path}; without it the chats "
-            "cannot be read.",
+            "The key of the chat history is damaged: put a copy of it at {path}; without it the chats cannot be read.",
             path=path,
         ) from error
     return locked

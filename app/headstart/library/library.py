@@ -255,7 +255,9 @@ def _open(folder: Path, name: str) -> Model | Pair:
 
 def _open_part(folder: Path, name: str, part: str) -> Model:
     if Path(part).name != part:
-        raise BrokenModelError("{name} is damaged: {part!r} is not one of its folders; export it again.", name=name, part=part)
+        raise BrokenModelError(
+            "{name} is damaged: {part!r} is not one of its folders; export it again.", name=name, part=part
+        )
     manifest.read_model(folder / part)  # a pair inside a pair is refused here
     model = _open(folder / part, f"{name}/{part}")
     assert isinstance(model, Model)

@@ -199,7 +199,9 @@ class ToolsDialog(Dialog):
         )
         self.list = QTreeWidget(self)
         self.list.setAccessibleName(self.windowTitle())
-        self.list.setHeaderLabels([self.tr("Tool"), self.tr("What it may do, according to its server"), self.tr("About")])
+        self.list.setHeaderLabels(
+            [self.tr("Tool"), self.tr("What it may do, according to its server"), self.tr("About")]
+        )
         self.list.header().setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)
         self.status, self.fault = StatusLine(self), StatusLine(self)
         self.again = button(self.tr("Start again"), self)

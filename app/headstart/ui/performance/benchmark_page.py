@@ -342,8 +342,8 @@ class BenchmarkPage(JobPage):
             self.tr("Benchmark"),
             self.tr("Start the benchmark"),
             self.tr(
-                "Measures on this computer how much time guessing ahead saves, with the model of the open chat. Each way of "
-                "guessing answers the same prompts, in changing order. Chats wait until it has ended."
+                "Measures on this computer how much time guessing ahead saves, with the model of the open chat. Each "
+                "way of guessing answers the same prompts, in changing order. Chats wait until it has ended."
             ),
             parent,
         )
