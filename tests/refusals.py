@@ -9,8 +9,8 @@ from headstart.errors import HeadstartError
 
 
 @contextlib.contextmanager
-def refused(kind: type[HeadstartError], **values: object) -> Iterator[None]:
+def refused(error: type[HeadstartError], /, **values: object) -> Iterator[None]:
     """Expect an error of this class whose sentence has exactly these values; `unittest.mock.ANY` fits any value."""
-    with pytest.raises(kind) as error:
+    with pytest.raises(error) as caught:
         yield
-    assert error.value.text.values == values
+    assert caught.value.text.values == values

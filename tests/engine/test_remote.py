@@ -483,7 +483,7 @@ def test_broken_answer_keeps_its_part_and_is_not_retried(
     assert len(script.asked) == 1
 
 
-def test_context_overflow_of_the_server_is_told(connect: Open, script: Script) -> None:
+def test_context_overflow_of_the_server_is_reported(connect: Open, script: Script) -> None:
     engine = connect()
     script.refusals = [(400, {"error": {"message": "This model's maximum context length is 64 tokens."}})]
     assert isinstance(heard(engine)[1], ContextOverflowError)
@@ -511,13 +511,13 @@ def test_model_is_chosen_from_the_list(connect: Open, script: Script) -> None:
         connect()
 
 
-def test_removed_model_is_told(connect: Open, script: Script) -> None:
+def test_removed_model_is_reported(connect: Open, script: Script) -> None:
     engine = connect()
     script.models = ({"id": "other"},)
     assert str(heard(engine)[1]).startswith("office does not know the model")
 
 
-def test_wrong_path_is_told(connect: Open, address: str) -> None:
+def test_wrong_path_is_reported(connect: Open, address: str) -> None:
     with pytest.raises(RemoteError, match="/v1"):
         list(connect("small", url=address.removesuffix("/v1") + "/v7").generate(ASKED))
 
@@ -525,7 +525,7 @@ def test_wrong_path_is_told(connect: Open, address: str) -> None:
 @pytest.mark.parametrize(
     "reply", [b"200 OK\r\nContent-Length: 99\r\n\r\n{", b"200 OK\r\nContent-Encoding: gzip\r\n\r\n{}", b"what?"]
 )
-def test_unreadable_reply_is_told(connect: Open, reply: bytes) -> None:
+def test_unreadable_reply_is_reported(connect: Open, reply: bytes) -> None:
     class Broken(socketserver.StreamRequestHandler):
         def handle(self) -> None:
             self.request.recv(65536)
@@ -544,7 +544,7 @@ def test_local_server_is_asked_without_a_proxy(connect: Open, monkeypatch: pytes
     assert text_of(connect().generate(ASKED)) == "Hello there!"
 
 
-def test_refused_connection_is_told_after_retries(connect: Open) -> None:
+def test_refused_connection_is_reported_after_retries(connect: Open) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{taken.getsockname()[1]}/v1"  # bound, but nobody listens
@@ -574,7 +574,7 @@ def test_tls_certificate_is_checked(connect: Open, script: Script, tmp_path: Pat
             assert text_of(engine.generate(ASKED)) == "Hello there!"
 
 
-def test_server_without_tls_is_told(connect: Open, address: str) -> None:
+def test_server_without_tls_is_reported(connect: Open, address: str) -> None:
     with pytest.raises(RemoteError, match="http://"):
         connect(url=address.replace("http:", "https:"))
 

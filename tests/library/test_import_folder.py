@@ -66,7 +66,7 @@ def test_name_outside_the_folder_is_refused(root: Path, away: Path) -> None:
     read = manifest.read_model(folder)
     files = {**read.files, "../outside": manifest.File(manifest.hash_file(away / "outside"), 1)}
     manifest.write(folder, dataclasses.replace(read, files=files))
-    with refused(BrokenModelError, model="smol", name="../outside"):
+    with refused(BrokenModelError, model=str(folder), name="../outside"):
         import_folder.take_in(folder, always)
     assert not root.exists()
 

@@ -73,7 +73,7 @@ def test_server_is_added_with_its_key(qtbot: QtBot, app: Program) -> None:
     assert [server.name for server in app.choices.servers] == ["office"]
 
 
-def test_invalid_address_key_or_certificate_is_told(qtbot: QtBot, app: Program) -> None:
+def test_invalid_address_key_or_certificate_is_reported(qtbot: QtBot, app: Program) -> None:
     page = app.window.models
     for wrong, told in (
         (("a b", "https://x/v1"), "A server's name has"),

@@ -50,7 +50,7 @@ _PROGRAMS = {  # programs of a checkout that were sub-commands
     "prompt": "python app/bench/first_token.py",
     "advice": "python app/bench/advice.py",
 }
-_FILE_WIDTH = 120  # width if the output is no terminal
+_FILE_WIDTH = 120  # width if the output is not a terminal
 _NO_VALUE = "–"
 
 

@@ -60,7 +60,7 @@ def count(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
-_FILE_WIDTH = 1000  # width if the output is no terminal
+_FILE_WIDTH = 1000  # width if the output is not a terminal
 
 
 def print_rows(rows: Sequence[Sequence[str]]) -> None:

@@ -285,7 +285,7 @@ def _end_on_signal() -> Iterator[None]:
     """Context manager that leaves on Ctrl+C or a request to end the program, after the clean-up."""
     try:
         previous = signal.signal(signal.SIGTERM, signal.default_int_handler)
-    except ValueError:  # not the main thread: nobody can press Ctrl+C
+    except ValueError:  # not the main thread: Ctrl+C cannot be handled
         yield
         return
     try:

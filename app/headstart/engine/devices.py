@@ -102,8 +102,8 @@ def _refusal(device: str, present: tuple[str, ...], option: str) -> DeviceError:
     missing = family in {"GPU", "NPU"} and not any(kind(name) == family for name in present)
     if missing:
         return DeviceError(
-            "There is no device {device} here; present: {here}. Choose one with {option}; `headstart doctor` says why a "
-            "{wanted} cannot be used.",
+            "There is no device {device} here; present: {here}. Choose one with {option}; `headstart doctor` says why "
+            "a {wanted} cannot be used.",
             device=device,
             here=here,
             option=option,

@@ -129,11 +129,13 @@ class Request:
     stop_on_repetition: bool = parameters.AnswerParams.stop_on_repetition
     keep: Keep | None = None  # None: the prompt cache is not stored
     prompt_ids: tuple[int, ...] = ()  # token ids, in place of `prompt`
-    suffix: str = ""  # the text behind the gap that the answer fills
+    suffix: str = ""  # the text after the gap that the answer fills
     add_special: bool = True  # put the tokens before `prompt` that the model expects at a beginning
     tokens_only: bool = False  # return the prompt as text in a Step and its tokens in Finish, and write nothing
-    echo: bool = False  # return `prompt` in the first Step, with log-probabilities if requested; it is read anew
-    inputs: tuple[str | tuple[int, ...], ...] = ()  # texts or token ids to turn into vectors, in place of all else
+    echo: bool = False  # return `prompt` in the first Step, with log-probabilities if requested; it is read again
+    inputs: tuple[
+        str | tuple[int, ...], ...
+    ] = ()  # texts or token ids to turn into vectors, instead of an answer
 
     def __post_init__(self) -> None:
         """Raise SettingsError for a request that no engine could answer."""
@@ -348,7 +350,7 @@ class Tally:
     def add(self, round_: Round) -> None:
         """Count one round."""
         self._last = time.perf_counter()
-        if self._rounds is None:  # the prompt's pass gives the first token and is no round
+        if self._rounds is None:  # the prompt's pass gives the first token and is not a round
             self._first, self._rounds = self._last, 0
         else:
             self._rounds += 1

@@ -19,7 +19,7 @@ from headstart.library import vocabulary
 _MAX_INTEGER = 10**18  # for integers without a bound in their schema; it fits into 64 bits
 _MAX_DIGITS = 20  # in a row; every 64-bit integer fits
 _DIGITS = b"0123456789"
-_VALUES = {"const", "default", "enum", "examples"}  # keys of a schema whose values are no schemas
+_VALUES = {"const", "default", "enum", "examples"}  # keys of a schema whose values are not schemas
 _BY_NAME = {"properties", "patternProperties", "dependentSchemas", "$defs", "definitions"}  # that hold schemas by name
 _CALL_HEAD = r'(```(json)?\s*)?\{+\s*"name":\s*"[^"]*",\s*"arguments"'  # of a call without a mark
 _BLANKS: Any = {"whitespace_pattern": r"[\x20\x0A]{0,16}"}
@@ -104,7 +104,7 @@ def tool_constraint(tools: Tools, token_bytes: TokenBytes, schema: str = "") -> 
 
     `schema` is that of the text.
     """
-    for tool in tools.callable:  # each by itself, so that an error can name it
+    for tool in tools.callable:  # one at a time, so that an error can name it
         _constraint(f"start: {_arguments(tool)}", token_bytes, partial(_wrong_tool, tool.name))
     return _constraint(_call_grammar(tools, token_bytes.markers, schema), token_bytes, _unusable, has_json=True)
 

@@ -172,7 +172,7 @@ def free_memory(ending: int = 0) -> int:
     """Return the bytes that a program could take without swapping once the process `ending` (0: none) has ended."""
     reserved = 0
     if ending:
-        with suppress(psutil.Error):  # it has ended by itself
+        with suppress(psutil.Error):  # it has ended already
             reserved = int(psutil.Process(ending).memory_info().rss)
     return int(psutil.virtual_memory().available) + reserved
 

@@ -127,7 +127,7 @@ class PartFiles:
         self.identity = identity
         self._root, self._folder = folder, folder / identity
         self._seal = Plain()
-        self._until_look = 0  # bytes to write before the next look at the folder's size
+        self._until_look = 0  # bytes to write before the next check of the folder's size
 
     def use(self, key: str) -> None:
         """Use only files that are encrypted with this key; if it is empty, only plain ones."""

@@ -65,7 +65,7 @@ class NoGain(Enum):
 
     NOT_REPORTED = auto()  # by the program that wrote it
     NO_GUESSES = auto()
-    REPETITION = auto()  # speed at repeating is no gain
+    REPETITION = auto()  # the speed of repeated text is no gain
     NOT_MEASURED = auto()
 
 

@@ -45,7 +45,7 @@ from headstart.engine.wire import from_data, to_data
 from headstart.errors import Translatable
 
 _T = TypeVar("_T")
-Build = Callable[[Properties, int], Runner]  # compiles the model with these properties and room for so many tokens
+Build = Callable[[Properties, int], Runner]  # compiles the model with these properties, for this number of tokens
 
 _log = logging.getLogger(__name__)
 
@@ -154,7 +154,7 @@ class Subject:
     folder: Path
     device: str
     runner: str  # the kind that passed its self-test
-    limit: float  # nats that its logits may be away from exact ones
+    limit: float  # nats: the allowed divergence from exact logits
     gigabytes: float
     measurements: Measurements
 

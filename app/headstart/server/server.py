@@ -32,7 +32,7 @@ from headstart.server.worker import Answer, Limits, Worker
 _LOOPBACK = "127.0.0.1"
 _SHUTDOWN_SECONDS = 5  # for the end of the answers in progress; an engine that does not react takes two
 _JOIN_SECONDS = 10.0
-_MAX_PATH_CHARS = 200  # strangers choose the path
+_MAX_PATH_CHARS = 200  # clients choose the path
 
 
 def listen(host: str, port: int, *, beyond: bool = False) -> socket.socket:

@@ -33,7 +33,7 @@ class Limits:
     idle_seconds: float | None = None  # time without a request after which models are freed
 
 
-_KEEPALIVE_SECONDS = 5.0  # between two signs of life of an answer that does not go on
+_KEEPALIVE_SECONDS = 5.0  # between two reports of an answer that waits
 _SHUTDOWN_SECONDS = 5.0  # for the end of an answer when the server stops
 _MAX_RETRY_SECONDS = 60  # longest wait that a refused client is asked for
 _DURATION_WEIGHT = 0.3  # of the last answer in the average duration
@@ -233,7 +233,7 @@ class Worker:
         try:
             engine = self.models.open(queued.model, queued.answer.report_wait)
             self._parallel = min(self.limits.parallel, self.models.parallel(queued.model) or self.limits.parallel)
-        except Exception as error:  # noqa: BLE001 - it goes to the client, and the server goes on
+        except Exception as error:  # noqa: BLE001 - it goes to the client, and the server continues
             return error
         return engine
 
@@ -243,7 +243,7 @@ class Worker:
             if isinstance(engine, Exception):
                 raise engine
             queued.answer.follow(engine, queued.request, self.limits.answer_seconds)
-        except Exception as error:  # noqa: BLE001 - it goes to the client, and the server goes on
+        except Exception as error:  # noqa: BLE001 - it goes to the client, and the server continues
             queued.answer.work.set_exception(error)
         else:
             queued.answer.work.set_result(None)

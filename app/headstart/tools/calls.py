@@ -142,7 +142,7 @@ class CallReader:
         match = _HEAD.match(self._held)
         if match is None or (_HEAD_ENDS.startswith(match[2]) and match[2] != _HEAD_ENDS):
             return []
-        if not match[2].startswith(_HEAD_ENDS):  # JSON that is no call
+        if not match[2].startswith(_HEAD_ENDS):  # JSON that is not a call
             self._place = "text"
             return []
         self._held, self._place = match[2].removeprefix(_HEAD_ENDS), "arguments"

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 FILE_NAME = "mcp.json"
 START_SECONDS = 30.0  # npx and uvx may have to unpack a server first
 CALL_SECONDS = 60.0
-_STOP_SECONDS = 8.0  # a server gets two to end by itself, then two more
+_STOP_SECONDS = 8.0  # a server gets two to end, then two more after a signal
 _MAX_NAME_LENGTH = 64  # of a tool, as in OpenAI's API
 _MIN_SECRET_LENGTH = 4  # shorter values are flags such as 1
 _Value = TypeVar("_Value")
@@ -297,7 +297,7 @@ class _Connection:
                     name=self.server.name,
                     program=self.server.command,
                 )
-            except Exception as error:  # noqa: BLE001 - a foreign program; whatever it does, the chat goes on
+            except Exception as error:  # noqa: BLE001 - a foreign program: the chat continues after any fault
                 logging.getLogger(__name__).warning("the server %s ended: %s", self.server.name, type(error).__name__)
                 template = Translatable("The server {name} did not start{said}; try “{line}” in a terminal.")
                 self.fault = None if self._started.is_set() else self._fault(template, errors)

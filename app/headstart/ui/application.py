@@ -288,7 +288,7 @@ def _show(application: QApplication, program: Program, notice: str, chat: str, *
     else:
         program.window.show()
     maintenance = Maintenance(program.store.path.parent, program.store.key)
-    maintenance.error_occurred.connect(program.chat_controller.show_error)  # a full disk is no reason to show no chats
+    maintenance.error_occurred.connect(program.chat_controller.show_error)  # chats are shown even if the disk is full
     maintenance.start()
     try:
         return application.exec()

@@ -44,7 +44,7 @@ class MainWindow(QMainWindow):
 
     closing = Signal()
     hidden_changed = Signal(bool)
-    hides_on_close = False  # because the program goes on in the tray
+    hides_on_close = False  # because the program stays in the tray
 
     def __init__(self, theme: Theme, font: QFont) -> None:
         super().__init__()

@@ -19,7 +19,7 @@ _log = logging.getLogger(__name__)
 
 MAX_DRAFTED = 16  # tokens in one round
 CHUNK = 512  # tokens that are read at a time; more save a small model nothing
-WINDOW, HEAD = 2048, 96  # tokens read of a text of which more is uncached: all of them, those at its start
+WINDOW, HEAD = 2048, 96  # tokens that are read of a longer uncached text: the limit, and those at its start
 
 
 @dataclass
@@ -95,7 +95,7 @@ class DraftModel(ModelDrafter):
     reads: int = 1  # tokens of a pass; if fewer are new, those before them are read again
     prefixes: PrefixCache | None = None  # what the runner has read before; None: the last text
     _known: int = field(default=0, init=False)  # tokens of the text that it is sure to be able to read
-    _skipped: int = field(default=0, init=False)  # tokens of the text, behind its head, that it does not read
+    _skipped: int = field(default=0, init=False)  # tokens of the text, after its start, that it does not read
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -22,7 +22,7 @@ class EagleDrafter(ModelDrafter):
     runner: HeadRunner
     target: PagedRunner = field(kw_only=True)
     _start: int = field(default=0, init=False)  # place of the first token whose hidden state was read
-    _read: int = field(default=0, init=False)  # tokens of the text in the cache; behind them stand guesses
+    _read: int = field(default=0, init=False)  # tokens of the text in the cache; guesses follow them
     _present: int = field(default=0, init=False)  # tokens of the text that could be there
 
     name = Origin.HEAD

@@ -292,7 +292,7 @@ def _attention(graph: Graph, node: Any, nodes: Mapping[Key, Node]) -> Node | Non
     size = rotated[1].size
     if not all(key in nodes and nodes[key].weights for key in sources) or size % _SIZES or not size:
         return None
-    if not all(graph.is_read_once(nodes[key].output) for key in sources[:2]):  # they are rotated where they lie
+    if not all(graph.is_read_once(nodes[key].output) for key in sources[:2]):  # they are rotated in place
         return None
     if (rotated[0].angles, rotated[0].size) != (rotated[1].angles, size) or rotated[2].angles:
         return None

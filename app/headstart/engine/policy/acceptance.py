@@ -91,7 +91,7 @@ class DraftCalibration:
 
 _MATCH_BUCKETS = (3, 4, 6, 8)  # match lengths at which a next bucket begins
 _FIRST_CHANCES = (0.2, 0.35, 0.5, 0.65, 0.8)  # prior chance of the first position, by bucket
-_FAR_CHANCE = 0.92  # prior chance of a far position: a copy that holds so far mostly goes on
+_FAR_CHANCE = 0.92  # prior chance of a far position: a copy that is right so far mostly stays right
 _APPROACH = 0.6  # share of the distance to it that each position leaves
 _CHANCE_BUCKETS = 8  # buckets of the chances that a table gives
 _TABLE_TRUST = 0.6  # prior: share of a table's chance that holds for a new text

@@ -259,7 +259,7 @@ class Host:
                         target=self._write_in_thread, args=(order, number), daemon=True, name="answer"
                     ).start()
                     continue
-                if not isinstance(order, ReadAhead | WriteTitle | IdleMarker):  # nobody waits for these
+                if not isinstance(order, ReadAhead | WriteTitle | IdleMarker):  # no client waits for these
                     self._pool.wait_until_free()
             self._carry_out(order)
 
@@ -279,7 +279,7 @@ class Host:
         except HeadstartError as error:
             fault = memory.instead_of(error, loading=isinstance(order, Load)) or error
             self._send(failure(fault, order))
-        except Exception as error:  # noqa: BLE001 - a bug is reported, and the process goes on
+        except Exception as error:  # noqa: BLE001 - a bug is reported, and the process continues
             _log.exception("%s failed", type(order).__name__)
             fault = memory.instead_of(error, loading=isinstance(order, Load)) or self._internal_error()
             self._send(failure(fault, order))

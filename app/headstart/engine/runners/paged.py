@@ -165,7 +165,7 @@ class PagedRunner:
         current = self._pass(ids, branches, rows + len(branches))
         logits = self._passes.run(current, cancel)
         self.joined = current.joined
-        if self.hidden is not None:  # branches stand behind the other tokens, as their keys do
+        if self.hidden is not None:  # branches stand after the other tokens, as their keys do
             assert current.hidden is not None
             self.hidden[current.past : current.past + len(current.hidden)] = current.hidden
         self._tokens.extend(ids)

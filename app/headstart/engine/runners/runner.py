@@ -17,7 +17,7 @@ Saved = NDArray[np.uint8]  # keys and values of some tokens in their runner's la
 PREFILL_CHUNK = 1024  # tokens a call: app/docs/speed.md has the time and the memory of fewer
 
 
-class Interrupted(Exception):  # noqa: N818 - stopping is no error; this unwinds one call into the runner
+class Interrupted(Exception):  # noqa: N818 - stopping is not an error; this unwinds one call into the runner
     """`cancel` was set before or while the model ran. The cache is as before the call, or empty; see `tokens`."""
 
 
@@ -52,7 +52,7 @@ class Joined:
     tokens: int
     context: int  # tokens before these
     ms: float
-    is_switched: bool  # the pass before it had another size
+    is_switched: bool  # the previous pass had another size
 
 
 class Runner(Protocol):

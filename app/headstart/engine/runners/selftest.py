@@ -103,7 +103,7 @@ def batch_invariance(runner: Runner) -> Invariance:
     part = probe_ids(runner.vocabulary, min(_PART, room // 2), seed=4)
     tail = probe_ids(runner.vocabulary, _TAIL, seed=5)
     agrees, takes_one, branches = _is_same_in_chunks(runner, part), True, True
-    for is_long in (True, False):  # kernels may take another way by the length of the context
+    for is_long in (True, False):  # kernels may depend on the length of the context
         before = _fill(runner, part, room) if is_long else min(_SHORT, len(part))
         runner.rollback(before)
         expected = runner.forward(tail, rows=_TAIL).copy()

@@ -392,7 +392,7 @@ class ComposerController(QObject):
         self._notice.say(sentence, bad=True, cause=Cause.MESSAGE)
 
 
-_MAX_UPDATES = 12  # if more messages differ, showing the chat anew is faster
+_MAX_UPDATES = 12  # if more messages differ, rebuilding the chat is faster
 
 
 class ChatController(QObject):

@@ -180,7 +180,7 @@ class LiveAnswer:
     message: int
     generation: int
     loop: ToolLoop
-    text: str = ""  # with what a continued answer had before
+    text: str = ""  # including the earlier parts of a continued answer
     runs: tuple[Run, ...] = ()
     rounds: list[list[object]] = field(default_factory=list)  # [characters, drafter, drafted, accepted]
     saved: int = 0  # characters on disk

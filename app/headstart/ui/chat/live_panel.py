@@ -17,7 +17,7 @@ from headstart.ui.widgets.stylesheet import set_style_class
 from headstart.ui.widgets.theme import LARGE, MEDIUM, SMALL, TINY, current
 
 MAX_ROUNDS = 120  # in a chart
-_WINDOW = 6  # a figure is the mean of so many rounds
+_WINDOW = 6  # a figure is the mean of this number of rounds
 
 
 @dataclass

@@ -34,7 +34,7 @@ _TYPED_NAME = re.compile(r"/[^\s/]*\Z")
 @dataclass(frozen=True)
 class FilledPrompt:
     text: str
-    cursor: int  # where the user goes on writing
+    cursor: int  # where the user continues to write
 
 
 def built_in_prompts() -> dict[str, str]:

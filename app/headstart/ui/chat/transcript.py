@@ -138,7 +138,7 @@ def _columns_of(line: str) -> int:
     return len(line) if line.isascii() else len(line.encode("utf-8")) * 2 // 3
 
 
-AT_END = 24  # within so many pixels from the end, the transcript follows new text
+AT_END = 24  # within this number of pixels from the end, the transcript follows new text
 SLICE_MS = 8.0  # work between two visits of the event loop
 NEAR, FAR = 1.0, 4.0  # viewports around the visible part: built ahead within NEAR, recycled beyond FAR
 SPARE_VIEWS = 8
@@ -523,7 +523,7 @@ class Transcript(QScrollArea):
             view.move(left, self._heights.top(index))
         self._column.resize(self.viewport().width(), max(self._heights.total(), self.viewport().height()))
         bar = self.verticalScrollBar()
-        # A hidden scroll area does not adjust its bar by itself.
+        # A hidden scroll area does not adjust its bar.
         bar.setRange(0, max(0, self._column.height() - self.viewport().height()))
         if self._at_end:
             bar.setValue(bar.maximum())

@@ -230,7 +230,7 @@ class ModelLoader(QObject):
     @Slot(str, object)
     def _on_crashed(self, sentence: str, _generation: int | None) -> None:
         self._end(sentence)
-        self._crashed_options, self._options = self._options, None  # loaded again if the link restarts by itself
+        self._crashed_options, self._options = self._options, None  # loaded again if the link restarts the process
         self.changed.emit()
 
 

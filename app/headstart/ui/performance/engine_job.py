@@ -37,7 +37,7 @@ def number_field(parent: QWidget, low: int, high: int, value: int, step: int = 1
 class JobPage(Page):
     """A page with Start or Stop, and a sentence beside them."""
 
-    status_changed = Signal(str)  # what goes on now; "" at the end
+    status_changed = Signal(str)  # the current activity; "" at the end
 
     def __init__(
         self, title: str, start: str, introduction: str, parent: QWidget | None = None, *, max_width: int = _MAX_WIDTH

@@ -29,7 +29,7 @@ from headstart.ui.performance.engine_job import EngineJob
 from headstart.ui.performance.tuning_page import TuningPage, step_text
 from headstart.ui.translation import showing_errors
 
-_TICK_MS = 500  # between two looks at the clock
+_TICK_MS = 500  # between two updates of the clock
 
 
 class TuningController(EngineJob):

@@ -74,7 +74,7 @@ class Theme:
     text: str
     muted: str  # labels, statistics
     disabled: str
-    border: str  # around parts that are no controls
+    border: str  # around parts that are not controls
     outline: str  # of controls that take input: contrast of at least 3
     link: str
     accent: str  # default buttons, selection
