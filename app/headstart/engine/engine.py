@@ -133,9 +133,7 @@ class Request:
     add_special: bool = True  # put the tokens before `prompt` that the model expects at a beginning
     tokens_only: bool = False  # return the prompt as text in a Step and its tokens in Finish, and write nothing
     echo: bool = False  # return `prompt` in the first Step, with log-probabilities if requested; it is read again
-    inputs: tuple[
-        str | tuple[int, ...], ...
-    ] = ()  # texts or token ids to turn into vectors, instead of an answer
+    inputs: tuple[str | tuple[int, ...], ...] = ()  # texts or token ids to turn into vectors, instead of an answer
 
     def __post_init__(self) -> None:
         """Raise SettingsError for a request that no engine could answer."""
