@@ -1,1 +1,1 @@
-"""Turns the application into packages. `build.py` is the one door; nothing of this is in what it packs."""
+"""Packages of the application. `build.py` builds them; no package contains this code."""

@@ -1,6 +1,6 @@
-"""`python -m installer.advisories`: asks pip-audit whether anything of the locks has a known weakness.
+"""Known weaknesses of the locked packages, by pip-audit: `python -m installer.advisories`.
 
-Exit code 1 for weaknesses alone: where pip-audit is not installed, or the network refuses, a line says what is skipped.
+Exit code 1 means a weakness. Without pip-audit or a network, a line says what was skipped, and the code is 0.
 """
 
 import json
@@ -14,55 +14,55 @@ from typing import Any
 from installer import locking
 from installer.locking import Kind
 
-_SERVICE = ("--vulnerability-service", "osv", "--disable-pip", "--require-hashes")
-_ASK = (*_SERVICE, "--format", "json", "--progress-spinner", "off", "--requirement")
+_SERVICE_ARGUMENTS = ("--vulnerability-service", "osv", "--disable-pip", "--require-hashes")
+_ARGUMENTS = (*_SERVICE_ARGUMENTS, "--format", "json", "--progress-spinner", "off", "--requirement")
 
 
 @dataclass(frozen=True)
-class Answer:
-    """The answer for one lock. `known`: "name version: id", or None where nobody could be asked."""
+class Audit:
+    """The result for one lock."""
 
     lock: str
     packages: int
-    known: tuple[str, ...] | None
+    weaknesses: tuple[str, ...] | None  # "name version: id"; None if pip-audit gave no answer
     reason: str = ""
 
     def __str__(self) -> str:
-        """A line, and one for each weakness."""
-        if self.known is None:
+        """Return a summary, and a line for each weakness."""
+        if self.weaknesses is None:
             return f"{self.lock}: skipped, {self.reason}"
-        told = f"{self.lock}: {self.packages} packages, {len(self.known)} known weaknesses"
-        return "\n  ".join([told, *self.known])
+        summary = f"{self.lock}: {self.packages} packages, {len(self.weaknesses)} known weaknesses"
+        return "\n  ".join([summary, *self.weaknesses])
 
 
 def main() -> int:
-    """0 unless there is a weakness."""
-    answers = [ask(lock) for lock in sorted({*map(locking.path, Kind), *locking.LOCKS.glob("*.txt")})]
-    print(*answers, sep="\n")
-    return int(any(answer.known for answer in answers))
+    """Print the result for every lock. Return 1 if there is a weakness, else 0."""
+    audits = [ask(lock) for lock in sorted({*map(locking.path, Kind), *locking.LOCKS.glob("*.txt")})]
+    print(*audits, sep="\n")
+    return int(any(audit.weaknesses for audit in audits))
 
 
-def ask(lock: Path, program: str = "pip-audit") -> Answer:
-    """Ask what is known of the packages of a lock."""
+def ask(lock: Path, program: str = "pip-audit") -> Audit:
+    """Look up the packages of a lock."""
     if not lock.is_file():
-        return Answer(lock.name, 0, None, "there is no such lock for this Python")
-    packages, found = len(locking.read(lock)), shutil.which(program)
-    if not found:
-        return Answer(lock.name, packages, None, "pip-audit is not installed")
-    done = subprocess.run([found, *_ASK, str(lock)], capture_output=True, text=True, check=False)
+        return Audit(lock.name, 0, None, "there is no such lock for this Python")
+    packages, executable = len(locking.read(lock)), shutil.which(program)
+    if not executable:
+        return Audit(lock.name, packages, None, "pip-audit is not installed")
+    process = subprocess.run([executable, *_ARGUMENTS, str(lock)], capture_output=True, text=True, check=False)
     try:
-        report = json.loads(done.stdout)
+        report = json.loads(process.stdout)
     except ValueError:
-        last = [line for line in done.stderr.splitlines() if line.strip()][-1:]
-        return Answer(lock.name, packages, None, f"pip-audit could not ask: {' '.join(last)[-200:]}")
-    return Answer(lock.name, packages, tuple(_known(report)))
+        last_line = [line for line in process.stderr.splitlines() if line.strip()][-1:]
+        return Audit(lock.name, packages, None, f"pip-audit could not ask: {' '.join(last_line)[-200:]}")
+    return Audit(lock.name, packages, tuple(_weaknesses(report)))
 
 
-def _known(report: dict[str, Any]) -> list[str]:
+def _weaknesses(report: dict[str, Any]) -> list[str]:
     return [
-        f"{each['name']} {each['version']}: {weakness['id']}"
-        for each in report["dependencies"]
-        for weakness in each.get("vulns", ())
+        f"{package['name']} {package['version']}: {weakness['id']}"
+        for package in report["dependencies"]
+        for weakness in package.get("vulns", ())
     ]
 
 

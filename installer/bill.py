@@ -13,58 +13,58 @@ from installer import contents
 
 NAME = "headstart.cdx.json"
 COMPILER = "ziglang"
-_SPACE = uuid.UUID("f7b7b6d2-3c2f-5e0f-9a55-2d0b6a3e9c10")  # of our serial numbers
-_EXPRESSION = (" OR ", " AND ", " WITH ")
+_NAMESPACE = uuid.UUID("f7b7b6d2-3c2f-5e0f-9a55-2d0b6a3e9c10")  # for our serial numbers
+_OPERATORS = (" OR ", " AND ", " WITH ")
 _IDENTIFIERS = {"Apache-2.0", "BSD-2-Clause", "BSD-3-Clause", "MIT", "PSF-2.0"}
 
 
-def packed() -> tuple[Component, ...]:
-    """Return what the program is made of: its requirements without those left out, and the compiler of the kernels."""
-    out = {module.replace("_", "-") for module in contents.MODULES_OUT}
-    return (*(part for part in components() if part.name.lower() not in out), *compiler())
+def program_parts() -> tuple[Component, ...]:
+    """Return the components of the program: its requirements without the excluded ones, and the kernels' compiler."""
+    excluded = {module.replace("_", "-") for module in contents.EXCLUDED_MODULES}
+    return (*(part for part in components() if part.name.lower() not in excluded), *compiler())
 
 
 def compiler() -> tuple[Component, ...]:
-    """Return the compiler of the kernels, if it is here: they hold functions of it, on Windows of its C library too."""
+    """Return the kernels' compiler, if it is installed: they contain code of its runtime and, on Windows, C library."""
     return components(COMPILER)[2:]
 
 
 def bill(parts: Iterable[Component], models: Iterable[Manifest], epoch: int, system: str = "") -> str:
-    """The document. The same parts at the same time give the same text. `system` is another than this one."""
-    own, *others = parts
-    listed = [*map(_library, others), *map(_model, models)]
-    when = datetime.fromtimestamp(epoch, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    """Return the document: the same text for the same parts and time. `system`: the target, if not this system."""
+    own, *requirements = parts
+    entries = [*map(_library, requirements), *map(_model, models)]
+    timestamp = datetime.fromtimestamp(epoch, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     document: dict[str, Any] = {
         "$schema": "http://cyclonedx.org/schema/bom-1.6.schema.json",
         "bomFormat": "CycloneDX",
         "specVersion": "1.6",
         "version": 1,
         "metadata": {
-            "timestamp": when,
+            "timestamp": timestamp,
             "component": {**_library(own), "type": "application"},
             "properties": [{"name": "system", "value": system or f"{platform.system()} {platform.machine()}"}],
         },
-        "components": listed,
-        "dependencies": [{"ref": _reference(own), "dependsOn": [part["bom-ref"] for part in listed]}],
+        "components": entries,
+        "dependencies": [{"ref": _reference(own), "dependsOn": [part["bom-ref"] for part in entries]}],
     }
-    serial = uuid.uuid5(_SPACE, json.dumps(document, sort_keys=True))
+    serial = uuid.uuid5(_NAMESPACE, json.dumps(document, sort_keys=True))
     return json.dumps({**document, "serialNumber": f"urn:uuid:{serial}"}, indent=2, ensure_ascii=False) + "\n"
 
 
 def _library(part: Component) -> dict[str, Any]:
-    found: dict[str, Any] = {
+    entry: dict[str, Any] = {
         "type": "library",
         "bom-ref": _reference(part),
         "name": part.name,
         "version": part.version,
     }
     if part.name not in {"Headstart", "Python"}:
-        found["purl"] = _reference(part)
+        entry["purl"] = _reference(part)
     if part.licence:
-        found["licenses"] = _licences(part.licence)
+        entry["licenses"] = _licences(part.licence)
     if part.address:
-        found["externalReferences"] = [{"type": "website", "url": part.address.strip()}]
-    return found
+        entry["externalReferences"] = [{"type": "website", "url": part.address.strip()}]
+    return entry
 
 
 def _model(manifest: Manifest) -> dict[str, Any]:
@@ -77,12 +77,12 @@ def _model(manifest: Manifest) -> dict[str, Any]:
     }
 
 
-def _licences(said: str) -> list[dict[str, Any]]:
-    if said in _IDENTIFIERS:
-        return [{"license": {"id": said}}]
-    if any(word in said for word in _EXPRESSION) and ", " not in said:
-        return [{"expression": said}]
-    return [{"license": {"name": said}}]
+def _licences(licence: str) -> list[dict[str, Any]]:
+    if licence in _IDENTIFIERS:
+        return [{"license": {"id": licence}}]
+    if any(word in licence for word in _OPERATORS) and ", " not in licence:
+        return [{"expression": licence}]
+    return [{"license": {"name": licence}}]
 
 
 def _reference(part: Component) -> str:

@@ -1,6 +1,6 @@
-"""`python installer/build.py`: the one door. Sets up the environment of the build and has the packages made in it.
+"""Sets up an environment for the build, and builds the packages in it: `python installer/build.py`.
 
-Any Python that Headstart runs on will do, with nothing installed.
+Any Python that Headstart runs on can start it; nothing else need be installed.
 """
 
 import subprocess
@@ -20,8 +20,8 @@ PREPARED = {
 
 
 def main(arguments: list[str]) -> int:
-    """Build what is asked for. Returns the exit code."""
-    order = Order.of(parser(__doc__ or "").parse_args(arguments))
+    """Build a package. Return the exit code."""
+    order = Order.from_arguments(parser(__doc__ or "").parse_args(arguments))
     if order.target in PREPARED:
         print(PREPARED[order.target], file=sys.stderr)
         return 1

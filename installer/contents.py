@@ -4,10 +4,10 @@ import pkgutil
 from collections.abc import Iterable
 from pathlib import PurePath
 
-# The default patterns of PyInstaller miss versioned names, and with them the reader of models.
+# PyInstaller's default patterns miss versioned names, and so OpenVINO's reader of models.
 LIBRARIES = ("*.dll", "*.dylib", "lib*.so", "lib*.so.*")
 NATIVE_PACKAGES = ("openvino", "openvino_genai", "openvino_tokenizers")
-# Names for debuggers weigh more than the rest of these; most libraries of the wheels have none, or break without.
+# Mostly symbols for debuggers. Other libraries of the wheels have no symbols, or break without them.
 STRIPPED = (
     "libpython3*.so*",
     "python3.*/lib-dynload/*.so",
@@ -17,11 +17,11 @@ STRIPPED = (
     "psutil/*.so",
     "PySide6/Qt/lib/libicu[iu]*",
 )
-KERNELS = "libheadstart_kernels"  # a library that Python takes for a module where its name ends in .so
-METADATA = "headstart"  # its own and, by what it requires, that of every package: the list of licences reads it
+KERNELS = "libheadstart_kernels"  # Python takes the library for a module if its name ends in .so
+METADATA = "headstart"  # the list of licences reads it, with that of all requirements
 
-# Never in any program of ours: the exporter with what it needs, tests, other toolkits, and OpenVINO's telemetry.
-MODULES_OUT = (
+# The exporter and its requirements, tests, other toolkits, and OpenVINO's telemetry.
+EXCLUDED_MODULES = (
     "headstart_export",
     "torch",
     "transformers",
@@ -65,8 +65,8 @@ MODULES_OUT = (
     "PySide6.QtQuick",
 )
 
-# Readers of formats that Headstart does not load, and plugins that it refuses to choose.
-_OPENVINO_OUT = (
+# Readers of formats that Headstart does not load, and devices that it does not offer.
+_EXCLUDED_OPENVINO = (
     "_gguf_frontend",
     "_jax_frontend",
     "_onnx_frontend",
@@ -80,7 +80,7 @@ _OPENVINO_OUT = (
     "tbbmalloc_proxy",
     "openvino/frontend/",
 )
-_QT_OUT = (
+_EXCLUDED_QT = (
     "Qt6Qml",
     "Qt6Quick",
     "Qt6Pdf",
@@ -108,8 +108,8 @@ _QT_OUT = (
     "/imageformats/libqwbmp",
     "/imageformats/libqwebp",
 )
-# What tests need, and a way to be faster at what is done once for a line of the terminal.
-_OTHERS_OUT = (
+# Tests, and a compiled part of wcwidth that gains nothing here.
+_EXCLUDED_OTHERS = (
     "numpy/_core/_multiarray_tests",
     "numpy/_core/_operand_flag_tests",
     "numpy/_core/_rational_tests",
@@ -117,9 +117,9 @@ _OTHERS_OUT = (
     "numpy/_core/_umath_tests",
     "wcwidth/_wcwidth_c",
 )
-# Of the libraries that the building system lends, those that another Linux may lack or have in other versions. All
-# the rest every desktop has, and its other libraries (those for graphics above all) rely on it being the newest.
-_LENT = (
+# System libraries that another Linux may lack or have in other versions. Every desktop has the others, and its own
+# libraries, for graphics above all, need them in their newest version.
+_BUNDLED = (
     "libbz2.",
     "libcrypto.",
     "libffi.",
@@ -131,40 +131,40 @@ _LENT = (
     "libxkbcommon",
 )
 _SYSTEM_FOLDERS = ("/usr/lib/", "/lib/", "/usr/lib64/", "/lib64/")
-_OF_PYTHON = ("libpython3", "lib-dynload/", "python3.")  # comes along even where the system's own Python is frozen
-_ENDINGS_OUT = (".ts", ".pyi", ".pyx", ".pxd", ".h", ".cmake", ".pc", ".lib", "/RECORD", "/direct_url.json")
+_PYTHON = ("libpython3", "lib-dynload/", "python3.")  # bundled even if the system's own Python is frozen
+_EXCLUDED_SUFFIXES = (".ts", ".pyi", ".pyx", ".pxd", ".h", ".cmake", ".pc", ".lib", "/RECORD", "/direct_url.json")
 _LANGUAGES = ("qtbase_en", "qtbase_zh_CN", "qtbase_zh_TW")
 
 
 def is_wanted(name: str, source: str = "") -> bool:
-    """Tell whether a file belongs into the program; `name` is its path inside it, `source` where it comes from."""
+    """Tell whether a file belongs into the program. `name`: its path in there; `source`: its path on this system."""
     path = PurePath(name).as_posix()
-    if "openvino_telemetry" in path:  # not even its name: the list of licences goes by what is there
+    if "openvino_telemetry" in path:  # nor its metadata, which the list of licences reads
         return False
-    if path.endswith(_ENDINGS_OUT):
+    if path.endswith(_EXCLUDED_SUFFIXES):
         return False
-    if _is_lent(path, source):
-        return path.startswith(_LENT)
+    if _is_system_library(path, source):
+        return path.startswith(_BUNDLED)
     if "/translations/" in path:
         return any(language in path for language in _LANGUAGES)
-    return not any(part in path for part in (*_OPENVINO_OUT, *_QT_OUT, *_OTHERS_OUT))
+    return not any(part in path for part in (*_EXCLUDED_OPENVINO, *_EXCLUDED_QT, *_EXCLUDED_OTHERS))
 
 
 def own_modules() -> list[str]:
-    """Every module of the application: the self-check imports them all."""
+    """Return the names of all modules of the application; the self-check imports each."""
     import headstart  # noqa: PLC0415 - only in the environment of the build
 
     names = [module.name for module in pkgutil.walk_packages(headstart.__path__, "headstart.")]
     return [name for name in names if not name.endswith(f".{KERNELS}")]
 
 
-def of_the_system(files: Iterable[tuple[str, str]]) -> tuple[str, ...]:
-    """The names inside the program of what came from the building system; `files` are (name, source) pairs.
+def system_libraries(files: Iterable[tuple[str, str]]) -> tuple[str, ...]:
+    """Return the names of the files that were copied from the building system; `files` are (name, source) pairs.
 
-    A package for that very system leaves them out and names their packages instead.
+    A package for that very system depends on their packages instead.
     """
-    return tuple(sorted({name for name, source in files if _is_lent(name, source)}))
+    return tuple(sorted({name for name, source in files if _is_system_library(name, source)}))
 
 
-def _is_lent(path: str, source: str) -> bool:
-    return source.startswith(_SYSTEM_FOLDERS) and not path.startswith(_OF_PYTHON)
+def _is_system_library(path: str, source: str) -> bool:
+    return source.startswith(_SYSTEM_FOLDERS) and not path.startswith(_PYTHON)

@@ -1,4 +1,4 @@
-"""The Python environment that is frozen: what Headstart needs in pinned versions and nothing else."""
+"""The Python environment that is frozen: Headstart and its requirements in pinned versions."""
 
 import hashlib
 import os
@@ -14,50 +14,55 @@ from installer import kernels, locking
 from installer.locking import Kind
 
 PINS = locking.PINS
-_FROM_PEOPLE = ("PYTHONPATH", "PYTHONHOME", "PYTHONSTARTUP", "VIRTUAL_ENV")  # would let in what is not pinned
-_DONE = "complete"
+_USER_VARIABLES = (
+    "PYTHONPATH",
+    "PYTHONHOME",
+    "PYTHONSTARTUP",
+    "VIRTUAL_ENV",
+)  # they let in unpinned packages
+_COMPLETE = "complete"
 EXPORTER = "exporter"  # beside the program; `headstart.paths.bundled_wheel` looks there
-_WHEEL = "wheel"  # in the work folder: Headstart as it is frozen and as the exporter's environment gets it
+_WHEEL = "wheel"  # in the work folder; frozen, and installed into the exporter's environment
 
 
 def prepare(root: Path, work: Path) -> Path:
-    """Return its Python, with the application of `root` as it is now. Packages are fetched once a set of pins."""
+    """Return the Python of an environment with the application of `root`. Packages are fetched once for each lock."""
     folder = work / f"environment-{_key()}"
     python = folder / ("Scripts" if os.name == "nt" else "bin") / "python"
     lock = locking.path(Kind.PROGRAM)
-    if not (folder / _DONE).exists():
+    if not (folder / _COMPLETE).exists():
         venv.create(folder, with_pip=True, clear=True)
         _fetch(python, root, lock)
-        (folder / _DONE).touch()
-    here = kernels.own()
-    build_wheel(python, root, work, here.triple if here else "")
+        (folder / _COMPLETE).touch()
+    target = kernels.host_target()
+    build_wheel(python, root, work, target.triple if target else "")
     _pip(python, "install", "--no-deps", "--force-reinstall", str(wheel(work)))
     return python
 
 
 def build_wheel(python: Path, root: Path, work: Path, target: str) -> None:
-    """Build Headstart in `work`. `target`: what `kernels.py` must build for; empty: whatever it can."""
-    # What builds it is locked too; without a lock pip fetches that by itself.
-    beside = ["--no-build-isolation"] if locking.path(Kind.PROGRAM).is_file() else []
+    """Build Headstart's wheel in `work`, with kernels for `target`; empty: for this system, if they can be built."""
+    # The lock has the build backend, too; without a lock pip fetches it.
+    isolation = ["--no-build-isolation"] if locking.path(Kind.PROGRAM).is_file() else []
     shutil.rmtree(work / _WHEEL, ignore_errors=True)
-    words = ["--no-deps", "--wheel-dir", str(work / _WHEEL), *beside, str(root)]
-    _pip(python, "wheel", *words, kernels_for=target)
+    arguments = ["--no-deps", "--wheel-dir", str(work / _WHEEL), *isolation, str(root)]
+    _pip(python, "wheel", *arguments, kernels_for=target)
 
 
 def wheel(work: Path) -> Path:
-    """Headstart as it was built in `work`."""
-    (found,) = (work / _WHEEL).glob("*.whl")
-    return found
+    """Return the wheel that was built in `work`."""
+    (path,) = (work / _WHEEL).glob("*.whl")
+    return path
 
 
 def put_wheel(work: Path, program: Path) -> None:
-    """Put it beside the program, whose window makes the exporter's environment with it."""
+    """Copy the wheel beside the program: the window installs the exporter's environment from it."""
     (program / EXPORTER).mkdir()
     shutil.copy(wheel(work), program / EXPORTER)
 
 
 def _fetch(python: Path, root: Path, lock: Path) -> None:
-    """Fetch what the lock names, if not a byte differs; where this Python has no lock, versions alone count."""
+    """Install the packages of the lock, with their hashes checked; without a lock, the pinned versions."""
     if lock.is_file():
         _pip(python, "install", "--require-hashes", "--no-deps", "--requirement", str(lock))
     else:
@@ -65,31 +70,33 @@ def _fetch(python: Path, root: Path, lock: Path) -> None:
         _pip(python, "install", f"{root}[installer]")
 
 
-def variables(root: Path, given: Mapping[str, str] = os.environ) -> dict[str, str]:
-    """The environment variables of the build: the same wherever it runs, as far as they matter."""
-    kept = {name: value for name, value in given.items() if name not in _FROM_PEOPLE}
-    epoch = given.get("SOURCE_DATE_EPOCH") or _last_change(root)
-    return {**kept, "SOURCE_DATE_EPOCH": epoch, "PYTHONHASHSEED": "0", "LC_ALL": "C.UTF-8", "TZ": "UTC"}
+def variables(root: Path, environ: Mapping[str, str] = os.environ) -> dict[str, str]:
+    """Return the environment variables of the build, without the user's own that would change its result."""
+    inherited = {name: value for name, value in environ.items() if name not in _USER_VARIABLES}
+    epoch = environ.get("SOURCE_DATE_EPOCH") or _last_change(root)
+    return {**inherited, "SOURCE_DATE_EPOCH": epoch, "PYTHONHASHSEED": "0", "LC_ALL": "C.UTF-8", "TZ": "UTC"}
 
 
 def _last_change(root: Path) -> str:
-    """The time of the last commit; in a source tree without history that of its licence, which seldom changes."""
+    """Return the time of the last commit; without a history, the time of the licence file, which seldom changes."""
     command = ["git", "-C", str(root), "log", "-1", "--format=%ct"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    return done.stdout.strip() or str(int((root / "LICENSE").stat().st_mtime))
+    process = subprocess.run(command, capture_output=True, text=True, check=False)
+    return process.stdout.strip() or str(int((root / "LICENSE").stat().st_mtime))
 
 
-def _pip(python: Path, command: str, *words: str, kernels_for: str = "") -> None:
+def _pip(python: Path, command: str, *arguments: str, kernels_for: str = "") -> None:
     settings = {"PIP_DISABLE_PIP_VERSION_CHECK": "1", "PIP_NO_COMPILE": "1", kernels.VARIABLE: kernels_for}
-    if "--require-hashes" not in words:
-        settings["PIP_CONSTRAINT"] = str(PINS)  # reaches what pip fetches for building, too
+    if "--require-hashes" not in arguments:
+        settings["PIP_CONSTRAINT"] = str(PINS)  # also applies to what pip fetches to build packages
     subprocess.run(
-        [str(python), "-m", "pip", command, "--quiet", *words], env={**variables(locking.ROOT), **settings}, check=True
+        [str(python), "-m", "pip", command, "--quiet", *arguments],
+        env={**variables(locking.ROOT), **settings},
+        check=True,
     )
 
 
 def _key() -> str:
-    """Changes with the pins, the lock and Python."""
+    """Return a hash of the pins, the lock and the Python."""
     digest = hashlib.sha256(PINS.read_bytes())
     lock = locking.path(Kind.PROGRAM)
     digest.update(lock.read_bytes() if lock.is_file() else b"")

@@ -11,37 +11,37 @@ from installer import contents
 
 SPEC = Path(__file__).with_name("headstart.spec")
 WINDOW, ENGINE = "headstart", "headstart-engine"
-INSIDE = "_internal"  # where PyInstaller keeps all but the program
+INSIDE = "_internal"  # where PyInstaller puts everything but the program
 MODELS = "models"  # beside the program; `headstart.paths.bundled_models_folder` looks there
 
 
 @dataclass(frozen=True)
 class Frozen:
-    """The program in a folder. `system`: files in `_internal` that are copies of the building system's own."""
+    """The frozen program."""
 
     folder: Path
-    system: tuple[str, ...]
+    system: tuple[str, ...]  # files in INSIDE that were copied from the building system
 
 
 def freeze(work: Path) -> Frozen:
-    """Freeze what is installed in the running environment; the former result is replaced."""
-    listed = work / "system-libraries.txt"
+    """Freeze the application of the running environment, in place of an earlier result."""
+    list_file = work / "system-libraries.txt"
     places = ["--distpath", str(work / "frozen"), "--workpath", str(work / "pyinstaller")]
     shutil.rmtree(work / "frozen", ignore_errors=True)
     subprocess.run(
         [sys.executable, "-m", "PyInstaller", "--noconfirm", "--log-level", "ERROR", *places, str(SPEC)],
-        env={**os.environ, "HEADSTART_SYSTEM_LIBRARIES": str(listed)},
+        env={**os.environ, "HEADSTART_SYSTEM_LIBRARIES": str(list_file)},
         check=True,
     )
     folder = work / "frozen" / "headstart"
     (folder / ENGINE).symlink_to(WINDOW)
     _drop_dangling(folder)
     _strip(folder / INSIDE)
-    return Frozen(folder, tuple(listed.read_text(encoding="utf-8").split()))
+    return Frozen(folder, tuple(list_file.read_text(encoding="utf-8").split()))
 
 
 def without_system_libraries(frozen: Frozen, folder: Path) -> None:
-    """Copy the program to `folder` as it is packed for the very system that built it."""
+    """Copy the program to `folder`, without libraries that the building system has."""
     shutil.copytree(frozen.folder, folder, symlinks=True)
     for name in frozen.system:
         (folder / INSIDE / name).unlink(missing_ok=True)
@@ -49,7 +49,7 @@ def without_system_libraries(frozen: Frozen, folder: Path) -> None:
 
 
 def _drop_dangling(folder: Path) -> None:
-    """Links to what was left out."""
+    """Remove dangling links, and folders that are empty then."""
     for path in folder.rglob("*"):
         if path.is_symlink() and not path.exists():
             path.unlink()
@@ -59,7 +59,7 @@ def _drop_dangling(folder: Path) -> None:
 
 
 def _strip(inside: Path) -> None:
-    """Take names for debuggers away where that is safe."""
+    """Remove symbols for debuggers where that is safe."""
     if shutil.which("strip"):
         for library in (path for pattern in contents.STRIPPED for path in inside.glob(pattern)):
             subprocess.run(["strip", "--strip-unneeded", str(library)], check=True)

@@ -1,7 +1,7 @@
-"""Compiles the kernels: a C library that lies beside the module that loads it. Hatch does this before it makes a wheel.
+"""Compiles the kernels: a C library beside the module that loads it. Hatch calls this before it builds a wheel.
 
-`python installer/kernels.py [--target x86_64-windows-gnu]` does it by hand. The compiler is Zig, from the package
-`ziglang`, or else the system's `cc`, whose code is slower. Headstart runs without the library, too, but slower.
+`python installer/kernels.py [--target x86_64-windows-gnu]` does the same by hand. The compiler is Zig, from the package
+`ziglang`, or else the system's `cc`, whose code is slower. Without the library, Headstart runs, but slower.
 """
 
 import argparse
@@ -24,11 +24,11 @@ if TYPE_CHECKING:
 
 FOLDER = Path("app/headstart/engine/kernels")
 COMPILER = "ziglang>=0.17"
-VARIABLE = "HEADSTART_KERNELS_TARGET"  # a target that a wheel must have the library for; or "none", for no library
+VARIABLE = "HEADSTART_KERNELS_TARGET"  # the target that a wheel must have the library for; "none": build no library
 
 COMPILE = ("-std=c11", "-O3", "-ffp-contract=off", "-fPIC", "-fvisibility=hidden", "-Wall", "-Wextra", "-g0")
 LINK = ("-shared", "-O3", "-s", "-pthread", "-lm")
-# For isa_NAME.c: what NAME's processors have, which the library asks the processor for before it uses that file.
+# Flags for isa_NAME.c. The library asks the processor for the instruction set before it uses the code.
 PROCESSORS = {
     "avx2": ("-march=x86-64-v3",),
     "avxvnni": ("-march=x86-64-v3", "-mavxvnni"),
@@ -54,28 +54,28 @@ TARGETS = (
 )
 
 
-def own() -> Target | None:
-    """Find the system that runs this; None where it has no library."""
+def host_target() -> Target | None:
+    """Return the target of this system; None if there is no library for it."""
     machine = {"AMD64": "x86_64", "arm64": "aarch64"}.get(platform.machine(), platform.machine())
     system = {"win32": "windows", "darwin": "macos"}.get(sys.platform, sys.platform)
     return next((target for target in TARGETS if target.triple.startswith(f"{machine}-{system}")), None)
 
 
 def build(folder: Path, target: Target) -> str:
-    """Compile `folder`/source to a library in `folder`, unless it is up to date. Returns the platform for a wheel.
+    """Compile `folder`/source to a library in `folder`, unless it is up to date. Return the platform for a wheel.
 
-    Raises OSError; no older library is left then.
+    Raises OSError; an older library is removed then.
     """
-    if found := up_to_date(folder, target):
-        return found
+    if built_for := up_to_date(folder, target):
+        return built_for
     (folder / target.library).unlink(missing_ok=True)
     has_zig = importlib.util.find_spec("ziglang") is not None
-    if not has_zig and (target != own() or not shutil.which("cc")):
+    if not has_zig and (target != host_target() or not shutil.which("cc")):
         raise FileNotFoundError("there is no compiler; `pip install ziglang` brings one")
     compiler = [sys.executable, "-m", "ziglang", "cc", "-target", target.triple] if has_zig else ["cc"]
     sources = folder / "source"
     with tempfile.TemporaryDirectory(prefix="build-", dir=folder) as work:
-        # Names without folders: the library tells nobody where it was built.
+        # Names without folders, so that the library does not contain the path of the build.
         objects = []
         for source in sorted(sources.glob("*.c")):
             flags = compile_flags(source.name, target, has_zig=has_zig)
@@ -90,7 +90,7 @@ def build(folder: Path, target: Target) -> str:
 
 
 def up_to_date(folder: Path, target: Target) -> str:
-    """The platform that the library was built for; empty where there is none, or other sources or flags made it."""
+    """Return the platform that the library was built for; empty if it is missing, or its sources or flags changed."""
     stamp = _stamp(folder, target)
     if not stamp.exists() or not (folder / target.library).exists():
         return ""
@@ -99,7 +99,7 @@ def up_to_date(folder: Path, target: Target) -> str:
 
 
 def compile_flags(source: str, target: Target, *, has_zig: bool) -> list[str]:
-    """The flags for a file; none at all for a file that the target's processors cannot run."""
+    """Return the flags for a file; an empty list if the target's processors cannot run it."""
     prefix, _, isa = Path(source).stem.partition("_")
     if prefix != "isa":
         return [*COMPILE]
@@ -114,7 +114,7 @@ def _run(command: Sequence[str], folder: Path) -> None:
 
 
 def _stamp(folder: Path, target: Target) -> Path:
-    """The file that says which sources and flags made the library, and for which platform."""
+    """Return the path of the stamp, which has the hash of sources and flags, and the platform."""
     return folder / f"{target.library}.stamp"
 
 
@@ -126,12 +126,12 @@ def _digest(folder: Path, target: Target) -> str:
 
 
 def get_build_hook() -> "type[BuildHookInterface[Any]]":
-    """Hatch asks for the hook by this name. Nothing else here needs Hatchling."""
+    """Return the hook; Hatch calls this function. Nothing else in this module needs Hatchling."""
     from hatchling.builders.hooks.plugin.interface import BuildHookInterface  # noqa: PLC0415
 
     class BuildHook(BuildHookInterface[Any]):
         def dependencies(self) -> list[str]:
-            """Ask for Zig, a download of 100 MB, only where there is something to compile with it."""
+            """Return Zig, a download of 100 MB, if there is something to compile with it."""
             target = self._target()
             has_work = target and target.triple.startswith("x86_64") and not up_to_date(self._folder, target)
             return [COMPILER] if has_work else []
@@ -156,21 +156,21 @@ def get_build_hook() -> "type[BuildHookInterface[Any]]":
             return Path(self.root) / FOLDER
 
         def _target(self) -> Target | None:
-            named = os.environ.get(VARIABLE)
-            if named == "none":
+            triple = os.environ.get(VARIABLE)
+            if triple == "none":
                 return None
-            return {target.triple: target for target in TARGETS}[named] if named else own()
+            return {target.triple: target for target in TARGETS}[triple] if triple else host_target()
 
     return BuildHook
 
 
 def main() -> int:
-    """Build for this system, or for the target that was named. Returns the exit code."""
+    """Build for this system, or for --target. Return the exit code."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    known = {target.triple: target for target in TARGETS}
-    here = own()
-    parser.add_argument("--target", choices=known, default=here.triple if here else None, required=here is None)
-    target = known[parser.parse_args().target]
+    targets = {target.triple: target for target in TARGETS}
+    host = host_target()
+    parser.add_argument("--target", choices=targets, default=host.triple if host else None, required=host is None)
+    target = targets[parser.parse_args().target]
     folder = Path(__file__).resolve().parent.parent / FOLDER
     try:
         build(folder, target)

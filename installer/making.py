@@ -1,4 +1,4 @@
-"""Makes a package, step by step, inside the environment of the build. Started by build.py."""
+"""Builds a package, step by step, in the environment of the build. build.py starts it."""
 
 import os
 import shutil
@@ -19,38 +19,38 @@ from installer.windows import msi, payload, setup, tools
 
 
 class NoSuchModelError(HeadstartError):
-    """The model that a package should bring is not here."""
+    """The model for a package is not installed, or damaged."""
 
 
 def main(arguments: list[str]) -> int:
-    """Build what is asked for. Returns the exit code."""
-    order = Order.of(parser(__doc__ or "").parse_args(arguments))
+    """Build a package. Return the exit code."""
+    order = Order.from_arguments(parser(__doc__ or "").parse_args(arguments))
     try:
-        made = make(order, int(os.environ["SOURCE_DATE_EPOCH"]))
+        packages = make(order, int(os.environ["SOURCE_DATE_EPOCH"]))
     except HeadstartError as error:
         print(f"build: {error}", file=sys.stderr)
         return 1
     except subprocess.CalledProcessError as error:
         print(f"build: {error.cmd[0]} failed with exit code {error.returncode}.", file=sys.stderr)
         return 1
-    print("\n".join(f"made {path}" for path in made))
+    print("\n".join(f"made {path}" for path in packages))
     return 0
 
 
 def make(order: Order, epoch: int) -> list[Path]:
-    """The finished packages or, for the target `dir`, the folder. What it prints is for people."""
+    """Build and return the packages or, for the target `dir`, the folder. Print their sizes."""
     order.output.mkdir(parents=True, exist_ok=True)
-    folder, made = _make_for_windows(order, epoch) if order.target is Target.WINDOWS else _make_here(order, epoch)
-    for path in filter(Path.is_file, made):
-        beside = order.output / f"{path.name}.cdx.json"
-        shutil.copyfile(folder / bill.NAME, beside)
-        stamps.write_sums(order.output, [path.name, beside.name])
+    folder, packages = _make_for_windows(order, epoch) if order.target is Target.WINDOWS else _make_here(order, epoch)
+    for path in filter(Path.is_file, packages):
+        bill_name = order.output / f"{path.name}.cdx.json"
+        shutil.copyfile(folder / bill.NAME, bill_name)
+        stamps.write_sums(order.output, [path.name, bill_name.name])
         print(f"{path.stat().st_size / 1e6:.1f} MB in {path.name}")
-    return made
+    return packages
 
 
 def _make_for_windows(order: Order, epoch: int) -> tuple[Path, list[Path]]:
-    """The program for Windows, its setup and its MSI. None of it can be started here: what it lacks is looked for."""
+    """Build the program for Windows, its setup and its MSI. They cannot run here, so their libraries are checked."""
     tools.require()
     work = order.work / "windows"
     program = work / "program"
@@ -60,9 +60,9 @@ def _make_for_windows(order: Order, epoch: int) -> tuple[Path, list[Path]]:
 
 
 def _make_here(order: Order, epoch: int) -> tuple[Path, list[Path]]:
-    """The program for the system that this is, and its packages."""
+    """Build the program for this system, and its packages."""
     frozen = freezing.freeze(order.work)
-    _complete(frozen.folder, order, order.work, epoch, bill.packed())
+    _complete(frozen.folder, order, order.work, epoch, bill.program_parts())
     check(frozen.folder, order.work / "checked")
     version = f"{__version__}+model" if order.model else __version__
     match order.target:
@@ -73,42 +73,42 @@ def _make_here(order: Order, epoch: int) -> tuple[Path, list[Path]]:
         case Target.TARBALL:
             return frozen.folder, [tarball.pack(frozen.folder, order.work / "tarball", order.output, epoch)]
         case _:
-            made = order.output / "headstart"
-            shutil.rmtree(made, ignore_errors=True)
-            return frozen.folder, [Path(shutil.copytree(frozen.folder, made, symlinks=True))]
+            output = order.output / "headstart"
+            shutil.rmtree(output, ignore_errors=True)
+            return frozen.folder, [Path(shutil.copytree(frozen.folder, output, symlinks=True))]
 
 
-def _complete(folder: Path, order: Order, work: Path, epoch: int, found: Iterable[Component], system: str = "") -> None:
-    """Put the exporter's wheel, the model and the list of parts beside the program, and settle its times."""
+def _complete(folder: Path, order: Order, work: Path, epoch: int, parts: Iterable[Component], system: str = "") -> None:
+    """Put the exporter's wheel, the model and the bill of materials beside the program, and set all times."""
     environment.put_wheel(work, folder)
-    packed = put_model(order.model, folder / freezing.MODELS) if order.model else []
-    (folder / bill.NAME).write_text(bill.bill(found, packed, epoch, system), encoding="utf-8")
+    manifests = put_model(order.model, folder / freezing.MODELS) if order.model else []
+    (folder / bill.NAME).write_text(bill.bill(parts, manifests, epoch, system), encoding="utf-8")
     stamps.settle(folder, epoch)
     print(stamps.sizes(folder), flush=True)
 
 
 def check(folder: Path, profile: Path) -> None:
-    """Let the program look itself over, with an empty profile. Raises CalledProcessError."""
+    """Run the self-check of the program, with an empty profile. Raises CalledProcessError."""
     shutil.rmtree(profile, ignore_errors=True)
     command = [str(folder / freezing.WINDOW), "--profile", str(profile), "--self-check"]
-    plain = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "LD_"))}
-    subprocess.run(command, env=plain, check=True)
+    environ = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "LD_"))}
+    subprocess.run(command, env=environ, check=True)
 
 
-def _find(wanted: str) -> library.Model | library.Pair:
-    """The folder at this path, or the one installed model whose name begins so. Raises HeadstartError."""
-    entries = [entry for entry in library.installed() if entry.name.startswith(wanted)]
-    if Path(wanted).is_dir() or any(entry.name == wanted for entry in entries):
-        return library.find(wanted if not Path(wanted).is_dir() else str(Path(wanted).resolve()))
+def _find(name: str) -> library.Model | library.Pair:
+    """Find the model at a path, or the only installed one whose name begins with `name`. Raises HeadstartError."""
+    entries = [entry for entry in library.installed() if entry.name.startswith(name)]
+    if Path(name).is_dir() or any(entry.name == name for entry in entries):
+        return library.find(name if not Path(name).is_dir() else str(Path(name).resolve()))
     if len(entries) != 1:
-        found = f"several begin so: {', '.join(entry.name for entry in entries)}" if entries else "none is installed"
-        raise NoSuchModelError(f"There is no one model {wanted!r} ({found}); export it with headstart-export first.")
+        reason = f"several begin so: {', '.join(entry.name for entry in entries)}" if entries else "none is installed"
+        raise NoSuchModelError(f"There is no one model {name!r} ({reason}); export it with headstart-export first.")
     return library.find(entries[0].name)
 
 
-def put_model(wanted: str, models: Path) -> list[Manifest]:
-    """Copy the model into the folder `models` and compare every file with its hash. Returns what was copied."""
-    entry = _find(wanted)
+def put_model(name: str, models: Path) -> list[Manifest]:
+    """Copy a model into the folder `models`, with its hashes checked. Return the manifests of its parts."""
+    entry = _find(name)
     parts = [entry.target, entry.draft] if isinstance(entry, library.Pair) else [entry]
     for part in parts:
         faults = manifest.damaged_files(part.folder, part.manifest, hashes=True)

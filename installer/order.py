@@ -1,4 +1,4 @@
-"""The command line of a build as a value."""
+"""The command line of a build."""
 
 import argparse
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ ROOT = Path(__file__).resolve().parent.parent
 
 
 class Target(StrEnum):
-    """The forms a package may have."""
+    """The form of a package."""
 
     DIR = "dir"
     DEB = "deb"
@@ -20,16 +20,15 @@ class Target(StrEnum):
 
 @dataclass(frozen=True)
 class Order:
-    """`model` is the beginning of an installed model's name, or a folder; empty for none."""
+    """A package to build."""
 
     target: Target
-    model: str
+    model: str  # the beginning of an installed model's name, or a folder; empty: none
     output: Path
     work: Path
 
     @classmethod
-    def of(cls, arguments: argparse.Namespace) -> "Order":
-        """From the command line."""
+    def from_arguments(cls, arguments: argparse.Namespace) -> "Order":
         return cls(Target(arguments.target), arguments.with_model, arguments.output.resolve(), arguments.work.resolve())
 
 

@@ -64,7 +64,7 @@ def test_address_is_normalized(written: str, meant: str) -> None:
     ("name", "url", "reason"),
     [
         *(
-            ("a", url, "is no address of a server")
+            ("a", url, "is not the address of a server")
             for url in (
                 "",
                 "host:8000",

@@ -18,8 +18,6 @@ _log = logging.getLogger(__name__)
 
 
 class Place(StrEnum):
-    """The place of a key."""
-
     ENVIRONMENT = "environment"
     KEYRING = "keyring"  # of the operating system
     FILE = "file"

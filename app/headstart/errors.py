@@ -140,7 +140,7 @@ class RemoteError(HeadstartError):
 
 
 class ProtocolError(HeadstartError):
-    """A line from another process is no message; the sentence shows its beginning."""
+    """A line from another process is not a message; the sentence shows its beginning."""
 
 
 class ProtocolVersionError(ProtocolError):
@@ -152,7 +152,7 @@ class HistoryError(HeadstartError):
 
 
 class DamagedHistoryError(HistoryError):
-    """The file of the chat history is broken; a backup can take its place."""
+    """The file of the chat history is damaged; a backup can replace it."""
 
 
 class LockedHistoryError(HistoryError):

@@ -7,9 +7,9 @@ from pathlib import Path
 
 def make(folder: Path) -> None:
     """Make a folder and its missing parents; an existing one keeps its rights. Raises OSError."""
-    missing = [each for each in (folder, *folder.parents) if not each.exists()]
-    for each in reversed(missing):
-        each.mkdir(mode=0o700, exist_ok=True)
+    missing = [path for path in (folder, *folder.parents) if not path.exists()]
+    for path in reversed(missing):
+        path.mkdir(mode=0o700, exist_ok=True)
     folder.mkdir(exist_ok=True)  # raises where a file is in the way
 
 

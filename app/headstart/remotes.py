@@ -37,22 +37,22 @@ def configured(path: Path | None = None) -> tuple[Remote, ...]:
         _log.warning("%s cannot be read, so no other computer is known: %s", path, error)
         return ()
     tables = content.get("servers", {})
-    found = [_read(name, table) for name, table in sorted(tables.items())] if isinstance(tables, dict) else []
-    return tuple(server for server in found if server)
+    servers = [_read(name, table) for name, table in sorted(tables.items())] if isinstance(tables, dict) else []
+    return tuple(server for server in servers if server)
 
 
 def find(model: str, path: Path | None = None) -> Remote:
     """Return the server and model that `remote:NAME` or `remote:NAME/MODEL` means. Raises ModelNotFoundError."""
     assert is_remote(model), "the caller knows what is remote"
     name, _, chosen = model.removeprefix(ELSEWHERE).partition("/")
-    known = configured(path)
-    server = next((server for server in known if server.name == name), None)
+    servers = configured(path)
+    server = next((server for server in servers if server.name == name), None)
     if server is None:
-        names = ", ".join(server.name for server in known)
-        there = Translatable("known are {names}", names=names) if names else Translatable("none is known yet")
+        names = ", ".join(server.name for server in servers)
+        choices = Translatable("known are {names}", names=names) if names else Translatable("none is known yet")
         command = f"`headstart remote add {name or 'NAME'} ADDRESS`"
         raise ModelNotFoundError(
-            "There is no server {name!r}; {there}. Add it with {command}.", name=name, there=there, command=command
+            "There is no server {name!r}; {there}. Add it with {command}.", name=name, there=choices, command=command
         )
     return dataclasses.replace(server, model=chosen) if chosen else server
 
@@ -68,13 +68,12 @@ def model_name(server: Remote) -> str:
 
 
 def load_options(server: Remote) -> LoadOptions:
-    """Return the load options for a server."""
     return LoadOptions(Path(server.label), remote=server)
 
 
 def add(server: Remote, path: Path | None = None) -> None:
     """Store a server; one with the same name is replaced. Raises SettingsError."""
-    others = [known for known in configured(path) if known.name != server.name]
+    others = [other for other in configured(path) if other.name != server.name]
     _save([*others, server], path or default_path())
 
 
@@ -117,7 +116,7 @@ def _address(url: str) -> str:
     except ValueError:
         is_whole = False
     if not is_whole or parts.query or parts.fragment:
-        raise SettingsError("{url!r} is no address of a server; write it like https://host:8000/v1.", url=url)
+        raise SettingsError("{url!r} is not the address of a server; write it like https://host:8000/v1.", url=url)
     if parts.username is not None or parts.password is not None:
         raise SettingsError("An address must not hold a password; give the key with --key instead.")
     return urlunsplit((parts.scheme, parts.netloc, parts.path.rstrip("/") or _API, "", ""))

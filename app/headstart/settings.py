@@ -359,7 +359,7 @@ def _flat(content: Mapping[str, Any]) -> dict[str, object]:
 
 
 def _document(path: Path) -> "TOMLDocument":
-    """Return the content of the file. A file that is no TOML is renamed, so that its owner can repair it."""
+    """Return the content of the file. A file that is not TOML is renamed, so that its owner can repair it."""
     import tomlkit  # noqa: PLC0415 - only needed to write
     from tomlkit.exceptions import TOMLKitError  # noqa: PLC0415
 

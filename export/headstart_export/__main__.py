@@ -1,4 +1,4 @@
-"""Lets `python -m headstart_export` do what `headstart-export` does."""
+"""`python -m headstart_export`, the same as `headstart-export`."""
 
 import sys
 

@@ -11,49 +11,57 @@ from headstart.library import manifest
 
 SETTINGS_FILE = "adapter_config.json"
 WEIGHTS_FILE = "adapter_model.safetensors"
-_ROOT = "base_model.model."  # of each name
+_ROOT = "base_model.model."  # before each name
 _FIRST, _SECOND = ".lora_A.weight", ".lora_B.weight"
-# Settings that make an adapter more than two matrices beside others, or tell of weights that were changed before.
-_MORE = ("alpha_pattern", "alora_invocation_tokens", "layer_replication", "target_parameters", "use_dora", "use_qalora")
-_STARTS = (True, False, "eva", "gaussian", "orthogonal")  # ways to begin that leave the weights as they are
+# Settings of adapters that are more than two matrices for a weight, or that were made for changed weights.
+_UNSUPPORTED = (
+    "alpha_pattern",
+    "alora_invocation_tokens",
+    "layer_replication",
+    "target_parameters",
+    "use_dora",
+    "use_qalora",
+)
+_PLAIN_INITS = (True, False, "eva", "gaussian", "orthogonal")  # that leave the model's weights unchanged
 
 
 @dataclass(frozen=True)
 class Adapter:
-    """An adapter to merge; `described` as the manifest has it."""
+    """An adapter to merge."""
 
     path: Path
     alpha: float
-    by_root: bool  # of the rank, and not by the rank itself, is `alpha` divided
-    described: manifest.Adapter
+    is_rank_stabilized: bool  # `alpha` is divided by the root of the rank (rsLoRA), not by the rank
+    described: manifest.Adapter  # its entry in the manifest
 
 
 def inspect(folder: Path) -> Adapter:
-    """An adapter that can be merged. Raises ExportError for anything else."""
+    """Read an adapter's settings. Raises ExportError if it cannot be merged."""
     try:
-        found = json.loads((folder / SETTINGS_FILE).read_text(encoding="utf-8"))
-        alpha, kind = float(found["lora_alpha"]), found["peft_type"]
+        settings = json.loads((folder / SETTINGS_FILE).read_text(encoding="utf-8"))
+        alpha, kind = float(settings["lora_alpha"]), settings["peft_type"]
         sha256 = manifest.hash_file(folder / WEIGHTS_FILE)
     except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
         raise ExportError(
-            "{folder} is no LoRA adapter ({error}); name a folder with the {settings} and {weights} that PEFT saves.",
+            "{folder} is not a LoRA adapter ({error}); name a folder with the {settings} and {weights} that PEFT "
+            "saves.",
             folder=folder,
             error=error,
             settings=SETTINGS_FILE,
             weights=WEIGHTS_FILE,
         ) from None
-    more = [name for name in _MORE if found.get(name)]
+    unsupported = [name for name in _UNSUPPORTED if settings.get(name)]
     if kind != "LORA":
-        more = [str(kind)]
-    elif found.get("init_lora_weights", True) not in _STARTS:
-        more = [str(found["init_lora_weights"])]
-    if more:
-        raise _not_plain(folder, more[0])
-    return Adapter(folder, alpha, bool(found.get("use_rslora")), manifest.Adapter(folder.name, sha256))
+        unsupported = [str(kind)]
+    elif settings.get("init_lora_weights", True) not in _PLAIN_INITS:
+        unsupported = [str(settings["init_lora_weights"])]
+    if unsupported:
+        raise _not_plain(folder, unsupported[0])
+    return Adapter(folder, alpha, bool(settings.get("use_rslora")), manifest.Adapter(folder.name, sha256))
 
 
 def merge(adapter: Adapter, model: Any, name: str) -> None:
-    """Add an adapter to the weights of a PyTorch model called `name`. Raises ExportError where it does not fit."""
+    """Add an adapter to the weights of a PyTorch model called `name`. Raises ExportError if it does not fit."""
     import torch  # noqa: PLC0415
     from safetensors import SafetensorError  # noqa: PLC0415
     from safetensors.torch import load_file  # noqa: PLC0415
@@ -77,12 +85,14 @@ def merge(adapter: Adapter, model: Any, name: str) -> None:
         if module is None or second is None or weight is None or first.ndim != 2 or second.shape[1:] != first.shape[:1]:
             raise _misfit(adapter, name, place)
         rank = len(first)
-        change = second.float() @ first.float() * (adapter.alpha / (math.sqrt(rank) if adapter.by_root else rank))
-        change = change.T if isinstance(module, Conv1D) else change
-        if change.shape != weight.shape:
+        delta = (
+            second.float() @ first.float() * (adapter.alpha / (math.sqrt(rank) if adapter.is_rank_stabilized else rank))
+        )
+        delta = delta.T if isinstance(module, Conv1D) else delta
+        if delta.shape != weight.shape:
             raise _misfit(adapter, name, place)
-        # A weight of its own: that of an output head may be the embeddings', too.
-        module.weight = torch.nn.Parameter((weight.data.float() + change).to(weight.dtype), requires_grad=False)
+        # A new parameter: the output head may share its weight with the embeddings.
+        module.weight = torch.nn.Parameter((weight.data.float() + delta).to(weight.dtype), requires_grad=False)
     if tensors or not places:
         raise _not_plain(adapter.path, next(iter(tensors), "no tensors"))
 

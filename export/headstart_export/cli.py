@@ -24,13 +24,13 @@ from headstart_export.recipe import HubSource, ModelRecipe, PackageSource, PairR
 from headstart_export.workspace import STORED, TOKENIZER
 
 TRUST_WARNING = "Warning: --trust-remote-code runs the Python code that comes with the model, as you, on this computer."
-# Of OpenVINO Model Server. Fields and defaults: its `LLMCalculatorOptions`. Paths in the graph are relative to the
-# graph's folder, those in the list of servables to the list's, so that the export can be carried or mounted anywhere.
+# Files for OpenVINO Model Server. Fields and defaults: its `LLMCalculatorOptions`. Paths in the graph are relative to
+# the graph's folder, paths in the list of servables to the list's, so the export can be moved or mounted anywhere.
 GRAPH_FILE = "graph.pbtxt"
-CONFIG_FILE = "ovms_config.json"  # config.json is the model's own
+CONFIG_FILE = "ovms_config.json"  # config.json is the model's
 _GIB = 2**30
-_CONTEXT = 8192  # tokens that are kept of each conversation, or all that the model has
-_CONVERSATIONS = 4  # that one server keeps at once, while the others wait
+_CONTEXT = 8192  # tokens of a conversation in the KV cache, at most
+_CONVERSATIONS = 4  # in the KV cache at once; others wait
 
 _GRAPH = """\
 input_stream: "HTTP_REQUEST_PAYLOAD:input"
@@ -68,7 +68,7 @@ node: {{
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Exit status: 0 done, 1 refused or failed with a sentence, 2 wrong usage, 130 interrupted."""
+    """Run the command. Exit status: 0 done, 1 refused or failed with a sentence, 2 wrong usage, 130 interrupted."""
     words = list(sys.argv[1:] if arguments is None else arguments)
     if words[:1] == ["table"]:
         command, options = _count_texts, table.parser().parse_args(words[1:])
@@ -103,7 +103,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _failed(sentence: Translatable, options: argparse.Namespace) -> int:
-    """Say so to a person, and to a program that asked for JSON."""
+    """Print the error, also as JSON if --json asks for it. Return the exit status."""
     print(f"headstart-export: {sentence}", file=sys.stderr)
     if getattr(options, "json", False):
         print(json.dumps({"error": sentence.as_data()}), flush=True)
@@ -112,16 +112,16 @@ def _failed(sentence: Translatable, options: argparse.Namespace) -> int:
 
 @contextlib.contextmanager
 def _ended_by_a_signal() -> Iterator[None]:
-    """A polite request to end, as at logout, cleans up as Ctrl+C does."""
+    """Context in which SIGTERM, as at logout, cleans up as Ctrl+C does."""
 
     def end(_number: int, _frame: object) -> NoReturn:
         raise KeyboardInterrupt
 
-    before = signal.signal(signal.SIGTERM, end)
+    previous = signal.signal(signal.SIGTERM, end)
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, before)
+        signal.signal(signal.SIGTERM, previous)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -248,17 +248,19 @@ def _export(options: argparse.Namespace) -> None:
 
 
 def _order(options: argparse.Namespace) -> recipes.Order:
-    given: dict[str, Any] = {name: getattr(options, name, None) for name in recipes.Arguments.__struct_fields__}
-    return recipes.understand(recipes.Arguments(**given))
+    arguments: dict[str, Any] = {name: getattr(options, name, None) for name in recipes.Arguments.__struct_fields__}
+    return recipes.understand(recipes.Arguments(**arguments))
 
 
 def _verify(options: argparse.Namespace) -> None:
     folder = Path(options.name).expanduser() if os.sep in options.name else paths.models_folder() / options.name
     if not options.name.strip() or not (folder / manifest.FILE_NAME).is_file():
         installed = [path.parent.name for path in paths.models_folder().glob(f"*/{manifest.FILE_NAME}")]
-        alike = difflib.get_close_matches(options.name, installed) or sorted(installed)
+        suggestions = difflib.get_close_matches(options.name, installed) or sorted(installed)
         raise HeadstartError(
-            "{name!r} is no exported model; there are {names}.", name=options.name, names=", ".join(alike) or "none"
+            "{name!r} is not an exported model; there are {names}.",
+            name=options.name,
+            names=", ".join(suggestions) or "none",
         )
     reporter = progress.reporter(sys.stderr)
     with _libraries(options, reporter):
@@ -296,7 +298,7 @@ def _print(output: Path, *, as_json: bool) -> None:
 
 @contextlib.contextmanager
 def _libraries(options: argparse.Namespace, reporter: progress.Progress) -> Iterator[None]:
-    """Work for the libraries underneath, whose output is hidden unless --verbose asks for it."""
+    """Context for calls of other libraries: hides their output, unless --verbose shows it."""
     if options.trust_remote_code:
         reporter.note(TRUST_WARNING)
     process.prepare()
@@ -310,24 +312,24 @@ def _libraries(options: argparse.Namespace, reporter: progress.Progress) -> Iter
 def _list_architectures(*, as_json: bool) -> None:
     from headstart_export import weights  # noqa: PLC0415
 
-    found = [
+    rows = [
         {"architecture": kind, "tried": kind in weights.TRIED, "gguf": kind in weights.GGUF.values()}
         for kind in sorted((*weights.TRIED, *weights.UNTRIED))
     ]
     if as_json:
-        print(json.dumps(found))
+        print(json.dumps(rows))
         return
-    for item in found:
+    for item in rows:
         gguf = "also from a GGUF file" if item["gguf"] else ""
         print(f"{item['architecture']:20} {'tried' if item['tried'] else 'not tried':12} {gguf}".rstrip())
 
 
 def _list_recipes(*, as_json: bool) -> None:
-    found = [_listed(name) for name in recipes.names()]
+    rows = [_listed(name) for name in recipes.names()]
     if as_json:
-        print(json.dumps(found))
+        print(json.dumps(rows))
         return
-    for item in found:
+    for item in rows:
         sizes = f"{item['result'] / 1e9:5.1f} GB {item['result_int4'] / 1e9:5.1f} GB"
         print(f"{item['name']:32} {item['kind']:6} {sizes} {item['title']} ({item['checked']})")
     print(
@@ -337,9 +339,9 @@ def _list_recipes(*, as_json: bool) -> None:
 
 
 def _listed(name: str) -> dict[str, Any]:
-    """One recipe, with the role and the parameters of a pair's target.
+    """Return a recipe's entry in the list; role and parameters are those of a pair's target.
 
-    Sizes are in bytes: the most that a source downloads, and that the result takes, also with INT4 weights.
+    Sizes are in bytes, at most: of the download, of the result, and of the result with INT4 weights.
     """
     recipe = recipes.find(name)
     assert recipe is not None
@@ -372,9 +374,9 @@ def _download(recipe: ModelRecipe) -> int:
 
 
 def configure_server(folder: Path) -> Path:
-    """Put graph and list beside the model or pair in `folder`; the path of the list. Raises HeadstartError."""
-    read = manifest.read(folder)
-    target, draft = ("", None) if isinstance(read, Manifest) else (read.target, read.draft)
+    """Write graph and list into the folder of a model or pair. Return the path of the list. Raises HeadstartError."""
+    exported = manifest.read(folder)
+    target, draft = ("", None) if isinstance(exported, Manifest) else (exported.target, exported.draft)
     options: dict[str, str | int | bool] = {
         "models_path": f"./{target}",
         "device": "CPU",
@@ -382,19 +384,19 @@ def configure_server(folder: Path) -> Path:
         "enable_prefix_caching": True,
         "max_num_seqs": _CONVERSATIONS,
     }
-    if draft:  # the cache is as large as it needs: by default it had that of the target
+    if draft:  # the default is the size of the target's cache
         cache = _cache(folder / draft)
         options |= {"draft_models_path": f"./{draft}", "draft_device": "CPU", "draft_cache_size": cache}
     lines = (f"      {name}: {json.dumps(value)}," for name, value in options.items())
     (folder / GRAPH_FILE).write_text(_GRAPH.format(options="\n".join(lines)), encoding="utf-8")
     config = folder / CONFIG_FILE
-    servables = {"model_config_list": [], "mediapipe_config_list": [{"name": read.name, "base_path": "."}]}
+    servables = {"model_config_list": [], "mediapipe_config_list": [{"name": exported.name, "base_path": "."}]}
     config.write_text(json.dumps(servables, indent=2) + "\n", encoding="utf-8")
     return config
 
 
 def _cache(folder: Path) -> int:
-    """The whole gigabytes that keys and values may take."""
+    """Return the size of the KV cache, in whole GiB."""
     model = manifest.read_model(folder)
     tokens = min(model.context_length, _CONTEXT) * _CONVERSATIONS
     return max(1, -(-tokens * model.kv_bytes_per_token // _GIB))

@@ -1,9 +1,8 @@
-"""The tokens that a draft guesses among: counted where a finished target writes, then ranked.
+"""The tokens that a draft guesses among: counted in what a finished target writes, then ranked.
 
-Minutes of writing name only a few thousand tokens, but at each place the target also says what else it might have
-written, which names the others. In the ranking most trust goes to these, less to the order of ids (merges were made by
-frequency, and counts name few of the words that each text has for itself), a little to text at hand (code and
-documentation of Python and its packages), which names identifiers.
+Minutes of writing contain only a few thousand tokens, but at each place the target also gives probabilities to other
+tokens. The ranking trusts these most; then what was written; then the order of ids, since merges were made by
+frequency; and a little the code and documentation of the installed Python packages, which have identifiers.
 """
 
 import re
@@ -16,31 +15,34 @@ import numpy as np
 from numpy.typing import NDArray
 
 FILE_NAME = "draft_vocab.npy"
-LONGEST = 65536  # entries written at least, so that other lengths can be tried
+LONGEST = 65536  # entries in the file at least, so that other lengths can be tried
 
-# Of several shares tried, these left the fewest tokens of other texts out of 64k rows: 1.1 % of what the target wrote
+# Of several weights tried, these left the fewest tokens of other texts out of 64k rows: 1.1 % of the target's answers
 # to other prompts, 2.2 % in the mean of answers, JavaScript, Markdown, Chinese and licences; without ids it was 3.4 %.
-_WRITTEN, _CHANCES, _FOUND, _MERGED = 0.32, 0.4, 0.08, 0.2
-_FLATNESS = 1000  # of the share by id, 1 / (id + this)
+_WRITTEN, _ALTERNATIVES, _TEXTS, _BY_ID = 0.32, 0.4, 0.08, 0.2
+_FLATNESS = 1000  # the share by id is 1 / (id + this)
 _PATTERNS = ("*.dist-info/METADATA", "*/*.py", "*/*/*.py", "*/*.md", "*/*.rst")
-_FILES_EACH = 300  # of a pattern
-_LONGEST_TEXT = 20_000  # characters of one file
+_MAX_FILES = 300  # for each pattern
+_MAX_CHARACTERS = 20_000  # characters of one file
 _BYTE = re.compile(r"<0x[0-9A-F]{2}>")
 
 Shares = NDArray[np.float64]  # [vocabulary], or one more axis before
 
 
-def rank(tokenizer: Any, counts: Shares, found: Iterable[str]) -> list[int]:
-    """Return all ids of the vocabulary: first those that must not be missing, then by expected share."""
+def rank(tokenizer: Any, counts: Shares, texts: Iterable[str]) -> list[int]:
+    """Return all ids of the vocabulary: first the indispensable ones, then by expected share.
+
+    `counts`: [2, vocabulary], of written tokens and of their alternatives. `texts`: further ones to count.
+    """
     pieces = {index: piece for piece, index in tokenizer.get_vocab().items()}
     size = max(pieces) + 1
-    written, chances = (_shares(each[:size]) for each in counts)
-    merged = _shares(1 / (np.arange(size) + _FLATNESS))
-    expected = _WRITTEN * written + _CHANCES * chances + _MERGED * merged
-    expected += _FOUND * _shares(_counted(tokenizer, found, size))
+    written_shares, alternative_shares = (_shares(row[:size]) for row in counts)
+    id_shares = _shares(1 / (np.arange(size) + _FLATNESS))
+    expected = _WRITTEN * written_shares + _ALTERNATIVES * alternative_shares + _BY_ID * id_shares
+    expected += _TEXTS * _shares(_count_tokens(tokenizer, texts, size))
     special = set(tokenizer.added_tokens_decoder)
-    missed = [index not in special and not _is_basic(pieces.get(index, ""), tokenizer) for index in range(size)]
-    order = np.lexsort((np.arange(size), -expected, np.array(missed)))
+    is_optional = [index not in special and not _is_basic(pieces.get(index, ""), tokenizer) for index in range(size)]
+    order = np.lexsort((np.arange(size), -expected, np.array(is_optional)))
     return [int(index) for index in order if int(index) in pieces]
 
 
@@ -50,14 +52,14 @@ def write(ranked: list[int], rows: int, folder: Path) -> None:
 
 
 def texts_at_hand() -> Iterator[str]:
-    """Documentation and code of the packages of this Python; the same ones at each call."""
+    """Yield documentation and code of the installed packages, always the same."""
     for root in (Path(sysconfig.get_path(name)) for name in ("stdlib", "purelib")):
         for pattern in _PATTERNS:
-            for path in sorted(root.glob(pattern))[:_FILES_EACH]:
-                yield path.read_text(encoding="utf-8", errors="replace")[:_LONGEST_TEXT]
+            for path in sorted(root.glob(pattern))[:_MAX_FILES]:
+                yield path.read_text(encoding="utf-8", errors="replace")[:_MAX_CHARACTERS]
 
 
-def _counted(tokenizer: Any, texts: Iterable[str], size: int) -> Shares:
+def _count_tokens(tokenizer: Any, texts: Iterable[str], size: int) -> Shares:
     counts = np.zeros(size)
     for text in texts:
         np.add.at(counts, tokenizer(text, add_special_tokens=False).input_ids, 1.0)
@@ -70,6 +72,6 @@ def _shares(counts: Shares) -> Shares:
 
 
 def _is_basic(piece: str, tokenizer: Any) -> bool:
-    """Bytes, digits and white space: whatever cannot be written otherwise is written with these."""
+    """Tell whether a piece is a byte, a digit or white space: these can write any text."""
     text = tokenizer.convert_tokens_to_string([piece])
     return len(piece) == 1 or bool(_BYTE.fullmatch(piece)) or text.isspace() or text.isdigit()

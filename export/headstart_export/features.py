@@ -1,6 +1,6 @@
-"""Texts that a target wrote or read, with its hidden states at their tokens, for a head to learn from.
+"""Texts that a target wrote or read, with its hidden states at their tokens: what a head learns from.
 
-Everything lies in one folder, in pairs of files that are written whole or not at all, so that a stopped run goes on.
+They are pairs of files in one folder, each written whole or not at all, so that an interrupted run can continue.
 """
 
 import contextlib
@@ -20,21 +20,21 @@ from headstart_export.answers import Hidden
 from headstart_export.progress import Advance, ignore
 
 PROMPTS_FILE = Path(__file__).parent / "head_prompts.toml"
-AT_ONCE = 2 * answers.AT_ONCE  # texts of a file: what an interruption costs
+AT_ONCE = 2 * answers.AT_ONCE  # texts in a file: the most that an interruption loses
 LONGEST = 160  # tokens of an answer
-TRIAL = 96  # tokens of an answer that the head is tried on
-PER_ANSWER = 1.5  # tokens to read for each that is learned from, about: prompts are read too
+TRIAL = 96  # tokens of an answer that tests the head
+PER_ANSWER = 1.5  # tokens to read for each that is learned from, roughly: prompts are read too
 TRIALS = "trials"
-STATES = 4  # of each token: three that the head reads, and the one that the target's output head reads
-_PIECE = 256  # tokens of a text that was found
-_SEEN = 8  # of these that are not guessed
-_READ_EVERY = 5  # one file in so many holds texts that were found
+STATES = 4  # hidden states of a token: three that the head reads, and the one that the target's output head reads
+_PIECE_TOKENS = 256  # tokens of a piece of text that the target reads
+_CONTEXT_TOKENS = 8  # tokens of a piece that are not guessed
+_READ_EVERY = 5  # one file in so many holds texts that were read, not answers
 _MINUTES = 240
 
 
 @dataclass(frozen=True)
 class Text:
-    """One text. `states` are [len(ids), STATES * hidden size]; the head guesses what comes behind the first `given`."""
+    """A text. `states`: [len(ids), STATES * hidden size]. The head guesses the tokens after the first `given`."""
 
     kind: str
     ids: list[int]
@@ -43,12 +43,12 @@ class Text:
 
 
 def prompts() -> list[str]:
-    """Return the prompts whose answers are learned from, all classes mixed; the same ones at each call."""
+    """Return the prompts for training, all classes mixed, always in the same order."""
     return answers.combined(_groups())
 
 
 def trials() -> list[tuple[str, str]]:
-    """Class and prompt of those that the head is tried on."""
+    """Return class and text of the prompts that test the head."""
     return [(kind, prompt) for kind, group in _groups().items() for prompt in group["trials"]]
 
 
@@ -58,48 +58,48 @@ def _groups() -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Store:
-    """The files of one target. `layers`: whose hidden states are kept."""
+    """The files of one target. `layers`: the layers whose hidden states are stored."""
 
     folder: Path
     target: Path
     layers: tuple[int, ...]
 
     def write_trials(self) -> None:
-        """Have the target answer what the head is tried on."""
+        """Have the target answer the prompts that test the head."""
         if not self._states(TRIALS).is_file():
-            kinds, asked = zip(*trials(), strict=True)
-            self._ask(TRIALS, kinds, asked, ignore, tokens=TRIAL, temperature=0.0)
+            kinds, prompts = zip(*trials(), strict=True)
+            self._ask(TRIALS, kinds, prompts, ignore, tokens=TRIAL, temperature=0.0)
 
     def has(self, number: int) -> bool:
         return self._states(f"{number:04}").is_file()
 
-    def write(self, number: int, found: Sequence[Sequence[int]], advance: Advance) -> int:
-        """Make file `number` unless it is there: answers to prompts, or pieces of `found` texts; its learned tokens.
+    def write(self, number: int, pieces: Sequence[Sequence[int]], advance: Advance) -> int:
+        """Write file `number` unless it exists: answers, or `pieces` of texts. Return its number of learned tokens.
 
-        `advance` hears of the tokens of this file.
+        `advance` counts the tokens of this file.
         """
         name = f"{number:04}"
         if not self.has(number):
             turn, place = divmod(number, _READ_EVERY)
-            if place == _READ_EVERY - 1 and found:
-                self._read(name, [found[(turn * AT_ONCE + index) % len(found)] for index in range(AT_ONCE)], advance)
+            if place == _READ_EVERY - 1 and pieces:
+                self._read(name, [pieces[(turn * AT_ONCE + index) % len(pieces)] for index in range(AT_ONCE)], advance)
             else:
-                self._answer(name, number - turn if found else number, advance)
+                self._answer(name, number - turn if pieces else number, advance)
         return sum(len(answer) for _, _, answer in self._load(name))
 
     def _answer(self, name: str, number: int, advance: Advance) -> None:
-        """Half of the first answers to a prompt are the likeliest ones; all others are drawn, as users have it."""
-        asked = prompts()
-        files = -(-len(asked) // AT_ONCE)
-        again, place = divmod(number, files)
-        temperature = 0.0 if again < 2 and number % 2 == again else answers.TEMPERATURE
-        some = asked[place * AT_ONCE : (place + 1) * AT_ONCE]
-        ways = {"tokens": LONGEST, "temperature": temperature, "seed": number * AT_ONCE}
-        self._ask(name, ["answer"] * len(some), some, advance, **ways)
+        """Write answers. Half of the first answers to each prompt are greedy; all others are sampled, as in a chat."""
+        all_prompts = prompts()
+        files = -(-len(all_prompts) // AT_ONCE)
+        repeat, place = divmod(number, files)
+        temperature = 0.0 if repeat < 2 and number % 2 == repeat else answers.TEMPERATURE
+        batch = all_prompts[place * AT_ONCE : (place + 1) * AT_ONCE]
+        options = {"tokens": LONGEST, "temperature": temperature, "seed": number * AT_ONCE}
+        self._ask(name, ["answer"] * len(batch), batch, advance, **options)
 
-    def _ask(self, name: str, kinds: Sequence[str], asked: Sequence[str], advance: Advance, **ways: float) -> None:
+    def _ask(self, name: str, kinds: Sequence[str], prompts: Sequence[str], advance: Advance, **options: float) -> None:
         failure = "The model cannot write with OpenVINO ({reason}), so no head can learn from it."
-        request: dict[str, Any] = {"folder": str(self.target), "asked": asked, **ways}
+        request: dict[str, Any] = {"folder": str(self.target), "asked": prompts, **options}
         with self._file(name) as (half, texts):
             request["states"] = str(half), self.layers
             written = process.call(answers.write, minutes=_MINUTES, failure=failure, advance=advance, **request)
@@ -110,18 +110,18 @@ class Store:
         with self._file(name) as (half, texts):
             request: dict[str, Any] = {"folder": str(self.target), "layers": self.layers, "texts": pieces}
             process.call(read, minutes=_MINUTES, failure=failure, advance=advance, states=str(half), **request)
-            texts += [("found", ids[:_SEEN], ids[_SEEN:]) for ids in pieces]
+            texts += [("found", ids[:_CONTEXT_TOKENS], ids[_CONTEXT_TOKENS:]) for ids in pieces]
 
     @contextlib.contextmanager
     def _file(self, name: str) -> Iterator[tuple[Path, list[object]]]:
-        """Return where to write the states of a file and its texts. The file is there once both are."""
+        """Yield the path for the states of a file, and the list for its texts. Write both at the end."""
         half, texts = self.folder / f".{name}.npy", list[object]()
         yield half, texts
         self._texts(name).write_text(json.dumps(texts), encoding="utf-8")
         half.replace(self._states(name))
 
     def texts(self, names: Iterable[str]) -> Iterator[Text]:
-        """The texts of some files that are finished; their states stay on the disk until they are used."""
+        """Yield the texts of finished files; their states are mapped from the disk."""
         for name in names:
             states, start = np.load(self._states(name), mmap_mode="r"), 0
             for kind, prompt, answer in self._load(name):
@@ -130,7 +130,7 @@ class Store:
                 start += len(ids)
 
     def finished(self) -> list[str]:
-        """The names of the files that can be learned from."""
+        """Return the names of the finished files."""
         return sorted(path.stem for path in self.folder.glob("[0-9]*.npy") if self._texts(path.stem).is_file())
 
     def _texts(self, name: str) -> Path:
@@ -145,34 +145,34 @@ class Store:
         ]
 
 
-def pieces(folder: Path, texts: Iterable[str], most: int) -> list[list[int]]:
-    """At most so many pieces of texts as the ids of the target in `folder`, none of them too short to learn from."""
+def pieces(folder: Path, texts: Iterable[str], max_pieces: int) -> list[list[int]]:
+    """Return pieces of texts as ids of the target in `folder`, none of them too short to learn from."""
     from tokenizers import Tokenizer  # noqa: PLC0415
 
     tokenizer = Tokenizer.from_file(str(folder / vocabulary.FILE_NAME))
     tokenizer.no_truncation()
-    found: list[list[int]] = []
+    selected: list[list[int]] = []
     for text in texts:
-        start = len(text) // 3  # texts of a kind often begin alike
-        ids = tokenizer.encode(text[start : start + 8 * _PIECE], add_special_tokens=False).ids[:_PIECE]
-        if len(ids) >= 2 * _SEEN:
-            found.append(ids)
-        if len(found) == most:
+        start = len(text) // 3  # not at the start, which is alike in texts of a kind
+        ids = tokenizer.encode(text[start : start + 8 * _PIECE_TOKENS], add_special_tokens=False).ids[:_PIECE_TOKENS]
+        if len(ids) >= 2 * _CONTEXT_TOKENS:
+            selected.append(ids)
+        if len(selected) == max_pieces:
             break
-    return found
+    return selected
 
 
 def read(folder: str, layers: list[int], texts: list[list[int]], states: str) -> None:
-    """Read texts with the graph that will run, and write their hidden states into a file."""
+    """Read texts with the target's own graph, and write their hidden states into a file."""
     settings, longest = answers.settings_of(Path(folder)), max(map(len, texts))
     runner = PagedRunner(Path(folder), "CPU", settings, longest, edit=lambda model: answers.with_states(model, layers))
-    found, done = [], 0
+    states_of_texts, tokens = [], 0
     for ids in texts:
         runner.rollback(0)
         runner.forward(ids)
         assert runner.hidden is not None
-        found.append(answers.in_16_bits(runner.hidden[: len(ids)]))
-        done += len(ids)
-        process.tell(done, sum(map(len, texts)))
+        states_of_texts.append(answers.in_16_bits(runner.hidden[: len(ids)]))
+        tokens += len(ids)
+        process.tell(tokens, sum(map(len, texts)))
     with Path(states).open("wb") as stream:
-        np.save(stream, np.concatenate(found))
+        np.save(stream, np.concatenate(states_of_texts))

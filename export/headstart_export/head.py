@@ -1,7 +1,7 @@
-"""`headstart-export head`: a Hydra head for a model that is exported, made on this computer.
+"""`headstart-export head`: trains a Hydra head for an exported model, on this computer.
 
-The target answers prompts and reads texts; the head learns from its hidden states what it says next. Texts, states and
-the state of the training are kept until the head is done, so that a stopped run goes on.
+The target answers prompts and reads texts; from its hidden states the head learns to guess the next tokens. Texts,
+states and the state of the training are kept until the head is done, so that an interrupted run can continue.
 """
 
 import argparse
@@ -30,12 +30,12 @@ from headstart_export.progress import Progress, megabytes
 if TYPE_CHECKING:
     from headstart_export.head_training import Trainer
 
-_WRITING = 0.6  # of the hours, at most: the rest is for the training
+_WRITING_SHARE = 0.6  # share of the hours for writing, at most; the others are for training
 _STEPS = 4  # write, train, try, move
-_PARTS = 1000  # that a step is shown in
-_PIECES = 2000  # of texts that were found
-_LOOKED_AT = 64  # texts that tell how large each channel usually is
-_PER_WEIGHT = 24  # bytes of each that learns: itself, gradient, two moments, mean, and a copy on the way
+_PARTS = 1000  # units of progress in a step
+_MAX_PIECES = 2000  # of texts to read
+_SCALE_TEXTS = 64  # texts that the usual size of each channel is measured on
+_PER_WEIGHT = 24  # bytes for each learned weight: itself, gradient, two moments, mean, and a temporary copy
 
 
 def parser() -> argparse.ArgumentParser:
@@ -77,7 +77,7 @@ def _positive(text: str) -> float:
 
 
 def run(options: argparse.Namespace, cache: Path, progress: Progress) -> Path:
-    """Make the head; return its folder. Raises HeadstartError; nothing half done stays there."""
+    """Make the head, and return its folder. Raises HeadstartError, and leaves nothing half done."""
     begun, target = time.monotonic(), table.model_folder(options.model)
     described = manifest.read_model(target)
     config = json.loads((target / "config.json").read_text(encoding="utf-8"))
@@ -103,7 +103,7 @@ def run(options: argparse.Namespace, cache: Path, progress: Progress) -> Path:
 
 
 def _open_store(options: argparse.Namespace, described: Manifest, target: Path, cache: Path) -> Store:
-    """Open the store of whatever depends on exactly this target and these texts."""
+    """Open the store for exactly this target and these texts."""
     parts = [described.files[convert.MODEL_FILE].sha256, *map(str, options.text)]
     folder = options.keep or cache / "heads" / hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]
     folder.mkdir(parents=True, exist_ok=True)
@@ -118,18 +118,18 @@ def _neurons(options: argparse.Namespace, config: dict[str, Any]) -> int:
 def _require_room(
     options: argparse.Namespace, what: str, hidden: int, memory: int, folder: Path, progress: Progress
 ) -> None:
-    """Say what it takes; `hidden` is the size of the target's states. Raises NotEnoughSpaceError."""
+    """Report the time and space needed; `hidden`: size of the target's states. Raises NotEnoughSpaceError."""
     disk = int(options.tokens * features.PER_ANSWER * features.STATES * hidden * 2)
     progress.note(
         f"Making {what} takes up to {options.hours:g} h, {megabytes(disk)} of disk in {folder} "
         f"and {megabytes(memory)} of memory."
     )
     free = shutil.disk_usage(folder).free
-    there = sum(path.stat().st_size for path in folder.glob("*.npy"))
-    if disk - there > free:
+    existing = sum(path.stat().st_size for path in folder.glob("*.npy"))
+    if disk - existing > free:
         raise NotEnoughSpaceError(
             "Learning needs {wanted} at {place}, but only {free} is free; make room, or ask for fewer --tokens.",
-            wanted=megabytes(disk - there),
+            wanted=megabytes(disk - existing),
             place=folder,
             free=megabytes(free),
         )
@@ -137,32 +137,32 @@ def _require_room(
 
 
 def _gather(options: argparse.Namespace, store: Store, begun: float, progress: Progress) -> None:
-    """Collect texts and hidden states until there are enough or the time for them is over."""
-    allowed = _WRITING * options.hours * 3600
+    """Collect texts and hidden states until there are enough tokens, or the time for it is over."""
+    max_seconds = _WRITING_SHARE * options.hours * 3600
     with progress.step("Having the model write, and reading its hidden states") as advance:
         number = tokens = 0
         share = 0.0
 
         def tell(more: int, _all: int) -> None:
-            nonlocal share  # which never falls, though answers may turn out shorter than was told
-            share = max(share, (tokens + more) / options.tokens, (time.monotonic() - begun) / allowed)
+            nonlocal share  # it never falls, though answers may be shorter than expected
+            share = max(share, (tokens + more) / options.tokens, (time.monotonic() - begun) / max_seconds)
             advance(round(_PARTS * min(share, 1.0)), _PARTS)
 
-        found = _found(store.target, options.text)
+        pieces = _text_pieces(store.target, options.text)
         store.write_trials()
-        while tokens < options.tokens and (not number or time.monotonic() - begun < allowed):
-            tokens += store.write(number, found, tell)
+        while tokens < options.tokens and (not number or time.monotonic() - begun < max_seconds):
+            tokens += store.write(number, pieces, tell)
             number += 1
     if not tokens:
         raise ExportError("The model answers nothing, so there is nothing to learn from; choose another.")
 
 
-def _found(target: Path, given: list[Path]) -> list[list[int]]:
-    """Pieces of texts that are no answers of the model: what is asked about is often such a text."""
-    texts: Iterable[str] = table.texts(given) if given else draft_vocab.texts_at_hand()
-    found = features.pieces(target, texts, _PIECES)
-    random.Random(0).shuffle(found)  # noqa: S311 - the same order at each call
-    return found
+def _text_pieces(target: Path, paths: list[Path]) -> list[list[int]]:
+    """Return pieces of texts that the model did not write: users often ask about such texts."""
+    texts: Iterable[str] = table.texts(paths) if paths else draft_vocab.texts_at_hand()
+    pieces = features.pieces(target, texts, _MAX_PIECES)
+    random.Random(0).shuffle(pieces)  # noqa: S311 - the same order at each call
+    return pieces
 
 
 def _train(
@@ -176,9 +176,9 @@ def _train(
         torch.manual_seed(options.seed)
         names = store.finished()
         texts, trials = list(store.texts(names)), list(store.texts([features.TRIALS]))
-        head = head_model.Head(head_model.Measures(config, _neurons(options, config), options.rows))
+        head = head_model.Head(head_model.HeadSizes(config, _neurons(options, config), options.rows))
         chosen = _chosen(store, texts, options.rows)
-        head_model.begin(head, head_model.TargetWeights(store.target), chosen, texts[:_LOOKED_AT])
+        head_model.begin(head, head_model.TargetWeights(store.target), chosen, texts[:_SCALE_TEXTS])
         seconds = max(60.0, options.hours * 3600 - (time.monotonic() - begun))
         plan = head_training.Plan(options.passes, seconds, seed=options.seed)
         trainer = head_training.Trainer(head, texts, trials, plan, store.folder / "training.pt")
@@ -187,7 +187,7 @@ def _train(
 
 
 def _chosen(store: Store, texts: list[Text], rows: int) -> Any:
-    """The tokens that the head guesses among, by rising id; the same ones when a training goes on."""
+    """Return the tokens that the head guesses among, by rising id; a continued training gets the same ones."""
     path = store.folder / f"chosen-{rows}.npy"
     if not path.is_file():
         tokenizer = convert.load_tokenizer(store.target)
@@ -208,20 +208,20 @@ def _finish(
     output: Path,
     progress: Progress,
 ) -> None:
-    """Write the head, try it, and describe it."""
+    """Write the head, measure it, and write its manifest."""
     from headstart_export import head_model  # noqa: PLC0415
 
     names, trials = store.finished(), list(store.texts([features.TRIALS]))
     with workspace.opened(output, replace=options.force) as space:
         with progress.step("Trying the finished head on what the model wrote"):
             head_model.save(trainer.head, space.result / convert.MODEL_FILE)
-            held = tried(space.result, trials)
+            acceptance = measure_acceptance(space.result, trials)
             learned = LearnedHead(
                 layers=store.layers,
                 texts=sum(1 for _ in store.texts(names)),
                 tokens=trainer.tokens,
                 curve=trainer.marks,
-                compressed=held,
+                compressed=acceptance,
             )
             pipeline.describe_head(trainer.head, space.result, described, learned)
         with progress.step("Moving it into place"):
@@ -229,25 +229,27 @@ def _finish(
     if options.lean:
         head_model.save_lean(trainer.head, options.lean)
     last = trainer.marks[-1].acceptance
-    shown = ", ".join(f"{kind} {rate:.0%} (before compression {last[kind][0]:.0%})" for kind, rate in held.items())
+    shown = ", ".join(
+        f"{kind} {rate:.0%} (before compression {last[kind][0]:.0%})" for kind, rate in acceptance.items()
+    )
     progress.note(f"The model takes the head's first guess: {shown}.")
 
 
-def tried(folder: Path, texts: list[Text]) -> dict[str, float]:
-    """Return by class the share of a finished head's first guesses that its target takes."""
+def measure_acceptance(folder: Path, texts: list[Text]) -> dict[str, float]:
+    """Return by class the share of a finished head's first guesses that the target accepts."""
     import openvino  # noqa: PLC0415
 
     session = openvino.Core().compile_model(folder / convert.MODEL_FILE, "CPU", quality.SETTINGS).create_infer_request()
     hits: dict[str, list[bool]] = {}
     for text in texts:
-        before = slice(text.given - 1, len(text.ids) - 2)
+        places = slice(text.given - 1, len(text.ids) - 2)
         session.infer(
             {
-                HIDDEN_STATES: text.states[None, before].astype(np.float32),
+                HIDDEN_STATES: text.states[None, places].astype(np.float32),
                 NEXT: np.array(text.ids[text.given : -1], np.int64),
             }
         )
         rows = session.get_tensor("logits").data.argmax(axis=1)
         guessed = rows + session.get_tensor(MAPPING).data[rows]
         hits.setdefault(text.kind, []).extend((guessed == text.ids[text.given + 1 :]).tolist())
-    return {kind: round(sum(each) / max(1, len(each)), 3) for kind, each in hits.items()}
+    return {kind: round(sum(outcomes) / max(1, len(outcomes)), 3) for kind, outcomes in hits.items()}

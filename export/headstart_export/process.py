@@ -1,7 +1,7 @@
-"""Processes that hold the heavy libraries: without telemetry, needless network or chatter.
+"""Child processes for heavy libraries, without telemetry, network or chatter.
 
-`python -m headstart_export.process MODULE:FUNCTION` reads the function's arguments as JSON and prints its result: the
-memory, the threads and the crash of such a step stay in its process.
+`python -m headstart_export.process MODULE:FUNCTION` reads the function's arguments as JSON and prints its result, so
+that the memory, the threads and a crash of such a step stay in its process.
 """
 
 import contextlib
@@ -22,7 +22,7 @@ from headstart.errors import ExportError, Translatable
 from headstart_export.progress import Advance
 
 _ENVIRONMENT = {
-    "CI": "true",  # the telemetry of NNCF and OpenVINO stays off where this is set: belt and braces
+    "CI": "true",  # also turns the telemetry of NNCF and OpenVINO off
     "DO_NOT_TRACK": "1",
     "HF_HUB_DISABLE_TELEMETRY": "1",
     "TOKENIZERS_PARALLELISM": "true",  # set at all, it silences a warning about forks
@@ -30,11 +30,11 @@ _ENVIRONMENT = {
 }
 
 
-_TOLD = re.compile(r"done (\d+) of (\d+)")
+_PROGRESS_LINE = re.compile(r"done (\d+) of (\d+)")
 
 
 def prepare() -> None:
-    """Call before the first import of transformers, optimum, nncf or openvino. Calling it again changes nothing."""
+    """Set up this process; call it before the first import of transformers, optimum, nncf or openvino. Idempotent."""
     for name, value in _ENVIRONMENT.items():
         os.environ.setdefault(name, value)
     # OpenVINO and NNCF fall back to empty stubs of their own when this import fails; otherwise each step of an
@@ -48,7 +48,7 @@ def prepare() -> None:
 
 @contextlib.contextmanager
 def muted(stream: TextIO) -> Iterator[None]:
-    """Send what libraries print and warn to `stream`, so that standard output keeps to the result alone."""
+    """Send the output and the warnings of libraries to `stream`, so that standard output has the result alone."""
     with contextlib.redirect_stdout(stream), contextlib.redirect_stderr(stream), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         yield
@@ -57,13 +57,13 @@ def muted(stream: TextIO) -> Iterator[None]:
 def call(
     function: Callable[..., Any], *, minutes: float, failure: str, advance: Advance | None = None, **arguments: object
 ) -> Any:
-    """Return what a function of a module returns for these arguments, all of them as JSON has them.
+    """Call a function of a module in a child process. Arguments and result cross as JSON.
 
-    `advance` hears of the progress that the function tells with `tell`. Raises ExportError with the sentence `failure`,
-    whose {reason} is put in, when it fails or takes too long.
+    `advance` gets the progress that the function reports with `tell`. Raises ExportError with the template `failure`
+    and its {reason} when the function fails or takes too long.
     """
-    place = f"{function.__module__}:{function.__qualname__}"
-    command = [sys.executable, "-m", "headstart_export.process", place]
+    target = f"{function.__module__}:{function.__qualname__}"
+    command = [sys.executable, "-m", "headstart_export.process", target]
     result, is_late = "", threading.Event()
     with (
         tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as faults,
@@ -81,13 +81,13 @@ def call(
         limit = threading.Timer(60 * minutes, end)
         limit.start()
         try:
-            with contextlib.suppress(BrokenPipeError):  # it has failed, and says why
+            with contextlib.suppress(BrokenPipeError):  # it has failed, and wrote the reason
                 child.stdin.write(json.dumps(arguments))
                 child.stdin.close()
             for line in child.stdout:
-                if told := _TOLD.fullmatch(line.strip()):
+                if progress := _PROGRESS_LINE.fullmatch(line.strip()):
                     if advance:
-                        advance(int(told[1]), int(told[2]))
+                        advance(int(progress[1]), int(progress[2]))
                 elif line.strip():
                     result = line
             child.wait()
@@ -97,20 +97,22 @@ def call(
         finally:
             limit.cancel()
         faults.seek(0)
-        said = faults.read().strip().splitlines()
+        stderr_lines = faults.read().strip().splitlines()
     if child.returncode:
-        late = Translatable("it took more than {minutes} min", minutes=minutes)
-        raise ExportError(failure, reason=late if is_late.is_set() else (said or [f"status {child.returncode}"])[-1])
+        timeout = Translatable("it took more than {minutes} min", minutes=minutes)
+        raise ExportError(
+            failure, reason=timeout if is_late.is_set() else (stderr_lines or [f"status {child.returncode}"])[-1]
+        )
     return json.loads(result)
 
 
 def tell(done: int, total: int) -> None:
-    """Tell whoever called this process how much is done."""
+    """Report progress to the caller of this process."""
     print(f"done {done} of {total}", flush=True)
 
 
 def main() -> None:
-    """Do the step."""
+    """Call the function that the command line names."""
     prepare()
     try:
         result = pkgutil.resolve_name(sys.argv[1])(**json.load(sys.stdin))

@@ -10,42 +10,42 @@ import psutil
 
 LINE_EVERY = 2.0  # seconds between two plain lines of one step
 LOOK_EVERY = 0.5  # seconds between two looks at the memory in use
-_FORESEEN = 5.0  # seconds of a step after which the time that is left can be told
-_MINUTES = 120  # seconds from which on a time is told in minutes
+_MIN_ELAPSED = 5.0  # seconds before the time left is estimated
+_MINUTES_FROM = 120  # seconds from which a time is given in minutes
 
-Advance = Callable[[int, int], None]  # (done, in all), in bytes or in parts of the step's work
+Advance = Callable[[int, int], None]  # (done, total), in bytes or in units of the step's own
 
 
 def ignore(_done: int, _total: int) -> None:
-    """Report to nobody."""
+    """Discard progress."""
 
 
 def megabytes(count: int) -> str:
-    """A byte count as people read it: "93 MB", "1.8 GB"."""
+    """Format a byte count: "93 MB", "1.8 GB"."""
     return f"{count / 1e9:.1f} GB" if count >= 1e9 else f"{count / 1e6:.0f} MB"
 
 
 def duration(seconds: float) -> str:
-    """A time as people read it: "93 s", "4 min"."""
-    return f"{seconds / 60:.0f} min" if seconds >= _MINUTES else f"{seconds:.0f} s"
+    """Format a time: "93 s", "4 min"."""
+    return f"{seconds / 60:.0f} min" if seconds >= _MINUTES_FROM else f"{seconds:.0f} s"
 
 
 class Step:
-    """A step's progress. As text: "51 MB of 1.2 GB", "42 %, about 30 s left"; its seconds while nothing is counted."""
+    """Progress of a step. As text: "51 MB of 1.2 GB", "42 %, about 30 s left", or its seconds if nothing is counted."""
 
     def __init__(self, *, in_bytes: bool) -> None:
         self._in_bytes = in_bytes
         self._begun = time.monotonic()
         self._done = self._total = 0
-        self._since = 0.0  # seconds before what is counted now
+        self._since = 0.0  # seconds at which the current count began
 
     @property
     def seconds(self) -> float:
-        """Since it began."""
+        """Seconds since the step began."""
         return time.monotonic() - self._begun
 
     def advance(self, done: int, total: int) -> None:
-        """Take note of how much is done. Less than before: the next part of the step is counted now."""
+        """Record progress. If `done` falls, the next part of the step has begun."""
         if done < self._done:
             self._since = self.seconds
         self._done, self._total = done, total
@@ -56,14 +56,14 @@ class Step:
         if self._in_bytes:
             return f"{megabytes(self._done)} of {megabytes(self._total)}"
         share = f"{100 * self._done // self._total} %"
-        taken = self.seconds - self._since
-        if not 0 < self._done < self._total or taken < _FORESEEN:
+        elapsed = self.seconds - self._since
+        if not 0 < self._done < self._total or elapsed < _MIN_ELAPSED:
             return share
-        return f"{share}, about {duration(taken * (self._total - self._done) / self._done)} left"
+        return f"{share}, about {duration(elapsed * (self._total - self._done) / self._done)} left"
 
 
 class _Reporter:
-    """Counts steps, and looks at the memory in use while one goes on."""
+    """Counts steps, and samples the memory in use while one runs."""
 
     def __init__(self) -> None:
         self._begun = time.monotonic()
@@ -74,22 +74,22 @@ class _Reporter:
         raise NotImplementedError
 
     def expect(self, steps: int) -> None:
-        """Expect so many steps more than before; below 0: fewer."""
+        """Add to the number of expected steps; negative: take away."""
         self._expected += steps
 
     def finish(self) -> None:
-        """Tell the time that all took, and the most memory that was seen in use."""
-        taken = duration(time.monotonic() - self._begun)
-        self.note(f"Finished in {taken}; at most {megabytes(self._peak)} of memory were in use.")
+        """Report the total time and the peak memory."""
+        elapsed = duration(time.monotonic() - self._begun)
+        self.note(f"Finished in {elapsed}; at most {megabytes(self._peak)} of memory were in use.")
 
     def _numbered(self, title: str) -> str:
-        """A step's title with its place among those that are expected, if any are."""
+        """Return a step's title, with its number if several steps are expected."""
         self._steps += 1
         return f"{self._steps} of {max(self._steps, self._expected)}: {title}" if self._expected > 1 else title
 
     @contextlib.contextmanager
     def _watched(self, look: Callable[[], object]) -> Iterator[None]:
-        """Look at the memory every moment, and do `look` each time."""
+        """Sample the memory every `LOOK_EVERY` seconds, and call `look` each time."""
         ended = threading.Event()
 
         def watch() -> None:
@@ -107,12 +107,12 @@ class _Reporter:
 
 
 def _memory() -> int:
-    """Bytes of this process and those it has started, pages of mapped files not counted."""
+    """Return the bytes of this process and its children, without pages of mapped files."""
     own, used = psutil.Process(), 0
     for process in (own, *own.children(recursive=True)):
         with contextlib.suppress(psutil.Error):  # it has ended
-            found = process.memory_info()
-            used += found.rss - getattr(found, "shared", 0)
+            memory = process.memory_info()
+            used += memory.rss - getattr(memory, "shared", 0)
     return used
 
 
@@ -120,7 +120,7 @@ class Plain(_Reporter):
     """Lines for a file or a log."""
 
     def __init__(self, stream: TextIO) -> None:
-        """Write to `stream`, and keep to it whatever standard error is made to be later."""
+        """Write to `stream`, even if standard error is redirected later."""
         super().__init__()
         self._stream = stream
 
@@ -130,7 +130,7 @@ class Plain(_Reporter):
 
     @contextlib.contextmanager
     def step(self, title: str, *, in_bytes: bool = False) -> Iterator[Advance]:
-        """Write a line at the start, one every few seconds, and one at the end. `in_bytes`: what will be counted."""
+        """Write a line at the start, one every few seconds, and one at the end. `in_bytes`: the unit of progress."""
         step, lock, last = Step(in_bytes=in_bytes), threading.Lock(), time.monotonic()
         self.note(f"{self._numbered(title)} ...")
 
@@ -154,19 +154,19 @@ class Bars(_Reporter):
     """A live line for a terminal."""
 
     def __init__(self, stream: TextIO) -> None:
-        """Draw on `stream`, which is a terminal."""
+        """Draw on `stream`, a terminal."""
         from rich.console import Console  # noqa: PLC0415
 
         super().__init__()
         self._console = Console(file=stream)
 
     def note(self, sentence: str) -> None:
-        """Write one line above whatever moves."""
+        """Write one line above the bar."""
         self._console.print(sentence, markup=False, highlight=False)
 
     @contextlib.contextmanager
     def step(self, title: str, *, in_bytes: bool = False) -> Iterator[Advance]:
-        """Show a spinner and the time; a bar too once anything is counted. `in_bytes`: what will be counted."""
+        """Show a spinner and the time, and a bar once anything is counted. `in_bytes`: the unit of the progress."""
         from rich import progress  # noqa: PLC0415
 
         columns = (
@@ -195,26 +195,26 @@ Progress = Plain | Bars
 
 
 def reporter(stream: TextIO) -> Progress:
-    """The one that suits `stream`."""
+    """Return bars for a terminal, plain lines for any other stream."""
     return Bars(stream) if stream.isatty() else Plain(stream)
 
 
 @contextlib.contextmanager
 def of_nncf(advance: Advance) -> Iterator[None]:
-    """Hand on what NNCF's own bars count, while it works."""
+    """Context that reports the progress of NNCF, which draws bars of its own."""
     from nncf.common.logging.track_progress import track  # noqa: PLC0415
 
-    shown = track.__iter__
+    original = track.__iter__
 
-    def counted(bar: Any) -> Iterator[Any]:
+    def counting(bar: Any) -> Iterator[Any]:
         done, total = 0, int(bar.total or len(bar.sequence))
-        for number, item in enumerate(shown(bar)):
+        for number, item in enumerate(original(bar)):
             yield item
             done += bar.weights[number] if bar.weights else 1
             advance(done, total)
 
-    track.__iter__ = counted
+    track.__iter__ = counting
     try:
         yield
     finally:
-        track.__iter__ = shown
+        track.__iter__ = original

@@ -1,4 +1,4 @@
-"""The distance of a finished model from its source weights on one fixed text, and the memory that it takes.
+"""The distance of a finished model from its source on one fixed text, and the memory that it takes.
 
 Teacher-forced: both models read the same text, and at each position their distributions over the next token are
 compared. The source computes in f32, whatever precision its weights are stored in.
@@ -27,7 +27,7 @@ Logits = NDArray[np.float32]
 
 
 def text_ids(tokenizer: Any, limit: int) -> list[int]:
-    """The fixed text as ids, at most `limit` of them."""
+    """Return the fixed text as ids, at most `limit` of them."""
     ids: list[int] = tokenizer(TEXT_FILE.read_text(encoding="utf-8")).input_ids
     return ids[:limit]
 
@@ -39,7 +39,7 @@ def write_reference(
     further: Mapping[str, NDArray[np.float32]] | None = None,
     advance: Advance = ignore,
 ) -> None:
-    """Save the source model's logits [len(ids), vocabulary] as f32. `further`: other inputs by name."""
+    """Save the source model's logits [len(ids), vocabulary] as f32. `further`: more inputs by name."""
     import torch  # noqa: PLC0415
 
     with torch.inference_mode(), _computing_in_f32(model, advance):
@@ -48,13 +48,13 @@ def write_reference(
         np.save(path, logits.float().numpy())
 
 
-def compare(reference: Logits, found: Logits, ids: list[int]) -> Quality:
-    """Both logits are [len(ids), vocabulary]; the last row predicts nothing that is known and is left out."""
+def compare(reference: Logits, logits: Logits, ids: list[int]) -> Quality:
+    """Compare logits [len(ids), vocabulary] with those of the source. The last row is ignored: no token follows."""
     count = len(ids) - 1
     totals = np.zeros(4)  # equal argmax, KL in nats, and both negative log likelihoods of what follows
     for start in range(0, count, ROWS):
         rows = slice(start, min(start + ROWS, count))
-        p, q = _log_softmax(reference[rows]), _log_softmax(found[rows])
+        p, q = _log_softmax(reference[rows]), _log_softmax(logits[rows])
         at = np.arange(len(p)), ids[rows.start + 1 : rows.stop + 1]
         same = np.count_nonzero(p.argmax(axis=1) == q.argmax(axis=1))
         totals += np.array([same, (np.exp(p) * (p - q)).sum(), -p[at].sum(), -q[at].sum()])
@@ -62,11 +62,11 @@ def compare(reference: Logits, found: Logits, ids: list[int]) -> Quality:
     return Quality(count, same, divergence, float(np.exp(source)), float(np.exp(compressed)))
 
 
-def mean_divergence(reference: Logits, found: Logits) -> float:
-    """KL(reference || found) in nats, averaged over the rows; both are [rows, vocabulary]."""
+def mean_divergence(reference: Logits, logits: Logits) -> float:
+    """Return KL(reference || logits) in nats, averaged over the rows; both are [rows, vocabulary]."""
     total = 0.0
     for start in range(0, len(reference), ROWS):
-        p, q = _log_softmax(reference[start : start + ROWS]), _log_softmax(found[start : start + ROWS])
+        p, q = _log_softmax(reference[start : start + ROWS]), _log_softmax(logits[start : start + ROWS])
         total += float((np.exp(p) * (p - q)).sum())
     return total / len(reference)
 
@@ -79,7 +79,7 @@ def _log_softmax(logits: Logits) -> NDArray[np.float64]:
 
 @contextlib.contextmanager
 def _computing_in_f32(model: Any, advance: Advance) -> Iterator[None]:
-    """Widen each module's own weights while it runs, and only then: f32 for a whole model may not fit in memory."""
+    """Widen each module's own weights while it runs, for a whole model in f32 may not fit in memory."""
     stored: dict[int, list[Any]] = {}
     read = itertools.count(1)
 
@@ -104,89 +104,89 @@ def _computing_in_f32(model: Any, advance: Advance) -> Iterator[None]:
             hook.remove()
 
 
-FLOOR = 0.85  # share of tokens on which a model agrees with its source, below which it gets more bits, or a warning
+FLOOR = 0.85  # agreement with the source below which a model gets more bits, or a warning
 _MINUTES = 60
-SETTINGS = {"INFERENCE_PRECISION_HINT": "f32"}  # everything else as it comes
-_READ = 64  # tokens of the text that are read in several ways
-_GUESSES = 4  # tokens that are read and forgotten
-UNLIKE = 1e-3  # nats between two ways to read a text; rounded keys and values make a hundredth of it
-WORSE = 2.0  # times the loss at export, from which on the source is another one: computers round differently
+SETTINGS = {"INFERENCE_PRECISION_HINT": "f32"}  # all else is the default
+_CHECKED_TOKENS = 64  # tokens of the text that are read in several ways
+_FORGOTTEN_TOKENS = 4  # tokens that are read and forgotten
+UNLIKE = 1e-3  # nats between two ways to read a text; a rounded KV cache makes a hundredth of it
+WORSE = 2.0  # times the loss at export: above it the source is another one, below computers may round differently
 
-# OpenVINO's processor plugin rounds activations to INT8 while it multiplies, in groups of 32 numbers that share a
-# scale. Larger groups are quicker and coarser, how much coarser depends on the model and on nothing else.
+# OpenVINO's CPU plugin rounds activations to INT8 while it multiplies, in groups of 32 numbers that share a scale.
+# Larger groups are faster and coarser; how much coarser depends on the model alone.
 PROPERTY = "DYNAMIC_QUANTIZATION_GROUP_SIZE"
 GROUPS = (64, 128, 256)  # numbers that share a scale
-PASS = 8  # tokens at once, as when guesses are checked; longer passes compute otherwise
+PASS = 8  # tokens at once, as when guesses are checked; longer passes are computed in another way
 _TOKENS = 256  # of the fixed text
-_SHARE = 0.5  # of what compressing the weights cost
-_PARTS = 3 + len(GROUPS)  # of the measuring, which take about as long as each other
+_MAX_LOSS_SHARE = 0.5  # of the loss by compressed weights
+_PARTS = 3 + len(GROUPS)  # of the measurement, about equally long
 
 
 @dataclass(frozen=True)
 class Answer:
-    """The outcome of trying a model. `agreement`: share of places at which its best token is the source's."""
+    """The measurements of a model. `agreement`: share of places at which its best token is the source's."""
 
-    quality: Quality | None  # None: of an EAGLE-3 head, which reads no text by itself
-    ram_bytes: int  # that the process grew by when the model was loaded and had read one token
+    quality: Quality | None  # None for an EAGLE-3 head, which reads no text by itself
+    ram_bytes: int  # growth of the process when the model was loaded and had read one token
     agreement: float = 1.0
-    activation_group: int | None = None  # numbers that may share a scale; None: the plugin's own
-    cache_fault: str = ""  # how keys and values that were kept give other logits than one pass over the whole text
+    activation_group: int | None = None  # numbers that may share a scale; None: the plugin's default
+    cache_fault: str = ""  # the way of reading with a KV cache whose logits differ from one pass over the whole text
 
 
 def run(folder: Path, reference: Path, ids: list[int], width: int = 0, advance: Advance = ignore) -> Answer:
-    """Try the model in `folder` in a child process. Raises ExportError when it fails.
+    """Measure the model in `folder` in a child process. Raises ExportError when it fails.
 
-    `reference`: .npy file of the source's logits. `width`: numbers of the hidden states that an EAGLE-3 head reads for
-    each token; 0: it is a model.
+    `reference`: .npy file of the source's logits. `width`: size of the hidden states that an EAGLE-3 head reads; 0
+    for a model.
     """
     failure = Translatable("The converted model cannot be used ({reason}); nothing was kept.")
-    asked = {"folder": str(folder), "reference": str(reference), "ids": ids, "width": width}
-    answer = process.call(_measure, minutes=_MINUTES, failure=failure, advance=advance, **asked)
+    arguments = {"folder": str(folder), "reference": str(reference), "ids": ids, "width": width}
+    answer = process.call(_measure, minutes=_MINUTES, failure=failure, advance=advance, **arguments)
     if answer["cache_fault"]:
         raise ExportError(
-            "The converted model computes otherwise {fault}; nothing was kept.", fault=answer["cache_fault"]
+            "The converted model gives other results {fault}; nothing was kept.", fault=answer["cache_fault"]
         )
-    measured = answer["quality"]
-    return Answer(**{**answer, "quality": Quality(**measured) if measured else None})
+    quality = answer["quality"]
+    return Answer(**{**answer, "quality": Quality(**quality) if quality else None})
 
 
 def _measure(folder: str, reference: str, ids: list[int], width: int) -> Answer:
-    found, ram_bytes = _infer(folder, ids, width)
+    logits, ram_bytes = _infer(folder, ids, width)
     process.tell(1, _PARTS)
     source = np.load(reference, mmap_mode="r")
     session = _session(folder, "0")
     fault = _cache_fault(session, ids, width)
     process.tell(2, _PARTS)
     if width:
-        same = float(np.mean(source.argmax(axis=1) == found.argmax(axis=1)))
+        same = float(np.mean(source.argmax(axis=1) == logits.argmax(axis=1)))
         return Answer(None, ram_bytes, same, cache_fault=fault)
-    compared, group = compare(source, found, ids), None
-    del found
+    compared, group = compare(source, logits, ids), None
+    del logits
     session.reset_state()
     exact = read(session, ids)
-    alone = compare(source, exact, ids)
+    weights_alone = compare(source, exact, ids)
     precision = quantize.read_back(Path(folder) / MODEL_FILE)
     if precision.weights != "fp16":  # else nothing is multiplied in INT8
         group = coarsest_group(exact[:_TOKENS], folder, ids, compared.mean_kl, precision.group_size)
-    compared = replace(compared, weights_agreement=alone.top1_agreement, weights_kl=alone.mean_kl)
+    compared = replace(compared, weights_agreement=weights_alone.top1_agreement, weights_kl=weights_alone.mean_kl)
     return Answer(compared, ram_bytes, compared.top1_agreement, group, fault)
 
 
 def _cache_fault(session: Any, text: list[int], width: int) -> str:
-    """Compare one pass over the text with steps, with chunks, and with what comes after guesses that did not hold."""
+    """Compare one pass over the text with single tokens, with chunks, and with passes after rejected guesses."""
     import openvino  # noqa: PLC0415
 
-    ids, guesses = text[:_READ], text[-_GUESSES:]
+    ids, guesses = text[:_CHECKED_TOKENS], text[-_FORGOTTEN_TOKENS:]
     whole = read(session, ids, width=width).copy()
 
     def differ(sizes: Sequence[int], past: int = 0, mask: Sequence[int] = ()) -> bool:
-        """Tell whether passes of these sizes behind `past` tokens, kept in slots of this mask, give other logits."""
-        unlike = []
+        """Tell whether passes of these sizes after `past` tokens, in the cache slots of `mask`, give other logits."""
+        divergences = []
         for size in sizes:
-            found = read(session, ids[past : past + size], past, width, mask)
-            unlike.append(mean_divergence(whole[past : past + size], found))
+            logits = read(session, ids[past : past + size], past, width, mask)
+            divergences.append(mean_divergence(whole[past : past + size], logits))
             past += size
-        return not max(unlike) <= UNLIKE  # NaN is unlike, too
+        return not max(divergences) <= UNLIKE  # NaN counts as different
 
     for way, sizes in (("in steps of one token", [16, *[1] * 8]), ("in chunks", [7, 12, 5, 1, 12, 2])):
         session.reset_state()
@@ -195,7 +195,7 @@ def _cache_fault(session: Any, text: list[int], width: int) -> str:
     session.reset_state()
     read(session, ids[:12], 0, width)
     read(session, guesses, 12, width)
-    if differ([5], 12, [1] * 12 + [0] * _GUESSES):
+    if differ([5], 12, [1] * 12 + [0] * _FORGOTTEN_TOKENS):
         return "after guesses that are masked out"
     session.reset_state()
     read(session, ids[:40], 0, width)
@@ -206,34 +206,34 @@ def _cache_fault(session: Any, text: list[int], width: int) -> str:
 
 
 def coarsest_group(
-    exact: Logits, folder: str, ids: list[int], lost_kl: float, weights_group: int | None = None
+    exact: Logits, folder: str, ids: list[int], compression_kl: float, weights_group: int | None = None
 ) -> int | None:
-    """The largest of `GROUPS` that moves the `exact` logits by at most half of `lost_kl` nats (compression's).
+    """Return the largest of `GROUPS` that moves the `exact` logits by at most half of `compression_kl` nats.
 
-    `weights_group`: weights that share a scale, which activations that share one cannot exceed; None: a row.
+    `weights_group`: weights that share a scale, an upper bound; None: a row shares one.
     """
-    found = None
+    coarsest = None
     for number, group in enumerate(GROUPS):
         process.tell(_PARTS - len(GROUPS) + number, _PARTS)
         if weights_group and group > weights_group:
             break
-        coarse = _in_passes(_session(folder, str(group)), ids)
-        # What follows a text's first token says nothing.
-        if mean_divergence(exact[PASS:], coarse[PASS:]) > _SHARE * lost_kl:
+        coarse = _read_in_passes(_session(folder, str(group)), ids)
+        # The first tokens of a text are hardly predictable.
+        if mean_divergence(exact[PASS:], coarse[PASS:]) > _MAX_LOSS_SHARE * compression_kl:
             break
-        found = group
-    return found
+        coarsest = group
+    return coarsest
 
 
-def _in_passes(session: Any, ids: list[int]) -> Logits:
-    """Logits of the text's beginning, a few tokens at a time."""
+def _read_in_passes(session: Any, ids: list[int]) -> Logits:
+    """Return the logits of the text's first tokens, read PASS at a time."""
     session.reset_state()
     starts = range(0, min(len(ids), _TOKENS), PASS)
     return np.concatenate([read(session, ids[start : start + PASS], start).copy() for start in starts])
 
 
 def _session(folder: str, group: str) -> Any:
-    """The model with the cache that it runs with, 16 bits, and so many numbers that share a scale."""
+    """Compile the model with a 16-bit cache, as it runs, and with this group size of activations."""
     import openvino  # noqa: PLC0415
 
     settings = {**SETTINGS, "KV_CACHE_PRECISION": "f16", PROPERTY: group}
@@ -244,24 +244,24 @@ def _infer(folder: str, ids: list[int], width: int) -> tuple[Logits, int]:
     import openvino  # noqa: PLC0415
     import psutil  # noqa: PLC0415
 
-    before = psutil.Process().memory_info().rss
+    start_bytes = psutil.Process().memory_info().rss
     model = openvino.Core().compile_model(Path(folder) / MODEL_FILE, "CPU", SETTINGS)
     session = model.create_infer_request()
     read(session, ids[:1], width=width)
-    grown = psutil.Process().memory_info().rss - before
+    ram_bytes = psutil.Process().memory_info().rss - start_bytes
     session.reset_state()
-    return read(session, ids, width=width), grown
+    return read(session, ids, width=width), ram_bytes
 
 
 def hidden_states(places: int, width: int) -> NDArray[np.float32]:
-    """Made up, and always the same: what a converted EAGLE-3 head is compared with its source on: [places, width]."""
+    """Return random hidden states [places, width], always the same, to compare an EAGLE-3 head with its source."""
     return np.random.default_rng(0).standard_normal((places, width), np.float32)
 
 
 def read(session: Any, ids: list[int], past: int = 0, width: int = 0, mask: Sequence[int] = ()) -> Logits:
-    """Logits of all these positions behind `past` others that were read before: [len(ids), vocabulary].
+    """Read ids after `past` earlier ones. Return their logits [len(ids), vocabulary].
 
-    `mask`: which slots of the cache count, where it holds more than these `past`.
+    `mask`: 1 for each slot of the cache that counts, if it holds more than `past`.
     """
     inputs = quantize.inputs_for(session.model_inputs, ids, past, mask)
     if width:

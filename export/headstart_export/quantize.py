@@ -1,4 +1,4 @@
-"""Compresses the weights of an IR, and reads back from the result what was really done."""
+"""Compression of an IR's weights, and their precision as the result itself states it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,10 +14,10 @@ from headstart_export import process
 INT4 = "int4"
 GROUP_SIZE = 128  # INT4 weights that share a scale; in a matrix of 576 columns 64, which divides them
 MODES = {"int8": "int8_asym", "int8-sym": "int8_sym", INT4: "int4_sym"}
-# As manifests have them. "int4" is asymmetric there: exports were so until symmetric groups proved faster.
+# The names in manifests. "int4" is asymmetric there: exports were, until symmetric groups proved faster.
 _NAMES = {"int8_asym": "int8", "int8_sym": "int8-sym", "int4_asym": "int4", "int4_sym": "int4-sym"}
-RATIOS = (1.0, 0.8, 0.6)  # shares of INT4 that are tried until a model is good enough
-_TEXTS = 128  # that are read, NNCF's own limit
+RATIOS = (1.0, 0.8, 0.6)  # shares of INT4, tried in turn until a model is good enough
+_TEXTS = 128  # for calibration, NNCF's own limit
 
 Calibration = Literal["none", "awq", "gptq"]
 CALIBRATIONS = get_args(Calibration)
@@ -26,25 +26,20 @@ _CALIBRATED = ("awq", "scale_estimation", "gptq")  # NNCF's names
 
 @dataclass(frozen=True)
 class Int4:
-    """Options of INT4 weights.
+    """Options of INT4 weights."""
 
-    `calibration` on texts: "awq" (with scale estimation), "gptq" (with both) or "none". `ratio`: share of the
-    layers' weights that become INT4, the others INT8; None: all, or fewer where all are not good enough. `group_size`:
-    weights that share a scale; -1: those of a row.
-    """
-
-    calibration: Calibration = "none"
-    ratio: float | None = None
-    group_size: int = GROUP_SIZE
+    calibration: Calibration = "none"  # "awq" has scale estimation, "gptq" has both
+    ratio: float | None = None  # of the layers' weights in INT4, others in INT8; None: as many as are good enough
+    group_size: int = GROUP_SIZE  # weights that share a scale; -1: a row
 
 
 USUAL = Int4()
 
 
 def compress(source: Path, weights: str, target: Path, int4: Int4 = USUAL, texts: Sequence[Sequence[int]] = ()) -> None:
-    """Read the 16-bit IR at `source` and write it to `target` with its weights as asked.
+    """Compress the 16-bit IR at `source` to the precision `weights`, and write it to `target`.
 
-    INT4 leaves the embeddings and the output head at INT8. `texts`: as ids, to calibrate INT4 on.
+    INT4 leaves embeddings and output head in INT8. `texts`: ids to calibrate INT4 with.
     """
     process.prepare()
     import nncf  # noqa: PLC0415
@@ -64,7 +59,7 @@ def compress(source: Path, weights: str, target: Path, int4: Int4 = USUAL, texts
                 error=error,
             ) from None
         if model.has_rt_info(["runtime_options", "KV_CACHE_PRECISION"]):
-            # Left from the 16-bit export, it would make compressed models differ from those other exporters write.
+            # A remainder of the 16-bit export, which compressed models of other exporters do not have.
             options = {key: value.astype(str) for key, value in model.get_rt_info()["runtime_options"].items()}
             options.pop("KV_CACHE_PRECISION")
             model.set_rt_info(options, "runtime_options")
@@ -72,7 +67,7 @@ def compress(source: Path, weights: str, target: Path, int4: Int4 = USUAL, texts
 
 
 def read_back(path: Path) -> Precision:
-    """Return what the IR itself says about its weights; "fp16" when nothing was compressed."""
+    """Return the precision that the IR states; "fp16" if nothing was compressed."""
     process.prepare()
     import openvino  # noqa: PLC0415
 
@@ -92,7 +87,7 @@ def read_back(path: Path) -> Precision:
 
 
 def shapes(path: Path) -> tuple[int, int]:
-    """Rows of the output head, and bytes of f16 keys and values per token, as the IR has them."""
+    """Return the rows of the output head, and the bytes of f16 keys and values per token, by the IR."""
     process.prepare()
     import openvino  # noqa: PLC0415
 
@@ -104,44 +99,44 @@ def shapes(path: Path) -> tuple[int, int]:
     return model.output("logits").partial_shape[2].get_length(), 2 * numbers
 
 
-def require(mode: str | None, found: Precision) -> None:
-    """Raise ExportError when the IR is not stored in the mode, by NNCF's name, that was asked for; None: 16 bits."""
-    if found.mode != mode:
+def require(mode: str | None, precision: Precision) -> None:
+    """Raise ExportError unless the IR has the requested mode, by NNCF's name; None: 16 bits."""
+    if precision.mode != mode:
         raise ExportError(
             "The weights should have become {asked}, but the converted model says {weights}; "
             "nothing was kept. Please report this with the versions of nncf and openvino.",
             asked=_NAMES[mode] if mode else "fp16",
-            weights=found.weights,
+            weights=precision.weights,
         )
 
 
 def inputs_for(ports: Any, ids: Sequence[int], past: int = 0, mask: Sequence[int] = ()) -> dict[str, Any]:
-    """Return the inputs of a model with these `ports` for ids behind `past` others. `mask`: as in `quality.read`."""
+    """Return the inputs of a model with these `ports` for ids after `past` others. `mask`: see `quality.read`."""
     inputs = {
         "input_ids": np.array([ids], np.int64),
         "attention_mask": np.array([[*(mask or [1] * past), *[1] * len(ids)]], np.int64),
         "position_ids": np.arange(past, past + len(ids), dtype=np.int64)[None],
         "beam_idx": np.zeros(1, np.int32),
     }
-    wanted = {name for port in ports for name in port.names}
-    return {name: value for name, value in inputs.items() if name in wanted}
+    names = {name for port in ports for name in port.names}
+    return {name: value for name, value in inputs.items() if name in names}
 
 
 def _settings(nncf: Any, weights: str, int4: Int4) -> dict[str, Any]:
-    chosen = nncf.CompressWeightsMode(MODES[weights])
+    mode = nncf.CompressWeightsMode(MODES[weights])
     if weights != INT4:
-        return {"mode": chosen}
+        return {"mode": mode}
     from nncf.quantization.advanced_parameters import GroupSizeFallbackMode  # noqa: PLC0415
 
     adjust = nncf.AdvancedCompressionParameters(group_size_fallback_mode=GroupSizeFallbackMode.ADJUST)
     ratio = RATIOS[0] if int4.ratio is None else int4.ratio
-    return {"mode": chosen, "group_size": int4.group_size, "ratio": ratio, "advanced_parameters": adjust}
+    return {"mode": mode, "group_size": int4.group_size, "ratio": ratio, "advanced_parameters": adjust}
 
 
 def _calibrated(nncf: Any, model: Any, int4: Int4, texts: Sequence[Sequence[int]]) -> dict[str, Any]:
-    """Return NNCF's arguments to calibrate on texts, which also choose the most sensitive layers."""
-    read = nncf.Dataset([inputs_for(model.inputs, ids) for ids in texts[:_TEXTS]])
-    return {"dataset": read, "awq": True, "scale_estimation": True, "gptq": int4.calibration == "gptq"}
+    """Return NNCF's arguments for calibration; the texts also find the most sensitive layers."""
+    dataset = nncf.Dataset([inputs_for(model.inputs, ids) for ids in texts[:_TEXTS]])
+    return {"dataset": dataset, "awq": True, "scale_estimation": True, "gptq": int4.calibration == "gptq"}
 
 
 def _field(model: Any, name: str) -> str | None:

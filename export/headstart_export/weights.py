@@ -1,4 +1,4 @@
-"""A look at fetched weights before anything is loaded, and whether they may be used."""
+"""Checks of downloaded weights before anything is loaded."""
 
 import json
 import math
@@ -10,35 +10,35 @@ from typing import Any
 from headstart.errors import ExportError
 from headstart_export import adapter, embedding, gguf, recipe
 
-# Kinds of models, as `model_type` names them, that a tiny one of was exported and compared with its source.
+# Values of `model_type` whose tiny models were exported and compared with their source.
 TRIED = (
     *("cohere", "falcon", "gemma", "gemma2", "gemma3_text", "gpt2", "gpt_neox", "gpt_oss", "granite", "granitemoe"),
     *("llama", "mistral", "mixtral", "olmo2", "opt", "phi3", "qwen2", "qwen2_moe", "qwen3", "qwen3_moe", "smollm3"),
     *("stablelm", "starcoder2"),
 )
-# optimum-intel takes these too; the proofs of each export decide.
+# optimum-intel supports these too; the checks of each export decide.
 UNTRIED = (
     *("afmoe", "arcee", "biogpt", "codegen", "cohere2", "glm4", "gpt_bigcode", "gpt_neo", "gpt_neox_japanese", "gptj"),
     *("hunyuan_v1_dense", "olmo", "persimmon", "phimoe", "xglm"),
 )
-GGUF = {  # what transformers reads from a GGUF file, by its `general.architecture`
+GGUF = {  # the kinds that transformers reads from a GGUF file, by `general.architecture`
     **{kind: kind for kind in ("falcon", "gemma2", "gpt2", "llama", "phi3", "qwen2", "qwen3", "stablelm")},
     "gemma3": "gemma3_text",
     "qwen2moe": "qwen2_moe",
     "qwen3moe": "qwen3_moe",
     "starcoder2": "starcoder2",
 }
-_USUAL = "qwen3-4b"  # the recipe to take where none is of the same family
+_USUAL = "qwen3-4b"  # the recipe to suggest if there is none of the same family
 
 PICKLES = ("*.bin", "*.pt", "*.pth", "*.ckpt", "*.pkl")
-CODE_KEY = "auto_map"  # names Python classes inside the model's own folder
-SINGLE_FILE, INDEX_FILE = "model.safetensors", "model.safetensors.index.json"  # transformers looks for the first first
-ELSEWHERE_KEY = "transformers_weights"  # of config.json: names another file in their place
+CODE_KEY = "auto_map"  # names Python classes in the model's own folder
+SINGLE_FILE, INDEX_FILE = "model.safetensors", "model.safetensors.index.json"  # transformers prefers the first
+ELSEWHERE_KEY = "transformers_weights"  # of config.json: names other files
 
 
 @dataclass(frozen=True)
 class Facts:
-    """Facts that an export needs beforehand."""
+    """Facts about the weights that an export needs."""
 
     parameters: int
     is_gguf: bool
@@ -85,46 +85,46 @@ def inspect(source: Path, *, code: bool) -> Facts:
         parameters=sum(_parameters(file) for file in _weight_files(source)),
         is_gguf=False,
         licence=_licence(source),
-        # By the name of its architecture, or as it guesses among fewer tokens than it reads.
+        # By its architecture's name, or because it guesses among fewer tokens than it reads.
         head="draft_vocab_size" in config or "eagle3" in str(config.get("architectures")).lower(),
     )
 
 
 def _refuse_pipes(folder: Path) -> None:
-    """Reading one would never end."""
+    """Raise ExportError for pipes and devices: reading one may never end."""
     for path in folder.iterdir():
         if path.exists() and not path.is_file() and not path.is_dir():
             raise ExportError(
-                "{name} in {folder} is no ordinary file; fetch the model again.", name=path.name, folder=folder.name
+                "{name} in {folder} is not an ordinary file; fetch the model again.", name=path.name, folder=folder.name
             )
 
 
 def _inspect_gguf(source: Path) -> Facts:
-    found = gguf.probe(source)
-    require_architecture(found["architecture"], source.name, in_gguf=True)
-    gguf.require_supported(found["tokenizer"], found["splitting"], source.name)
-    if found["stretched"]:
+    info = gguf.probe(source)
+    require_architecture(info["architecture"], source.name, in_gguf=True)
+    gguf.require_supported(info["tokenizer"], info["splitting"], source.name)
+    if info["stretched"]:
         raise ExportError(
-            "{name} scales its positions, which is lost where a GGUF file is read; use the model's Hugging Face folder "
+            "{name} scales its positions, which is lost when a GGUF file is read; use the model's Hugging Face folder "
             "or hub id instead.",
             name=source.name,
         )
-    return Facts(found["parameters"], is_gguf=True, licence=found["licence"])
+    return Facts(info["parameters"], is_gguf=True, licence=info["licence"])
 
 
 def require_known(config: Path, name: str) -> None:
-    """Raise ExportError where a `config.json` tells that `name` is of a kind that cannot be exported."""
+    """Raise ExportError if a `config.json` says that `name` is of a kind that cannot be exported."""
     kind = _json(config).get("model_type")
     if kind and not embedding.is_one(config.parent):
         require_architecture(kind, name)
 
 
 def require_architecture(kind: object, name: str, *, in_gguf: bool = False) -> None:
-    """Raise ExportError for a kind of model that is known not to work, with what to take instead."""
-    known = (*TRIED, *UNTRIED)
-    if kind in (GGUF if in_gguf else known):
+    """Raise ExportError for an unsupported kind of model, with a suggestion."""
+    supported = (*TRIED, *UNTRIED)
+    if kind in (GGUF if in_gguf else supported):
         return
-    if in_gguf and kind in known:
+    if in_gguf and kind in supported:
         raise ExportError(
             "{name} is a GGUF file of the kind {kind!r}, which can only be exported from .safetensors files; use the "
             "model's Hugging Face folder or hub id instead.",
@@ -132,18 +132,18 @@ def require_architecture(kind: object, name: str, *, in_gguf: bool = False) -> N
             kind=kind,
         )
     family = re.match("[a-z]*", str(kind))
-    alike = (listed for listed in recipe.names() if family and family[0] and listed.startswith(family[0]))
+    related = (listed for listed in recipe.names() if family and family[0] and listed.startswith(family[0]))
     raise ExportError(
         "{name} is a model of the kind {kind!r}, which cannot be exported; take {recipe}, or another of a kind that "
         "`headstart-export --list --architectures` names.",
         name=name,
         kind=kind,
-        recipe=next(alike, _USUAL),
+        recipe=next(related, _USUAL),
     )
 
 
 def _weight_files(folder: Path) -> list[Path]:
-    """Exactly those that transformers will load. Raises ExportError unless they are safetensors of this folder."""
+    """Return the files that transformers will load. Raises ExportError unless they are safetensors in it."""
     if (folder / SINGLE_FILE).exists():
         names = [SINGLE_FILE]
     elif (folder / INDEX_FILE).exists():
@@ -153,7 +153,7 @@ def _weight_files(folder: Path) -> list[Path]:
     for name in names:
         if not (folder / name).is_file():
             raise ExportError(
-                "{name} in {folder} is missing, or no ordinary file; fetch it again.", name=name, folder=folder.name
+                "{name} in {folder} is missing or not an ordinary file; fetch it again.", name=name, folder=folder.name
             )
     return [folder / name for name in names]
 
@@ -170,7 +170,7 @@ def _listed(index: Path) -> list[str]:
     for name in names:
         if not name.endswith(".safetensors") or Path(name).name != name or "\\" in name:
             raise ExportError(
-                "{index} in {folder} leads to {name!r}, which is no .safetensors file of this folder; "
+                "{index} in {folder} leads to {name!r}, which is not a .safetensors file of this folder; "
                 "loading another can run any code, so it is refused.",
                 index=index.name,
                 folder=index.parent.name,
@@ -209,7 +209,7 @@ def _without_safetensors(folder: Path) -> ExportError:
 
 
 def _parameters(file: Path) -> int:
-    """Weights in one safetensors file, by its header. Raises ExportError when the file is not whole."""
+    """Count the weights in a safetensors file, by its header. Raises ExportError if the file is not whole."""
     from safetensors import SafetensorError, safe_open  # noqa: PLC0415
 
     try:
@@ -223,13 +223,13 @@ def _parameters(file: Path) -> int:
 
 
 def _licence(folder: Path) -> str | None:
-    """From the head of the model card."""
+    """Return the licence in the first lines of the model card."""
     try:
         lines = (folder / "README.md").read_text(encoding="utf-8").splitlines()[:60]
     except (OSError, UnicodeDecodeError):
         return None
-    found = [line.partition(":")[2].strip() for line in lines if line.startswith("license:")]
-    return found[0].strip("\"'") if found else None
+    licences = [line.partition(":")[2].strip() for line in lines if line.startswith("license:")]
+    return licences[0].strip("\"'") if licences else None
 
 
 def _json(path: Path) -> dict[str, Any]:

@@ -1,7 +1,7 @@
-"""The room for an export: disk and memory that it needs, and a temporary folder beside the place of the result.
+"""The space for an export: disk and memory that it needs, and a temporary folder beside the output.
 
-A process that dies leaves its folder behind; the next export into the same place removes it. Where the death fell
-between taking the old result away and moving the new one in, the old one is put back first.
+A process that dies leaves its folder behind; the next export to the same output removes it. If the process died between
+moving the old output away and the new one in, the old one is restored first.
 """
 
 import contextlib
@@ -31,18 +31,18 @@ from headstart_export.recipe import (
 
 # Bytes per weight in the finished model; int4 keeps embeddings and output head in int8, a large share of small models.
 STORED = {"int8": 1.1, "int8-sym": 1.1, "int4": 0.85, "fp16": 2.1}
-HALF = 2.1  # bytes per weight of the 16-bit model on the way
+HALF = 2.1  # bytes per weight of the temporary 16-bit model
 REFERENCE = 350 << 20  # bytes of the source's logits for the quality measure
 TOKENIZER = 30 << 20  # bytes of a folder's tokenizer files
 
-# From measured peaks of whole exports, pages of mapped files not counted: libraries, and what each weight adds.
+# Bytes, from measured peaks of whole exports without pages of mapped files: of libraries, and of each weight.
 LIBRARIES = 1300 << 20
 PER_WEIGHT = 1.6
 PER_WEIGHT_GGUF = 3.0
 PER_WEIGHT_CALIBRATED = 8.0  # SmolLM2's took 1.6 GB in all: OpenVINO computes in 32 bits, beside what NNCF keeps
 
 
-Need = tuple[Path, int]  # bytes that are wanted in one place on disk
+Need = tuple[Path, int]  # a folder, and the bytes needed there
 
 
 @dataclass(frozen=True)
@@ -58,16 +58,16 @@ class Workspace(Unfinished):
         return self.root / "scratch"
 
     def move_into_place(self) -> None:
-        """Make the result the output; an older output goes only now."""
-        for path in self.result.rglob("*"):  # on the disk before the files get their final name
+        """Move the result to the output. Only now is an older output removed."""
+        for path in self.result.rglob("*"):  # sync the files before they get their final name
             if path.is_file():
-                with path.open("r+b") as stream:  # Windows syncs only what may be written
+                with path.open("r+b") as stream:  # Windows syncs only files that are open for writing
                     os.fsync(stream.fileno())
         try:
             if self.output.exists():
                 self.output.rename(self.replaced)
             self.result.rename(self.output)
-        except PermissionError:  # Windows, while a program has a file of it open
+        except PermissionError:  # on Windows, if a program has one of the files open
             raise ExportError(
                 "{output} is in use; close what uses it and run the command again.", output=self.output
             ) from None
@@ -75,7 +75,7 @@ class Workspace(Unfinished):
 
 @contextlib.contextmanager
 def opened(output: Path, *, replace: bool) -> Iterator[Workspace]:
-    """A fresh workspace for `output`, gone at the end whatever happens. Raises ExportError where it may not be."""
+    """Yield a new workspace for `output`, and remove it at the end. Raises ExportError if there can be none."""
     output = output.absolute()
     clean_leftovers(output)
     refuse_existing(output, replace=replace)
@@ -88,21 +88,21 @@ def opened(output: Path, *, replace: bool) -> Iterator[Workspace]:
             folder=output.parent,
             strerror=error.strerror,
         ) from None
-    workspace, before = Workspace(root), tempfile.tempdir
+    workspace, previous = Workspace(root), tempfile.tempdir
     try:
         workspace.own()
         workspace.result.mkdir()
         workspace.scratch.mkdir()
-        # Libraries put gigabytes into `tempfile`'s folder, which may be a small disk of its own.
+        # Libraries write gigabytes into `tempfile`'s folder, which may be on a small disk.
         tempfile.tempdir = str(workspace.scratch)
         yield workspace
     finally:
-        tempfile.tempdir = before
+        tempfile.tempdir = previous
         workspace.remove()
 
 
 def refuse_existing(output: Path, *, replace: bool) -> None:
-    """Raise ExportError when something is there that may not be replaced: anything but an older export, if asked."""
+    """Raise ExportError if `output` exists, unless it is an older export and `replace` is set."""
     if not output.exists() or (output.is_dir() and not any(output.iterdir())):
         return
     if not (output / manifest.FILE_NAME).is_file():
@@ -117,7 +117,7 @@ def refuse_existing(output: Path, *, replace: bool) -> None:
 
 
 def clean_leftovers(output: Path) -> None:
-    """Remove the workspaces of dead processes for this output. Raises ExportError while a living one works for it."""
+    """Remove the workspaces that dead processes left for this output. Raises ExportError if a running one uses it."""
     output = output.absolute()
     for left in export_leftovers.found(output.parent):
         if left.output != output:
@@ -133,24 +133,24 @@ def clean_leftovers(output: Path) -> None:
 
 
 def require_room(order: Order, output: Path, cache: Path) -> None:
-    """Raise NotEnoughSpaceError, with both numbers, when this order cannot be carried out here."""
+    """Raise NotEnoughSpaceError if disk or memory is too small for this order."""
     models = (order.target, order.draft) if isinstance(order, PairOrder) else (order,)
     counts = [parameters(model) for model in models]
     results = [int(count * STORED[model.weights]) + TOKENIZER for model, count in zip(models, counts, strict=True)]
-    between = int(max(counts) * HALF) + REFERENCE  # files of the largest on the way
+    intermediate = int(max(counts) * HALF) + REFERENCE  # temporary files of the largest model
     disks: dict[int, list[Need]] = defaultdict(list)
-    for place, wanted in ((output, sum(results)), (output, between), *_downloads(models, cache)):
-        there = next(folder for folder in (place.absolute(), *place.absolute().parents) if folder.exists())
-        disks[there.stat().st_dev].append((there, wanted))
+    for place, needed in ((output, sum(results)), (output, intermediate), *_downloads(models, cache)):
+        existing = next(folder for folder in (place.absolute(), *place.absolute().parents) if folder.exists())
+        disks[existing.stat().st_dev].append((existing, needed))
     for needs in disks.values():
-        place, wanted = needs[0][0], sum(size for _, size in needs)
+        place, needed = needs[0][0], sum(size for _, size in needs)
         free = shutil.disk_usage(place).free
-        if wanted > free:
+        if needed > free:
             raise NotEnoughSpaceError(
                 "Exporting {name} needs {wanted} of disk space at {place}, "
                 "but only {free} is free; make room, or choose another --output.",
                 name=order.name,
-                wanted=megabytes(wanted),
+                wanted=megabytes(needed),
                 place=place,
                 free=megabytes(free),
             )
@@ -158,7 +158,7 @@ def require_room(order: Order, output: Path, cache: Path) -> None:
 
 
 def parameters(order: ModelOrder) -> int:
-    """Return what the recipe says, or the source itself; 0 where only an unreachable hub could tell."""
+    """Return the number of weights by the recipe or the source; 0 if only an unreachable hub knows."""
     first = order.recipe.sources[0]
     if isinstance(first, LocalSource):
         return weights.inspect(first.path, code=order.code).parameters
@@ -166,19 +166,19 @@ def parameters(order: ModelOrder) -> int:
 
 
 def memory(order: ModelOrder, count: int) -> int:
-    """Expected peak, in bytes, of exporting a model with `count` weights; of all its sources, the hungriest counts."""
+    """Return the expected peak, in bytes, of exporting a model with `count` weights from its largest source."""
     gguf = any(
         isinstance(source, PackageSource)
         or (isinstance(source, HubSource) and source.file is not None)
         or (isinstance(source, LocalSource) and source.path.is_file())
         for source in order.recipe.sources
     )
-    each = PER_WEIGHT_CALIBRATED if order.calibrated else PER_WEIGHT_GGUF if gguf else PER_WEIGHT
-    return LIBRARIES + int(count * each)
+    per_weight = PER_WEIGHT_CALIBRATED if order.calibrated else PER_WEIGHT_GGUF if gguf else PER_WEIGHT
+    return LIBRARIES + int(count * per_weight)
 
 
 def _downloads(models: tuple[ModelOrder, ...], cache: Path) -> list[Need]:
-    """One need per model and place; which source will answer is not known yet, so the hungriest of a place counts."""
+    """Return the largest download for each model and folder; which source will answer is not known yet."""
     needs: list[Need] = []
     for recipe_sources in dict.fromkeys(model.recipe.sources for model in models):  # each is fetched once
         hungriest: dict[Path, int] = defaultdict(int)
@@ -192,14 +192,14 @@ def _downloads(models: tuple[ModelOrder, ...], cache: Path) -> list[Need]:
     return needs
 
 
-def require_memory(name: str, wanted: int) -> None:
-    """Raise NotEnoughSpaceError when fewer bytes are free."""
+def require_memory(name: str, needed: int) -> None:
+    """Raise NotEnoughSpaceError if less memory is free."""
     free = int(psutil.virtual_memory().available)
-    if wanted > free:
+    if needed > free:
         raise NotEnoughSpaceError(
             "Exporting {name} needs about {wanted} of memory, but only {free} is free; "
             "close other programs, or export a smaller model.",
             name=name,
-            wanted=megabytes(wanted),
+            wanted=megabytes(needed),
             free=megabytes(free),
         )

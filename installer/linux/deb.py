@@ -1,6 +1,6 @@
-"""The packages for Debian and Ubuntu: the program under /usr/lib, what the desktop is told, and what it depends on.
+"""The packages for Debian and Ubuntu: the program under /usr/lib, the files for the desktop, and dependencies.
 
-What only computers with an Intel GPU or NPU can use is a package of its own: it is a sixth of the program.
+The plugins for Intel GPUs and NPUs are a package of their own: they are a sixth of the program.
 """
 
 import os
@@ -22,8 +22,13 @@ PROGRAM = Path("usr/lib/headstart")
 _DOCUMENTS = Path("usr/share/doc")
 _MAINTAINER = "The Headstart developers <headstart@localhost>"
 _ELF = b"\x7fELF"
-_OF_ACCELERATORS = ("libopenvino_intel_gpu_plugin.so", "libopenvino_intel_npu_plugin.so", "cache.json")
-_COMMON = {"Apache-2.0": "Apache-2.0", "LGPL-3.0-only": "LGPL-3", "GPL-2.0-only": "GPL-2", "GPL-3.0-only": "GPL-3"}
+_ACCELERATOR_FILES = ("libopenvino_intel_gpu_plugin.so", "libopenvino_intel_npu_plugin.so", "cache.json")
+_COMMON = {
+    "Apache-2.0": "Apache-2.0",
+    "LGPL-3.0-only": "LGPL-3",
+    "GPL-2.0-only": "GPL-2",
+    "GPL-3.0-only": "GPL-3",
+}
 _FIELDS = """\
 Package: {package}
 Version: {version}
@@ -43,7 +48,7 @@ Description: chat offline with a language model that gets a head start
  the large model checks all guesses at once and keeps what it would have
  written itself.
 """
-_CONTROL_OF_ACCELERATORS = f"""\
+_ACCELERATORS_CONTROL = f"""\
 {_FIELDS}Depends: {PACKAGE} (= {{version}}) | {PACKAGE} (= {{version}}+model)
 Recommends: intel-opencl-icd
 Section: utils
@@ -67,11 +72,11 @@ License: Apache-2.0
 
 
 class PackagingError(HeadstartError):
-    """A packer is not installed, or refused."""
+    """A tool that makes packages is not installed, or failed."""
 
 
 def stage(frozen: Frozen, folder: Path, version: str, epoch: int) -> tuple[Path, Path]:
-    """The trees of the program and of the accelerators, in `folder`, which is replaced."""
+    """Make the trees of the program and of the accelerators in `folder`, which is replaced."""
     shutil.rmtree(folder, ignore_errors=True)
     root = folder / "root"
     freezing.without_system_libraries(frozen, root / PROGRAM)
@@ -88,47 +93,47 @@ def stage(frozen: Frozen, folder: Path, version: str, epoch: int) -> tuple[Path,
     return root, accelerators
 
 
-def _split(root: Path, other: Path) -> Path:
-    """Move what is of accelerators into the tree of a package of its own."""
-    for path in [path for path in (root / PROGRAM).rglob("*") if path.name in _OF_ACCELERATORS]:
-        moved = other / path.relative_to(root)
-        moved.parent.mkdir(parents=True, exist_ok=True)
-        path.rename(moved)
-    (other / _DOCUMENTS).mkdir(parents=True)
-    (other / _DOCUMENTS / ACCELERATORS).symlink_to(PACKAGE)
-    (other / "DEBIAN").mkdir()
-    _control(other, _CONTROL_OF_ACCELERATORS, ACCELERATORS, __version__)
-    return other
+def _split(root: Path, tree: Path) -> Path:
+    """Move the plugins for accelerators into `tree`, the package of their own."""
+    for path in [path for path in (root / PROGRAM).rglob("*") if path.name in _ACCELERATOR_FILES]:
+        target = tree / path.relative_to(root)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        path.rename(target)
+    (tree / _DOCUMENTS).mkdir(parents=True)
+    (tree / _DOCUMENTS / ACCELERATORS).symlink_to(PACKAGE)
+    (tree / "DEBIAN").mkdir()
+    _control(tree, _ACCELERATORS_CONTROL, ACCELERATORS, __version__)
+    return tree
 
 
 def pack(root: Path, output: Path, epoch: int) -> Path:
-    """The .deb in `output`."""
+    """Make the .deb in `output`."""
     files = sorted(path for path in (root / "usr").rglob("*") if path.is_file() and not path.is_symlink())
     sums = [f"{_md5(path)}  {path.relative_to(root).as_posix()}\n" for path in files]
     (root / "DEBIAN/md5sums").write_text("".join(sums), encoding="utf-8")
     fields = dict(re.findall(r"^(\w+): (.+)$", (root / "DEBIAN/control").read_text(encoding="utf-8"), re.MULTILINE))
-    made = output / f"{fields['Package']}_{fields['Version']}_{fields['Architecture']}.deb"
+    package = output / f"{fields['Package']}_{fields['Version']}_{fields['Architecture']}.deb"
     stamps.settle(root, epoch)
-    _said("dpkg-deb", "--root-owner-group", "-Zzstd", "-z19", "--build", str(root), str(made))
-    return made
+    _run("dpkg-deb", "--root-owner-group", "-Zzstd", "-z19", "--build", str(root), str(package))
+    return package
 
 
 def dependencies(program: Path, work: Path) -> str:
-    """The packages whose libraries the program asks for and does not bring, as dpkg-shlibdeps knows them here."""
+    """Return the packages whose libraries the program needs and does not bring, by dpkg-shlibdeps."""
     (work / "debian").mkdir(parents=True)
     (work / "debian/control").write_text(f"Source: {PACKAGE}\n\nPackage: {PACKAGE}\nArchitecture: any\n")
     own = sorted({str(path.parent) for path in program.rglob("*.so*")})
-    asked = [str(path) for path in sorted(program.rglob("*")) if _is_asked(path)]
+    programs = [str(path) for path in sorted(program.rglob("*")) if _is_elf(path)]
     command = ["dpkg-shlibdeps", "--ignore-missing-info", "-O", *(f"-l{folder}" for folder in own)]
-    found = _said(*command, *(f"-e{path}" for path in asked), folder=work)
-    return found.partition("shlibs:Depends=")[2].strip()
+    output = _run(*command, *(f"-e{path}" for path in programs), folder=work)
+    return output.partition("shlibs:Depends=")[2].strip()
 
 
-def _control(root: Path, form: str, package: str, version: str, depends: str = "") -> None:
-    text = form.format(
+def _control(root: Path, template: str, package: str, version: str, depends: str = "") -> None:
+    text = template.format(
         package=package,
         version=version,
-        architecture=_said("dpkg", "--print-architecture"),
+        architecture=_run("dpkg", "--print-architecture"),
         maintainer=_MAINTAINER,
         kilobytes=sum(path.lstat().st_size for path in (root / "usr").rglob("*") if not path.is_dir()) // 1024,
         depends=depends,
@@ -137,12 +142,12 @@ def _control(root: Path, form: str, package: str, version: str, depends: str = "
 
 
 def compress(path: Path) -> None:
-    """Compress as `gzip -9n` does: no name, no time."""
-    _said("gzip", "-9n", str(path))
+    """Compress a file, without its name and time."""
+    _run("gzip", "-9n", str(path))
 
 
-def _is_asked(path: Path) -> bool:
-    if path.is_symlink() or not path.is_file() or path.name in _OF_ACCELERATORS:
+def _is_elf(path: Path) -> bool:
+    if path.is_symlink() or not path.is_file() or path.name in _ACCELERATOR_FILES:
         return False
     with path.open("rb") as stream:
         return stream.read(len(_ELF)) == _ELF
@@ -150,30 +155,30 @@ def _is_asked(path: Path) -> bool:
 
 def _document(folder: Path, version: str, epoch: int) -> None:
     folder.mkdir(parents=True)
-    (folder / "copyright").write_text(_COPYRIGHT + "".join(map(_stanza, bill.packed()[1:])), encoding="utf-8")
-    when = _said("date", "-u", "-R", "-d", f"@{epoch}")
+    (folder / "copyright").write_text(_COPYRIGHT + "".join(map(_stanza, bill.program_parts()[1:])), encoding="utf-8")
+    date = _run("date", "-u", "-R", "-d", f"@{epoch}")
     log = f"{PACKAGE} ({version}) stable; urgency=medium\n\n  * See the notes on releases in the source.\n\n"
-    (folder / "changelog").write_text(f"{log} -- {_MAINTAINER}  {when}\n", encoding="utf-8")
+    (folder / "changelog").write_text(f"{log} -- {_MAINTAINER}  {date}\n", encoding="utf-8")
     compress(folder / "changelog")
 
 
 def _stanza(part: Component) -> str:
-    known = [text for name, text in _COMMON.items() if name in part.licence]
-    full = f" See /usr/share/common-licenses/{known[0]}." if known else " See the folder named above."
+    texts = [text for name, text in _COMMON.items() if name in part.licence]
+    place = f" See /usr/share/common-licenses/{texts[0]}." if texts else " See the folder named above."
     name = part.licence or "unstated"
     copyright_ = f"the authors of {part.name} {part.version}"
-    return f"\nFiles: usr/lib/headstart/_internal/*{part.name}*\nCopyright: {copyright_}\nLicense: {name}\n{full}\n"
+    return f"\nFiles: usr/lib/headstart/_internal/*{part.name}*\nCopyright: {copyright_}\nLicense: {name}\n{place}\n"
 
 
 def _md5(path: Path) -> str:
-    return _said("md5sum", str(path)).split()[0]
+    return _run("md5sum", str(path)).split()[0]
 
 
-def _said(*command: str, folder: Path | None = None) -> str:
-    """Return what a program of Debian prints. Raises PackagingError."""
+def _run(*command: str, folder: Path | None = None) -> str:
+    """Return the output of a tool of Debian. Raises PackagingError."""
     if not shutil.which(command[0]):
         raise PackagingError(f"{command[0]} is not here; on Debian: apt-get install dpkg-dev gzip coreutils.")
-    done = subprocess.run(command, cwd=folder, env=dict(os.environ), capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise PackagingError(f"{command[0]} failed: {done.stderr.strip()[-2000:]}")
-    return done.stdout.strip()
+    process = subprocess.run(command, cwd=folder, env=dict(os.environ), capture_output=True, text=True, check=False)
+    if process.returncode:
+        raise PackagingError(f"{command[0]} failed: {process.stderr.strip()[-2000:]}")
+    return process.stdout.strip()

@@ -1,4 +1,4 @@
-"""Files that tell a Linux desktop of Headstart: menu entry, icons, file type, description, manual."""
+"""Files for a Linux desktop: menu entry, icons, file type, description, manual."""
 
 import shutil
 import subprocess
@@ -16,10 +16,10 @@ MIME_TYPE = "application/x-headstart-chats+json"
 
 
 def put(share: Path, epoch: int) -> None:
-    """Fill `share`, which is /usr/share or ~/.local/share."""
+    """Write all of them into `share`, such as /usr/share or ~/.local/share."""
     _copy("headstart.desktop", share / "applications")
     _copy("headstart-mime.xml", share / "mime" / "packages", "headstart.xml")
-    _write(share / "metainfo" / "headstart.metainfo.xml", _filled("headstart.metainfo.xml.in", epoch))
+    _write(share / "metainfo" / "headstart.metainfo.xml", _render("headstart.metainfo.xml.in", epoch))
     _write(share / "man" / "man1" / "headstart.1", manual(epoch))
     icons = share / "icons" / "hicolor"
     _copy(str(ICON), icons / "scalable" / "apps")
@@ -27,12 +27,12 @@ def put(share: Path, epoch: int) -> None:
 
 
 def manual(epoch: int) -> str:
-    """The manual page, with the commands there are."""
+    """Return the manual page, with a list of all commands."""
     commands = "\n".join(f".TP\n.B {name}\n{command.summary}." for name, command in COMMANDS.items())
-    return _filled("headstart.1.in", epoch).replace("@COMMANDS@", commands)
+    return _render("headstart.1.in", epoch).replace("@COMMANDS@", commands)
 
 
-def _filled(name: str, epoch: int) -> str:
+def _render(name: str, epoch: int) -> str:
     text = (FILES / name).read_text(encoding="utf-8")
     day = datetime.fromtimestamp(epoch, UTC).strftime("%Y-%m-%d")
     return text.replace("@VERSION@", __version__).replace("@DATE@", day).replace("@MIME@", MIME_TYPE)

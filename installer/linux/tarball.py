@@ -15,7 +15,7 @@ _PRESET = 6
 
 
 def pack(program: Path, work: Path, output: Path, epoch: int) -> Path:
-    """The .run file in `output`; `work` is replaced."""
+    """Make the .run file in `output`; `work` is replaced."""
     shutil.rmtree(work, ignore_errors=True)
     tree = work / "headstart"
     shutil.copytree(program, tree, symlinks=True)
@@ -24,17 +24,17 @@ def pack(program: Path, work: Path, output: Path, epoch: int) -> Path:
     stamps.settle(tree, epoch)
     archive = work / "payload.tar.xz"
     write_archive(tree, archive)
-    made = output / f"headstart-{__version__}-linux-{platform.machine()}.run"
+    package = output / f"headstart-{__version__}-linux-{platform.machine()}.run"
     stub = head(STUB.read_text(encoding="utf-8"), stamps.digest(archive))
-    with made.open("wb") as stream, archive.open("rb") as payload:
+    with package.open("wb") as stream, archive.open("rb") as payload:
         stream.write(stub)
         shutil.copyfileobj(payload, stream)
-    made.chmod(0o755)
-    return made
+    package.chmod(0o755)
+    return package
 
 
 def head(stub: str, checksum: str) -> bytes:
-    """The script before the payload, which starts on the line after its last."""
+    """Return the script before the payload, which starts on the line after it."""
     assert stub.endswith("\n")
     values = {"VERSION": __version__, "MACHINE": platform.machine(), "SUM": checksum}
     values["LINES"] = str(stub.count("\n") + 1)
@@ -44,7 +44,7 @@ def head(stub: str, checksum: str) -> bytes:
 
 
 def write_archive(tree: Path, archive: Path) -> None:
-    """Everything in `tree`, in the order of names and owned by nobody in particular."""
+    """Pack everything in `tree`, in the order of names and owned by root."""
     with lzma.open(archive, "wb", preset=_PRESET) as packed, tarfile.open(fileobj=packed, mode="w") as tar:
         for path in sorted(tree.rglob("*")):
             tar.add(path, arcname=path.relative_to(tree).as_posix(), recursive=False, filter=_unowned)

@@ -1,4 +1,4 @@
-"""The start of the frozen program: the engine if it is called by that name, else the window and the command line."""
+"""The start of the frozen program: the engine if that is its name, else the window and the command line."""
 
 import sys
 from pathlib import Path

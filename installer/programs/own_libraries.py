@@ -1,6 +1,6 @@
-"""Runs first in the frozen program: what it starts must load the system's libraries, not those of Headstart.
+"""Runs first in the frozen program, so that programs it starts load the system's libraries and not Headstart's.
 
-The loader has read the variable when this runs, so that the program itself goes on finding its own.
+The loader has read the variable before, so the program itself still finds its own libraries.
 """
 
 import os

@@ -1,6 +1,6 @@
 """The program of the launchers of Windows: `start.py PROGRAM ...`, PROGRAM being window, command or engine.
 
-A program of PyInstaller knows by itself that it is installed; here that is said, before anything asks.
+It sets `sys.frozen`, as PyInstaller does, before any other module reads it.
 """
 
 import contextlib
@@ -13,10 +13,10 @@ _ERROR = 0x10  # the icon of a message
 
 
 def main() -> int:
-    """Become what the launcher is. Returns the exit code."""
+    """Run the launcher's program. Return the exit code."""
     program = sys.argv.pop(1)
     sys.frozen = True  # type: ignore[attr-defined]
-    # Whichever was started: others are found beside the window's program, by its name.
+    # Other programs are found beside the window's, by its name, whichever launcher runs.
     sys.executable = str(Path(__file__).resolve().parents[1] / "headstart.exe")
     if program == "engine":
         from headstart.engine_process import main as answer  # noqa: PLC0415
@@ -25,17 +25,17 @@ def main() -> int:
         return 0
     from headstart.cli import start  # noqa: PLC0415
 
-    return start() if sys.stderr else _start_unheard()
+    return start() if sys.stderr else _start_without_console()
 
 
-def _start_unheard() -> int:
-    """A program of windows has nowhere to print to: what it says in failing is shown."""
+def _start_without_console() -> int:
+    """Start the window, which has no console: show what it prints if it fails."""
     from headstart.cli import start  # noqa: PLC0415
 
-    with contextlib.redirect_stderr(io.StringIO()) as said:
+    with contextlib.redirect_stderr(io.StringIO()) as stderr:
         code = start()
-    if code and said.getvalue().strip():
-        ctypes.windll.user32.MessageBoxW(0, said.getvalue().strip(), "Headstart", _ERROR)  # type: ignore[attr-defined]
+    if code and stderr.getvalue().strip():
+        ctypes.windll.user32.MessageBoxW(0, stderr.getvalue().strip(), "Headstart", _ERROR)  # type: ignore[attr-defined]
     return code
 
 

@@ -1,1 +1,1 @@
-"""Packages for Windows, made on another system."""
+"""Packages for Windows, built on another system."""

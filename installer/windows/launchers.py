@@ -1,4 +1,4 @@
-"""Compiles the programs that Windows starts: launchers of the one Python, and what closes them for a setup."""
+"""The programs that Windows starts: launchers of Python, and the program that closes them for a setup."""
 
 import shutil
 import subprocess
@@ -20,14 +20,14 @@ _OPTIONS = ("-municode", "-O2", "-s", "-Wall", "-Wextra", "-Werror", "-Wl,--no-i
 
 @dataclass(frozen=True)
 class Launcher:
-    """`start`: what `start.py` is told to be."""
+    """A program that runs `start.py`."""
 
     file: str
-    start: str
+    start: str  # the PROGRAM of `start.py`
     has_window: bool
 
 
-# Who types `headstart` gets the .com, which has a console to answer in; a menu names the .exe, which opens none.
+# Typing `headstart` runs the .com, which has a console to answer in; menus name the .exe, which opens none.
 LAUNCHERS = (
     Launcher("headstart.exe", "window", has_window=True),
     Launcher("headstart.com", "command", has_window=False),
@@ -36,34 +36,34 @@ LAUNCHERS = (
 
 
 def numbers(version: str = __version__) -> tuple[int, int, int, int]:
-    """The version as Windows counts: four numbers, of what comes before any letter."""
+    """Return the version as the four numbers of Windows, without letters."""
     parts = [int(part) for part in version.split("+", maxsplit=1)[0].split(".") if part.isdigit()][:4]
     first, second, third, fourth = (*parts, 0, 0, 0, 0)[:4]
     return first, second, third, fourth
 
 
 def make(folder: Path, work: Path) -> Path:
-    """The launchers in `folder`, and in `work` what a setup needs besides. Returns `work`. Raises ToolError."""
+    """Make the launchers in `folder`, and further files for a setup in `work`. Return `work`. Raises ToolError."""
     shutil.rmtree(work, ignore_errors=True)
     work.mkdir(parents=True)
     subprocess.run([sys.executable, "-m", "installer.icons", str(_SVG), str(work / ICON)], check=True)
     for name in ("app.manifest", "app.rc"):
         _fill(FILES / name, work / name)
-    tools.said(tools.RESOURCES, "app.rc", "app.o", folder=work)
+    tools.run(tools.RESOURCES, "app.rc", "app.o", folder=work)
     for launcher in LAUNCHERS:
-        words = [f'-DPROGRAM=L"{launcher.start}"', f'-DPYTHON=L"{runtime.LIBRARY}.dll"']
-        kind = ["-mwindows", "-DGUI"] if launcher.has_window else []
-        _compile("launcher.c", folder / launcher.file, *kind, *words, "app.o", work=work)
+        definitions = [f'-DPROGRAM=L"{launcher.start}"', f'-DPYTHON=L"{runtime.LIBRARY}.dll"']
+        subsystem = ["-mwindows", "-DGUI"] if launcher.has_window else []
+        _compile("launcher.c", folder / launcher.file, *subsystem, *definitions, "app.o", work=work)
     _compile("closing.c", work / CLOSING, "-mwindows", work=work)
     return work
 
 
-def _compile(source: str, made: Path, *words: str, work: Path) -> None:
-    tools.said(tools.COMPILER, *_OPTIONS, "-o", made, FILES / source, *words, folder=work)
+def _compile(source: str, target: Path, *words: str, work: Path) -> None:
+    tools.run(tools.COMPILER, *_OPTIONS, "-o", target, FILES / source, *words, folder=work)
 
 
-def _fill(form: Path, made: Path) -> None:
-    text = form.read_text(encoding="utf-8").replace("@VERSION@", __version__)
-    counted = [str(number) for number in numbers()]
-    text = text.replace("@NUMBERS@", ".".join(counted)).replace("@COMMAS@", ",".join(counted))
-    made.write_text(text, encoding="utf-8")
+def _fill(template: Path, target: Path) -> None:
+    text = template.read_text(encoding="utf-8").replace("@VERSION@", __version__)
+    parts = [str(number) for number in numbers()]
+    text = text.replace("@NUMBERS@", ".".join(parts)).replace("@COMMAS@", ",".join(parts))
+    target.write_text(text, encoding="utf-8")

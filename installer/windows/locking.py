@@ -1,6 +1,6 @@
-"""`python -m installer.windows.locking` writes the lock of the wheels for Windows, with their hashes.
+"""The lock of the wheels for Windows: `python -m installer.windows.locking` writes it.
 
-It fetches them all anew, some 200 MB: a build takes from then on what it saw, and nothing else.
+It fetches all wheels anew, some 200 MB; a build accepts these and no others.
 """
 
 import tempfile
@@ -15,17 +15,17 @@ from installer.windows import wheels
 
 
 def main() -> None:
-    """Write it in the place of the one before."""
+    """Write the lock, in place of the old one."""
     with tempfile.TemporaryDirectory(prefix="headstart-lock-") as folder:
-        found = wheels.gather(locking.ROOT, Path(folder), lambda _wheel: None, locking.variables())
-        wheels.LOCK.write_text(text(found), encoding="utf-8")
+        fetched = wheels.gather(locking.ROOT, Path(folder), lambda _wheel: None, locking.variables())
+        wheels.LOCK.write_text(text(fetched), encoding="utf-8")
     print(wheels.LOCK)
 
 
-def text(found: Iterable[Path]) -> str:
-    """The lock of these wheels."""
+def text(files: Iterable[Path]) -> str:
+    """Return the lock of these wheels."""
     origin = f"headstart on {wheels.LOCK.stem}, written by `python -m installer.windows.locking` with the wheels."
-    return locking.written(origin, map(_locked, found))
+    return locking.lock_text(origin, map(_locked, files))
 
 
 def _locked(wheel: Path) -> Locked:

@@ -1,4 +1,4 @@
-"""The MSI for Windows, for who rolls out programs to many: files and entries of the setup."""
+"""The MSI for Windows, for administrators: it has the same files and registry entries as the setup."""
 
 import hashlib
 import os
@@ -10,7 +10,7 @@ from xml.etree import ElementTree as ET
 from headstart import __version__
 from installer.windows import launchers, tools
 
-_SPACE = uuid.UUID("b1d3f2a4-6c58-5a0e-8f7e-2c9d41e0a7b3")  # of our numbers
+_NAMESPACE = uuid.UUID("b1d3f2a4-6c58-5a0e-8f7e-2c9d41e0a7b3")  # for our GUIDs
 _UPGRADE = "9F1C7A56-3E0B-4C63-9B0D-5B6E2E7F4D18"  # the same for every version
 _OWN = "Software\\Headstart"
 _TYPE = "Headstart.Chats"
@@ -33,17 +33,17 @@ _ENTRIES = (  # key, name, value
 
 
 def pack(program: Path, work: Path, output: Path) -> Path:
-    """The MSI of the program in this folder, in `output`; `work` has what `launchers.make` left."""
-    made = output / f"headstart-{__version__}-windows-x86_64.msi"
+    """Make the MSI of the program in `output`; `work` is the folder that `launchers.make` returned."""
+    package = output / f"headstart-{__version__}-windows-x86_64.msi"
     source = work / "headstart.wxs"
-    # wixl looks for files from where the description is, and takes no absolute path.
+    # wixl takes paths relative to the description, and no absolute ones.
     source.write_text(document(program, os.path.relpath(program, work)), encoding="utf-8")
-    tools.said(tools.MSI, "--arch", "x64", "--output", made, source, folder=work)
-    return made
+    tools.run(tools.MSI, "--arch", "x64", "--output", package, source, folder=work)
+    return package
 
 
 def document(program: Path, place: str) -> str:
-    """The description that wixl turns into an MSI; `place` is what it knows the program's folder by."""
+    """Return the description for wixl; `place` is the path of the program's folder in it."""
     root = ET.Element("Wix", xmlns="http://schemas.microsoft.com/wix/2006/wi")
     product = _product(root)
     ET.SubElement(product, "Icon", Id="headstart.ico", SourceFile=launchers.ICON)
@@ -52,9 +52,13 @@ def document(program: Path, place: str) -> str:
     local = ET.SubElement(top, "Directory", Id="LocalAppDataFolder")
     programs = ET.SubElement(local, "Directory", Id="ProgramsDir", Name="Programs")
     install = ET.SubElement(programs, "Directory", Id="INSTALLDIR", Name="Headstart")
-    names = [_folder(install, program, PurePosixPath(place), PurePosixPath()), _entries(install), _menu_entry(menu)]
+    components = [
+        _folder(install, program, PurePosixPath(place), PurePosixPath()),
+        _entries(install),
+        _menu_entry(menu),
+    ]
     feature = ET.SubElement(product, "Feature", Id="Program", Level="1", Title="Headstart")
-    for name in (name for found in names for name in found):
+    for name in (name for group in components for name in group):
         ET.SubElement(feature, "ComponentRef", Id=name)
     ET.indent(root)
     return ET.tostring(root, encoding="unicode", xml_declaration=True)
@@ -91,23 +95,23 @@ def _product(root: ET.Element) -> ET.Element:
     return product
 
 
-def _folder(parent: ET.Element, program: Path, known: PurePosixPath, place: PurePosixPath) -> list[str]:
-    """One component for the files of each folder. The registry tells if one is there: it is one user's."""
+def _folder(parent: ET.Element, program: Path, root: PurePosixPath, place: PurePosixPath) -> list[str]:
+    """Add a component for the files of each folder; its key path is a registry value, for it belongs to one user."""
     inside = sorted((program / place).iterdir(), key=lambda path: path.name)
     component = _component(parent, f"files:{place}")
-    found = [component.attrib["Id"]]
+    ids = [component.attrib["Id"]]
     for name in (path.name for path in inside if path.is_file()):
-        ET.SubElement(component, "File", Id=_id("file", place / name), Source=str(known / place / name), Name=name)
+        ET.SubElement(component, "File", Id=_id("file", place / name), Source=str(root / place / name), Name=name)
     for path in (path for path in inside if path.is_dir()):
         folder = ET.SubElement(parent, "Directory", Id=_id("dir", place / path.name), Name=path.name)
-        found += _folder(folder, program, known, place / path.name)
-    return found
+        ids += _folder(folder, program, root, place / path.name)
+    return ids
 
 
 def _entries(parent: ET.Element) -> list[str]:
     component = _component(parent, "entries")
     for key, name, value in _ENTRIES:
-        _registered(component, key, name, value)
+        _registry_value(component, key, name, value)
     return [component.attrib["Id"]]
 
 
@@ -119,7 +123,7 @@ def _menu_entry(parent: ET.Element) -> list[str]:
 
 def _component(parent: ET.Element, name: str) -> ET.Element:
     component = ET.SubElement(parent, "Component", Id=_id("part", name), Guid=_number("component", name))
-    key = _registered(component, _OWN, "Msi" if name == "entries" else _id("part", name), "1")
+    key = _registry_value(component, _OWN, "Msi" if name == "entries" else _id("part", name), "1")
     key.set("KeyPath", "yes")
     folder = parent.attrib["Id"]
     if folder != "ProgramMenuFolder":
@@ -127,16 +131,16 @@ def _component(parent: ET.Element, name: str) -> ET.Element:
     return component
 
 
-def _registered(component: ET.Element, key: str, name: str, value: str) -> ET.Element:
-    named = {"Name": name} if name else {}
-    return ET.SubElement(component, "RegistryValue", named, Root="HKCU", Key=key, Type="string", Value=value)
+def _registry_value(component: ET.Element, key: str, name: str, value: str) -> ET.Element:
+    attributes = {"Name": name} if name else {}
+    return ET.SubElement(component, "RegistryValue", attributes, Root="HKCU", Key=key, Type="string", Value=value)
 
 
 def _number(kind: str, name: str) -> str:
-    return str(uuid.uuid5(_SPACE, f"{kind}:{name}")).upper()
+    return str(uuid.uuid5(_NAMESPACE, f"{kind}:{name}")).upper()
 
 
 def _id(kind: str, name: object) -> str:
-    """An MSI's names have few letters, and at most 72 of them."""
+    """Return an identifier: an MSI allows only ASCII letters, digits and underscores, 72 at most."""
     plain = re.sub(r"[^A-Za-z0-9_]", "_", str(name))[-24:]
     return f"{kind}_{hashlib.sha256(str(name).encode()).hexdigest()[:16]}_{plain}"

@@ -1,4 +1,4 @@
-"""The program in a folder, as it lies on a computer with Windows.
+"""The program in a folder, as it is installed on Windows.
 
 headstart.exe headstart.com headstart-engine.exe    launchers, and Microsoft's C++ libraries beside them
 runtime lib app                                     Python, the packages, Headstart itself
@@ -19,7 +19,7 @@ _PROGRAMS = order.ROOT / "installer" / "programs"
 
 
 def stage(folder: Path, work: Path) -> None:
-    """Put all but models and the list of parts into `folder`, which is replaced. Raises HeadstartError."""
+    """Put everything but models and the bill of materials into `folder`, which is replaced. Raises HeadstartError."""
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     downloads = work / "downloads"
@@ -38,30 +38,30 @@ def stage(folder: Path, work: Path) -> None:
 
 
 def parts(folder: Path) -> tuple[Component, ...]:
-    """Return the parts of the program in `folder`."""
-    out = {module.replace("_", "-") for module in contents.MODULES_OUT}
-    found = components(places=[folder / "app", folder / "lib"])
-    named = [part for part in found if part.name.lower() not in out]
+    """Return the components of the program in `folder`."""
+    excluded = {module.replace("_", "-") for module in contents.EXCLUDED_MODULES}
+    installed = components(places=[folder / "app", folder / "lib"])
+    included = [part for part in installed if part.name.lower() not in excluded]
     licence = folder / "runtime" / "LICENSE.txt"
     python = Component("Python", runtime.VERSION, "PSF-2.0", "https://www.python.org", (licence,))
-    return (*(python if part.name == "Python" else part for part in named), *bill.compiler())
+    return (*(python if part.name == "Python" else part for part in included), *bill.compiler())
 
 
 def compile_modules(folder: Path) -> None:
-    """Have the modules start faster. Only the same Python can; without one here Windows does it at the first start."""
+    """Compile the modules to bytecode with the same Python. Without one, Windows compiles them at the first start."""
     name = f"python{wheels.PYTHON}"
     python = sys.executable if _runs(sys.executable) else name
     if not _runs(python):
         print(f"There is no {name} here, so the first start on Windows will take longer: it compiles all modules.")
         return
     command = [python, "-m", "compileall", "-q", "-q", "--invalidation-mode", "unchecked-hash", "-s", str(folder)]
-    plain = {key: value for key, value in os.environ.items() if not key.startswith("PYTHON")}
-    subprocess.run([*command, str(folder / "lib"), str(folder / "app")], env=plain, check=True)
+    environ = {key: value for key, value in os.environ.items() if not key.startswith("PYTHON")}
+    subprocess.run([*command, str(folder / "lib"), str(folder / "app")], env=environ, check=True)
 
 
 def _runs(python: str) -> bool:
-    """Tell whether this is the Python of the program, of whatever system."""
+    """Tell whether `python` has the version of the program's Python."""
     if not shutil.which(python):
         return False
-    done = subprocess.run([python, "--version"], capture_output=True, text=True, check=False)
-    return done.stdout.startswith(f"Python {wheels.PYTHON}.")
+    process = subprocess.run([python, "--version"], capture_output=True, text=True, check=False)
+    return process.stdout.startswith(f"Python {wheels.PYTHON}.")

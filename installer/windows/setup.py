@@ -1,4 +1,4 @@
-"""The setup program for Windows: NSIS's script with the list of what is put where."""
+"""The setup program for Windows: an NSIS script, and the list of its files."""
 
 from itertools import groupby
 from pathlib import Path, PureWindowsPath
@@ -10,27 +10,27 @@ SCRIPT, WORDS = launchers.FILES / "setup.nsi", launchers.FILES / "words.nsh"
 
 
 def pack(program: Path, work: Path, output: Path) -> Path:
-    """The setup of the program in this folder, in `output`; `work` has what `launchers.make` left."""
-    made = output / f"headstart-{__version__}-windows-x86_64-setup.exe"
+    """Make the setup of the program in `output`; `work` is the folder that `launchers.make` returned."""
+    package = output / f"headstart-{__version__}-windows-x86_64-setup.exe"
     (work / "list.nsh").write_text(listing(program), encoding="utf-8-sig")
     size = sum(path.stat().st_size for path in program.rglob("*") if path.is_file())
-    known = {
+    definitions = {
         "VERSION": __version__,
         "NUMBERS": ".".join(map(str, launchers.numbers())),
-        "OUTPUT": made,
+        "OUTPUT": package,
         "ICON": work / launchers.ICON,
         "CLOSING": work / launchers.CLOSING,
         "LIST": work / "list.nsh",
         "WORDS": WORDS,
         "KILOBYTES": size // 1024,
     }
-    defined = [f"-D{name}={value}" for name, value in known.items()]
-    tools.said(tools.SETUP, "-V2", "-WX", "-INPUTCHARSET", "UTF8", *defined, SCRIPT)
-    return made
+    arguments = [f"-D{name}={value}" for name, value in definitions.items()]
+    tools.run(tools.SETUP, "-V2", "-WX", "-INPUTCHARSET", "UTF8", *arguments, SCRIPT)
+    return package
 
 
 def listing(program: Path) -> str:
-    """Two macros: PUT_FILES, in the order of names wherever it is built, and DELETE_FILES, of those in no folder."""
+    """Return two NSIS macros: PUT_FILES for all files, sorted, and DELETE_FILES for those in the top folder."""
     files = sorted((path for path in program.rglob("*") if path.is_file()), key=lambda path: (path.parent, path.name))
     lines = ["!macro PUT_FILES"]
     for folder, inside in groupby(files, key=lambda path: path.parent):

@@ -1,4 +1,4 @@
-"""The programs of Debian that make a package for Windows, and the libraries that Windows has to run the result."""
+"""The tools of Debian that make a package for Windows, and the libraries that Windows has."""
 
 import re
 import shutil
@@ -18,11 +18,11 @@ _PACKAGES = {
     SETUP: "nsis",
     MSI: "wixl",
 }
-_ASKED = re.compile(r"^\s*DLL Name: (\S+)$", re.MULTILINE)
-_CODE = (".exe", ".com", ".dll", ".pyd")
-# What Windows 10 has. Its C library comes as `api-ms-win-crt-*`.
+_IMPORTED_DLL = re.compile(r"^\s*DLL Name: (\S+)$", re.MULTILINE)
+_CODE_SUFFIXES = (".exe", ".com", ".dll", ".pyd")
+# Libraries of Windows 10. Its C library comes as `api-ms-win-crt-*`.
 # fmt: off
-_OF_WINDOWS = {
+_WINDOWS_LIBRARIES = {
     "advapi32", "authz", "bcrypt", "bcryptprimitives", "cfgmgr32", "combase", "comctl32", "comdlg32", "crypt32",
     "d2d1", "d3d11", "d3d12", "d3d9", "dbghelp", "dnsapi", "dwmapi", "dwrite", "dxgi", "gdi32", "icuuc",
     "imm32", "iphlpapi", "kernel32", "mpr", "mscms", "msvcrt", "ncrypt", "netapi32", "ntdll", "ole32",
@@ -31,46 +31,49 @@ _OF_WINDOWS = {
     "userenv", "uxtheme", "version", "winhttp", "winmm", "winspool.drv", "ws2_32", "wtsapi32",
 }
 # fmt: on
-# Of Intel's GPUs and NPUs: who has these has them too, and nobody else loads the plugins that ask.
-_OF_DRIVERS = {"opencl", "ze_loader"}
+# Part of the drivers of Intel's GPUs and NPUs; only computers with these load the plugins that need them.
+_DRIVER_LIBRARIES = {"opencl", "ze_loader"}
 
 
 class ToolError(HeadstartError):
-    """A tool that makes packages for Windows is not installed, or refused."""
+    """A tool that makes packages for Windows is not installed, or failed."""
 
 
 def require() -> None:
-    """Raises ToolError, with everything that is missing."""
+    """Raise ToolError if tools are missing, with the packages that have them."""
     missing = sorted({package for program, package in _PACKAGES.items() if not shutil.which(program)})
     if missing:
         raise ToolError(f"A package for Windows needs {', '.join(missing)}; apt-get install {' '.join(missing)}.")
 
 
-def said(*command: str | Path, folder: Path | None = None) -> str:
-    """Return what a program prints. Raises ToolError."""
-    words: Sequence[str] = [str(word) for word in command]
-    done = subprocess.run(words, cwd=folder, capture_output=True, text=True, errors="replace", check=False)
-    if done.returncode:
-        raise ToolError(f"{words[0]} failed: {(done.stderr.strip() or done.stdout.strip())[-2000:]}")
-    return done.stdout
+def run(*command: str | Path, folder: Path | None = None) -> str:
+    """Return the output of a tool. Raises ToolError."""
+    arguments: Sequence[str] = [str(word) for word in command]
+    process = subprocess.run(arguments, cwd=folder, capture_output=True, text=True, errors="replace", check=False)
+    if process.returncode:
+        raise ToolError(f"{arguments[0]} failed: {(process.stderr.strip() or process.stdout.strip())[-2000:]}")
+    return process.stdout
 
 
 def require_libraries(folder: Path) -> None:
-    """Raises ToolError where a library in `folder` needs one that neither it nor Windows has."""
+    """Raise ToolError if a library in `folder` needs one that neither the folder nor Windows has."""
     missing = sorted(missing_libraries(folder))
     if missing:
         raise ToolError(f"The program lacks {', '.join(missing)}; see `is_wanted` in installer/windows/wheels.py.")
 
 
 def missing_libraries(folder: Path) -> Iterator[str]:
-    """Such as "Qt6Foo.dll, for Qt6Bar.dll"."""
-    code = sorted(path for path in folder.rglob("*") if path.suffix.lower() in _CODE)
-    there = {path.name.lower() for path in code}
+    """Yield missing libraries with their users: "Qt6Foo.dll, for Qt6Bar.dll"."""
+    code = sorted(path for path in folder.rglob("*") if path.suffix.lower() in _CODE_SUFFIXES)
+    bundled = {path.name.lower() for path in code}
     for path in code:
-        for name in _ASKED.findall(said(DUMP, "-p", path)):
-            if name.lower() not in there and not _is_of_windows(name.lower()):
+        for name in _IMPORTED_DLL.findall(run(DUMP, "-p", path)):
+            if name.lower() not in bundled and not _is_windows_library(name.lower()):
                 yield f"{name}, for {path.relative_to(folder).as_posix()}"
 
 
-def _is_of_windows(name: str) -> bool:
-    return name.startswith(("api-ms-win-", "ext-ms-win-")) or name.removesuffix(".dll") in _OF_WINDOWS | _OF_DRIVERS
+def _is_windows_library(name: str) -> bool:
+    return (
+        name.startswith(("api-ms-win-", "ext-ms-win-"))
+        or name.removesuffix(".dll") in _WINDOWS_LIBRARIES | _DRIVER_LIBRARIES
+    )

@@ -161,7 +161,7 @@ def test_ratios_are_taken_repeat_by_repeat(engine: LocalEngine, options: LoadOpt
         assert isinstance(found.ratio.interval, Interval)
 
 
-def test_failing_peer_is_told_and_skipped(engine: LocalEngine, options: LoadOptions) -> None:
+def test_failing_peer_is_reported_and_skipped(engine: LocalEngine, options: LoadOptions) -> None:
     broken, other = FakePeer(fails_at=9), FakePeer("Another")
     stages = list[str]()
     plan = FirstTokenPlan(options, (LENGTH, LENGTH + 100), 1, (broken, other))
@@ -180,7 +180,7 @@ def test_result_is_saved_after_each_length(engine: LocalEngine, options: LoadOpt
     assert list(result.by_length) == kept[-1]
 
 
-def test_too_long_prompts_are_skipped_and_told(engine: LocalEngine, options: LoadOptions) -> None:
+def test_too_long_prompts_are_skipped_and_reported(engine: LocalEngine, options: LoadOptions) -> None:
     stages = list[str]()
     result = measure_first_token(engine, FirstTokenPlan(options, (64, 900), 1), stages.append)
     assert list(result.by_length) == [64]
@@ -208,7 +208,7 @@ def test_ctrl_c_ends_peers_and_leaves_no_files(engine: LocalEngine, options: Loa
     assert files() == {}
 
 
-def test_unloadable_openvino_genai_is_told(engine: LocalEngine, options: LoadOptions, tmp_path: Path) -> None:
+def test_unloadable_openvino_genai_is_reported(engine: LocalEngine, options: LoadOptions, tmp_path: Path) -> None:
     target = dataclasses.replace(genai(engine, options).target, folder=tmp_path)
     result = measure_first_token(engine, FirstTokenPlan(options, (64,), 1, (GenaiChats(target),)))
     assert list(result.by_length[64]) == [OURS]
@@ -238,7 +238,7 @@ class TestLlama:
         ("model", "reason"),
         [("broken", "its server ended (error: failed to load model)."), ("tired", "answered with status 500")],
     )
-    def test_llama_server_that_fails_is_told(
+    def test_llama_server_that_fails_is_reported(
         self, engine: LocalEngine, options: LoadOptions, llama_server: Path, model: str, reason: str
     ) -> None:
         peer = LlamaChats(llama_server, Path(model))

@@ -30,21 +30,21 @@ class TestLlama:
         assert (plain.ttft_ms, plain.decode_ms, plain.ms_per_token) == (40.0, 70.0, 10.0)
         assert (three.drafted, three.accepted) == (6, 3)
 
-    def test_without_a_draft_only_the_text_guesses(self, llama_server: Path) -> None:
+    def test_text_alone_guesses_without_a_draft(self, llama_server: Path) -> None:
         with LlamaSource(llama_server, Path("target.gguf")).open(OPTIONS) as modes:
             assert [mode.name for mode in modes] == ["llama plain", "llama ngram"]
 
-    def test_a_server_that_ends_is_told_with_its_last_words(self, llama_server: Path) -> None:
+    def test_server_that_ends_is_reported_with_its_last_line(self, llama_server: Path) -> None:
         reason = r"its server ended \(error: failed to load model\)\."
         with pytest.raises(PeerError, match=reason), LlamaSource(llama_server, Path("broken")).open(OPTIONS):
             pass
 
-    def test_a_server_that_refuses_is_told(self, llama_server: Path) -> None:
+    def test_refusing_server_is_reported(self, llama_server: Path) -> None:
         source = LlamaSource(llama_server, Path("busy"))
         with source.open(OPTIONS) as (plain, _), pytest.raises(PeerError, match="status 500"):
             plain.answer(CODE)
 
-    def test_a_program_that_is_none_is_told(self, tmp_path: Path) -> None:
+    def test_missing_program_is_reported(self, tmp_path: Path) -> None:
         source = LlamaSource(tmp_path, Path("target.gguf"))
         with pytest.raises(PeerError, match="cannot be started"), source.open(OPTIONS):
             pass
@@ -54,7 +54,7 @@ class TestTransformers:
     """Hugging Face's assisted generation."""
 
     @pytest.mark.slow
-    def test_a_child_process_answers_from_the_source_weights(self, tiny_source: Path) -> None:
+    def test_child_process_answers_from_the_source_weights(self, tiny_source: Path) -> None:
         with AssistedSource(tiny_source, tiny_source).open(OPTIONS) as modes:
             runs = {mode.name: mode.answer(CODE) for mode in modes}
         assert list(runs) == ["hf plain", "hf assisted", "hf lookup"]
@@ -63,17 +63,17 @@ class TestTransformers:
         assert all(run.ttft_ms > 0.0 and run.decode_ms > 0.0 for run in runs.values())
 
     @pytest.mark.slow
-    def test_a_draft_with_another_head_may_not_assist(self, tiny_models: Path) -> None:
+    def test_draft_with_another_head_may_not_assist(self, tiny_models: Path) -> None:
         with AssistedSource(tiny_models / "target-hf", tiny_models / "draft-hf").open(OPTIONS) as modes:
             assert [mode.name for mode in modes] == ["hf plain", "hf lookup"]
 
     @pytest.mark.slow
-    def test_weights_that_are_not_there_are_told(self, tmp_path: Path) -> None:
+    def test_weights_that_are_not_there_are_reported(self, tmp_path: Path) -> None:
         source = AssistedSource(tmp_path / "nothing")
         with pytest.raises(PeerError, match=r"stay out: .*nothing does not exist\."), source.open(OPTIONS):
             pass
 
-    def test_an_exporter_that_is_not_there_is_told(self, tmp_path: Path) -> None:
+    def test_missing_exporter_is_reported(self, tmp_path: Path) -> None:
         source = AssistedSource(tmp_path, command=(sys.executable, "-c", "raise SystemExit(1)"))
         with pytest.raises(PeerError, match='install headstart with the extra "export"'), source.open(OPTIONS):
             pass

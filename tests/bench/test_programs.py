@@ -98,7 +98,7 @@ def test_parallel_clients_are_compared_with_one() -> None:
     assert [run[4]["tokens"] for run in found["runs"]] == [24, 24]
 
 
-def test_missing_client_is_skipped_and_failing_one_told(monkeypatch: pytest.MonkeyPatch, capsys: Captured) -> None:
+def test_missing_client_is_skipped_and_failing_one_reported(monkeypatch: pytest.MonkeyPatch, capsys: Captured) -> None:
     call = '<tool_call>\n{"name": "weather", "arguments": {"city": "Paris"}}\n</tool_call>'
     answers = [call, "Sunny, 21 degrees.", "I cannot."]
     missing = clients.Case(clients.openai_whole, "no-such-client")

@@ -113,7 +113,7 @@ def test_trace_of_another_kind_is_refused(tmp_path: Path, content: str) -> None:
         read_recordings(tmp_path / "trace")
 
 
-def test_the_program_records_an_answer_of_each_class(
+def test_program_records_an_answer_of_each_class(
     tiny_pair: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = tmp_path / "trace"

@@ -186,7 +186,7 @@ def test_key_file_cannot_request_all_memory(encrypted: Path) -> None:
         encryption.unlock(encrypted, PASSPHRASE)
 
 
-def test_damaged_page_is_told_and_replaced_by_a_backup(encrypted: Path) -> None:
+def test_damaged_page_is_reported_and_replaced_by_a_backup(encrypted: Path) -> None:
     with closing(killing.opened(encrypted)) as store:
         key, backup = store.key, backups.keep_up(store.path.parent, store.key)
     path = encrypted / database.FILE_NAME

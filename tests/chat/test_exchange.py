@@ -233,8 +233,8 @@ def test_odd_export_is_read_or_refused(data: st.DataObject) -> None:
 REFUSED = [
     (b"", "is not JSON"),
     (b"\xff\xfe", "is not UTF-8"),
-    (b"[]", "no export of chats"),
-    (b'{"format": "other"}', "no export of chats"),
+    (b"[]", "not an export of chats"),
+    (b'{"format": "other"}', "not an export of chats"),
     (b'[{"mapping": {}}]', "no chat in it"),
     (b"[" * 100_000, "nested too deeply"),
     (b'{"format": "headstart-chats", "version": 99}', "version 99"),
@@ -274,7 +274,7 @@ def test_tags_are_imported_and_older_folders_become_tags() -> None:
     entry["folder"] = "zoo"
     assert _imported(document)[0][0].tags == ("zoo",)
     entry["tags"] = "zoo"
-    with pytest.raises(MalformedError, match="no list"):
+    with pytest.raises(MalformedError, match="not a list"):
         _imported(document)
 
 

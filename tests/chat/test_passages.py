@@ -109,5 +109,5 @@ def test_passages_are_stored_and_exported(tmp_path: Path) -> None:
     store.close()
     ((_, read),) = parse(to_json([(chat, tree)]).encode()).chats
     assert read == tree
-    with pytest.raises(MalformedError, match="stands where a number from 0 should"):
+    with pytest.raises(MalformedError, match="instead of a number from 0"):
         parse(to_json([(chat, tree)]).replace('"file": 0', '"file": -1').encode())

@@ -86,7 +86,7 @@ def test_set_changes_later_requests(say: Say, capsys: Captured) -> None:
         ("/save", "/save FILE"),
     ],
 )
-def test_mistyped_command_is_told_and_changes_nothing(say: Say, line: str, words: str, capsys: Captured) -> None:
+def test_mistyped_command_is_reported_and_changes_nothing(say: Say, line: str, words: str, capsys: Captured) -> None:
     (request,) = say(line, "Hi")
     shown = capsys.readouterr()
     assert shown.err.startswith("headstart: ")

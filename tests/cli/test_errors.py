@@ -69,7 +69,7 @@ OTHERS: tuple[tuple[str, int, str], ...] = (
     ("bench|advice|absent.json", 2, "This command is now `python app/bench/advice.py`."),
     ("remote|check|office", 1, "There is no server 'office'; none is known yet."),
     ("remote|add|a b|http://host", 2, "A server's name has up to 40 letters"),
-    ("remote|add|office|host", 2, "'host' is no address of a server; write it like https://host:8000/v1."),
+    ("remote|add|office|host", 2, "'host' is not the address of a server; write it like https://host:8000/v1."),
     ("remote|add|office|http://host|--certificate|none.pem", 2, "There is no file"),
     ("serve|--host|0.0.0.0", 2, "0.0.0.0 can be reached from other computers: add --allow-network"),
     ("serve|--host|elsewhere", 2, "host must be an address"),

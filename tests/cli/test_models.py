@@ -88,7 +88,7 @@ def test_check_finds_flipped_bits(root: Path, capsys: Captured) -> None:
     assert not load.options
 
 
-def test_earlier_tokenizer_is_told_by_list_and_check(root: Path, capsys: Captured) -> None:
+def test_earlier_tokenizer_is_reported_by_list_and_check(root: Path, capsys: Captured) -> None:
     model = write_model(root / "model")
     (model / manifest.TOKENIZER_FILE).write_bytes(JOINED)
     manifest.write(model, describe(model))

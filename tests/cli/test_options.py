@@ -132,7 +132,7 @@ def test_chosen_model_is_named(
     assert facts(ScriptedEngine()) is None
 
 
-def test_wrong_tokens_are_told(tiny_target: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_wrong_tokens_are_reported(tiny_target: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(manifests, "_joins_splits", lambda folder: folder == tiny_target)
     opened = LocalModels().open(LoadOptions(tiny_target), lambda _: None)
     opened.engine.close()

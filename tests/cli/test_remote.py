@@ -108,7 +108,7 @@ def test_key_is_read_from_a_pipe(monkeypatch: pytest.MonkeyPatch, capsys: Captur
     assert [key.secret for key in [api_keys.find("office")] if key] == [typed]
 
 
-def test_content_filter_is_told(address: str, script: Script, capsys: Captured) -> None:
+def test_content_filter_is_reported(address: str, script: Script, capsys: Captured) -> None:
     remotes.add(Remote("office", address))
     script.finish = "content_filter"
     assert main(["chat", "--model", "remote:office", "--prompt", "Hi"]) == 0

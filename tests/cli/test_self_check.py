@@ -11,7 +11,7 @@ def test_every_trial_passes_here() -> None:
     assert list(self_check.faults()) == []
 
 
-def test_failing_trial_is_told_and_the_rest_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_failing_trial_is_reported_and_the_rest_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     def silent(*_: object) -> None:
         raise RuntimeError("no\nword")
 

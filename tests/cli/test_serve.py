@@ -220,7 +220,7 @@ def test_given_key_needs_no_other_one() -> None:
 
 
 @pytest.mark.usefixtures("root")
-def test_refused_pages_and_hosts_are_told_once() -> None:
+def test_refused_pages_and_hosts_are_reported_once() -> None:
     with served("--key", "mine") as (program, lines):
         (base,) = re.findall(r"http://\S+", "".join(lines))
         for _ in range(2):

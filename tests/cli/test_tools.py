@@ -135,7 +135,7 @@ def test_tools_are_listed_with_permissions(capsys: Captured, monkeypatch: pytest
     assert "· add (clock; may change, delete and use the network; allowed): Add two numbers." in err
 
 
-def test_failing_server_is_told_and_the_chat_goes_on(tmp_path: Path, capsys: Captured) -> None:
+def test_failing_server_is_reported_and_the_chat_goes_on(tmp_path: Path, capsys: Captured) -> None:
     (tmp_path / "mcp.json").write_text('{"mcpServers": {"x": {"command": "no-such-program"}}}', encoding="utf-8")
     code, engine = chat("Hi", "--tools", scripts=("Hello.",))
     assert code == 0

@@ -70,7 +70,7 @@ class TestFree:
         calibration, offer = FreeCalibration(), Draft((7, 7), (0.9, 0.4))
         assert calibration.chances(offer) == pytest.approx([0.54, 0.24])
         for _ in range(100):
-            calibration.learn(offer, held=1, labels=2)
+            calibration.learn(offer, accepted=1, labels=2)
         sure, unsure = calibration.chances(offer)
         assert sure > 0.9
         assert unsure < 0.1

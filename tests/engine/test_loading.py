@@ -95,7 +95,7 @@ def test_fastest_proven_precision_is_chosen(tiny_target: Path) -> None:
     assert load_model(ModelSpec.read(tiny_target), FAST).properties == plain()
 
 
-def test_refused_precision_is_replaced_and_told(tiny_target: Path) -> None:
+def test_refused_precision_is_replaced_and_reported(tiny_target: Path) -> None:
     known = load_model(ModelSpec.read(tiny_target), FAST).measurements
     refuse(known, properties("f16"), Translatable("64 of 64 results are not numbers"))
     loaded = load_model(ModelSpec.read(tiny_target), dataclasses.replace(FAST, precision=Precision.F16))
@@ -393,7 +393,7 @@ def test_large_file_is_hashed_once(tiny_target: Path, altered: Alter, monkeypatc
         load_model(ModelSpec.read(folder), EXACT)
 
 
-def test_missing_model_is_told(tiny_target: Path, tmp_path: Path) -> None:
+def test_missing_model_is_reported(tiny_target: Path, tmp_path: Path) -> None:
     nothing = tmp_path / "nothing"
     with pytest.raises(BrokenModelError, match=r"nothing is not a Headstart model.*headstart-export"):
         load(LoadOptions(nothing))
@@ -412,7 +412,7 @@ def test_pair_folder_is_no_model(tiny_pair: Path) -> None:
         load(LoadOptions(tiny_pair))
 
 
-def test_unreadable_file_is_told(tiny_target: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unreadable_file_is_reported(tiny_target: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def denied(path: Path) -> str:
         raise PermissionError(13, "Permission denied", str(path))
 

@@ -92,7 +92,7 @@ def test_switch_ms_is_the_extra_time_of_the_first_pass(monkeypatch: pytest.Monke
 
 
 @pytest.mark.parametrize(("kv", "kinds"), [(KvPrecision.F16, {"f16", "bf16"}), (KvPrecision.U8, {"u8"})])
-def test_the_cache_is_kept_as_asked(tiny_target: Path, kv: KvPrecision, kinds: set[str]) -> None:
+def test_cache_is_kept_as_asked(tiny_target: Path, kv: KvPrecision, kinds: set[str]) -> None:
     runner = load_model(ModelSpec.read(tiny_target), RunnerConfig("CPU", 100, kv=kv)).runner
     assert isinstance(runner, PagedRunner)
     assert isinstance(runner, BranchingRunner) == (kv is KvPrecision.F16)

@@ -109,7 +109,7 @@ def test_what_is_read_ahead_takes_nothing_from_the_disk(files: Callable[[], Part
     assert read(again, PrefixCache(again, ROOM, files(), PART), [*prompt, 4], CHAT) == len(prompt)
 
 
-def test_an_end_that_grew_by_what_was_read_ahead_is_kept_once(files: Callable[[], PartFiles], tmp_path: Path) -> None:
+def test_end_that_grew_by_what_was_read_ahead_is_kept_once(files: Callable[[], PartFiles], tmp_path: Path) -> None:
     runner, cache = started(files)
     prompt = [1, 2, 3, 4, 5, 0]
     read(runner, cache, prompt, CHAT)
@@ -147,7 +147,7 @@ def test_what_was_used_last_stays_and_ends_go_before_beginnings() -> None:
     assert read(runner, cache, [*new, 0]) in {8, 12}
 
 
-def test_a_conversation_is_known_after_a_restart(files: Callable[[], PartFiles], tmp_path: Path) -> None:
+def test_conversation_is_known_after_a_restart(files: Callable[[], PartFiles], tmp_path: Path) -> None:
     prompt = [1, 2, 3, 4, 5, 0, 1, 2, 3, 4]
     runner, cache = started(files)
     read(runner, cache, prompt, CHAT)
@@ -192,7 +192,7 @@ def test_what_no_conversation_wants_kept_never_reaches_the_disk(files: Callable[
 
 
 @pytest.mark.parametrize("fault", ["flipped", "cut", "empty", "another's", "gone"])
-def test_a_damaged_file_is_read_again(files: Callable[[], PartFiles], tmp_path: Path, fault: str) -> None:
+def test_damaged_file_is_read_again(files: Callable[[], PartFiles], tmp_path: Path, fault: str) -> None:
     prompt = list(range(6)) * 2
     runner, cache = started(files)
     read(runner, cache, prompt, CHAT)
@@ -218,7 +218,7 @@ def test_a_damaged_file_is_read_again(files: Callable[[], PartFiles], tmp_path: 
     assert known == (4 if fault == "flipped" else 11)  # what follows a damaged part is found damaged next time
 
 
-def test_a_file_that_goes_while_the_model_is_loaded_is_read_again(
+def test_file_that_goes_while_the_model_is_loaded_is_read_again(
     files: Callable[[], PartFiles], tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     prompt = list(range(6)) * 2
@@ -233,7 +233,7 @@ def test_a_file_that_goes_while_the_model_is_loaded_is_read_again(
     assert "its tokens are read again" in caplog.text
 
 
-def test_a_part_that_another_process_deletes_is_read_again_and_not_complained_of(
+def test_part_that_another_process_deletes_is_read_again_and_not_complained_of(
     files: Callable[[], PartFiles], tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     prompt = [1, 2, 3, 4, 5, 0, 1, 2, 3]
@@ -263,7 +263,7 @@ def test_those_of_another_model_or_of_an_interrupted_write_are_not_seen(
     assert not unfinished.exists()
 
 
-def test_the_oldest_go_where_the_disk_has_its_share(files: Callable[[], PartFiles], tmp_path: Path) -> None:
+def test_oldest_parts_are_deleted_if_the_disk_share_is_full(files: Callable[[], PartFiles], tmp_path: Path) -> None:
     runner, cache = started(files)
     read(runner, cache, [1] * 4, CHAT)
     store_all(cache)
@@ -300,7 +300,7 @@ def test_two_models_keep_to_their_share_and_seldom_look_at_all_files(
     assert len(looks) < written / 3
 
 
-def test_a_full_disk_is_said_once_and_ends_no_answer(
+def test_full_disk_is_reported_once_and_ends_no_answer(
     files: Callable[[], PartFiles], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     def full(*_: object, **__: object) -> None:
@@ -375,7 +375,7 @@ def test_nothing_of_a_chat_can_be_read_or_guessed_from_what_is_sealed(
     assert not any(part in content for part in telling)
 
 
-def test_the_same_part_is_never_sealed_twice_alike(files: Callable[[], PartFiles], tmp_path: Path) -> None:
+def test_same_part_is_never_sealed_twice_alike(files: Callable[[], PartFiles], tmp_path: Path) -> None:
     seen: set[bytes] = set()
     for _ in range(2):
         _kept_of(files(), SEALED)
@@ -456,9 +456,7 @@ def test_what_waits_to_be_kept_is_not_written_with_another_key(files: Callable[[
     assert read(runner, cache, PROMPT, None) == 0
 
 
-def test_a_key_is_in_no_text_made_of_a_request(
-    files: Callable[[], PartFiles], caplog: pytest.LogCaptureFixture
-) -> None:
+def test_key_is_in_no_text_made_of_a_request(files: Callable[[], PartFiles], caplog: pytest.LogCaptureFixture) -> None:
     request = Request((Message("user", "?"),), keep=SEALED)
     line = encode(Generate(1, request))
     assert KEY.encode() in line  # it reaches the engine
@@ -503,7 +501,7 @@ def test_what_is_used_from_memory_is_not_old_on_disk(files: Callable[[], PartFil
     assert {_tokens(path)[0] for path in tmp_path.rglob("*.part")} == {1, 3}
 
 
-def test_a_clock_that_was_ahead_holds_up_no_new_part(files: Callable[[], PartFiles], tmp_path: Path) -> None:
+def test_clock_that_was_ahead_holds_up_no_new_part(files: Callable[[], PartFiles], tmp_path: Path) -> None:
     runner, cache = started(files)
     read(runner, cache, [1] * 4, CHAT)
     store_all(cache)
@@ -515,7 +513,7 @@ def test_a_clock_that_was_ahead_holds_up_no_new_part(files: Callable[[], PartFil
     assert [_tokens(path) for path in tmp_path.rglob("*.part")] == [[2] * 4]
 
 
-def test_a_beginning_that_another_program_had_read_first_is_kept_too(files: Callable[[], PartFiles]) -> None:
+def test_beginning_that_another_program_had_read_first_is_kept_too(files: Callable[[], PartFiles]) -> None:
     runner, cache = started(files)
     for tokens in ([1] * 4, [2]):
         read(runner, cache, tokens, None)
@@ -547,7 +545,7 @@ def test_what_is_kept_nowhere_is_never_written_as_the_end_of_a_chat(
     assert all(5 not in _tokens(path) for path in tmp_path.rglob("*.part"))
 
 
-def test_a_full_disk_leaves_what_is_there_to_be_used(
+def test_full_disk_leaves_what_is_there_to_be_used(
     files: Callable[[], PartFiles], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     def full(*_: object, **__: object) -> None:
@@ -566,7 +564,7 @@ def test_a_full_disk_leaves_what_is_there_to_be_used(
     assert not [path for path in tmp_path.rglob("*") if path.is_file()]
 
 
-def test_a_chat_that_is_deleted_while_it_is_written_stops_nothing(
+def test_chat_that_is_deleted_while_it_is_written_stops_nothing(
     files: Callable[[], PartFiles], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     runner, cache = started(files)
@@ -684,7 +682,7 @@ def test_histories_are_those_of_a_fresh_cache(tmp_path: Path, histories: int) ->
                 cache.store_one()
 
 
-def test_a_real_cache_takes_back_its_bits(tiny_target: Path, tmp_path: Path) -> None:
+def test_real_cache_takes_back_its_bits(tiny_target: Path, tmp_path: Path) -> None:
     runner = load_model(ModelSpec.read(tiny_target), RunnerConfig("CPU", 512)).runner
     assert runner.can_save
     chance = np.random.default_rng(7)

@@ -279,7 +279,7 @@ def test_restart_budget_refills_with_time() -> None:
 
 @pytest.mark.parametrize(
     ("line", "words"),
-    [("Hello", "no message of Headstart"), ('{"v": 2, "is": "Ready"}', "another version of Headstart")],
+    [("Hello", "not a message of Headstart"), ('{"v": 2, "is": "Ready"}', "another version of Headstart")],
 )
 def test_foreign_program_is_ended(tmp_path: Path, line: str, words: str) -> None:
     client = EngineClient((sys.executable, "-c", f"print({line!r}); input()"), Journal(tmp_path / "log"))
@@ -524,7 +524,7 @@ def test_benchmark_can_be_cancelled(loaded: Hosted) -> None:
 @pytest.mark.parametrize(
     ("line", "words"),
     [
-        (b"what?", "no message of Headstart: 'what?'"),
+        (b"what?", "not a message of Headstart: 'what?'"),
         (b'{"v": 99, "is": "Load"}', "another version"),
         (b"x" * (2**24 + 2), "longer than 16 MiB"),
     ],

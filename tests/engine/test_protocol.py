@@ -168,11 +168,11 @@ def test_newer_field_is_ignored() -> None:
 @pytest.mark.parametrize(
     ("line", "words"),
     [
-        (b"", "no message of Headstart"),
-        (b"Compiling kernels...", "no message of Headstart: 'Compiling"),
-        (b"\xff\xfe\x00{", "no message"),
-        (b"[" * 100_000, "no message"),
-        (b"1" * 5000, "no message"),
+        (b"", "not a message of Headstart"),
+        (b"Compiling kernels...", "not a message of Headstart: 'Compiling"),
+        (b"\xff\xfe\x00{", "not a message"),
+        (b"[" * 100_000, "not a message"),
+        (b"1" * 5000, "not a message"),
         (b'{"v": 1}', "unknown kind"),
         (b'{"v": 1, "is": "Explode"}', "unknown kind"),
         (b'{"v": 1, "is": ["Load"]}', "unknown kind"),

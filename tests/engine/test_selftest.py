@@ -55,7 +55,7 @@ def test_padding_leaves_no_trace_up_to_the_end_of_the_context(tiny_quantized: Pa
     assert list(padded.tokens) == list(ids)
 
 
-def test_a_pass_for_two_sequences_pads_each(stock: BranchingRunner) -> None:
+def test_pass_for_two_sequences_pads_each(stock: BranchingRunner) -> None:
     Invariance(2, branches=False, context=512).apply(stock)
     first, second = stock, stock.others[0]
     ids = probe_ids(stock.vocabulary, 9, seed=1)
@@ -72,7 +72,7 @@ def test_a_pass_for_two_sequences_pads_each(stock: BranchingRunner) -> None:
         runner.rollback(0)
 
 
-def test_a_cache_that_rounds_together_is_found_out(tiny_quantized: Path) -> None:
+def test_cache_that_rounds_together_is_detected(tiny_quantized: Path) -> None:
     runner = PagedRunner(tiny_quantized, "CPU", {**plain(), "KV_CACHE_PRECISION": "u8"}, 512)
     found = batch_invariance(runner)
     assert found.min_tokens == 0
@@ -80,7 +80,7 @@ def test_a_cache_that_rounds_together_is_found_out(tiny_quantized: Path) -> None
     assert runner.min_tokens == 1, "padding would cost and give nothing"
 
 
-def test_a_branch_that_differs_is_given_up_alone(tiny_quantized: Path) -> None:
+def test_branch_that_differs_is_given_up_alone(tiny_quantized: Path) -> None:
     class Odd(BranchingRunner):
         def forward(self, ids, branches=(), rows=1, cancel=None):  # type: ignore[no-untyped-def]
             logits = super().forward(ids, branches, rows, cancel)
@@ -93,7 +93,7 @@ def test_a_branch_that_differs_is_given_up_alone(tiny_quantized: Path) -> None:
     assert not runner.can_branch
 
 
-def test_another_sequence_that_disturbs_is_found_out(stock: BranchingRunner, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_disturbing_sequence_is_detected(stock: BranchingRunner, monkeypatch: pytest.MonkeyPatch) -> None:
     apart = stock.forward_together
 
     def disturbed(passes):  # type: ignore[no-untyped-def]
@@ -110,9 +110,7 @@ def test_masks_take_no_padding(tiny_quantized: Path) -> None:
     assert not Invariance(2, branches=True, context=512).apply(StatefulRunner(tiny_quantized, "CPU", reference(), 80))
 
 
-def test_a_load_tries_once_and_again_for_a_longer_context(
-    tiny_quantized: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_load_tries_once_and_again_for_a_longer_context(tiny_quantized: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     tried = list[int]()
 
     def noting(runner: PagedRunner) -> Invariance:
@@ -145,7 +143,7 @@ def test_arithmetic_whose_passes_agree_is_preferred_if_it_is_almost_as_fast(tiny
     assert not loaded.is_batch_invariant
 
 
-def test_a_person_is_told_where_guesses_may_change_a_word(
+def test_arithmetic_that_may_change_a_word_is_reported(
     tiny_quantized: Path, headstart_home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     options = LoadOptions(tiny_quantized, context=512)

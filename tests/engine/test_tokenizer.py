@@ -87,7 +87,7 @@ def test_texts_encode_as_in_transformers(reference: tuple[Tokenizer, dict[str, A
         assert tokenizer.decode(ids) == text
 
 
-def test_a_conversation_encodes_as_in_transformers(reference: tuple[Tokenizer, dict[str, Any]]) -> None:
+def test_conversation_encodes_as_in_transformers(reference: tuple[Tokenizer, dict[str, Any]]) -> None:
     tokenizer, expected = reference
     messages = [Message(**message) for message in expected["messages"]]
     assert tokenizer.prompt(messages) == expected["prompt"]
@@ -193,7 +193,7 @@ def test_refusal_of_the_template_is_quoted(tokenizer_folders: Path, tmp_path: Pa
         tokenizer.prompt([Message("user", "hi"), Message("user", "hi")])
 
 
-def test_missing_template_is_told(tokenizer_folders: Path) -> None:
+def test_missing_template_is_reported(tokenizer_folders: Path) -> None:
     tokenizer = Tokenizer(tokenizer_folders / UNTEMPLATED)
     assert tokenizer.decode(tokenizer.encode("hi")) == "hi"
     with pytest.raises(ChatTemplateError, match="untemplated has no chat template"):

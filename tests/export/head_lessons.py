@@ -20,7 +20,7 @@ from headstart.engine.runners.precision import plain
 from headstart.engine.runtime import core
 from headstart_export import convert, features, head_model, head_training, process
 from headstart_export.features import Text
-from headstart_export.head_model import Head, Measures, TargetWeights
+from headstart_export.head_model import Head, HeadSizes, TargetWeights
 from headstart_export.head_training import Plan, Trainer
 
 ROWS = 200
@@ -45,7 +45,7 @@ def made(target: Path, learned: list[Text]) -> Head:
     """A head that has learned nothing yet."""
     torch.manual_seed(1)
     config = json.loads((target / "config.json").read_text(encoding="utf-8"))
-    head = Head(Measures(config, 96, ROWS))
+    head = Head(HeadSizes(config, 96, ROWS))
     head_model.begin(head, TargetWeights(target), np.arange(3, 3 + ROWS), learned)
     return head
 
@@ -74,18 +74,18 @@ def unrolled(head: Head, text: Text, start: int) -> list[list[float]]:
 
 def learn(target: Path, learned: list[Text], trials: list[Text], path: Path, *, stops: bool) -> Trainer:
     """Train to the end, in two parts if it `stops`: then nothing but the file is handed on."""
-    plan, change = Plan(passes=3, seconds=1e9, rate=3e-3), Trainer._change
+    plan, step = Plan(passes=3, seconds=1e9, rate=3e-3), Trainer._step
 
     def interrupted(trainer: Trainer, batch: Any) -> None:
         if trainer._state.changes == STOP:
             raise KeyboardInterrupt
-        change(trainer, batch)
+        step(trainer, batch)
 
     if stops:
-        Trainer._change = interrupted  # type: ignore[assignment, method-assign]
+        Trainer._step = interrupted  # type: ignore[assignment, method-assign]
         with contextlib.suppress(KeyboardInterrupt):
             Trainer(made(target, learned), learned, trials, plan, path).learn(lambda _said: None)
-        Trainer._change = change  # type: ignore[method-assign]
+        Trainer._step = step  # type: ignore[method-assign]
     trainer = Trainer(made(target, learned), learned, trials, plan, path)
     trainer.learn(lambda _said: None)
     return trainer

@@ -120,7 +120,7 @@ def test_unmergeable_adapter_is_named(tmp_path: Path, settings: dict[str, Any], 
 def test_folder_without_adapter_files_is_refused(tmp_path: Path, missing: str) -> None:
     (write(tmp_path / "style") / missing).unlink()
     with pytest.raises(
-        ExportError, match=r"style is no LoRA adapter \(.+\); name a folder with the adapter_config\.json"
+        ExportError, match=r"style is not a LoRA adapter \(.+\); name a folder with the adapter_config\.json"
     ):
         adapter.inspect(tmp_path / "style")
     (tmp_path / "style" / missing).write_text("[]", encoding="utf-8")

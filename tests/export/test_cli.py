@@ -44,7 +44,7 @@ def test_help_and_list_load_no_library(arguments: list[str]) -> None:
         ([""], "A name is empty: name a recipe, a hub id"),
         (["  "], "A name is empty: name a recipe, a hub id"),
         (["x/y", "--draft", ""], "A name is empty: name a recipe, a hub id"),
-        (["verify", "no-such", "--against", "x/y"], "'no-such' is no exported model; there are "),
+        (["verify", "no-such", "--against", "x/y"], "'no-such' is not an exported model; there are "),
     ],
 )
 def test_refusal_is_one_sentence(arguments: list[str], sentence: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -162,7 +162,7 @@ def test_progress_counts_steps_and_their_work(spoken: Spoken, monkeypatch: pytes
     reporter.expect(-1)
     with reporter.step("Writing") as advance:
         advance(1, 4)
-        monkeypatch.setattr(progress, "_FORESEEN", 0.0)
+        monkeypatch.setattr(progress, "_MIN_ELAPSED", 0.0)
         monkeypatch.setattr(progress.Step, "seconds", 100.0)
         advance(1, 4)
     reporter.finish()

@@ -401,7 +401,7 @@ def test_pair_has_two_models_and_a_draft_vocab(exports: Exports) -> None:
     assert {0, 1, 2} < set(ranked[:300])  # the chat's markers
 
 
-def test_pair_that_cannot_pay_is_told(exports: Exports) -> None:
+def test_pair_that_cannot_pay_is_reported(exports: Exports) -> None:
     warned = {name for name, outcome in exports.outcomes.items() if "guessing with it cannot save time" in outcome.err}
     assert warned == {"twice"}
 

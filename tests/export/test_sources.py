@@ -40,7 +40,7 @@ def _no_network(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("socket.getaddrinfo", refuse)
 
 
-def test_mirror_is_used_and_told_without_the_hub(
+def test_mirror_is_used_and_reported_without_the_hub(
     tmp_path: Path, spoken: Spoken, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path / "hub"))
@@ -60,7 +60,7 @@ def test_mirror_is_used_and_told_without_the_hub(
 
 
 @pytest.mark.parametrize("is_pinned", [False, True])
-def test_branch_is_recorded_and_told(
+def test_branch_is_recorded_and_reported(
     tmp_path: Path, spoken: Spoken, monkeypatch: pytest.MonkeyPatch, *, is_pinned: bool
 ) -> None:
     (tmp_path / "config.json").write_bytes(b"{}")

@@ -114,7 +114,7 @@ def read_only(tmp_path: Path) -> Iterator[Path]:
     libc.umount(bytes(folder))
 
 
-def test_unwritable_home_is_told(qapp: QApplication, read_only: Path) -> None:
+def test_unwritable_home_is_reported(qapp: QApplication, read_only: Path) -> None:
     instance = SingleInstance(read_only / "none") if os.geteuid() == 0 else SingleInstance(read_only)
     assert instance.claim()
     assert instance.claim()

@@ -45,7 +45,7 @@ def put(program: Path, work: Path) -> frozenset[str]:
 def _asked(path: Path, library: str) -> list[str]:
     """The functions that a program asks a library for."""
     asked, names = "", []
-    for line in tools.said(tools.DUMP, "-p", path).splitlines():
+    for line in tools.run(tools.DUMP, "-p", path).splitlines():
         if found := _LIBRARY.fullmatch(line):
             asked = found.group(1).lower()
         elif not line.strip():

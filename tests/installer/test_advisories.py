@@ -60,9 +60,9 @@ def test_unreachable_database_is_skipped_with_the_reason(
 def test_lock_of_windows_is_checked(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[Path] = []
 
-    def note(lock: Path) -> advisories.Answer:
+    def note(lock: Path) -> advisories.Audit:
         asked.append(lock)
-        return advisories.Answer(lock.name, 0, None, "it is a test")
+        return advisories.Audit(lock.name, 0, None, "it is a test")
 
     monkeypatch.setattr(advisories, "ask", note)
     assert advisories.main() == 0

@@ -89,10 +89,10 @@ def test_sbom_is_valid(tiny_target: Path) -> None:
     from cyclonedx.schema import SchemaVersion  # noqa: PLC0415 - takes seconds
     from cyclonedx.validation.json import JsonStrictValidator  # noqa: PLC0415
 
-    packed = [part.name for part in bill.packed()]
+    packed = [part.name for part in bill.program_parts()]
     assert "openvino-telemetry" not in packed
     assert packed.count(bill.COMPILER) == (importlib.util.find_spec(bill.COMPILER) is not None)
-    text = bill.bill((*bill.packed(), *PARTS[3:]), [read_model(tiny_target)], EPOCH)
+    text = bill.bill((*bill.program_parts(), *PARTS[3:]), [read_model(tiny_target)], EPOCH)
     fault = JsonStrictValidator(SchemaVersion.V1_6).validate_str(text)
     assert fault is None, fault
     assert JsonStrictValidator(SchemaVersion.V1_6).validate_str(text.replace('"library"', '"book"')) is not None

@@ -42,7 +42,7 @@ def test_every_module_is_named() -> None:
 def test_system_libraries_are_recognized() -> None:
     files = [("libz.so.1", "/usr/lib/libz.so.1"), ("a.so", "/home/me/a.so"), ("libz.so.1", "/usr/lib/libz.so.1")]
     files += [("libpython3.13.so.1.0", "/usr/lib/libpython3.13.so.1.0")]
-    assert contents.of_the_system(files) == ("libz.so.1",)
+    assert contents.system_libraries(files) == ("libz.so.1",)
 
 
 def test_largest_parts_come_first(tmp_path: Path) -> None:

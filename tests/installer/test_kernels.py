@@ -37,7 +37,7 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for name in ("run.c", "isa_avx2.c", "run.h"):
         (sources / name).write_text("int one;\n", encoding="ascii")
     monkeypatch.delenv(VARIABLE, raising=False)
-    monkeypatch.setattr(kernels, "own", lambda: LINUX)
+    monkeypatch.setattr(kernels, "host_target", lambda: LINUX)
     return tmp_path
 
 
@@ -187,14 +187,14 @@ def test_unwritable_folder_is_a_warning(hook: Any, root: Path, said: Said) -> No
 def test_unsupported_system_builds_nothing(named: str, hook: Any, said: Said, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(VARIABLE, named)
     if not named:
-        monkeypatch.setattr(kernels, "own", lambda: None)
+        monkeypatch.setattr(kernels, "host_target", lambda: None)
     data = _data()
     hook.initialize("standard", data)
     assert (data, hook.dependencies(), said.warnings) == (_data(), [], [])
 
 
 def test_compiler_is_not_required_for_a_plain_library(hook: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kernels, "own", lambda: ARM)
+    monkeypatch.setattr(kernels, "host_target", lambda: ARM)
     assert hook.dependencies() == []
 
 

@@ -131,7 +131,7 @@ def test_launchers_import_only_libraries_of_windows(tmp_path: Path) -> None:
     assert {path.name for path in tmp_path.glob("*.*")} == {"headstart.exe", "headstart.com", "headstart-engine.exe"}
     assert (work / launchers.CLOSING).is_file()
     tools.require_libraries(tmp_path)
-    headers = {name: tools.said(tools.DUMP, "-p", tmp_path / name) for name in ("headstart.exe", "headstart.com")}
+    headers = {name: tools.run(tools.DUMP, "-p", tmp_path / name) for name in ("headstart.exe", "headstart.com")}
     assert "(Windows GUI)" in headers["headstart.exe"]
     assert "(Windows CUI)" in headers["headstart.com"]
     before = (tmp_path / "headstart.exe").read_bytes()
@@ -154,15 +154,15 @@ def test_missing_library_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     (tmp_path / "b.dll").touch()
     names = ("KERNEL32.dll", "B.dll", "api-ms-win-crt-math-l1-1-0.dll", "Qt6Foo.dll")
     said = "".join(f"\tDLL Name: {name}\n" for name in names)
-    monkeypatch.setattr(tools, "said", lambda *_words: said)
+    monkeypatch.setattr(tools, "run", lambda *_words: said)
     with pytest.raises(tools.ToolError, match=r"lacks Qt6Foo\.dll, for a\.pyd, Qt6Foo\.dll, for b\.dll"):
         tools.require_libraries(tmp_path)
 
 
 def test_icon_has_all_sizes() -> None:
-    drawn = [bytes([size % 256]) * 3 for size in icons.OF_WINDOWS]
-    made = icons.joined(drawn)
-    assert struct.unpack_from("<HHH", made) == (0, 1, len(icons.OF_WINDOWS))
+    drawn = [bytes([size % 256]) * 3 for size in icons.ICO_SIZES]
+    made = icons.to_ico(drawn)
+    assert struct.unpack_from("<HHH", made) == (0, 1, len(icons.ICO_SIZES))
     for at, png in enumerate(drawn):
         length, place = struct.unpack_from("<II", made, 6 + 16 * at + 8)
         assert made[place : place + length] == png
@@ -245,7 +245,7 @@ def test_msi_has_every_file_once(program: Path) -> None:
 def test_msi_is_built(program: Path, tmp_path: Path) -> None:
     needs(tools.MSI)
     (tmp_path / "work").mkdir()
-    (tmp_path / "work" / launchers.ICON).write_bytes(icons.joined([b"x"] * len(icons.OF_WINDOWS)))
+    (tmp_path / "work" / launchers.ICON).write_bytes(icons.to_ico([b"x"] * len(icons.ICO_SIZES)))
     made = msi.pack(program, tmp_path / "work", tmp_path)
     assert made.read_bytes()[:4] == bytes.fromhex("d0cf11e0")
 

@@ -134,7 +134,7 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (program / name).parent.mkdir(parents=True)
         (program / name).write_text(name, encoding="utf-8")
     (folder / "window.c").write_text(WINDOW, encoding="utf-8")
-    tools.said(tools.COMPILER, "-municode", "-mwindows", "-o", program / "headstart.exe", folder / "window.c")
+    tools.run(tools.COMPILER, "-municode", "-mwindows", "-o", program / "headstart.exe", folder / "window.c")
     setup.pack(program, work, folder)
     msi.pack(program, work, folder)
     return folder

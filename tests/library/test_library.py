@@ -49,7 +49,7 @@ def test_pair_cannot_point_outside_itself(root: Path) -> None:
     written = manifest.read(folder)
     assert isinstance(written, manifest.PairManifest)
     manifest.write(folder, dataclasses.replace(written, draft="../model"))
-    with pytest.raises(BrokenModelError, match="is no folder of it"):
+    with pytest.raises(BrokenModelError, match="is not one of its folders"):
         library.find("pair")
 
 

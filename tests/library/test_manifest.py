@@ -121,7 +121,7 @@ def misreading(folder: Path, patterns: bytes, source: manifest.Source | None = N
     return manifest.misreading(folder, dataclasses.replace(found, source=source or found.source))
 
 
-def test_joined_patterns_of_earlier_exports_are_told(folder: Path) -> None:
+def test_joined_patterns_of_earlier_exports_are_reported(folder: Path) -> None:
     packages, hub = manifest.Source("packages", "some"), manifest.Source("hub", "org/model", "c0ffee")
     assert misreading(folder, JOINED, packages) == f"model {SENTENCE} with `headstart-export model --force`."
     assert misreading(folder, JOINED, hub) == f"model {SENTENCE} with `headstart-export org/model --force`."

@@ -202,7 +202,7 @@ def test_disconnect_leaves_the_queue() -> None:
     assert len(engine.requests) == 2
 
 
-def test_killed_engine_is_told_and_restarted(toy: EngineClient) -> None:
+def test_killed_engine_is_reported_and_restarted(toy: EngineClient) -> None:
     with serving(toy) as running, running.client() as client, running.client(retries=2) as patient:
         with pytest.raises(openai.InternalServerError, match="stopped unexpectedly") as told:
             ask(client, "toy: segfault")

@@ -94,7 +94,7 @@ def test_disconnect_before_the_turn_is_skipped(process: Hosted, ask: Callable[[s
     process.hear(Finished)
 
 
-def test_answer_of_the_server_gives_signs_of_life(process: Hosted, ask: Callable[[str], str]) -> None:
+def test_answer_of_the_server_reports_its_turns(process: Hosted, ask: Callable[[str], str]) -> None:
     ask("toy: words 300")
     signs = [process.hear(TurnTaken)[-1] for _ in range(4)]
     assert signs[1].prefill.total == signs[2].prefill.done == 4

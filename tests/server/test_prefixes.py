@@ -53,7 +53,7 @@ def test_prefix_of_a_read_prompt_is_reused(running: Running) -> None:
 
 
 @pytest.mark.parametrize("asked", [{"temperature": 0}, {"temperature": 0.9, "seed": 5}])
-def test_the_same_request_gets_the_same_answer_whatever_was_asked_before(running: Running, asked: Any) -> None:
+def test_same_request_gets_the_same_answer_whatever_was_asked_before(running: Running, asked: Any) -> None:
     messages: Any = [{"role": "user", "content": f"{asked} {LONG * 2}"}]
     with running.client() as client:
         create: Any = client.chat.completions.create

@@ -87,7 +87,7 @@ def test_tool_call_can_be_cancelled(clock: ToolServers) -> None:
 
 
 @pytest.mark.slow
-def test_failed_server_is_told_and_restarted(tmp_path: Path) -> None:
+def test_failed_server_is_reported_and_restarted(tmp_path: Path) -> None:
     with closing(ToolServers(write(tmp_path, clock=CLOCK), call=3)) as servers:
         servers.start()
         for name, sentence in (
@@ -120,7 +120,7 @@ def test_removed_server_is_ended(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_failed_starts_are_told_and_other_servers_run(tmp_path: Path) -> None:
+def test_failed_starts_are_reported_and_other_servers_run(tmp_path: Path) -> None:
     broken = {"command": sys.executable, "args": ["-c", "raise SystemExit('no key: hunter2')"], "env": CLOCK["env"]}
     missing = {"command": "no-such-program"}
     silent = {"command": sys.executable, "args": ["-c", "import time; time.sleep(60)"]}
@@ -186,7 +186,7 @@ def test_missing_file_is_named(tmp_path: Path) -> None:
         ("x", "has no “command”"),
     ],
 )
-def test_malformed_entry_is_told(tmp_path: Path, entry: object, sentence: str) -> None:
+def test_malformed_entry_is_reported(tmp_path: Path, entry: object, sentence: str) -> None:
     servers, (fault,) = configured(write(tmp_path, bad=entry, good={"command": "x", "env": {"KEY": "hunter2"}}))
     assert sentence in str(fault)
     assert [server.name for server in servers] == ["good"]

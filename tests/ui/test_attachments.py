@@ -132,7 +132,7 @@ def test_pdf_in_progress_stays_in_its_chat(qtbot: QtBot, app: Program, pdf: Pdf)
         (("/no/such/program",), "x.pdf could not be read to its end"),
     ],
 )
-def test_failed_pdf_reader_is_told(qtbot: QtBot, tmp_path: Path, program: tuple[str, ...], sentence: str) -> None:
+def test_failed_pdf_reader_is_reported(qtbot: QtBot, tmp_path: Path, program: tuple[str, ...], sentence: str) -> None:
     reading = PdfTextReader(tmp_path / "x.pdf")
     with qtbot.waitSignal(reading.failed, timeout=WAIT) as failed:
         reading.start(program)
@@ -140,7 +140,7 @@ def test_failed_pdf_reader_is_told(qtbot: QtBot, tmp_path: Path, program: tuple[
     assert sentence in failed.args[0]
 
 
-def test_refused_pdf_is_told_in_the_language_of_the_window(
+def test_refused_pdf_is_reported_in_the_language_of_the_window(
     qtbot: QtBot, app: Program, tmp_path: Path, speak: Speak
 ) -> None:
     (tmp_path / "x.pdf").write_bytes(b"%PDF-1.7 and nothing else")
@@ -222,7 +222,7 @@ def test_edited_answer_takes_no_attachments(qtbot: QtBot, app: Program, tmp_path
     assert "is a folder" in notice(app)
 
 
-def test_too_long_message_is_not_sent_and_told_with_numbers(qtbot: QtBot, app: Program, tmp_path: Path) -> None:
+def test_too_long_message_is_not_sent_and_reported_with_numbers(qtbot: QtBot, app: Program, tmp_path: Path) -> None:
     ask(qtbot, app, "first")
     (tmp_path / "long.txt").write_text("w " * 2100)  # in few bytes: a longer file would go in passages
     app.window.chat.composer.attach([tmp_path / "long.txt"])

@@ -239,7 +239,7 @@ def test_chats_are_encrypted_at_closing(qtbot: QtBot, plain: Path, open_program:
     assert not paths.kept_prompts().exists()
 
 
-def test_failed_encryption_is_told_and_changes_nothing(
+def test_failed_encryption_is_reported_and_changes_nothing(
     qtbot: QtBot, plain: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail(*_: object) -> Key:

@@ -11,7 +11,7 @@ from headstart.ui.program import Program
 from tests.ui.person import WAIT, ask, begin, texts
 
 Open = Callable[..., Program]
-JOBS = {"race": "A race is running", "bench": "A benchmark is running", "tune": "A tuning is going on"}
+JOBS = {"race": "A race is running", "bench": "A benchmark is running", "tune": "A tuning is running"}
 each_job = pytest.mark.parametrize("name", JOBS)
 
 

@@ -183,7 +183,7 @@ def test_engine_deaf_to_cancel_is_killed_and_replaced(qtbot: QtBot, loaded_link:
 
 @pytest.mark.engine_process
 @pytest.mark.skipif(sys.platform == "win32", reason="signals have no names there")
-def test_crash_is_told_and_the_engine_restarts(qtbot: QtBot, loaded_link: EngineLink, heard: Heard) -> None:
+def test_crash_is_reported_and_the_engine_restarts(qtbot: QtBot, loaded_link: EngineLink, heard: Heard) -> None:
     with qtbot.waitSignals([loaded_link.crashed, loaded_link.restarted], timeout=WAIT, order="strict"):
         generation = loaded_link.generate(ask("toy: segfault"))
     crash = next(each for each in heard.received if each[0] == "crashed")
@@ -282,13 +282,13 @@ def impostor(qtbot: QtBot, script: str) -> str:
         ("raise SystemExit(3)", "stopped unexpectedly (exit code 3)"),
     ],
 )
-def test_garbage_on_the_wire_is_told(qtbot: QtBot, script: str, words: str) -> None:
+def test_garbage_on_the_wire_is_reported(qtbot: QtBot, script: str, words: str) -> None:
     sentence = impostor(qtbot, script)
     assert words in sentence
     assert "Traceback" not in sentence
 
 
-def test_missing_program_is_told(qtbot: QtBot, tmp_path: Path) -> None:
+def test_missing_program_is_reported(qtbot: QtBot, tmp_path: Path) -> None:
     link = EngineLink((str(tmp_path / "missing"),))
     with qtbot.waitSignal(link.crashed, timeout=WAIT) as blocker:
         link.load(TOY)

@@ -148,7 +148,7 @@ def ending(qtbot: QtBot, setup: ExporterSetup) -> tuple[bool, str]:
 
 
 @pytest.mark.parametrize("name", FAILURES)
-def test_failed_setup_is_told_and_leaves_nothing(
+def test_failed_setup_is_reported_and_leaves_nothing(
     qtbot: QtBot, headstart_home: Path, setup: ExporterSetup, plan: Planned, name: str
 ) -> None:
     planned, sentence = FAILURES[name]
@@ -248,7 +248,7 @@ def test_setup_can_be_cancelled_while_asking_python(
     assert not setup.is_running
 
 
-def test_killed_setup_is_told(qtbot: QtBot, headstart_home: Path, waiting: tuple[Program, psutil.Process]) -> None:
+def test_killed_setup_is_reported(qtbot: QtBot, headstart_home: Path, waiting: tuple[Program, psutil.Process]) -> None:
     app, pip = waiting
     pip.kill()
     qtbot.waitUntil(lambda: "The set-up was ended from outside" in app.window.models.work.text, timeout=WAIT)

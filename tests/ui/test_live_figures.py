@@ -233,7 +233,7 @@ def test_repetition_takes_the_saved_time_back(panel: LivePanel) -> None:
         (FinishReason.CANCELLED, "Stopped."),
     ],
 )
-def test_unusual_finish_reason_is_told(reason: FinishReason, words: str) -> None:
+def test_unusual_finish_reason_is_reported(reason: FinishReason, words: str) -> None:
     notice = live_answer.notice(live_answer.stored_stats(STATS, reason))
     assert words in notice
     assert bool(words) == bool(notice)

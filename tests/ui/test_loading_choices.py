@@ -111,7 +111,7 @@ def test_memory_estimate_counts_8_bits(app: Program) -> None:
     assert usual - small == pytest.approx(40_265_000, rel=0.01)
 
 
-def test_refusal_of_the_own_engine_is_told(root: Path, tmp_path: Path) -> None:
+def test_refusal_of_the_own_engine_is_reported(root: Path, tmp_path: Path) -> None:
     target = Model("smol", folder := write_model(tmp_path / "smol"), read_model(folder))
     ours = EngineKind.HEADSTART.value
     reasons = {value: reason for value, _, reason in model_choices.engines([target], Settings(device="NPU"))}

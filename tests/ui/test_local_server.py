@@ -162,7 +162,7 @@ def test_server_key_is_shown_once(
 
 
 @pytest.mark.slow
-def test_taken_port_is_told(qtbot: QtBot, app: Program) -> None:
+def test_taken_port_is_reported(qtbot: QtBot, app: Program) -> None:
     page = app.window.server
     with socket.socket() as other:
         other.bind(("127.0.0.1", 0))

@@ -61,7 +61,7 @@ def _shown(view: MessageView) -> str:
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_a_streamed_message_equals_the_finished_one(show: Show, seed: int) -> None:
+def test_streamed_message_equals_the_finished_one(show: Show, seed: int) -> None:
     rng = random.Random(seed)
     source = "<think>\nhm **x**\n</think>\n\n" + EVERYTHING
     view = show(_answer(""))

@@ -356,7 +356,7 @@ def test_export_shows_progress_of_a_step(qtbot: QtBot, open_program: Open, expor
     qtbot.waitUntil(lambda: "Cancelled." in page.work.text, timeout=WAIT)
 
 
-def test_killed_exporter_is_told_and_leaves_no_files(
+def test_killed_exporter_is_reported_and_leaves_no_files(
     qtbot: QtBot, root: Path, open_program: Open, exporter: Callable[[int], None]
 ) -> None:
     exporter(60)
@@ -369,7 +369,7 @@ def test_killed_exporter_is_told_and_leaves_no_files(
     assert not list(root.iterdir())
 
 
-def test_other_model_is_exported_by_name_and_refusals_are_told(
+def test_other_model_is_exported_by_name_and_refusals_are_reported(
     qtbot: QtBot, open_program: Open, exporter: Callable[[int], None]
 ) -> None:
     exporter(0)

@@ -127,7 +127,7 @@ def test_chosen_format_sets_the_suffix(
     dialog.close()
 
 
-def test_missing_folder_is_told(qtbot: QtBot, app: Program, tmp_path: Path) -> None:
+def test_missing_folder_is_reported(qtbot: QtBot, app: Program, tmp_path: Path) -> None:
     ask(qtbot, app, "tigers")
     notice, chat = app.window.chat.notice, app.chat_controller.session.chat.id
     exchange = app.commands._import_export

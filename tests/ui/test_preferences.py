@@ -203,7 +203,7 @@ def test_typed_value_is_kept(app: Program) -> None:
         ("assistant_confidence_threshold", "7", 1.0, "7 is out of bounds (0.00 to 1.00); 1.00 is used."),
     ],
 )
-def test_value_out_of_bounds_is_corrected_and_told(
+def test_value_out_of_bounds_is_corrected_and_reported(
     app: Program, name: str, typed: str, value: float, words: str
 ) -> None:
     editor = field(app, name)

@@ -91,7 +91,7 @@ def test_code_is_saved_to_a_chosen_file(show: Show, tmp_path: Path, monkeypatch:
     assert [file.name for file in tmp_path.iterdir()] == ["mine.py"]
 
 
-def test_unwritable_file_is_told(show: Show, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unwritable_file_is_reported(show: Show, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     told: list[str] = []
     monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_: (str(tmp_path / "none" / "x.py"), ""))
     monkeypatch.setattr(QMessageBox, "warning", lambda _parent, _title, text: told.append(text))
@@ -117,7 +117,7 @@ def test_picture_is_drawn(show: Show) -> None:
     dialog.close()
 
 
-def test_invalid_picture_is_told(qtbot: QtBot) -> None:
+def test_invalid_picture_is_reported(qtbot: QtBot) -> None:
     dialog = PreviewDialog(Preview.SVG, "<svg><g></svg>")
     qtbot.addWidget(dialog)
     assert "not a complete SVG picture" in "".join(label.text() for label in dialog.findChildren(QLabel))

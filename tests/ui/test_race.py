@@ -96,7 +96,7 @@ def test_reduced_motion_starts_no_replay(qtbot: QtBot, app: Program) -> None:
 
 
 @pytest.mark.parametrize(("prompt", "words"), [("toy: refuse", "The toy refuses"), ("toy: bug", "The engine failed")])
-def test_refused_race_is_told(qtbot: QtBot, app: Program, prompt: str, words: str) -> None:
+def test_refused_race_is_reported(qtbot: QtBot, app: Program, prompt: str, words: str) -> None:
     page = start(app, prompt)
     qtbot.waitUntil(lambda: words in page.notice.text, timeout=WAIT)
     assert not app.loader.occupation

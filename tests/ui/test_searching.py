@@ -76,7 +76,7 @@ def test_newest_query_interrupts_the_one_before(
     assert threading.get_ident() not in where
 
 
-def test_search_error_is_told(qtbot: QtBot, tmp_path: Path) -> None:
+def test_search_error_is_reported(qtbot: QtBot, tmp_path: Path) -> None:
     (tmp_path / "history.db").write_bytes(b"not a database at all" * 100)
     searching = ChatSearch(tmp_path)
     with qtbot.waitSignal(searching.error_occurred, timeout=WAIT) as told:

@@ -73,11 +73,11 @@ def test_server_is_added_with_its_key(qtbot: QtBot, app: Program) -> None:
     assert [server.name for server in app.choices.servers] == ["office"]
 
 
-def test_invalid_address_key_or_certificate_is_told(qtbot: QtBot, app: Program) -> None:
+def test_invalid_address_key_or_certificate_is_reported(qtbot: QtBot, app: Program) -> None:
     page = app.window.models
     for wrong, told in (
         (("a b", "https://x/v1"), "A server's name has"),
-        (("x", "ftp://x"), "is no address of a server"),
+        (("x", "ftp://x"), "is not the address of a server"),
         (("x", "https://me:secret@x/v1"), "must not hold a password"),
         (("x", "https://x/v1", "schlüssel"), "A key is one line"),
         (("x", "https://x/v1", "", "/no/such.pem"), "There is no file"),

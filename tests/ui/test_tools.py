@@ -126,7 +126,7 @@ def test_count_includes_tools(qtbot: QtBot, app: Program) -> None:
     qtbot.waitUntil(lambda: count.accessibleName() == "6 / 2,048 tokens", timeout=WAIT)
 
 
-def test_refused_tool_call_is_told_to_the_model(qtbot: QtBot, app: Program) -> None:
+def test_refused_tool_call_is_reported_to_the_model(qtbot: QtBot, app: Program) -> None:
     write(app, ADD)
     wait_for_question(qtbot, app)
     with qtbot.waitSignal(app.chat_controller.answered, timeout=WAIT):
@@ -162,7 +162,7 @@ def test_tool_question_waits_in_its_chat(qtbot: QtBot, app: Program) -> None:
         app.window.chat.call.once.click()
 
 
-def test_crashed_tool_server_is_told_and_restarted(qtbot: QtBot, app: Program) -> None:
+def test_crashed_tool_server_is_reported_and_restarted(qtbot: QtBot, app: Program) -> None:
     write(app, "toy: call die {}")
     wait_for_question(qtbot, app)
     with qtbot.waitSignal(app.chat_controller.answered, timeout=WAIT):
@@ -231,7 +231,7 @@ def test_tools_dialog_lists_and_switches_tools(qtbot: QtBot, app: Program) -> No
     dialog.close()
 
 
-def test_failed_tool_server_is_told(headstart_home: Path, open_program: Open, qtbot: QtBot) -> None:
+def test_failed_tool_server_is_reported(headstart_home: Path, open_program: Open, qtbot: QtBot) -> None:
     name_servers(headstart_home, bad={"command": "no-such-program"})
     app = open_program()
     switch_on(qtbot, app)

@@ -96,7 +96,7 @@ def catalogue(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def test_the_tools_of_qt_find_every_text_in_the_context_it_is_asked_for(catalogue: Path) -> None:
+def test_tools_of_qt_find_every_text_in_the_context_it_is_asked_for(catalogue: Path) -> None:
     found = translations.messages(catalogue)
     texts = _all(translations.window_sources())
     assert len(texts) > 300
@@ -137,7 +137,7 @@ def test_what_a_translator_writes_is_what_the_window_says(qapp: QApplication, ca
     ("system", "expected"),
     [("en_GB", "en"), ("zh_CN", "zh_CN"), ("zh_SG", "zh_CN"), ("zh_TW", "zh_TW"), ("zh_HK", "zh_TW"), ("de_DE", "en")],
 )
-def test_the_language_of_the_system_is_taken_where_the_window_speaks_it(system: str, expected: str) -> None:
+def test_language_of_the_system_is_taken_where_the_window_speaks_it(system: str, expected: str) -> None:
     assert language_of(choose_locale("", QLocale(system))) == expected
     assert language_of(choose_locale("zh_TW", QLocale(system))) == "zh_TW"
 
@@ -236,7 +236,7 @@ def test_lines_and_edges_are_kept(chinese: Words) -> None:
         assert text.strip() == text or words.strip() != words, words
 
 
-def test_access_keys_are_kept_and_stand_behind_the_words(chinese: Words) -> None:
+def test_access_keys_are_kept_and_follow_the_words(chinese: Words) -> None:
     for (_, words), text in chinese.items():
         assert [key.upper() for key in access_keys(words)] == access_keys(text), words
         assert bool(access_keys(text)) == bool(re.search(r"\(&[A-Z]\)", text)), words
@@ -284,7 +284,7 @@ def test_no_fault_that_a_window_may_show_is_a_finished_sentence() -> None:
 
 
 @pytest.mark.parametrize("activity", Activity)
-def test_an_engine_that_hangs_is_told_in_the_windows_language(speak: Speak, activity: Activity) -> None:
+def test_hanging_engine_is_reported_in_the_language_of_the_window(speak: Speak, activity: Activity) -> None:
     sentence = HangReport(activity, 61.0).sentence
     assert translate_error(sentence) == sentence
     speak("zh_CN")
@@ -293,7 +293,7 @@ def test_an_engine_that_hangs_is_told_in_the_windows_language(speak: Speak, acti
     assert not re.search("[a-z]", told)
 
 
-def test_a_sentence_keeps_its_values(speak: Speak) -> None:
+def test_sentence_keeps_its_values(speak: Speak) -> None:
     speak("zh_CN")
     error = HistoryError("There already is a tag “{kept}”; choose another name.", kept="a {b}")
     assert translate_error(error) == "已有标签“a {b}”；请换一个名称。"
@@ -452,7 +452,7 @@ CASES: dict[str, tuple[Callable[[], object], str]] = {
 
 @pytest.mark.parametrize("name", CASES)
 @pytest.mark.parametrize("language", ["en", *CHINESE])
-def test_a_real_fault_is_told_in_the_windows_words(speak: Speak, name: str, language: str) -> None:
+def test_real_fault_is_translated(speak: Speak, name: str, language: str) -> None:
     cause, expected = CASES[name]
     with pytest.raises(HeadstartError) as refused:
         cause()
@@ -463,7 +463,7 @@ def test_a_real_fault_is_told_in_the_windows_words(speak: Speak, name: str, lang
         assert translate_error(refused.value) == expected
 
 
-def test_an_export_ends_in_the_windows_words(qtbot: QtBot, speak: Speak, headstart_home: Path) -> None:
+def test_result_of_an_export_is_translated(qtbot: QtBot, speak: Speak, headstart_home: Path) -> None:
     speak("en")
     run = ExportRun()
     with qtbot.waitSignal(run.ended, timeout=60_000) as ended:

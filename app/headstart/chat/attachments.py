@@ -78,6 +78,6 @@ def _not_text(name: str) -> AttachmentError:
     if _is_image(name):
         return AttachmentError("{name} is an image. Images are not supported: these models read text only.", name=name)
     return AttachmentError(
-        "{name} is no PDF and no text in UTF-8; attach text, Markdown, code or PDF, or save it as text first.",
+        "{name} is neither a PDF nor text in UTF-8; attach text, Markdown, code or PDF, or save it as text first.",
         name=name,
     )

@@ -112,7 +112,7 @@ def _remove_leftovers(copies: Path) -> None:
 
 
 def is_due(folder: Path) -> bool:
-    """Return whether the last day has no backup. One from the future comes from a wrong clock and does not count."""
+    """Return whether the last day has no backup. A backup from the future is ignored: the clock was wrong."""
     now = time.time()
     return not any(0.0 <= now - backup.created <= DAY for backup in list_backups(folder))
 

@@ -63,8 +63,6 @@ class Passage(NamedTuple):
 
 @dataclass(frozen=True)
 class ToolCall:
-    """A call of a tool in an answer."""
-
     at: int  # number of characters of the answer before the call
     name: str
     arguments: str  # a JSON object
@@ -225,8 +223,10 @@ class Conversation:
         assert outcome.state is not State.STREAMING, "an end is not a state on the way"
         message = self.messages[id_]
         assert message.state is State.STREAMING, "the answer is finished"
-        done = replace(message, text=outcome.text, state=outcome.state, origins=outcome.origins, stats=outcome.stats)
-        return self._with_replaced(replace(done, calls=outcome.calls))
+        finished = replace(
+            message, text=outcome.text, state=outcome.state, origins=outcome.origins, stats=outcome.stats
+        )
+        return self._with_replaced(replace(finished, calls=outcome.calls))
 
     def call(self, id_: int, call: ToolCall) -> "Conversation":
         """Add a call to an answer in progress."""
@@ -356,13 +356,13 @@ def turns(messages: Iterable[Message]) -> tuple[Turn, ...]:
     roles that alternate. Empty answers are left out. Calls come with their results.
     """
     result: list[Turn] = []
-    known: dict[int, Message] = {}
-    seen: set[Passage] = set()
+    messages_by_id: dict[int, Message] = {}
+    shown: set[Passage] = set()
     for message in messages:
-        known[message.id] = message
-        new = [passage for passage in message.passages if passage not in seen]
-        seen.update(new)
-        for turn in _turns_of(message, _prompt_text(message, new, known)):
+        messages_by_id[message.id] = message
+        new = [passage for passage in message.passages if passage not in shown]
+        shown.update(new)
+        for turn in _turns_of(message, _prompt_text(message, new, messages_by_id)):
             if result and turn.role != "tool" and result[-1].role == turn.role and not result[-1].call:
                 result[-1] = turn._replace(content=f"{result[-1].content}\n\n{turn.content}")
             else:
@@ -381,7 +381,7 @@ def _turns_of(message: Message, content: str) -> Iterator[Turn]:
         yield Turn(role, rest)
 
 
-def _prompt_text(message: Message, passages: Iterable[Passage], known: Mapping[int, Message]) -> str:
+def _prompt_text(message: Message, passages: Iterable[Passage], messages_by_id: Mapping[int, Message]) -> str:
     """Return the files in fences under their names, the passages of long files, and the text.
 
     An imported file may have only a name.
@@ -390,7 +390,7 @@ def _prompt_text(message: Message, passages: Iterable[Passage], known: Mapping[i
     parts = [titled(file) for number, file in files if file.text and number not in message.in_parts]
     chosen: dict[Attachment, list[str]] = {}
     for passage in passages:
-        file = file_of(passage, known)
+        file = file_of(passage, messages_by_id)
         if file:
             chosen.setdefault(file, []).append(file.text[passage.start : passage.end])
     parts += [titled(Attachment(f"Passages of {file.name}", _GAP.join(texts))) for file, texts in chosen.items()]

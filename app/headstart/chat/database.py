@@ -110,7 +110,7 @@ def connect(path: Path, key: Key | None = None) -> sqlite3.Connection:
 
 
 def settle(path: Path, key: Key | None) -> None:
-    """Write the log of changes into the file. It is slow, so call it in a thread of its own; it blocks nobody."""
+    """Write the log of changes into the file. Call it in a thread of its own: it is slow, but blocks no others."""
     with translate_errors(path), closing(open_file(path, key)) as connection:
         connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
 
@@ -201,9 +201,7 @@ def _history_error(path: Path, error: sqlite3.Error) -> HistoryError:
     extended_code = getattr(error, "sqlite_errorcode", 0)
     code = extended_code & 0xFF
     if extended_code == sqlite3.SQLITE_CORRUPT_VTAB:
-        return HistoryError(
-            "The index of the search is damaged; start Headstart again to have it made anew: no chat is lost."
-        )
+        return HistoryError("The index of the search is damaged; start Headstart again to rebuild it; no chat is lost.")
     if code in _DAMAGE:
         return damaged(path, str(error))
     if code == sqlite3.SQLITE_FULL:

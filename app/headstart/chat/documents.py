@@ -72,7 +72,7 @@ class Wording:
 
 
 def speaker(message: Message, wording: Wording) -> str:
-    """Return the heading of a message: its author, and how it ended."""
+    """Return the heading of a message: its author, and the reason for its end."""
     name = wording.user if message.role is Role.USER else message.model or wording.assistant
     ends = {State.STOPPED: wording.stopped, State.INTERRUPTED: wording.interrupted}
     end = ends.get(message.state)

@@ -100,7 +100,7 @@ def parse(data: bytes) -> Imported:
         require_few(len(content), MAX_CHATS, Translatable("chats"))
         chats = _read_chatgpt(content)
     else:
-        raise MalformedError("it is no export of chats")
+        raise MalformedError("it is not an export of chats")
     require_few(len(chats), MAX_CHATS, Translatable("chats"))
     for _, conversation in chats:
         require_few(len(conversation.messages), MAX_MESSAGES, Translatable("messages in one chat"))
@@ -121,7 +121,7 @@ def _decode(data: bytes) -> Any:
 
 
 def _refuse_constant(constant: str) -> NoReturn:
-    raise MalformedError("{constant} in it is no number", constant=constant)
+    raise MalformedError("{constant} in it is not a number", constant=constant)
 
 
 def _read_own(content: Mapping[str, Any]) -> tuple[Bundle, ...]:
@@ -215,13 +215,13 @@ def _read_tags(entry: Mapping[str, Any]) -> tuple[str, ...]:
     """Return the tags of a chat. Files from before there were tags have one folder instead."""
     names = entry.get("tags", [text_at(entry, "folder", "")])
     if not isinstance(names, list):
-        raise MalformedError("tags in it are no list")
+        raise MalformedError("tags in it are not a list")
     return tuple(sorted({clean_name(long_text(name)) for name in names} - {""}))
 
 
 def _read_projects(entries: object) -> tuple[Project, ...]:
     if not isinstance(entries, list):
-        raise MalformedError("projects in it are no list")
+        raise MalformedError("projects in it are not a list")
     tables = [_require_mapping(entry, "a project") for entry in entries]
     projects = [
         Project(
@@ -236,7 +236,7 @@ def _read_projects(entries: object) -> tuple[Project, ...]:
 
 def _read_files(entries: object) -> tuple[Attachment, ...]:
     if not isinstance(entries, list):
-        raise MalformedError("files in it are no list")
+        raise MalformedError("files in it are not a list")
     files = [_require_mapping(entry, "a file") for entry in entries]
     return tuple(Attachment(text_at(file, "name"), text_at(file, "text")) for file in files)
 
@@ -284,16 +284,16 @@ def _read_message(entry: Mapping[str, Any]) -> Message:
 
 
 def _read_call(entry: Mapping[str, Any]) -> ToolCall:
-    at = _number(entry["at"], least=0)
+    at = _number(entry["at"], minimum=0)
     name, arguments, result = (text_at(entry, key) for key in ("name", "arguments", "result"))
     call = ToolCall(at, name, arguments, result, failed=entry.get("failed") is True)
     if not isinstance(json.loads(call.arguments), dict):
-        raise MalformedError("the arguments of a call in it are no table")
+        raise MalformedError("the arguments of a call in it are not a table")
     return call
 
 
 def _read_passage(entry: Mapping[str, Any]) -> Passage:
-    return Passage(*(_number(entry[name], least=0) for name in Passage._fields))
+    return Passage(*(_number(entry[name], minimum=0) for name in Passage._fields))
 
 
 def _read_state(value: object) -> State:
@@ -311,15 +311,15 @@ def _read_time(entry: Mapping[str, Any], name: str) -> float:
     return round(seconds, 3)
 
 
-def _number(value: object, least: int = 1) -> int:
-    if not isinstance(value, int) or isinstance(value, bool) or not least <= value < 2**53:
-        raise MalformedError("{value!r} stands where a number from {least} should", value=value, least=least)
+def _number(value: object, minimum: int = 1) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or not minimum <= value < 2**53:
+        raise MalformedError("it has {value!r} instead of a number from {least}", value=value, least=minimum)
     return value
 
 
 def _require_mapping(value: object, what: str) -> Mapping[str, Any]:
     if not isinstance(value, Mapping):
-        raise MalformedError("{what} in it is no table", what=what)
+        raise MalformedError("{what} in it is not a table", what=what)
     return value
 
 
@@ -331,9 +331,9 @@ def new_chat(title: str, *, created: float, updated: float, **others: Any) -> Ch
 
 
 def long_text(value: object) -> str:
-    """Return a text without characters that no file can hold. Raises MalformedError if it is too long."""
+    """Return a text without characters that files cannot hold. Raises MalformedError if it is too long."""
     if not isinstance(value, str):
-        raise MalformedError("{value!r} stands where a text should", value=str(value)[:40])
+        raise MalformedError("it has {value!r} instead of a text", value=str(value)[:40])
     if len(value) > MAX_CHARACTERS:
         raise MalformedError(
             "a text in it has more than {most_characters:,} characters", most_characters=MAX_CHARACTERS
@@ -349,10 +349,12 @@ def text_at(entry: Mapping[str, Any], name: str, default: str | None = None) -> 
     return long_text(value)
 
 
-def require_few(count: int, most: int, what: str) -> None:
-    """Raise MalformedError if `count` is greater than `most`."""
-    if count > most:
-        raise MalformedError("it has {count:,} {what} and at most {most:,} are read", count=count, what=what, most=most)
+def require_few(count: int, maximum: int, what: str) -> None:
+    """Raise MalformedError if `count` is greater than `maximum`."""
+    if count > maximum:
+        raise MalformedError(
+            "it has {count:,} {what} and at most {most:,} are read", count=count, what=what, most=maximum
+        )
 
 
 # The conversations.json of ChatGPT. Its format is not documented, so unknown parts are skipped.
@@ -404,12 +406,12 @@ class _ChatGptTree:
         """Yield each node with its parent: parents first, and versions in order."""
         roots = [key for key, node in self.nodes.items() if self._parent(node) not in self.nodes]
         pending: list[tuple[str, str | None]] = [(key, None) for key in reversed(roots)]
-        seen: set[str] = set()
+        visited: set[str] = set()
         while pending:
             key, parent = pending.pop()
-            if key in seen:
+            if key in visited:
                 continue
-            seen.add(key)
+            visited.add(key)
             yield key, parent
             pending += [(child, key) for child in reversed(self._children(key))]
 
@@ -469,7 +471,7 @@ def _mapping(value: object) -> Mapping[str, Any]:
 
 
 def _seconds(value: object, default: float) -> float:
-    """Return a time in seconds since 1970; `default` if the value is no time of this era."""
+    """Return a time in seconds since 1970; `default` if the value is out of range."""
     if isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value) and 0 < value < 2**33:
         return round(float(value), 3)
     return default

@@ -66,7 +66,7 @@ def lock(path: Path, key: Key, passphrase: str) -> None:
 
 
 def require_long(passphrase: str) -> None:
-    """Raise HistoryError for a passphrase that is soon guessed, whatever a guess costs."""
+    """Raise HistoryError for a passphrase that is guessed soon even if each guess is slow."""
     if len(passphrase) < SHORTEST:
         raise HistoryError("A passphrase needs at least {shortest} characters; take several words.", shortest=SHORTEST)
 
@@ -95,7 +95,7 @@ def is_sound(path: Path) -> bool:
 
 
 def copy(source: Path, path: Path) -> None:
-    """Copy the content of a key file, unless it is the same already. Raises OSError."""
+    """Copy the content of a key file, unless it is equal. Raises OSError."""
     content = source.read_bytes()
     if not path.exists() or path.read_bytes() != content:
         write_durably(path, content.decode("ascii"))
@@ -131,8 +131,7 @@ def _read(path: Path) -> LockedKey:
             raise ValueError(fields["version"])
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
         raise HistoryError(
-            "The key of the chat history is damaged: put a copy of it in the place of {path}; without it the chats "
-            "cannot be read.",
+            "The key of the chat history is damaged: put a copy of it at {path}; without it the chats cannot be read.",
             path=path,
         ) from error
     return locked

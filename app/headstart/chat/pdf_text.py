@@ -55,15 +55,15 @@ def pages(path: Path, reader: "PdfReader") -> Iterator[str]:
     """
     from pypdf.errors import PyPdfError  # noqa: PLC0415
 
-    found = False
+    has_text = False
     for number in range(len(reader.pages)):
         try:
             text = reader.pages[number].extract_text()
         except (PyPdfError, *_DAMAGE):
             raise _damaged(path, Translatable(" on page {number}", number=number + 1)) from None
-        found = found or bool(text.strip())
+        has_text = has_text or bool(text.strip())
         yield text.replace("\t", " ").strip()  # where one glyph serves for both, a space is read as a tab
-    if not found:
+    if not has_text:
         raise AttachmentError(
             "{path} holds pictures of pages but no text, as scans do; have its text recognised (OCR) first, "
             "then attach that.",

@@ -37,8 +37,6 @@ class Group(NamedTuple):
 
 
 class _SearchSpace(NamedTuple):
-    """A place to search."""
-
     table: str  # holds the texts
     text: str
     words: str  # the index, by the ranks of the table

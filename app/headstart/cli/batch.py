@@ -147,7 +147,7 @@ class Answers:
             raise
 
     def _answer_id(self, number: int, line: bytes) -> Identity | None:
-        """Return the id of a whole answer; None for an error or a torn line. Raises SettingsError for anything else."""
+        """Return the id of a complete answer; None for an error or an incomplete line. Raises SettingsError."""
         try:
             match json.loads(line):
                 case {"id": str() | int() as identity, "text": str(), "finish_reason": _}:

@@ -50,7 +50,7 @@ _PROGRAMS = {  # programs of a checkout that were sub-commands
     "prompt": "python app/bench/first_token.py",
     "advice": "python app/bench/advice.py",
 }
-_FILE_WIDTH = 120  # width if the output is no terminal
+_FILE_WIDTH = 120  # width if the output is not a terminal
 _NO_VALUE = "–"
 
 
@@ -63,8 +63,6 @@ class PeerName(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class RaceFlags:
-    """The size of a race."""
-
     tokens: int = flag(160, "longest answer", low=2)
     prompts: int = flag(3, f"prompts of each class, {MAX_PER_KIND} at most", low=1)
     repeats: int = flag(3, "answers of each contestant to each prompt", low=1)
@@ -108,15 +106,11 @@ class TableFlags(FiguresFlags):
 
 @dataclass(frozen=True, kw_only=True)
 class OutputFlags(TableFlags):
-    """The output of a race."""
-
     resume: bool = flag(default=False, help="go on with the race in --json FILE, which has each prompt once it is done")
 
 
 @dataclass(frozen=True, kw_only=True)
 class SpeedFlags:
-    """The flags of `headstart bench speed`."""
-
     model: ModelFlags = group(ModelFlags)
     race: ContestFlags = group(ContestFlags)
     output: OutputFlags = group(OutputFlags)
@@ -183,7 +177,7 @@ def earlier_result(output: OutputFlags) -> BenchResult | None:
 
 
 def save(file: Path | None, data: Mapping[str, object]) -> None:
-    """Write the figures so far."""
+    """Write the results so far."""
     if file and (file.is_file() or not file.exists()):  # a pipe gets the final figures only
         write_json(file, data)
 
@@ -244,7 +238,7 @@ def sheets(result: BenchResult) -> list[list[list[str]]]:
     if peers := result.hindsight:
         titles = [f"{peer.peer}{more}" for more in ("", " with TTFT") for peer in peers]
         rows = [
-            [kind, *(_mean(each[kind]) for each in (*(p.decoding for p in peers), *(p.total for p in peers)))]
+            [kind, *(_mean(times[kind]) for times in (*(p.decoding for p in peers), *(p.total for p in peers)))]
             for kind in _with_all_last(peers[0].decoding)
         ]
         tables.append([["auto against the best of", *titles], *rows])
@@ -295,8 +289,10 @@ def _promise_remarks(promise: Promise) -> list[str]:
 
 
 def _prompt_list(promise: Promise, *, is_noise: bool | None) -> str:
-    slower = [each for each in promise.slower if each.is_noise is is_noise]
-    return ", ".join(f"{each.prompt} {ratio_text(each.speedup.median)}{interval_text(each.speedup)}" for each in slower)
+    slower = [prompt for prompt in promise.slower if prompt.is_noise is is_noise]
+    return ", ".join(
+        f"{prompt.prompt} {ratio_text(prompt.speedup.median)}{interval_text(prompt.speedup)}" for prompt in slower
+    )
 
 
 def _range(interval: Interval) -> str:

@@ -495,7 +495,7 @@ class Session:
         self.screen.remark("A new conversation; the settings stay.")
 
     def choose_model(self, rest: str) -> None:
-        """Go on with another model, or list the models."""
+        """Switch to another model, or list the models."""
         if rest and self.switch:
             self.switch(rest)
             self.screen.remark(f"{self.model} answers from now on.")

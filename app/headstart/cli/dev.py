@@ -79,8 +79,8 @@ def _sections(command: click.Command, path: str, level: int, printed: dict[str, 
     yield from _flags(command, path, printed)
     if isinstance(command, Group):
         for name in command.entries:
-            found: Any = command.get_command(context, name)
-            yield from _sections(found, f"{path} {name}", min(level + 1, 4), printed)
+            subcommand: Any = command.get_command(context, name)
+            yield from _sections(subcommand, f"{path} {name}", min(level + 1, 4), printed)
         if command.aliases:
             names = (f"- `{path} {name}`: the same as `{path} {words}`" for name, words in command.aliases.items())
             yield "\n".join(["Other names:", "", *names])
@@ -117,8 +117,6 @@ def _line(param: click.Parameter) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class TextFlags:
-    """The flags of `headstart dev text`."""
-
     file: Path = argument("a PDF file", metavar="FILE")
     lines: bool = flag(default=False, help="as JSON lines with progress and errors, for other programs")
 

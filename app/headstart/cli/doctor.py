@@ -59,14 +59,12 @@ _MARGIN = 9  # columns before a sentence
 
 @dataclass(frozen=True, kw_only=True)
 class DoctorFlags:
-    """The flags of `headstart doctor`."""
-
     json: bool = flag(default=False, help="print one object instead of sentences")
     clean: bool = flag(default=False, help="remove what killed exports have left among the models")
 
 
 def run(arguments: DoctorFlags, _load: Load) -> int:
-    """Check, and print each sentence at once, as loading OpenVINO takes time. Return 1 if something does not work."""
+    """Run the checks, and print each result at once, for loading OpenVINO takes time. Return 1 if a check fails."""
     findings: list[Finding] = []
     for leftover in _leftovers() if arguments.clean else ():
         leftover.remove()

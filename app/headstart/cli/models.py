@@ -30,16 +30,12 @@ _QUALITY_NOTE = "quality: share of tokens on which the compressed model agrees w
 
 @dataclass(frozen=True, kw_only=True)
 class CheckFlags:
-    """The model to check."""
-
     name: str = argument("a model, a pair, pair/target, pair/draft or a folder", completions=installed_names)
     device: str = flag("CPU", "where to load it")
 
 
 @dataclass(frozen=True, kw_only=True)
 class AddFlags:
-    """The model to add."""
-
     source: str = argument(
         "a recipe, a model of the hub, a folder with its weights or an exported model, or a .gguf file",
         metavar="SOURCE",
@@ -51,24 +47,18 @@ class AddFlags:
 
 @dataclass(frozen=True, kw_only=True)
 class RemoveFlags:
-    """The model to remove."""
-
     name: str = argument("a model or pair of `headstart models`", completions=installed_names)
     yes: bool = flag(default=False, help="do not ask")
 
 
 @dataclass(frozen=True, kw_only=True)
 class NamesFlags:
-    """A model and another name."""
-
     name: str = argument("a model or pair of `headstart models`", completions=installed_names)
     new: str = argument("the other name", metavar="NEW")
 
 
 @dataclass(frozen=True, kw_only=True)
 class ShowFlags:
-    """The model to show."""
-
     name: str = argument("a model, a pair, pair/target, pair/draft or a folder", completions=installed_names)
     json: bool = flag(default=False, help="print one object instead of a table")
 

@@ -30,8 +30,6 @@ _ALIASES = {"list": "models", "pull": "models add", "rm": "models remove"}  # na
 
 @dataclass(frozen=True, kw_only=True)
 class WindowFlags:
-    """The flags of the window."""
-
     profile: Path | None = flag(None, "keep models, chats and settings in this folder", metavar="DIR")
     open: str | None = flag(None, "import the chats of an exported file", metavar="FILE", without_value="")
     quick: bool = flag(default=False, help="ask one question in a small window; a Headstart that is open shows it")
@@ -153,8 +151,8 @@ def _sentence(error: click.UsageError) -> str:
     if isinstance(error, click.NoSuchOption) and error.option_name in _REMOVED_FLAGS:
         return f"Leave out {error.option_name}: {_REMOVED_FLAGS[error.option_name]}."
     if isinstance(error, click.NoSuchOption) and error.ctx:
-        known = (name for param in error.ctx.command.get_params(error.ctx) for name in param.opts if name[:2] == "--")
-        return error.message + suggestion(error.option_name, known)
+        options = (name for param in error.ctx.command.get_params(error.ctx) for name in param.opts if name[:2] == "--")
+        return error.message + suggestion(error.option_name, options)
     if isinstance(error, click.exceptions.NoSuchCommand) and error.ctx and isinstance(error.ctx.command, Group):
         return error.message + suggestion(error.command_name, error.ctx.command.list_commands(error.ctx))
     return error.format_message()

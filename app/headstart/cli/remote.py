@@ -24,8 +24,6 @@ def _server_names() -> list[str]:
 
 @dataclass(frozen=True, kw_only=True)
 class AddFlags:
-    """The server to add."""
-
     name: str = argument("what to call it")
     url: str = argument("such as https://host:8000/v1", metavar="ADDRESS")
     model: str | None = flag(None, "the model to use (default: the only one that it has)")
@@ -44,8 +42,6 @@ class AddFlags:
 
 @dataclass(frozen=True, kw_only=True)
 class NameFlags:
-    """The server."""
-
     name: str = argument("a name of `headstart remote list`", completions=_server_names)
 
 

@@ -60,7 +60,7 @@ def count(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
-_FILE_WIDTH = 1000  # width if the output is no terminal
+_FILE_WIDTH = 1000  # width if the output is not a terminal
 
 
 def print_rows(rows: Sequence[Sequence[str]]) -> None:
@@ -314,14 +314,14 @@ def _speed(stats: Stats) -> str:
 
 
 def _acceptance(stats: Stats) -> str:
-    known = rows(figures(stats))
-    if "acceptance" in known and "tokens per round" in known:
-        rate, accepted, drafted = known["acceptance"]
+    named = rows(figures(stats))
+    if "acceptance" in named and "tokens per round" in named:
+        rate, accepted, drafted = named["acceptance"]
         return (
             f"acceptance {rate:.0%} ({accepted} of {drafted} guesses), "
-            f"mean accepted length {known['tokens per round']:.2f} over {count(stats.rounds, 'round')}"
+            f"mean accepted length {named['tokens per round']:.2f} over {count(stats.rounds, 'round')}"
         )
-    if known["speedup"] is NoGain.NOT_REPORTED:
+    if named["speedup"] is NoGain.NOT_REPORTED:
         return "guesses are not reported"
     return f"nothing guessed in {count(stats.rounds, 'round')}"
 

@@ -40,7 +40,7 @@ _KEYRING_BACKENDS = ("SecretService", "kwallet", "libsecret", "Windows", "macOS"
 
 
 class _TrialError(HeadstartError):
-    """A part that gives a wrong result."""
+    """A part of the program gives a wrong result."""
 
 
 def faults() -> Iterator[str]:

@@ -53,8 +53,6 @@ def _origin(text: str) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class ServeFlags:
-    """The flags of `headstart serve`."""
-
     model: AnsweringFlags = group(AnsweringFlags)
     port: int = flag(PORT, "0: any that is free", low=0, high=65535, group="place")
     host: str = flag(HOST, "where to listen", metavar="ADDRESS")
@@ -287,7 +285,7 @@ def _end_on_signal() -> Iterator[None]:
     """Context manager that leaves on Ctrl+C or a request to end the program, after the clean-up."""
     try:
         previous = signal.signal(signal.SIGTERM, signal.default_int_handler)
-    except ValueError:  # not the main thread: nobody can press Ctrl+C
+    except ValueError:  # not the main thread: Ctrl+C cannot be handled
         yield
         return
     try:

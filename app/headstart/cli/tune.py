@@ -37,8 +37,6 @@ CUT_SHORT = "Nothing was changed: the time was over before everything was timed;
 
 @dataclass(frozen=True, kw_only=True)
 class TuneFlags:
-    """The flags of `headstart tune`."""
-
     model: str | None = flag(
         None,
         "a model or pair of `headstart models`, or its folder",

@@ -93,10 +93,10 @@ class StopStrings:
         """Return the text that no stop string can claim any more, and whether a stop string follows it."""
         pending = self._held + text
         starts = [(stop, pending.find(stop)) for stop in self._stops]
-        found = [(start + len(stop), start) for stop, start in starts if start >= 0]
-        self._held = "" if found else self._beginning(pending)
-        end = min(found)[1] if found else len(pending) - len(self._held)
-        return pending[:end], bool(found)
+        matches = [(start + len(stop), start) for stop, start in starts if start >= 0]
+        self._held = "" if matches else self._beginning(pending)
+        end = min(matches)[1] if matches else len(pending) - len(self._held)
+        return pending[:end], bool(matches)
 
     def flush(self) -> str:
         """Return the text that was held back."""
@@ -228,16 +228,16 @@ class Scorer:
         peak = float(row.max())
         total = peak + math.log(float(np.exp(row - np.float32(peak)).sum(dtype=np.float64)))
 
-        def likelihood(each: int) -> Likelihood:
-            return Likelihood(tuple(self._token_bytes(each)), float(row[each]) - total)
+        def likelihood(token: int) -> Likelihood:
+            return Likelihood(tuple(self._token_bytes(token)), float(row[token]) - total)
 
         ids = largest(row, self._likeliest).tolist() if self._likeliest else []
         self._noted.append((likelihood(token), tuple(map(likelihood, ids))))
 
     def new_scores(self, text: AnswerText, *, ended: bool = False) -> tuple[Scored, ...]:
         """Return the new tokens of `text` that are certain, or all that are left once it has `ended`."""
-        known = len(text.token_ids) if ended else text.settled
-        fresh, self._scored_count = range(self._scored_count, known), known
+        count = len(text.token_ids) if ended else text.settled
+        fresh, self._scored_count = range(self._scored_count, count), count
         return tuple(Scored(self._noted[at][0], self.start + text.start_of(at), self._noted[at][1]) for at in fresh)
 
     def clear(self) -> None:
@@ -256,20 +256,20 @@ class Scorer:
 _NOTHING_RUN = Round((), 0, 0, Origin.TARGET, Timing())
 
 
-def step_of(done: Round, text: AnswerText, scorer: Scorer | None = None) -> Step:
+def step_of(round_: Round, text: AnswerText, scorer: Scorer | None = None) -> Step:
     """Return the step of a round. The round is cut where a stop string ends the answer; its time includes this work."""
     started = time.perf_counter()
-    progress = text.push([token.id for token in done.tokens])
-    tokens = done.tokens[: progress.tokens_used]
+    progress = text.push([token.id for token in round_.tokens])
+    tokens = round_.tokens[: progress.tokens_used]
     labelled = zip((token.origin for token in tokens), progress.texts, strict=True)
     pieces = tuple(
         Piece("".join(part for _, part in run), origin) for origin, run in groupby(labelled, key=lambda pair: pair[0])
     )
     spent = (time.perf_counter() - started) * 1000.0
-    timing = replace(done.timing, other_ms=done.timing.other_ms + spent)
+    timing = replace(round_.timing, other_ms=round_.timing.other_ms + spent)
     return Step(
         progress.text,
-        replace(done, tokens=tokens, timing=timing),
+        replace(round_, tokens=tokens, timing=timing),
         tuple(piece for piece in pieces if piece.text),
         scorer.new_scores(text) if scorer else (),
     )
@@ -294,7 +294,7 @@ def rest_of(text: AnswerText, scorer: Scorer | None = None) -> Iterator[Step]:
 MAX_PERIOD = 200  # tokens
 _MIN_REPEATS = 4
 _MIN_TOKENS = 64
-_MAX_RULE_PERIOD, _MIN_RULE_TOKENS = 3, 128  # tokens; a drawn line or a row of zeros is no loop
+_MAX_RULE_PERIOD, _MIN_RULE_TOKENS = 3, 128  # tokens; a drawn line or a row of zeros is not a loop
 _PERIODS: NDArray[np.int64] = np.arange(1, MAX_PERIOD + 1)
 _BOUNDS = np.maximum(_MIN_REPEATS * _PERIODS, _MIN_TOKENS)  # tokens that make a repetition, by period
 _MAX_ITEM_LINES = 4  # lines of a list item
@@ -312,7 +312,7 @@ class Repetition:
         self._list = _CountedList()
 
     def add(self, token: int, text: str = "") -> int:
-        """Add a token and the text that it completed. Return how often the same stands in a row, or 0."""
+        """Add a token and the text that it completed. Return how often the end of the text is repeated, or 0."""
         self._equal = np.where(self._recent == token, self._equal + 1, 0)
         self._recent[1:] = self._recent[:-1]
         self._recent[0] = token
@@ -321,10 +321,10 @@ class Repetition:
 
     def _repeats(self) -> int:
         covered = self._equal + _PERIODS
-        found = np.flatnonzero(covered >= _BOUNDS)
-        if not found.size:
+        lengths = np.flatnonzero(covered >= _BOUNDS)
+        if not lengths.size:
             return 0
-        period, tokens = int(_PERIODS[found[0]]), int(covered[found[0]])
+        period, tokens = int(_PERIODS[lengths[0]]), int(covered[lengths[0]])
         return tokens // period if period > _MAX_RULE_PERIOD or tokens >= _MIN_RULE_TOKENS else 0
 
 

@@ -81,7 +81,7 @@ def _best(device: str, present: tuple[str, ...]) -> str:
     """
     listed = device.upper().partition(":")[2]
     if listed:
-        order = [name for each in listed.split(",") for name in present if each.strip() in {name, kind(name)}]
+        order = [name for item in listed.split(",") for name in present if item.strip() in {name, kind(name)}]
     else:
         graphics = [name for name in present if kind(name) == "GPU"]
         order = sorted(graphics, key=lambda name: memory(name) is None) + [n for n in present if kind(n) == "CPU"]
@@ -102,8 +102,8 @@ def _refusal(device: str, present: tuple[str, ...], option: str) -> DeviceError:
     missing = family in {"GPU", "NPU"} and not any(kind(name) == family for name in present)
     if missing:
         return DeviceError(
-            "There is no device {device} here; present: {here}. Choose one with {option}; `headstart doctor` says "
-            "what speaks against a {wanted}.",
+            "There is no device {device} here; present: {here}. Choose one with {option}; `headstart doctor` says why "
+            "a {wanted} cannot be used.",
             device=device,
             here=here,
             option=option,

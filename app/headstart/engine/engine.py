@@ -113,8 +113,6 @@ class Keep:
 
 @dataclass(frozen=True)
 class Request:
-    """A request for one answer."""
-
     # Rendered by the model's chat template; special tokens in a content are plain text. An answer as the last message
     # is continued.
     messages: tuple[Message, ...]
@@ -131,11 +129,11 @@ class Request:
     stop_on_repetition: bool = parameters.AnswerParams.stop_on_repetition
     keep: Keep | None = None  # None: the prompt cache is not stored
     prompt_ids: tuple[int, ...] = ()  # token ids, in place of `prompt`
-    suffix: str = ""  # the text behind the gap that the answer fills
+    suffix: str = ""  # the text after the gap that the answer fills
     add_special: bool = True  # put the tokens before `prompt` that the model expects at a beginning
     tokens_only: bool = False  # return the prompt as text in a Step and its tokens in Finish, and write nothing
-    echo: bool = False  # return `prompt` in the first Step, with log-probabilities if requested; it is read anew
-    inputs: tuple[str | tuple[int, ...], ...] = ()  # texts or token ids to turn into vectors, in place of all else
+    echo: bool = False  # return `prompt` in the first Step, with log-probabilities if requested; it is read again
+    inputs: tuple[str | tuple[int, ...], ...] = ()  # texts or token ids to turn into vectors, instead of an answer
 
     def __post_init__(self) -> None:
         """Raise SettingsError for a request that no engine could answer."""
@@ -166,8 +164,6 @@ class Request:
 
 @dataclass(frozen=True)
 class Token:
-    """One emitted token."""
-
     id: int
     origin: Origin
 
@@ -349,17 +345,17 @@ class Tally:
         """Note progress of the prompt."""
         self._prefill = self._prefill or prefill
 
-    def add(self, done: Round) -> None:
+    def add(self, round_: Round) -> None:
         """Count one round."""
         self._last = time.perf_counter()
-        if self._rounds is None:  # the prompt's pass gives the first token and is no round
+        if self._rounds is None:  # the prompt's pass gives the first token and is not a round
             self._first, self._rounds = self._last, 0
         else:
             self._rounds += 1
-        self._drafted += done.drafted
-        self._accepted += done.accepted
-        self._origins.update(token.origin.value for token in done.tokens)
-        timing = done.timing
+        self._drafted += round_.drafted
+        self._accepted += round_.accepted
+        self._origins.update(token.origin.value for token in round_.tokens)
+        timing = round_.timing
         for part, ms in (("draft", timing.draft_ms), ("verify", timing.verify_ms), ("other", timing.other_ms)):
             self._parts[part] += ms
 

@@ -19,7 +19,7 @@ from headstart.library import vocabulary
 _MAX_INTEGER = 10**18  # for integers without a bound in their schema; it fits into 64 bits
 _MAX_DIGITS = 20  # in a row; every 64-bit integer fits
 _DIGITS = b"0123456789"
-_VALUES = {"const", "default", "enum", "examples"}  # keys of a schema whose values are no schemas
+_VALUES = {"const", "default", "enum", "examples"}  # keys of a schema whose values are not schemas
 _BY_NAME = {"properties", "patternProperties", "dependentSchemas", "$defs", "definitions"}  # that hold schemas by name
 _CALL_HEAD = r'(```(json)?\s*)?\{+\s*"name":\s*"[^"]*",\s*"arguments"'  # of a call without a mark
 _BLANKS: Any = {"whitespace_pattern": r"[\x20\x0A]{0,16}"}
@@ -44,7 +44,7 @@ class TokenBytes:
 
     @cached_property
     def markers(self) -> Mapping[str, int]:
-        """Visible texts that are special tokens, such as those around thoughts; llguidance knows them as no text."""
+        """Special tokens with visible text, such as those around thoughts; llguidance does not treat them as text."""
         specials = vocabulary.reading(self._folder)
         ids_by_text = {text: self.native.tokenize_str(text) for text in sorted(specials.added - specials.control)}
         is_token = self.native.is_special_token
@@ -104,7 +104,7 @@ def tool_constraint(tools: Tools, token_bytes: TokenBytes, schema: str = "") -> 
 
     `schema` is that of the text.
     """
-    for tool in tools.callable:  # each by itself, so that an error can name it
+    for tool in tools.callable:  # one at a time, so that an error can name it
         _constraint(f"start: {_arguments(tool)}", token_bytes, partial(_wrong_tool, tool.name))
     return _constraint(_call_grammar(tools, token_bytes.markers, schema), token_bytes, _unusable, has_json=True)
 
@@ -176,10 +176,10 @@ def _parse_schema(schema: str) -> Any:
 def _bounded(schema: Any) -> Any:
     """Return a schema with bounds on its integers. Bounds would remove a number's exponent; see GrammarConstraint."""
     if isinstance(schema, list):
-        return [_bounded(each) for each in schema]
+        return [_bounded(item) for item in schema]
     if not isinstance(schema, dict):
         return schema
-    bounded = {key: each if key in _VALUES else _by_name(key, each) for key, each in schema.items()}
+    bounded = {key: item if key in _VALUES else _by_name(key, item) for key, item in schema.items()}
     kinds = schema.get("type")
     is_integer = "integer" in (kinds if isinstance(kinds, list) else [kinds])
     if not is_integer or "const" in schema or "enum" in schema:
@@ -191,7 +191,7 @@ def _bounded(schema: Any) -> Any:
 
 def _by_name(key: str, value: Any) -> Any:
     if key in _BY_NAME and isinstance(value, dict):
-        return {name: _bounded(each) for name, each in value.items()}
+        return {name: _bounded(item) for name, item in value.items()}
     return _bounded(value)
 
 

@@ -225,7 +225,7 @@ class LocalEngine:
     def _sibling(self, runner: PagedRunner) -> "LocalEngine":
         """Return an engine for answers at the same time. It drafts without a model, and stores nothing that it learns.
 
-        It shares the target, the tokenizer and all else that answers do not change.
+        It shares the target, the tokenizer and everything that answers do not change.
         """
         sibling = copy.copy(self)
         sibling.target, sibling.draft, sibling.drafting = replace(self.target, runner=runner), None, {}
@@ -236,7 +236,7 @@ class LocalEngine:
         return sibling
 
     def _replace_target(self) -> Translatable:
-        """Refuse the target's arithmetic for good, load the target in the next best, and return a sentence about it.
+        """Disable the target's arithmetic, load the target in the next best, and return a sentence about it.
 
         Raises what loading raises, also if no arithmetic is left.
         """
@@ -294,7 +294,7 @@ class LocalEngine:
         )
 
     def _finish(self, reason: FinishReason, tally: Tally, text: AnswerText) -> Finish:
-        """Store what was learned and add everything up."""
+        """Store what was learned. Return the end of the answer, with its statistics."""
         policy = self.policy
         if self._learned:
             self._learned.put(_POLICY, policy.to_json())

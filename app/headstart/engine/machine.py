@@ -40,8 +40,8 @@ _OF_WINDOWS = {
 
 def missing_library(reason: str) -> str:
     """Return the library that a message names, or ""."""
-    found = _LIBRARY.search(reason)
-    return found[0] if found else ""
+    match = _LIBRARY.search(reason)
+    return match[0] if match else ""
 
 
 def window_packages(reason: str) -> str:
@@ -67,9 +67,9 @@ def instruction_sets() -> tuple[str, ...] | None:
 
 def stepping() -> str:
     """Return family, model, stepping and microcode: processors that differ in these may compute differently."""
-    wanted = ("vendor_id", "cpu family", "model", "stepping", "microcode")
-    told = dict(reversed(_cpu_lines()))  # of the first core
-    return " ".join(told[name] for name in wanted if name in told) or platform.processor()
+    fields = ("vendor_id", "cpu family", "model", "stepping", "microcode")
+    values = dict(reversed(_cpu_lines()))  # of the first core
+    return " ".join(values[name] for name in fields if name in values) or platform.processor()
 
 
 def is_on_battery() -> bool:
@@ -88,7 +88,7 @@ def package_version(package: str) -> str:
 
 def package_versions() -> dict[str, str]:
     """Return the versions of those of PACKAGES that are installed."""
-    return {name: found for name in PACKAGES if (found := package_version(name))}
+    return {name: version for name in PACKAGES if (version := package_version(name))}
 
 
 def _cpu_lines() -> list[tuple[str, str]]:

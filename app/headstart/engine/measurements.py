@@ -59,8 +59,8 @@ class Measurements:
 def every(folder: Path) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
     """Yield the subject and the values of every file."""
     for path in sorted(folder.glob("*.json")):
-        kept = _read(path)
-        yield kept.subject, kept.values
+        stored = _read(path)
+        yield stored.subject, stored.values
 
 
 class _Kept(msgspec.Struct):

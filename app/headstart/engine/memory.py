@@ -82,9 +82,9 @@ def kv_bits(kv_precision: str) -> int:
     return 8 if kv_precision == KvPrecision.U8 else 16
 
 
-def context_of(model: Manifest, wanted: int | None) -> int:
+def context_of(model: Manifest, requested: int | None) -> int:
     """Return the tokens of context that a model is loaded with. A draft may be made for fewer than its target."""
-    return min(model.context_length, wanted or DEFAULT_CONTEXT)
+    return min(model.context_length, requested or DEFAULT_CONTEXT)
 
 
 def need(models: Iterable[Manifest], context: int | None = None, bits: int = 16) -> Need:
@@ -170,11 +170,11 @@ def require(resolved: ResolvedOptions) -> None:
 
 def free_memory(ending: int = 0) -> int:
     """Return the bytes that a program could take without swapping once the process `ending` (0: none) has ended."""
-    held = 0
+    reserved = 0
     if ending:
-        with suppress(psutil.Error):  # it has ended by itself
-            held = int(psutil.Process(ending).memory_info().rss)
-    return int(psutil.virtual_memory().available) + held
+        with suppress(psutil.Error):  # it has ended already
+            reserved = int(psutil.Process(ending).memory_info().rss)
+    return int(psutil.virtual_memory().available) + reserved
 
 
 def amount(size: int) -> str:
@@ -206,8 +206,8 @@ def _over_budget(
 
 
 def instead_of(error: BaseException, *, loading: bool) -> OutOfMemoryError | None:
-    """Return the error to show if memory ran out, whatever `error` calls it; None for all other errors."""
-    if not any(_is_out_of_memory(each) for each in _chain(error)):
+    """Return the error to show if `error` means that memory ran out; None for all other errors."""
+    if not any(_is_out_of_memory(cause) for cause in _chain(error)):
         return None
     if loading:
         return OutOfMemoryError(
@@ -232,10 +232,10 @@ def _is_out_of_memory(error: BaseException) -> bool:
 
 def _chain(error: BaseException) -> Iterator[BaseException]:
     """Yield the error and its causes."""
-    each: BaseException | None = error
-    while each is not None:
-        yield each
-        each = each.__cause__ or each.__context__
+    cause: BaseException | None = error
+    while cause is not None:
+        yield cause
+        cause = cause.__cause__ or cause.__context__
 
 
 @contextmanager
@@ -244,10 +244,10 @@ def released(weights: Path) -> Iterator[None]:
     if not sys.platform.startswith("linux"):
         yield
         return
-    done = threading.Event()
+    is_done = threading.Event()
 
     def keep_releasing() -> None:
-        while not done.wait(_PERIOD):
+        while not is_done.wait(_PERIOD):
             release(weights)
 
     thread = threading.Thread(target=keep_releasing, daemon=True, name="release-weights")
@@ -255,16 +255,16 @@ def released(weights: Path) -> Iterator[None]:
     try:
         yield
     finally:
-        done.set()
+        is_done.set()
         thread.join()
         release(weights)
 
 
 def release(weights: Path) -> None:
-    """Give the mapped pages of `weights` back once.
+    """Release the mapped pages of `weights`, once.
 
-    OpenVINO maps the file and then repacks it: without this a model counts twice. A page that is needed after all is
-    read again from the file. Linux only.
+    OpenVINO maps the file and then repacks it, so a model would take its memory twice. A page that is needed again is
+    read from the file. Linux only.
     """
     libc, name = ctypes.CDLL(None), str(weights.resolve())
     for line in _MAPS.read_text(encoding="utf-8", errors="replace").splitlines():

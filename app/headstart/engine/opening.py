@@ -326,7 +326,7 @@ class EngineChoice:
 def load(
     resolved: ResolvedOptions, tell: Callable[[Phase], None] = lambda _: None
 ) -> "LocalEngine | GenaiEngine | EmbeddingEngine":
-    """Load a model with the engine that suits it. Raises what that engine raises for a model that it cannot load."""
+    """Load a model with the engine that suits it. Raises the errors of that engine."""
     # Imported here, as a front end that prints its help need not wait for them.
     from headstart.engine import local  # noqa: PLC0415
     from headstart.engine.backends import embedding  # noqa: PLC0415

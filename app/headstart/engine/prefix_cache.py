@@ -54,7 +54,6 @@ class Part:
 
     @property
     def is_for_disk(self) -> bool:
-        """Return whether it belongs on disk."""
         return bool(self.owner) and not self.is_ahead
 
     @cached_property
@@ -128,7 +127,7 @@ class PartFiles:
         self.identity = identity
         self._root, self._folder = folder, folder / identity
         self._seal = Plain()
-        self._until_look = 0  # bytes to write before the next look at the folder's size
+        self._until_look = 0  # bytes to write before the next check of the folder's size
 
     def use(self, key: str) -> None:
         """Use only files that are encrypted with this key; if it is empty, only plain ones."""
@@ -147,7 +146,7 @@ class PartFiles:
     def write(self, part: Part, max_bytes: int) -> None:
         """Write a part. Delete the oldest of all models if they take more than `max_bytes`. Raises OSError.
 
-        Looking at every file takes long if there are many, so it is not done each time.
+        With many files, listing them takes long, so it is not done each time.
         """
         assert part.saved is not None
         path = self._path(part)
@@ -293,9 +292,9 @@ class PrefixCache:
             shared = common_prefix(runner.tokens, prefix)
             if shared < len(runner.tokens):
                 self._keep()
-            known = list(self._find(prefix))
-            if sum(count for _, count in known) > shared:
-                self._restore(known, shared)
+            matches = list(self._find(prefix))
+            if sum(count for _, count in matches) > shared:
+                self._restore(matches, shared)
             else:
                 runner.rollback(shared)
             self._make_room()
@@ -312,8 +311,8 @@ class PrefixCache:
         self.reuse(prompt, keep)
         self._is_ahead = True
         while len(runner.tokens) < len(prompt) - 1:
-            done = len(runner.tokens)
-            runner.forward(prompt[done : min(done + _AHEAD, len(prompt) - 1)])
+            count = len(runner.tokens)
+            runner.forward(prompt[count : min(count + _AHEAD, len(prompt) - 1)])
             yield
 
     def store_one(self) -> bool:
@@ -397,11 +396,11 @@ class PrefixCache:
         self._touch(used)
 
     def _find(self, prefix: Sequence[int]) -> Iterator[tuple[Part, int]]:
-        """Yield the parts that a text begins with, and how many tokens of each: all but for the last one."""
+        """Yield the parts that a text begins with, and how many tokens of each: all, except in the last."""
         before, place = self._root, 0
         while parts := self._store.after.get(before):
             ahead = prefix[place : place + self.length]
-            count, part = max(((common_prefix(part.tokens, ahead), part) for part in parts), key=lambda each: each[0])
+            count, part = max(((common_prefix(part.tokens, ahead), part) for part in parts), key=lambda match: match[0])
             if not count:
                 return
             yield part, count
@@ -409,18 +408,18 @@ class PrefixCache:
                 return
             before, place = part.key, place + self.length
 
-    def _restore(self, known: Sequence[tuple[Part, int]], shared: int) -> None:
+    def _restore(self, parts: Sequence[tuple[Part, int]], shared: int) -> None:
         """Bring the runner to these parts; the first `shared` tokens are there. Stop at a part that cannot be read."""
         first = shared // self.length
         self._runner.rollback(first * self.length)
-        for part, count in known[first:]:
+        for part, count in parts[first:]:
             saved = part.saved
             if saved is None and self._store.files:
                 saved = self._store.files.read(part)
             if saved is None or not self._runner.restore(part.tokens[:count], saved):
                 self._drop([part])
                 break
-        self._touch([part for part, _ in known])
+        self._touch([part for part, _ in parts])
 
     def _touch(self, used: Sequence[Part]) -> None:
         """Mark these parts as just used. Later parts count as older: they are useless without earlier ones."""
@@ -484,7 +483,6 @@ def _covers(other: Part, part: Part) -> bool:
 
 
 def _begins(part: Part, other: Part) -> bool:
-    """Return whether `other` begins with the tokens of `part`."""
     return other.tokens[: len(part.tokens)] == part.tokens
 
 

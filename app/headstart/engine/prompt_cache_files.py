@@ -5,12 +5,11 @@ from contextlib import suppress
 
 from headstart import paths
 
-TERMINAL = "terminal"  # stands for a chat: the conversation that the terminal goes on with
+TERMINAL = "terminal"  # stands for a chat: the conversation that the terminal continues
 ANSWERS = "answers"  # the file of a chat that a model learns from: see `engine/drafters/answer_table.py`
 
 
 def chats() -> set[str]:
-    """Return the chats that have a prompt cache."""
     return {folder.name for folder in paths.kept_prompts().glob("*/*")}
 
 

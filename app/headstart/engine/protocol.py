@@ -97,8 +97,6 @@ class Describe(Tagged, frozen=True):
 
 @dataclass(frozen=True)
 class BenchSize:
-    """The size of a benchmark."""
-
     prompts: int  # of each class
     tokens: int  # of the longest answer
     repeats: int
@@ -149,8 +147,6 @@ class StopServer(Tagged, frozen=True):
 
 @dataclass(frozen=True)
 class ModelInfo:
-    """The loaded model."""
-
     model: str
     draft: str | None
     device: str
@@ -425,7 +421,9 @@ def _decode(line: bytes, kinds: Any) -> Any:
     try:
         data = json.loads(line)  # msgspec's decoder refuses lone surrogates, which texts may have
     except (ValueError, RecursionError):
-        raise ProtocolError("The engine's line is no message of Headstart: {excerpt}", excerpt=_excerpt(line)) from None
+        raise ProtocolError(
+            "The engine's line is not a message of Headstart: {excerpt}", excerpt=_excerpt(line)
+        ) from None
     if not isinstance(data, dict) or data.get("v") != VERSION:
         raise ProtocolVersionError(
             "The engine program belongs to another version of Headstart (its messages have version "

@@ -164,9 +164,9 @@ class Sampler:
         """Return the row with biases and penalties, and -inf for tokens that are not allowed."""
         if self._biased.size:
             places, present = _places(self._biased, ids)
-            biases, known = self._biases[present], places < row.size  # a draft model may know fewer tokens
+            biases, is_scored = self._biases[present], places < row.size  # a draft model may know fewer tokens
             row = row.copy()
-            row[places[known]] += biases[known]
+            row[places[is_scored]] += biases[is_scored]
         if self._penalties is not None:
             row = self._penalties.apply(row, run, ids)
         allowed = None if self._constraint is None else self._constraint.allowed(run)
@@ -189,14 +189,14 @@ class Sampler:
     def _ranked(self, candidates: Candidates, position: int, count: int) -> list[Guess]:
         words = self._noise(position, candidates)
         reach = (_REACH if count == 1 else _REACH * _FARTHER) / candidates.total
-        places, scores, known = self._rivals(candidates, words, reach, count)
-        while not known:
+        places, scores, num_ready = self._rivals(candidates, words, reach, count)
+        while not num_ready:
             reach *= _FARTHER
-            places, scores, known = self._rivals(candidates, words, reach, count)
+            places, scores, num_ready = self._rivals(candidates, words, reach, count)
         shares = np.exp(scores - scores[0])
-        known = max(1, int(np.count_nonzero(shares[:known] >= _MIN_RUNNER_UP)))
+        num_ready = max(1, int(np.count_nonzero(shares[:num_ready] >= _MIN_RUNNER_UP)))
         shares /= shares.sum()
-        return [Guess(candidates.token_at(int(places[at])), float(shares[at])) for at in range(known)]
+        return [Guess(candidates.token_at(int(places[at])), float(shares[at])) for at in range(num_ready)]
 
     def _rivals(self, candidates: Candidates, words: Hashes, reach: float, count: int) -> tuple[Ids, Scores, int]:
         """Return places and perturbed scores near the largest, falling, and how many of the first survive.
@@ -285,7 +285,7 @@ def candidates_of(row: Row, ids: Ids | None, sampling: Sampling, *, exactly: boo
 
     Unless `exactly`, the weight of many hopeless tokens is only bounded.
     """
-    given, hopeless = (row, ids), 0.0
+    scored, hopeless = (row, ids), 0.0
     if 0 < sampling.top_k < row.size:
         row, ids = _at(largest(row, sampling.top_k), row, ids)
     elif not exactly:
@@ -302,7 +302,7 @@ def candidates_of(row: Row, ids: Ids | None, sampling: Sampling, *, exactly: boo
             doubt = sampling.top_p * hopeless + 2.0 * _SUM_ROUNDING * nucleus
             nucleus *= 1.0 - _SUM_ROUNDING
             if nucleus + doubt > total:  # one of the hopeless might survive
-                return candidates_of(*given, sampling, exactly=True)
+                return candidates_of(*scored, sampling, exactly=True)
     candidates = Candidates(row, ids, weights, float(peak), total, nucleus, doubt, sampling.min_p)
     bound = max(sampling.min_p, _top_p_bound(weights, total - nucleus - doubt)) * (1.0 - _ROUNDING)
     if bound == 0.0 or row.size <= _SHORT:
@@ -387,7 +387,7 @@ def _sum(values: Row) -> float:
 
 
 def _places(tokens: Ids, ids: Ids | None) -> tuple[Ids, NDArray[np.bool_] | slice]:
-    """Return the places of `tokens` in a row that scores `ids`, and which of them are there."""
+    """Return the positions of `tokens` in a row that scores `ids`, and which tokens it scores."""
     if ids is None:
         return tokens, slice(None)
     places = np.minimum(np.searchsorted(ids, tokens), ids.size - 1)

@@ -21,7 +21,7 @@ class Job:
     prediction: tuple[int, ...] = ()  # what the answer may contain
     constraint: Constraint | None = None
     on_logits: Callable[[Row, int], None] | None = None  # called with each token and its row; maybe past the end, too
-    written: tuple[int, ...] = ()  # the answer's beginning, if it goes on after a fault
+    written: tuple[int, ...] = ()  # the answer's beginning, if it continues after a fault
     keep: Keep | None = None  # where keys and values may be kept on disk
     on_prompt_logits: Callable[[Row, int], None] | None = None  # the same for the prompt, of which all is read
 

@@ -142,11 +142,11 @@ class Decoder:
 
     def _keep(self, sequence: Sequence, draft: Draft, chosen: list[int]) -> list[int]:
         """Roll the caches back to what holds, and write the chosen tokens. Return those that were written."""
-        held = len(sequence.context) + common_prefix(draft.tokens, chosen)
-        self._target.rollback(held, draft.branch_taken(chosen))
+        length = len(sequence.context) + common_prefix(draft.tokens, chosen)
+        self._target.rollback(length, draft.branch_taken(chosen))
         tokens = sequence.write(chosen)
         for drafter in self._drafters.values():
-            drafter.accept(sequence, held)
+            drafter.accept(sequence, length)
         return tokens
 
     def _read_prompt(self, sequence: Sequence) -> Generator[Prefill, None, Logits]:
@@ -160,11 +160,11 @@ class Decoder:
             drafter.begin(sequence)
         yield Prefill(len(target.tokens), len(prompt))
         while True:
-            done = len(target.tokens)
-            part = prompt[done : done + chunk]
+            count = len(target.tokens)
+            part = prompt[count : count + chunk]
             logits = target.forward(part, rows=len(part) if on_logits else 1, cancel=sequence.cancel)
             if on_logits:
-                for row, token in zip(logits, prompt[done + 1 :], strict=False):
+                for row, token in zip(logits, prompt[count + 1 :], strict=False):
                     on_logits(row, token)
             if len(target.tokens) == len(prompt):
                 return require_finite(logits[-1:])

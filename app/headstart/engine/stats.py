@@ -55,7 +55,7 @@ class Stats:
     def speedup(self) -> float | None:
         """Plain milliseconds per token, measured by this engine on this machine, over those of this answer.
 
-        It is None for an answer that repeated itself: speed at repeating is no gain.
+        None for an answer that repeated itself: speed is no gain then.
         """
         return self.plain_ms / self.tpot_ms if self.plain_ms and self.tpot_ms and not self.repeats else None
 
@@ -65,7 +65,7 @@ class NoGain(Enum):
 
     NOT_REPORTED = auto()  # by the program that wrote it
     NO_GUESSES = auto()
-    REPETITION = auto()  # speed at repeating is no gain
+    REPETITION = auto()  # the speed of repeated text is no gain
     NOT_MEASURED = auto()
 
 
@@ -101,43 +101,43 @@ def figures(stats: Stats) -> dict[str, object]:
     return {name: dict(value) if isinstance(value, Mapping) else value for name, value in (fields | derived).items()}
 
 
-def rows(known: Figures) -> dict[str, Any]:
+def rows(figures: Figures) -> dict[str, Any]:
     """Return what is known of an answer, in the order in which it is read. A row that is not known is left out.
 
     Times are in milliseconds; "origins" and "parts" are mappings, "acceptance", "prompt" and "context" pairs or triples
     of figures. "speedup" may be a NoGain.
     """
-    drafted, rate = number(known, "drafted"), number(known, "acceptance_rate")
-    origins, parts = _mapping(known, "by_origin"), _mapping(known, "by_part")
-    prompt, reused = number(known, "prompt_tokens"), number(known, "reused_tokens")
-    used, length = number(known, "context_used"), number(known, "context_length")
+    drafted, rate = number(figures, "drafted"), number(figures, "acceptance_rate")
+    origins, parts = _mapping(figures, "by_origin"), _mapping(figures, "by_part")
+    prompt, reused = number(figures, "prompt_tokens"), number(figures, "reused_tokens")
+    used, length = number(figures, "context_used"), number(figures, "context_length")
     values = {
-        "speed": number(known, "tokens_per_second"),
-        "speedup": speedup(known),
-        "acceptance": None if rate is None else (rate, number(known, "accepted"), drafted),
-        "tokens per round": number(known, "mean_accepted_length") if drafted else None,
-        "first token": number(known, "ttft_ms"),
+        "speed": number(figures, "tokens_per_second"),
+        "speedup": speedup(figures),
+        "acceptance": None if rate is None else (rate, number(figures, "accepted"), drafted),
+        "tokens per round": number(figures, "mean_accepted_length") if drafted else None,
+        "first token": number(figures, "ttft_ms"),
         "origins": {origin: origins[origin] for origin in ORIGINS if origin in origins and origin != Origin.UNKNOWN},
         "parts": parts,
-        "saved": number(known, "ledger_ms") if drafted else None,
+        "saved": number(figures, "ledger_ms") if drafted else None,
         "prompt": (prompt, reused) if prompt and reused else None,
         "context": (used, length) if length and used is not None else None,
     }
     return {name: value for name, value in values.items() if value}
 
 
-def speedup(known: Figures) -> float | NoGain:
+def speedup(figures: Figures) -> float | NoGain:
     """Return how many times as fast as plain decoding the answer was, or why that is not known."""
-    if Origin.UNKNOWN in _mapping(known, "by_origin"):
+    if Origin.UNKNOWN in _mapping(figures, "by_origin"):
         return NoGain.NOT_REPORTED
-    if not number(known, "drafted"):
+    if not number(figures, "drafted"):
         return NoGain.NO_GUESSES
-    if number(known, "repeats"):
+    if number(figures, "repeats"):
         return NoGain.REPETITION
-    factor = number(known, "speedup")
+    factor = number(figures, "speedup")
     return NoGain.NOT_MEASURED if factor is None else factor
 
 
-def _mapping(known: Figures, name: str) -> Mapping[str, Any]:
-    value = known.get(name)
+def _mapping(figures: Figures, name: str) -> Mapping[str, Any]:
+    value = figures.get(name)
     return value if isinstance(value, Mapping) else {}

@@ -239,11 +239,11 @@ def _escaped(data: Any, escaper: SpecialTokenEscaper, separator: str) -> Any:
         case str():
             return escaper.insert_separators(_well_formed(data), separator)
         case list():
-            return [_escaped(each, escaper, separator) for each in data]
+            return [_escaped(item, escaper, separator) for item in data]
         case dict():
             return {
-                escaper.insert_separators(_well_formed(key), separator): _escaped(each, escaper, separator)
-                for key, each in data.items()
+                escaper.insert_separators(_well_formed(key), separator): _escaped(item, escaper, separator)
+                for key, item in data.items()
             }
         case _:
             return data
@@ -255,12 +255,12 @@ def _strings(data: Any) -> Iterator[str]:
         case str():
             yield data
         case list():
-            for each in data:
-                yield from _strings(each)
+            for item in data:
+                yield from _strings(item)
         case dict():
-            for key, each in data.items():
+            for key, item in data.items():
                 yield key
-                yield from _strings(each)
+                yield from _strings(item)
 
 
 @contextmanager
@@ -401,7 +401,7 @@ class Tokenizer:
         return ids
 
     def decode(self, ids: Sequence[int], *, keep_special: bool = False) -> str:
-        """Return the text of tokens, with U+FFFD for bytes that are no character."""
+        """Return the text of tokens, with U+FFFD for invalid UTF-8."""
         return str(self._native.decode(list(ids), skip_special_tokens=not keep_special))
 
     def decode_many(self, batch: list[list[int]]) -> list[str]:

@@ -45,7 +45,7 @@ from headstart.engine.wire import from_data, to_data
 from headstart.errors import Translatable
 
 _T = TypeVar("_T")
-Build = Callable[[Properties, int], Runner]  # compiles the model with these properties and room for so many tokens
+Build = Callable[[Properties, int], Runner]  # compiles the model with these properties, for this number of tokens
 
 _log = logging.getLogger(__name__)
 
@@ -154,7 +154,7 @@ class Subject:
     folder: Path
     device: str
     runner: str  # the kind that passed its self-test
-    limit: float  # nats that its logits may be away from exact ones
+    limit: float  # nats: the allowed divergence from exact logits
     gigabytes: float
     measurements: Measurements
 
@@ -192,8 +192,9 @@ class Trial:
         verdicts = [(chosen, find_verdict(subject.measurements, chosen)) for chosen in properties]
         pending = [
             chosen
-            for chosen, known in verdicts
-            if known is None or (timed and not known.reason and not (known.ms and known.prompt_ms and known.invariance))
+            for chosen, verdict in verdicts
+            if verdict is None
+            or (timed and not verdict.reason and not (verdict.ms and verdict.prompt_ms and verdict.invariance))
         ]
         while pending:
             num_decided = 0
@@ -290,8 +291,8 @@ def _tried(compile_model: Build, chosen: Properties, ids: Sequence[int], expecte
     try:
         limits = _limits(compile_model, chosen, ids, expected, order)
         runner = compile_model(chosen, MAX_CONTEXT if order.sizes else len(ids) + _AFTER)
-        for limit, (place, found) in zip(limits, _scenes(runner, ids), strict=False):
-            reason = _difference(expected[place : place + len(found)], found, limit)
+        for limit, (place, logits) in zip(limits, _scenes(runner, ids), strict=False):
+            reason = _difference(expected[place : place + len(logits)], logits, limit)
             if reason:
                 return Verdict(reason)
         runner.rollback(0)
@@ -323,8 +324,8 @@ def _limits(
         return itertools.repeat(limit)
     usual = compile_model(plain(), len(ids) + _AFTER)
     return [
-        max(limit, _SLACK * _mean_divergence(expected[place : place + len(found)], found))
-        for place, found in _scenes(usual, ids)
+        max(limit, _SLACK * _mean_divergence(expected[place : place + len(logits)], logits))
+        for place, logits in _scenes(usual, ids)
     ]
 
 
@@ -349,12 +350,12 @@ def _scenes(runner: Runner, ids: Sequence[int]) -> Iterator[tuple[int, Logits]]:
         yield place, runner.forward([ids[place]]).copy()
 
 
-def _difference(expected: Logits, found: Logits, limit: float) -> Translatable:
+def _difference(expected: Logits, logits: Logits, limit: float) -> Translatable:
     """Return what is wrong with some rows, both [rows, vocabulary]; empty if nothing is."""
-    broken = int(np.count_nonzero(~np.isfinite(found).all(axis=1)))
+    broken = int(np.count_nonzero(~np.isfinite(logits).all(axis=1)))
     if broken:
-        return Translatable("{broken} of {found} results are not numbers", broken=broken, found=len(found))
-    divergence = _mean_divergence(expected, found)
+        return Translatable("{broken} of {found} results are not numbers", broken=broken, found=len(logits))
+    divergence = _mean_divergence(expected, logits)
     if divergence <= limit:
         return Translatable()
     return Translatable(
@@ -364,19 +365,19 @@ def _difference(expected: Logits, found: Logits, limit: float) -> Translatable:
     )
 
 
-def _mean_divergence(expected: Logits, found: Logits) -> float:
-    return float(np.mean([_divergence(*rows) for rows in zip(expected, found, strict=True)]))
+def _mean_divergence(expected: Logits, logits: Logits) -> float:
+    return float(np.mean([_divergence(*rows) for rows in zip(expected, logits, strict=True)]))
 
 
-def _divergence(expected: Logits, found: Logits) -> float:
+def _divergence(expected: Logits, logits: Logits) -> float:
     """Return KL(expected || found) of one row, in nats."""
-    p, q = (row - row.max() for row in (expected.astype(np.float64), found.astype(np.float64)))
+    p, q = (row - row.max() for row in (expected.astype(np.float64), logits.astype(np.float64)))
     p, q = p - np.log(np.exp(p).sum()), q - np.log(np.exp(q).sum())
     return float((np.exp(p) * (p - q)).sum())
 
 
 def _reference(compile_model: Build, ids: Sequence[int]) -> Logits:
-    """Return the logits of exact arithmetic on a processor after each token: [len(ids), vocabulary].
+    """Return the logits after each token, by exact arithmetic on the CPU: [len(ids), vocabulary].
 
     Raises RuntimeError if they are not finite.
     """

@@ -48,8 +48,8 @@ def command() -> tuple[str, ...] | None:
     if find_spec("torch") is None or find_spec("nncf") is None:
         return None
     beside = Path(sys.executable).with_name(PROGRAM)
-    if found := (str(beside) if beside.is_file() else shutil.which(PROGRAM)):
-        return (found,)
+    if path := (str(beside) if beside.is_file() else shutil.which(PROGRAM)):
+        return (path,)
     return (sys.executable, "-c", _MODULE_CALL) if find_spec("headstart_export") else None
 
 
@@ -85,9 +85,9 @@ def export(source: str, more: Sequence[str] = ()) -> Path:
             source=source,
             command=install_command([source]),
         )
-    done = subprocess.run([*program_, source, "--if-missing", *more], stdout=subprocess.PIPE, text=True, check=False)
-    folder = done.stdout.strip().rpartition("\n")[2]
-    if done.returncode or not folder:
+    process = subprocess.run([*program_, source, "--if-missing", *more], stdout=subprocess.PIPE, text=True, check=False)
+    folder = process.stdout.strip().rpartition("\n")[2]
+    if process.returncode or not folder:
         raise ExportError("{source} was not exported, for the reason above.", source=source)
     return Path(folder)
 
@@ -143,8 +143,6 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Python:
-    """A Python on this computer."""
-
     path: str
     version: tuple[int, ...]
     pip: tuple[int, ...]  # version in new environments; empty: it can make none
@@ -164,7 +162,7 @@ class Listener(Protocol):
     """Receiver of the progress of a set-up, in the thread that runs it."""
 
     def note_line(self, line: str) -> None:
-        """Take a line that a child process wrote."""
+        """Note a line of a child process."""
 
     def note_step(self, template: str, *values: object) -> None:
         """Take the step that begins now."""
@@ -205,19 +203,19 @@ class SetUp:
 
     def find_python(self) -> Python:
         """Return the first suitable Python. Raises ExportError, which names the nearest one."""
-        asked: list[Python] = []
+        examined: list[Python] = []
         for name, *words in _NAMES:
             if path := shutil.which(name):
                 self._start([path, *words, "-I", "-c", _QUESTION])
-                asked += [python for python in map(parse, self._said()) if python]
-                if asked and asked[-1].will_do:
-                    return asked[-1]
-        if not asked:
+                examined += [python for python in map(parse, self._said()) if python]
+                if examined and examined[-1].will_do:
+                    return examined[-1]
+        if not examined:
             raise ExportError(
                 "No Python was found on this computer; install Python 3.11 or newer, of 64 bits (Debian and Ubuntu: "
                 "apt install python3 python3-venv), and try again."
             )
-        nearest = max(asked, key=lambda python: python.version)
+        nearest = max(examined, key=lambda python: python.version)
         if nearest.version < _OLDEST:
             raise ExportError(
                 "The Python found here is {version}, and 3.11 or newer is needed; install one and try again.",
@@ -292,12 +290,12 @@ class SetUp:
 
 def step_of(line: str) -> tuple[str, *tuple[object, ...]] | None:
     """Return the step that a line of pip tells, as a template and its values."""
-    if found := _FETCHING.match(line):
-        return ("Fetching {} ({})", found[1], found[2]) if found[2] else ("Fetching {}", found[1])
-    if found := _COLLECTING.match(line):
-        return ("Looking for {}", found[1])
-    if found := _UNPACKING.match(line):
-        return ("Unpacking {} packages, which takes some minutes", len(found[1].split(",")))
+    if match := _FETCHING.match(line):
+        return ("Fetching {} ({})", match[1], match[2]) if match[2] else ("Fetching {}", match[1])
+    if match := _COLLECTING.match(line):
+        return ("Looking for {}", match[1])
+    if match := _UNPACKING.match(line):
+        return ("Unpacking {} packages, which takes some minutes", len(match[1].split(",")))
     return None
 
 
@@ -356,21 +354,21 @@ def kill(pid: int) -> None:
     """Kill a process and its children."""
     with contextlib.suppress(psutil.Error):
         process = psutil.Process(pid)
-        for each in (*process.children(recursive=True), process):
+        for child in (*process.children(recursive=True), process):
             with contextlib.suppress(psutil.Error):
-                each.kill()
+                child.kill()
 
 
 def _variables() -> dict[str, str]:
     """Return the user's environment without the variables of other Pythons; temporary files go to the data folder."""
-    kept = {name: value for name, value in os.environ.items() if name not in _FOREIGN}
-    kept |= dict.fromkeys(("TMPDIR", "TMP", "TEMP"), str(_scratch())) if _scratch().exists() else {}
-    return kept | {"PIP_USER": "0", "PIP_DISABLE_PIP_VERSION_CHECK": "1"}
+    environ = {name: value for name, value in os.environ.items() if name not in _FOREIGN}
+    environ |= dict.fromkeys(("TMPDIR", "TMP", "TEMP"), str(_scratch())) if _scratch().exists() else {}
+    return environ | {"PIP_USER": "0", "PIP_DISABLE_PIP_VERSION_CHECK": "1"}
 
 
 def _free() -> int:
     folder = paths.data_folder()
-    return shutil.disk_usage(next(each for each in (folder, *folder.parents) if each.is_dir())).free
+    return shutil.disk_usage(next(path for path in (folder, *folder.parents) if path.is_dir())).free
 
 
 def _scratch() -> Path:

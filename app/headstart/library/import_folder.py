@@ -16,14 +16,14 @@ from headstart.errors import BrokenModelError, ExportError, NotEnoughSpaceError,
 from headstart.library import library, manifest
 from headstart.library.library import Model, Pair
 
-_CHUNK = 8 * 2**20  # bytes copied between two looks at `go_on`
+_CHUNK = 8 * 2**20  # bytes copied between two calls of `go_on`
 _PREFIX = ".incoming-"
 _SLACK = 64 * 2**20  # bytes that stay free on the disk
 
 GoOn = Callable[[int, int], bool]  # gets the bytes done and their total; False stops
 
 
-class Stopped(Exception):  # noqa: N818 - stopping is no error
+class Stopped(Exception):  # noqa: N818 - stopping is not an error
     """`go_on` returned False; nothing was kept."""
 
 
@@ -110,7 +110,7 @@ def _listed(model: Model, folder: Path, name: str) -> _File:
     path = PurePosixPath(name)
     if path.is_absolute() or ".." in path.parts or "\\" in name or ":" in name:
         raise BrokenModelError(
-            "{model} is damaged: {name!r} is no file of it; export it again.", model=model.name, name=name
+            "{model} is damaged: {name!r} is not one of its files; export it again.", model=model.name, name=name
         )
     listed = model.manifest.files[name]
     return _File(model.folder / path, _place(model.folder / path, folder), listed.sha256, listed.size)

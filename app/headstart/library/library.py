@@ -172,7 +172,12 @@ def size_on_disk(entry: Entry) -> int:
 
 
 def require_same_vocabulary(target: Model, draft: Model) -> None:
-    """Refuse a draft that speaks another vocabulary, naming the first id on which they differ."""
+    """Refuse a draft that speaks another vocabulary, naming the first id on which they differ.
+
+    An id that only one of the two has is no difference if it is a padding row of the other, that is past its
+    last id and within the rows of its output head (Qwen3 names ids that Qwen2.5 pads): it can be fed and
+    scored there, and a guess need not be good. Beyond those rows there is nothing to feed: a difference.
+    """
     difference = vocabulary_difference(target, draft)
     if difference is not None:
         raise MismatchedDraftError(
@@ -269,7 +274,18 @@ def _checked_model(name: str, folder: Path, described: Manifest) -> Model:
         raise BrokenModelError(
             "{name} is damaged: {faults}; export it again with headstart-export.", name=name, faults=listed(faults)
         )
-    return Model(name, folder, described)
+    return Model(name, folder, read)
+
+
+def _open_part(folder: Path, name: str, part: str) -> Model:
+    if Path(part).name != part:
+        raise BrokenModelError(
+            "{name} is damaged: {part!r} is not one of its folders; export it again.", name=name, part=part
+        )
+    manifest.read_model(folder / part)  # a pair inside a pair is refused here
+    model = _open(folder / part, f"{name}/{part}")
+    assert isinstance(model, Model)
+    return model
 
 
 def _at_path(name: str) -> Model | Pair | None:

@@ -109,7 +109,7 @@ def messages_to_request(body: MessagesRequest, defaults: Defaults) -> Request:
     system = (Message("system", text_of(body.system)),) if body.system else ()
     turns = tuple(message for turn in body.messages for message in _messages(turn))
     choice = body.tool_choice or ToolChoice("auto")
-    offered = tuple(tool_of(FunctionTool(each.name, each.description, each.input_schema)) for each in body.tools or ())
+    offered = tuple(tool_of(FunctionTool(tool.name, tool.description, tool.input_schema)) for tool in body.tools or ())
     tools = tools_of(
         offered,
         required=choice.type in {"any", "tool"},

@@ -277,7 +277,7 @@ def _call_reader(engine_request: Request) -> CallReader | None:
 def fingerprint(model: Served, defaults: Defaults) -> str:
     """Return a name that changes with the program, the model, its arithmetic and the defaults of requests.
 
-    It ends in "-varies" if the arithmetic cannot promise the same answer to the same request.
+    It ends in "-varies" if the same request may get different answers.
     """
     state = repr((__version__, model, defaults)).encode()
     return f"fp_{hashlib.sha256(state).hexdigest()[:12]}{'' if model.is_batch_invariant else '-varies'}"

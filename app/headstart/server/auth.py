@@ -13,7 +13,7 @@ from headstart.server.errors import FORBIDDEN, INVALID, Fault, RefusedError
 
 _OPEN_PATHS = {"", "/openapi.json", "/health", "/v1/health"}  # no secrets there; the documentation agrees
 _OWN_SITE = {"", "none", "same-origin"}
-_MAX_LOGGED = 20  # sentences; strangers choose their text
+_MAX_LOGGED = 20  # sentences; their text comes from clients
 CLIENT = "headstart.client"  # key in the scope of a request: the client's address and the numbers of its keys
 
 _log = logging.getLogger(__name__)

@@ -61,7 +61,7 @@ def stopping() -> RefusedError:
 
 
 def to_refusal(error: HeadstartError) -> RefusedError:
-    """Return the refusal that tells a client about `error`."""
+    """Return the refusal that reports `error` to a client."""
     match error:
         case RefusedError():
             return error

@@ -55,10 +55,10 @@ def read(file: Path) -> str | None:
         return None
     except (OSError, ValueError) as error:
         raise ServerError(
-            "{file} cannot be read ({error}); `headstart serve --new-key` writes it anew.", file=file, error=error
+            "{file} cannot be read ({error}); `headstart serve --new-key` makes a new one.", file=file, error=error
         ) from None
     if not _HASH.fullmatch(stored):
-        raise ServerError("{file} is damaged; `headstart serve --new-key` writes it anew.", file=file)
+        raise ServerError("{file} is damaged; `headstart serve --new-key` makes a new one.", file=file)
     return stored
 
 
@@ -68,7 +68,7 @@ def write(file: Path, stored: str) -> None:
         private_files.write(file, f"{stored}\n")
     except OSError as error:
         raise ServerError(
-            "{file} cannot be written ({strerror}); make room or correct its rights.",
+            "{file} cannot be written ({strerror}); make room or correct its permissions.",
             file=file,
             strerror=error.strerror,
         ) from None

@@ -94,8 +94,6 @@ def find(models: ModelRegistry, name: str) -> Served:
 
 @dataclass(frozen=True)
 class OpenModel:
-    """A model in memory."""
-
     engine: Engine
     context: int = 0  # tokens; 0: unknown
     parallel: int = 1  # answers that it writes at the same time
@@ -146,14 +144,14 @@ class LoadedModels:
         return list(map(self.known, self._find_all()))
 
     def known(self, model: Served) -> Served:
-        known = self._known.get(model.id)
-        if known is None:
+        details = self._known.get(model.id)
+        if details is None:
             return model
         return replace(
             model,
-            context=known.context or model.context,
-            arithmetic=known.arithmetic,
-            is_batch_invariant=known.is_batch_invariant,
+            context=details.context or model.context,
+            arithmetic=details.arithmetic,
+            is_batch_invariant=details.is_batch_invariant,
         )
 
     def open(self, model: Served, report: Callable[[str], None]) -> TextGenerator:
@@ -165,7 +163,7 @@ class LoadedModels:
         if model.id not in self._open:
             report(f"loading {model.id}")
             makes_vectors = bool(model.dimensions)
-            same = [name for name, each in self._open.items() if each.makes_vectors == makes_vectors]
+            same = [name for name, opened in self._open.items() if opened.makes_vectors == makes_vectors]
             for name in same[: max(0, len(same) + 1 - self._max_open)]:
                 self._open.pop(name).engine.close()
             self._open[model.id] = replace(self._load_one(model.id), makes_vectors=makes_vectors)
@@ -178,8 +176,8 @@ class LoadedModels:
     def loaded(self) -> Sequence[LoadedModel]:
         return [
             # An engine in a process of its own has a `pid`.
-            LoadedModel(name, each.since, getattr(each.engine, "pid", None) or os.getpid())
-            for name, each in list(self._open.items())
+            LoadedModel(name, opened.since, getattr(opened.engine, "pid", None) or os.getpid())
+            for name, opened in list(self._open.items())
         ]
 
     def release(self) -> None:

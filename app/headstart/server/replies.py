@@ -58,7 +58,7 @@ class TextLogprobs:
 
 @dataclass(frozen=True)
 class Model:
-    """A model that requests can name. Its context is in tokens, under two names that clients look for."""
+    """A model that requests can name. Its context length, in tokens, has two names that clients use."""
 
     id: str
     created: int  # seconds since 1970
@@ -601,8 +601,8 @@ def _chat_logprobs(chunk: AnswerChunk | None) -> ChatLogprobs | None:
 def logprobs_of(scored: Iterable[Scored]) -> list[TokenLogprob]:
     """Translate tokens and their probabilities into OpenAI's format."""
     return [
-        TokenLogprob(*_logprob_fields(each.token), [Logprob(*_logprob_fields(other)) for other in each.likeliest])
-        for each in scored
+        TokenLogprob(*_logprob_fields(token.token), [Logprob(*_logprob_fields(other)) for other in token.likeliest])
+        for token in scored
     ]
 
 
@@ -610,14 +610,14 @@ def _text_logprobs(chunk: AnswerChunk) -> TextLogprobs | None:
     if chunk.scored is None:
         return None
     return TextLogprobs(
-        [each.start for each in chunk.scored],
-        [None if isnan(each.token.logprob) else each.token.logprob for each in chunk.scored],
-        [_token_name(each.token) for each in chunk.scored],
+        [token.start for token in chunk.scored],
+        [None if isnan(token.token.logprob) else token.token.logprob for token in chunk.scored],
+        [_token_name(token.token) for token in chunk.scored],
         [
             None
-            if isnan(each.token.logprob)
-            else {_token_name(other): other.logprob for other in (*each.likeliest, each.token)}
-            for each in chunk.scored
+            if isnan(token.token.logprob)
+            else {_token_name(other): other.logprob for other in (*token.likeliest, token.token)}
+            for token in chunk.scored
         ],
     )
 

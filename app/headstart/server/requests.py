@@ -221,10 +221,10 @@ ResponseFormat = TextFormat | JsonObjectFormat | JsonSchemaFormat
 
 def with_parameters(cls: type[_Class], params: type[object] = SamplingParams) -> type[_Class]:
     """Add a field to a body for each sampling parameter that it does not declare itself."""
-    for each in declared(params):
-        if each.name not in cls.__annotations__:
-            cls.__annotations__[each.name] = Annotated[each.kind, _meta(each)] | None
-            setattr(cls, each.name, None)
+    for parameter in declared(params):
+        if parameter.name not in cls.__annotations__:
+            cls.__annotations__[parameter.name] = Annotated[parameter.kind, _meta(parameter)] | None
+            setattr(cls, parameter.name, None)
     return cls
 
 
@@ -483,14 +483,14 @@ def _message(turn: ChatMessage, place: str) -> Message:
             return Message("tool", text_of(turn.content))
         case AssistantMessage():
             calls = tuple(
-                Call(each.function.name, arguments_of(each.function.arguments, f"{place}.tool_calls[{number}]"))
-                for number, each in enumerate(turn.tool_calls or ())
+                Call(call.function.name, arguments_of(call.function.arguments, f"{place}.tool_calls[{number}]"))
+                for number, call in enumerate(turn.tool_calls or ())
             )
             return Message("assistant", text_of(turn.content or ""), calls)
 
 
 def arguments_of(text: str, place: str) -> str:
-    """Return the arguments of an earlier call. Raises RefusedError if they are no JSON object."""
+    """Return the arguments of an earlier call. Raises RefusedError if they are not a JSON object."""
     try:
         if isinstance(msgspec.json.decode(text or "{}"), dict):
             return text or "{}"
@@ -563,10 +563,10 @@ def _prompts(body: TextRequest) -> list[str | tuple[int, ...]]:
 def _texts(values: str | Sequence[str | int | list[int]], name: str) -> list[str | tuple[int, ...]]:
     """Return the texts of a field that holds a text, its tokens, or several of either. Raises RefusedError."""
     values = [values] if isinstance(values, str) else values
-    ids = tuple(each for each in values if isinstance(each, int))
+    ids = tuple(value for value in values if isinstance(value, int))
     if ids and len(ids) < len(values):
         raise invalid(f"`{name}` mixes token ids with texts: send a list of one kind.", name)
-    texts = [each if isinstance(each, str) else tuple(each) for each in values if not isinstance(each, int)]
+    texts = [value if isinstance(value, str) else tuple(value) for value in values if not isinstance(value, int)]
     return [ids] if ids else [*texts]
 
 
@@ -668,7 +668,7 @@ def schema_of(response_format: ResponseFormat | None) -> dict[str, Any] | None:
 
 
 def _sampling(body: AnswerRequest, defaults: Defaults) -> Sampling:
-    fields = {each.field: getattr(body, each.name) for each in declared(Sampling)}
+    fields = {parameter.field: getattr(body, parameter.name) for parameter in declared(Sampling)}
     values = {name: value for name, value in fields.items() if value is not None}
     if body.repeat_penalty is not None:
         values.setdefault("repetition_penalty", body.repeat_penalty)

@@ -15,8 +15,6 @@ _START_TOLERANCE_SECONDS = 2.0  # two readings of the start of one process may d
 
 @dataclass(frozen=True)
 class LoadedModel:
-    """A model in memory."""
-
     name: str
     since: float  # seconds since 1970
     process: int  # which holds it
@@ -33,8 +31,6 @@ class LoadedModel:
 
 @dataclass(frozen=True)
 class RunningServer:
-    """A server that runs."""
-
     url: str
     process: int
     born: float  # start of the process, which tells it from a later process with the same number

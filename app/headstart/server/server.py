@@ -32,7 +32,7 @@ from headstart.server.worker import Answer, Limits, Worker
 _LOOPBACK = "127.0.0.1"
 _SHUTDOWN_SECONDS = 5  # for the end of the answers in progress; an engine that does not react takes two
 _JOIN_SECONDS = 10.0
-_MAX_PATH_CHARS = 200  # strangers choose the path
+_MAX_PATH_CHARS = 200  # clients choose the path
 
 
 def listen(host: str, port: int, *, beyond: bool = False) -> socket.socket:
@@ -170,7 +170,7 @@ class _RequestReporter:
 
 
 def _route(scope: Scope) -> str:
-    """Return the route of a request, so that strangers cannot add names of counters."""
+    """Return the route of a request, so that clients cannot add counters."""
     if "endpoint" not in scope:
         return "other"
     values = scope["path_params"]

@@ -50,7 +50,7 @@ class AnswerResponse(Response):
             if self._streamed:
                 await self._stream(send)
             else:
-                replies = [await self._complete(*each) for each in zip(self._answers, self._formatters, strict=True)]
+                replies = [await self._complete(*pair) for pair in zip(self._answers, self._formatters, strict=True)]
                 await self._send(send, {"type": "http.response.start", "status": 200, "headers": _JSON_HEADERS})
                 await self._send(
                     send, {"type": "http.response.body", "body": msgspec.json.encode(merge_replies(replies))}
@@ -118,7 +118,7 @@ class AnswerResponse(Response):
         return [formatter.encode(each) for each in reply_events]
 
     def _chunk(self, *steps: Step) -> AnswerChunk:
-        scored = tuple(each for step in steps for each in step.scored) if self._with_tokens else None
+        scored = tuple(token for step in steps for token in step.scored) if self._with_tokens else None
         return AnswerChunk("".join(step.text for step in steps), scored)
 
     async def _send(self, send: Send, message: MutableMapping[str, Any]) -> None:

@@ -63,7 +63,7 @@ class Detokenized:
 
 def tokenize_to_request(body: TokenizeRequest) -> Request:
     """Translate a request for tokens. Raises RefusedError."""
-    prompts = [each for each in (body.content, body.prompt, body.messages) if each]
+    prompts = [prompt for prompt in (body.content, body.prompt, body.messages) if prompt]
     if len(prompts) != 1:
         raise invalid("Send one of `content`, `prompt` and `messages`, with something in it.", "prompt")
     if body.messages:

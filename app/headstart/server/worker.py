@@ -33,7 +33,7 @@ class Limits:
     idle_seconds: float | None = None  # time without a request after which models are freed
 
 
-_KEEPALIVE_SECONDS = 5.0  # between two signs of life of an answer that does not go on
+_KEEPALIVE_SECONDS = 5.0  # between two reports of an answer that waits
 _SHUTDOWN_SECONDS = 5.0  # for the end of an answer when the server stops
 _MAX_RETRY_SECONDS = 60  # longest wait that a refused client is asked for
 _DURATION_WEIGHT = 0.3  # of the last answer in the average duration
@@ -188,11 +188,10 @@ class Worker:
         return answer
 
     def report_models(self) -> None:
-        """Report the models in memory."""
         with self._report_lock:
             if self._on_change:
                 answers = Counter(queued.model.id for queued in tuple(self._running))
-                self._on_change(tuple(replace(each, answers=answers[each.name]) for each in self.models.loaded()))
+                self._on_change(tuple(replace(model, answers=answers[model.name]) for model in self.models.loaded()))
 
     def stop(self) -> None:
         """End all answers and accept no more requests. May be called in a signal handler."""
@@ -234,7 +233,7 @@ class Worker:
         try:
             engine = self.models.open(queued.model, queued.answer.report_wait)
             self._parallel = min(self.limits.parallel, self.models.parallel(queued.model) or self.limits.parallel)
-        except Exception as error:  # noqa: BLE001 - it goes to the client, and the server goes on
+        except Exception as error:  # noqa: BLE001 - it goes to the client, and the server continues
             return error
         return engine
 
@@ -244,7 +243,7 @@ class Worker:
             if isinstance(engine, Exception):
                 raise engine
             queued.answer.follow(engine, queued.request, self.limits.answer_seconds)
-        except Exception as error:  # noqa: BLE001 - it goes to the client, and the server goes on
+        except Exception as error:  # noqa: BLE001 - it goes to the client, and the server continues
             queued.answer.work.set_exception(error)
         else:
             queued.answer.work.set_result(None)

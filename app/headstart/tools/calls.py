@@ -58,7 +58,7 @@ def events(generate: Callable[[Request], Iterator[Event]], request: Request) -> 
 def _answered_calls(messages: Sequence[Message]) -> list[str]:
     """Return the calls since the last message of the user, alone and in a block, without white space.
 
-    Return none if the last message is no result.
+    Return an empty list if the last message is not a result.
     """
     if not messages or messages[-1].role != "tool":
         return []
@@ -117,8 +117,8 @@ class CallReader:
 
     def flush(self) -> str:
         """Return the rest of the text, after the end of the answer."""
-        held, self._held = self._held, ""
-        return held if self._place in {"start", "text"} and not self.calls else ""
+        text, self._held = self._held, ""
+        return text if self._place in {"start", "text"} and not self.calls else ""
 
     def _begin(self) -> None:
         """Find out whether the answer begins with a call that has no mark."""
@@ -142,7 +142,7 @@ class CallReader:
         match = _HEAD.match(self._held)
         if match is None or (_HEAD_ENDS.startswith(match[2]) and match[2] != _HEAD_ENDS):
             return []
-        if not match[2].startswith(_HEAD_ENDS):  # JSON that is no call
+        if not match[2].startswith(_HEAD_ENDS):  # JSON that is not a call
             self._place = "text"
             return []
         self._held, self._place = match[2].removeprefix(_HEAD_ENDS), "arguments"

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 FILE_NAME = "mcp.json"
 START_SECONDS = 30.0  # npx and uvx may have to unpack a server first
 CALL_SECONDS = 60.0
-_STOP_SECONDS = 8.0  # a server gets two to end by itself, then two more
+_STOP_SECONDS = 8.0  # a server gets two to end, then two more after a signal
 _MAX_NAME_LENGTH = 64  # of a tool, as in OpenAI's API
 _MIN_SECRET_LENGTH = 4  # shorter values are flags such as 1
 _Value = TypeVar("_Value")
@@ -44,13 +44,12 @@ class Server:
 
     @property
     def line(self) -> str:
-        """The command line."""
         return " ".join((self.command, *self.args))
 
 
 @dataclass(frozen=True)
 class Offer:
-    """A tool of a server. Its effects are those that the server declares; nobody checks them."""
+    """A tool of a server. Its effects are those that the server declares; they are not checked."""
 
     tool: Tool  # under the name that the model calls
     server: str
@@ -121,9 +120,9 @@ def _server(name: str, entry: object) -> Server:
             )
         raise ToolError("The server {name} has no “command”; name the program that it is.", name=name)
     args, env, cwd = entry.get("args") or [], entry.get("env") or {}, entry.get("cwd")
-    if not isinstance(args, list) or not all(isinstance(each, str) for each in args):
+    if not isinstance(args, list) or not all(isinstance(argument, str) for argument in args):
         raise ToolError("The “args” of the server {name} must be a list of texts.", name=name)
-    if not isinstance(env, dict) or not all(isinstance(each, str) for each in env.values()):
+    if not isinstance(env, dict) or not all(isinstance(value, str) for value in env.values()):
         raise ToolError("The “env” of the server {name} must be an object of texts.", name=name)
     return Server(name, entry["command"], tuple(args), env, cwd if isinstance(cwd, str) else None)
 
@@ -142,12 +141,11 @@ class ToolServers:
     @property
     def offers(self) -> tuple[Offer, ...]:
         """The tools of all servers, with unique names."""
-        return _with_unique_names(offer for each in self._running for offer in each.offers)
+        return _with_unique_names(offer for connection in self._running for offer in connection.offers)
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names of the running servers."""
-        return tuple(each.server.name for each in self._running)
+        return tuple(connection.server.name for connection in self._running)
 
     def start(self, cancel: CancelEvent | None = None, *, failed: bool = True) -> None:
         """Start all servers of the file that do not run, at once, and end those that are no longer in it.
@@ -198,13 +196,13 @@ class ToolServers:
 
     @property
     def _running(self) -> tuple["_Connection", ...]:
-        return tuple(each for each in self._connections.values() if each.is_running)
+        return tuple(connection for connection in self._connections.values() if connection.is_running)
 
     def _end(self, connection: "_Connection") -> None:
         self._run_on_loop(connection.close())
 
     def _run_on_loop(self, work: Coroutine[Any, Any, _Value], cancel: CancelEvent | None = None) -> _Value:
-        """Run a coroutine on the loop of the servers, whose thread begins here."""
+        """Run a coroutine on the loop of the servers; start its thread if need be."""
         if self._loop is None:
             logging.getLogger("mcp").addHandler(logging.NullHandler())
             logging.getLogger("mcp").propagate = False  # it quotes servers, and so your texts
@@ -299,7 +297,7 @@ class _Connection:
                     name=self.server.name,
                     program=self.server.command,
                 )
-            except Exception as error:  # noqa: BLE001 - a foreign program; whatever it does, the chat goes on
+            except Exception as error:  # noqa: BLE001 - a foreign program: the chat continues after any fault
                 logging.getLogger(__name__).warning("the server %s ended: %s", self.server.name, type(error).__name__)
                 template = Translatable("The server {name} did not start{said}; try “{line}” in a terminal.")
                 self.fault = None if self._started.is_set() else self._fault(template, errors)
@@ -333,15 +331,15 @@ async def _offers(client: "Client", server: str) -> tuple[Offer, ...]:
     offers, cursor = list[Offer](), None
     while True:
         page = await client.list_tools(cursor=cursor)
-        for each in page.tools:
-            hints = each.annotations
-            schema = json.dumps(each.input_schema, ensure_ascii=False)
+        for tool in page.tools:
+            hints = tool.annotations
+            schema = json.dumps(tool.input_schema, ensure_ascii=False)
             reads_only = bool(hints and hints.read_only_hint)
             offers.append(
                 Offer(
-                    Tool(each.name, schema, each.description or ""),
+                    Tool(tool.name, schema, tool.description or ""),
                     server,
-                    each.name,
+                    tool.name,
                     reads_only=reads_only,
                     destroys=not reads_only and (hints is None or hints.destructive_hint is not False),
                     reaches_out=hints is None or hints.open_world_hint is not False,
@@ -375,7 +373,7 @@ def _plain(name: str) -> str:
 
 def _result(result: "CallToolResult") -> Result:
     """Return the texts of a result; images and sounds are only named."""
-    texts = [each.text if each.type == "text" else f"(a part of the kind {each.type})" for each in result.content]
+    texts = [block.text if block.type == "text" else f"(a part of the kind {block.type})" for block in result.content]
     if not texts and result.structured_content is not None:
         texts = [json.dumps(result.structured_content, ensure_ascii=False)]
     text = "\n".join(texts).strip()

@@ -15,8 +15,6 @@ _ACCESS_KEY = re.compile(r"\(&\w\)")  # at the end of the text, in languages who
 
 @dataclass(frozen=True)
 class Command:
-    """A command of the menus."""
-
     name: str
     menu: str
     text: str

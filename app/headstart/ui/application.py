@@ -94,7 +94,7 @@ class SingleInstance(QObject):
         self._lock.unlock()
 
     def _take_lock(self, message: bytes) -> bool:
-        """Take the lock and return True; also where no lock can be made and no other window answers."""
+        """Take the lock and return True; also if no lock can be made and no other window answers."""
         if self._lock.tryLock(0):
             return True
         is_held, fault = self._is_held(), self._lock.error()
@@ -288,7 +288,7 @@ def _show(application: QApplication, program: Program, notice: str, chat: str, *
     else:
         program.window.show()
     maintenance = Maintenance(program.store.path.parent, program.store.key)
-    maintenance.error_occurred.connect(program.chat_controller.show_error)  # a full disk is no reason to show no chats
+    maintenance.error_occurred.connect(program.chat_controller.show_error)  # chats are shown even if the disk is full
     maintenance.start()
     try:
         return application.exec()
@@ -363,7 +363,7 @@ def _check_answer() -> int:
 
 
 def _ask_engine(program: Program, sentences: list[str], application: QApplication) -> None:
-    """Ask the engine for its devices: without a model it can name them, or say why it cannot."""
+    """Ask the engine for its devices: without a model it can list them, or say why not."""
 
     def note(sentence: str) -> None:
         sentences.append(sentence)

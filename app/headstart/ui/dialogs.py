@@ -139,7 +139,7 @@ class AboutDialog(Dialog):
     def _on_row_changed(self, row: int) -> None:
         part = self._parts[row]
         licence = self.tr("Licence: {}").format(part.licence or self.tr("not named by the package"))
-        text = part.text() or self.tr("The package brings no text of its licence.")
+        text = part.text() or self.tr("The package has no text of its licence.")
         self.text.setPlainText("\n\n".join(filter(None, (licence, part.address, text))))
 
 

@@ -10,7 +10,7 @@ from headstart.ui.translation import translate
 
 
 def decimal(value: float, places: int) -> str:
-    """Format a number with `places` digits behind the decimal mark."""
+    """Format a number with `places` digits after the decimal mark."""
     return QLocale().toString(float(value), "f", places)
 
 

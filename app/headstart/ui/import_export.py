@@ -176,7 +176,7 @@ class _Pages:
         self._keep_together(self.document.lastBlock().position())  # the last block may be written again with the next
 
     def finish(self) -> None:
-        """Put the last page ends right, once every block is there."""
+        """Set the last page breaks, once all blocks are written."""
         self._keep_together(self.document.characterCount())
 
     def paint(self, painter: QPainter, number: int) -> None:
@@ -399,7 +399,6 @@ class ImportExport(QObject):
                 return to_markdown(chat, conversation, words)
 
     def _projects(self, chats: Iterable[Chat]) -> list[Project]:
-        """Return the projects of these chats."""
         names = sorted({chat.project for chat in chats if chat.project})
         return [project for project in map(self._store.project, names) if project]
 

@@ -41,50 +41,50 @@ def components(root: str = OWN, places: Iterable[Path] = ()) -> tuple[Component,
     path = [str(place) for place in places] or sys.path
     used = {_key(dist.name): dist for dist in _needed(root, path, set())}
     used.pop(_key(OWN), None)
-    found = sorted((_component(dist) for dist in used.values()), key=lambda part: part.name.lower())
-    return (_headstart(), _python(), *found)
+    parts = sorted((_component(dist) for dist in used.values()), key=lambda part: part.name.lower())
+    return (_headstart(), _python(), *parts)
 
 
-def _needed(name: str, path: list[str], seen: set[str]) -> Iterator[metadata.Distribution]:
+def _needed(name: str, path: list[str], visited: set[str]) -> Iterator[metadata.Distribution]:
     """Yield a package and its requirements without extras. What is not installed is not needed on this system."""
-    if _key(name) in seen:
+    if _key(name) in visited:
         return
-    seen.add(_key(name))
+    visited.add(_key(name))
     dist = next(iter(metadata.Distribution.discover(name=name, path=path)), None)
     if dist is None:
         return
     yield dist
     for line in dist.requires or ():
-        wanted = _NAME.match(line)
-        if wanted and "extra ==" not in line:
-            yield from _needed(wanted.group(), path, seen)
+        match = _NAME.match(line)
+        if match and "extra ==" not in line:
+            yield from _needed(match.group(), path, visited)
 
 
 def _component(dist: metadata.Distribution) -> Component:
-    said = dist.metadata
-    pages = [*_all(said, "Home-page"), *(line.partition(",")[2].strip() for line in _all(said, "Project-URL"))]
+    fields = dist.metadata
+    pages = [*_all(fields, "Home-page"), *(line.partition(",")[2].strip() for line in _all(fields, "Project-URL"))]
     texts = [Path(str(dist.locate_file(file))) for file in dist.files or () if _TEXTS.match(file.name)]
-    licence = _licence(said) or _UNSAID.get(_key(dist.name), "")
-    there = tuple(path for path in texts if path.is_file())
-    there = there or tuple(_LICENCES / name for name in _LEFT_OUT.get(_key(dist.name), ())) or _general(licence)
-    return Component(dist.name, dist.version, licence, next(iter(pages), ""), there)
+    licence = _licence(fields) or _UNSAID.get(_key(dist.name), "")
+    files = tuple(path for path in texts if path.is_file())
+    files = files or tuple(_LICENCES / name for name in _LEFT_OUT.get(_key(dist.name), ())) or _general(licence)
+    return Component(dist.name, dist.version, licence, next(iter(pages), ""), files)
 
 
 def _general(licence: str) -> tuple[Path, ...]:
-    return tuple(_LICENCES / name for known, names in _GENERAL.items() if licence.startswith(known) for name in names)
+    return tuple(_LICENCES / name for prefix, names in _GENERAL.items() if licence.startswith(prefix) for name in names)
 
 
-def _licence(said: metadata.PackageMetadata) -> str:
+def _licence(fields: metadata.PackageMetadata) -> str:
     for field in ("License-Expression", "License"):
-        first = "".join(_all(said, field)[:1]).strip().partition("\n")[0]
+        first = "".join(_all(fields, field)[:1]).strip().partition("\n")[0]
         if first and len(first) <= _LONGEST:
             return first
-    named = [line.rpartition("::")[2].strip() for line in _all(said, "Classifier") if line.startswith("License ::")]
+    named = [line.rpartition("::")[2].strip() for line in _all(fields, "Classifier") if line.startswith("License ::")]
     return ", ".join(named)
 
 
-def _all(said: metadata.PackageMetadata, field: str) -> list[str]:
-    return [str(line) for line in said.get_all(field) or ()]
+def _all(fields: metadata.PackageMetadata, field: str) -> list[str]:
+    return [str(line) for line in fields.get_all(field) or ()]
 
 
 def _headstart() -> Component:

@@ -15,8 +15,6 @@ _GRACE_MS = 3000
 
 @dataclass(frozen=True)
 class Ending:
-    """The end of a process."""
-
     code: int
     crashed: bool = False
     fault: str = ""  # why it could not be started
@@ -61,7 +59,7 @@ class LineProcess(QObject):
         process.start(command[0], list(command[1:]))
 
     def interrupt(self) -> None:
-        """Send Ctrl+C, so that it can clean up, and kill it after a grace; Windows has no Ctrl+C for a child."""
+        """Send Ctrl+C, so that it can clean up, and kill it after a grace period. Windows has no Ctrl+C for a child."""
         if self._process is None:
             return
         if sys.platform == "win32" or not self.pid:

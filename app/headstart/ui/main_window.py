@@ -44,7 +44,7 @@ class MainWindow(QMainWindow):
 
     closing = Signal()
     hidden_changed = Signal(bool)
-    hides_on_close = False  # because the program goes on in the tray
+    hides_on_close = False  # because the program stays in the tray
 
     def __init__(self, theme: Theme, font: QFont) -> None:
         super().__init__()
@@ -112,7 +112,7 @@ class MainWindow(QMainWindow):
         return "|".join([*(bytes(part.toBase64().data()).decode() for part in parts), shown])
 
     def restore(self, state: str) -> None:
-        """Apply what `state` returned; any other text changes nothing."""
+        """Apply a text of `state`; any other text changes nothing."""
         window, sides, *shown = state.split("|") if "|" in state else ("", "")
         self.restoreGeometry(QByteArray.fromBase64(window.encode()))
         self._split.restoreState(QByteArray.fromBase64(sides.encode()))

@@ -1,4 +1,4 @@
-"""Notifications of the desktop (over D-Bus on Linux, from the tray elsewhere), and its wish for reduced motion."""
+"""Notifications of the desktop (over D-Bus on Linux, from the tray elsewhere), and its setting for reduced motion."""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ _SHOWN_MS = 10_000
 
 
 class Notification(QObject):
-    """A message of the desktop, one at a time. Nothing happens where the desktop has no place for it."""
+    """A message of the desktop, one at a time. Nothing happens if the desktop has no place for it."""
 
     clicked = Signal()
 
@@ -203,7 +203,7 @@ class TrayNotification(Notification):
 
 
 def desktop_message(tray: QSystemTrayIcon | None, parent: QObject) -> Notification | None:
-    """Return the way this desktop shows messages, or None."""
+    """Return the backend for messages on this desktop, or None."""
     if sys.platform.startswith("linux"):
         return BusNotification(parent) if session_bus() else None
     return TrayNotification(tray, parent) if tray else None

@@ -163,7 +163,7 @@ class Program(QObject):
 
     @Slot()
     def _on_started(self) -> None:
-        """Load the model once the window is shown, unless it was closed at once: nobody would end that engine."""
+        """Load the model once the window is shown, unless it was closed at once: the engine would not be ended then."""
         if not self._is_closed:
             self.model_in_use.load()
             self.quick.show_icon()
@@ -372,7 +372,6 @@ class Program(QObject):
             session.change_settings({})
 
     def _chat_settings(self) -> Settings:
-        """Return the settings of the open chat."""
         return self.chats.current.settings if self.chats.current else self.settings.now
 
 

@@ -77,16 +77,16 @@ class QuickAsk(Dialog):
         foot.setSpacing(SMALL)
         foot.addWidget(self.status, 1)
         foot.addStretch()
-        for each in (self.stop, self.copy, self.open_chat):
-            each.setAutoDefault(False)
-            each.hide()
-            foot.addWidget(each, 0, Qt.AlignmentFlag.AlignBottom)
+        for widget in (self.stop, self.copy, self.open_chat):
+            widget.setAutoDefault(False)
+            widget.hide()
+            foot.addWidget(widget, 0, Qt.AlignmentFlag.AlignBottom)
         column = stacked(self, self.field, self._scroll, foot, margin=MEDIUM, growing=self._scroll)
         self._scroll.hide()
         self._resize(column.sizeHint().height())
 
     def _resize(self, height: int) -> None:
-        """Resize it to this height and the usual width, within the screen."""
+        """Resize it to this height and the default width, within the screen."""
         self.resize(QSize(scaled(_WIDTH, self.font()), height).boundedTo(self.screen().availableSize()))
 
     @Slot()
@@ -234,6 +234,6 @@ class QuickAskController(QObject):
 
     @Slot()
     def _on_dialog_finished(self) -> None:
-        """Quit if neither a window nor an icon is left: nobody could find the program any more."""
+        """Quit if neither a window nor an icon is left: the user could not reach the program."""
         if self._window.isHidden() and not self._window.hides_on_close:
             self._window.quit()

@@ -52,7 +52,6 @@ class SettingsController(QObject):
 
     @Slot(object)
     def show_settings(self, settings: Settings) -> None:
-        """Show these settings in the forms."""
         self._settings = settings
         self._show()
 

@@ -37,7 +37,7 @@ class Translation(QObject):
     """The translators of an application; only widgets made after `install` show its language."""
 
     def __init__(self, application: QCoreApplication, folder: Path = FOLDER) -> None:
-        """`folder` holds `headstart_zh_CN.qm` and the like."""
+        """`folder` holds files such as `headstart_zh_CN.qm`."""
         super().__init__(application)
         self._application = application
         self._folder = folder

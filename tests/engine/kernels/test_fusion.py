@@ -68,7 +68,7 @@ def test_branches_change_no_bit_of_the_others(runner: BranchingRunner) -> None:
     assert np.array_equal(read(runner, ids, 30, *[4] * 10, branch=5), read(runner, ids, 70))
 
 
-def test_a_branch_that_is_kept_has_the_bits_of_its_place(runner: BranchingRunner) -> None:
+def test_branch_that_is_kept_has_the_bits_of_its_place(runner: BranchingRunner) -> None:
     ids = probe_ids(runner.vocabulary, 70, seed=4)
     expected = read(runner, ids, 70)
     runner.forward(ids[:63])
@@ -126,7 +126,7 @@ def test_fusion_leaves_few_operations(
     assert sum("cache" in port.any_name for port in model.inputs) == (0 if attention else 4)
 
 
-def test_a_graph_without_branches_gives_the_same_bits(tiny_quantized: Path, runner: BranchingRunner) -> None:
+def test_graph_without_branches_gives_the_same_bits(tiny_quantized: Path, runner: BranchingRunner) -> None:
     plain = PagedRunner(tiny_quantized, "CPU", WITH_KERNELS, 512)
     ids = probe_ids(runner.vocabulary, 40, seed=8)
     assert np.array_equal(read(plain, ids, 33, 1, 6), read(runner, ids, 40))

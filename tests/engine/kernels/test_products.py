@@ -64,7 +64,7 @@ def test_products_equal_numpy_in_every_instruction_set(
 
 
 @pytest.mark.parametrize(("format_", "group"), FORMATS)
-def test_a_token_has_the_same_bits_among_any_number_of_tokens_and_threads(
+def test_token_has_the_same_bits_among_any_number_of_tokens_and_threads(
     kernels: Library, format_: Format, group: int
 ) -> None:
     random = np.random.default_rng(group)

@@ -44,7 +44,7 @@ class EmbeddingEngine:
         assert model.embedding, "it was exported for this"
         self.model, self.context = model, model.context_length
         self._embedding: Embedding = model.embedding
-        self._names = [each.any_name for each in compiled.inputs]
+        self._names = [port.any_name for port in compiled.inputs]
         self._request, self._tokenizer = compiled.create_infer_request(), tokenizer
 
     def generate(self, request: Request, cancel: CancelEvent | None = None) -> Iterator[Event]:

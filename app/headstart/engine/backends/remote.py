@@ -170,7 +170,7 @@ class RemoteEngine:
             raise refusal(self.remote, response)
         name, requested = self.remote.name, self.remote.model
         try:
-            known = msgspec.convert(response.json(), _Models, strict=False).data
+            models = msgspec.convert(response.json(), _Models, strict=False).data
         except (ValueError, RecursionError, msgspec.ValidationError):
             if requested:  # a server without a list may still have the model
                 return RemoteModel(requested)
@@ -180,10 +180,10 @@ class RemoteEngine:
                 name=name,
                 url=self.remote.url,
             ) from None
-        fitting = [model for model in known if requested in (None, model.name)]
+        fitting = [model for model in models if requested in (None, model.name)]
         if len(fitting) == 1:
             return fitting[0]
-        names = ", ".join(model.name for model in known) or "none"
+        names = ", ".join(model.name for model in models) or "none"
         if requested:
             raise ModelNotFoundError(
                 "{name} has no model {wanted!r}; it has {names}.", name=name, wanted=requested, names=names
@@ -424,7 +424,8 @@ def _messages(messages: Iterable[Message]) -> Iterator[_Body]:
             numbers, open_calls = numbers + len(ids), deque(ids)
             functions = ({"name": call.name, "arguments": call.arguments} for call in message.calls)
             calls = [
-                {"id": one, "type": "function", "function": each} for one, each in zip(ids, functions, strict=True)
+                {"id": id_, "type": "function", "function": function}
+                for id_, function in zip(ids, functions, strict=True)
             ]
             entry |= {"content": message.content or None, "tool_calls": calls}
         if message.role == "tool":
@@ -563,8 +564,8 @@ class _Answer:
             self.reason = _REASONS.get(choice.finish_reason, FinishReason.STOP)
         delta = choice.delta or _Delta()
         for part in delta.tool_calls or ():
-            function, known = part.function or _Function(), self._called.setdefault(part.index, ["", ""])
-            known[0], known[1] = known[0] + (function.name or ""), known[1] + (function.arguments or "")
+            function, called = part.function or _Function(), self._called.setdefault(part.index, ["", ""])
+            called[0], called[1] = called[0] + (function.name or ""), called[1] + (function.arguments or "")
         text = self._text(delta)
         self._score(choice.logprobs, text)
         self._length += len(text)
@@ -576,7 +577,7 @@ class _Answer:
 
     def scored(self, shown: int) -> tuple[Scored, ...]:
         """Return the new tokens among those of the first `shown` characters."""
-        scored = tuple(each for each in self._scored if each.start < shown)
+        scored = tuple(score for score in self._scored if score.start < shown)
         del self._scored[: len(scored)]
         return scored
 
@@ -630,10 +631,10 @@ class _Answer:
     def _score(self, logprobs: _Logprobs | None, text: str) -> None:
         """Note the log-probabilities of a chunk's tokens. Only the start of its first token is known."""
         start = self._length
-        for each in (logprobs.content if logprobs else None) or ():
-            likeliest = tuple(map(_likelihood, each.top_logprobs or ()))
-            self._scored.append(Scored(_likelihood(each), start, likeliest))
-            start = min(start + len(each.token), self._length + len(text))
+        for item in (logprobs.content if logprobs else None) or ():
+            likeliest = tuple(map(_likelihood, item.top_logprobs or ()))
+            self._scored.append(Scored(_likelihood(item), start, likeliest))
+            start = min(start + len(item.token), self._length + len(text))
 
     def _text(self, delta: _Delta) -> str:
         thought, text = delta.reasoning_content or delta.reasoning or "", delta.content or delta.refusal or ""

@@ -31,7 +31,7 @@ class PeerSource(Protocol):
 
     @property
     def words(self) -> str:
-        """The part of a sentence that names it, as in "loading ..."."""
+        """The words for it in a sentence, as in "loading ..."."""
 
     def open(self, options: PeerOptions) -> AbstractContextManager[Sequence[Contestant]]:
         """Its contestants, with the models loaded while inside. Raises PeerError with the reason why it cannot race."""
@@ -46,7 +46,7 @@ class Peer:
     write: Callable[[list[int]], Run]
 
     def answer(self, prompt: BenchPrompt) -> Run:
-        """See Contestant.answer."""
+        """Generate the answer, and return its figures."""
         return self.write(self.encode(prompt))
 
 

@@ -40,7 +40,7 @@ class BenchPlan:
 
 @dataclass(frozen=True)
 class Progress:
-    """Callbacks of a race: a sentence for each stage, the number of heats, each heat, the result after each prompt.
+    """Callbacks of a race: for each stage, the number of heats, each heat, and the result after each prompt.
 
     Setting `cancel` ends it within one round of our own answer, or after the answer of a peer.
     """
@@ -165,7 +165,7 @@ def _summed_up(race: BenchResult, results: Sequence[PromptResult], peers: Sequen
 
 def _warm_up(contestants: Sequence[Contestant], prompts: Sequence[BenchPrompt], cancel: CancelEvent) -> int:
     """Let each contestant answer the longest prompt, unmeasured. Return the most tokens that a cache held."""
-    prompt, longest = max(prompts, key=lambda each: sum(len(message.content) for message in each.messages)), 0
+    prompt, longest = max(prompts, key=lambda item: sum(len(message.content) for message in item.messages)), 0
     for contestant in contestants:
         raise_if_set(cancel)
         run = contestant.answer(prompt)

@@ -55,22 +55,22 @@ def read_prompts(per_kind: int, kinds: Sequence[str] = USUAL_KINDS) -> tuple[Ben
 
 def read_kinds(text: str) -> tuple[str, ...]:
     """Return the classes of a list with commas; "all" is every one. Raises SettingsError, which lists the classes."""
-    wanted = KINDS if text == "all" else tuple(dict.fromkeys(part.strip() for part in text.split(",")))
-    unknown = [name for name in wanted if name not in KINDS]
+    kinds = KINDS if text == "all" else tuple(dict.fromkeys(part.strip() for part in text.split(",")))
+    unknown = [name for name in kinds if name not in KINDS]
     if unknown:
-        known = ", ".join(KINDS)
+        names = ", ".join(KINDS)
         raise SettingsError(
-            "There is no class {name}; the classes are {known}, or all.", name=repr(unknown[0]), known=known
+            "There is no class {name}; the classes are {known}, or all.", name=repr(unknown[0]), known=names
         )
-    return wanted
+    return kinds
 
 
 def _prompts(kind: str) -> list[BenchPrompt]:
     """Return prompts from entries: a message, or a list by user and assistant in turn. <name> is a text of the file."""
-    found = tomllib.loads(_FOLDER.joinpath(f"{kind}.toml").read_text(encoding="utf-8"))
-    texts: dict[str, str] = found.get("texts", {})
+    data = tomllib.loads(_FOLDER.joinpath(f"{kind}.toml").read_text(encoding="utf-8"))
+    texts: dict[str, str] = data.get("texts", {})
     prompts = []
-    for number, entry in enumerate(found["prompts"], start=1):
+    for number, entry in enumerate(data["prompts"], start=1):
         turns = [entry] if isinstance(entry, str) else entry
         *earlier, text = (_with_texts(turn.strip(), texts) for turn in turns)
         prompts.append(BenchPrompt(f"{kind}-{number}", kind, text, tuple(earlier)))

@@ -75,7 +75,7 @@ def playable(names: Sequence[str], drafting: Collection[str]) -> tuple[str, ...]
     return tuple(name for name in names if name not in absent and (drafting or not name.startswith(THRESHOLD)))
 
 
-class RaceCancelled(Exception):  # noqa: N818 - stopping is no error; this unwinds the race
+class RaceCancelled(Exception):  # noqa: N818 - stopping is not an error; this unwinds the race
     """The race was cancelled and has no result."""
 
 
@@ -95,10 +95,10 @@ class Run:
     prompt_tokens: int
     drafted: int = 0
     accepted: int = 0
-    rounds: int | None = None  # None: not told
+    rounds: int | None = None  # None: not reported
     parts: Mapping[str, float] = field(default_factory=dict)  # milliseconds
     origins: Mapping[str, int] = field(default_factory=dict)  # tokens
-    reused: int | None = None  # prompt tokens that were not read again; None: not told
+    reused: int | None = None  # prompt tokens that were not read again; None: not reported
 
     @property
     def ms_per_token(self) -> float | None:
@@ -106,7 +106,7 @@ class Run:
         return self.decode_ms / (len(self.tokens) - 1) if len(self.tokens) > 1 else None
 
     def total_ms_per_token(self, tokens: int) -> float | None:
-        """Return the time a token of an answer of so many tokens, first token included; None if unknown."""
+        """Return the time a token of an answer of this length, first token included; None if unknown."""
         if tokens < 2:
             return self.ttft_ms if tokens and self.tokens else None
         speed = self.ms_per_token
@@ -168,7 +168,6 @@ def own_modes(
     cancel: CancelEvent | None = None,
     names: Sequence[str] = USUAL,
 ) -> tuple[OwnMode, ...]:
-    """Return the modes of these names."""
     end = cancel or CancelEvent()
     return tuple(OwnMode(name, engine, speculation(name), tokens, forget, end) for name in names)
 

@@ -32,7 +32,7 @@ class Spread:
 
 @dataclass(frozen=True)
 class Interval:
-    """The range that holds 95 %: of the values, or of the means that the same values could have had."""
+    """The range of 95 % of the values, or the 95 % confidence interval of their mean."""
 
     low: float
     high: float
@@ -94,7 +94,7 @@ class PromptResult:
 
 @dataclass(frozen=True)
 class Summary:
-    """Ratios over some prompts, each the median of its repeats. None where no answer was long enough for a speed."""
+    """Ratios over some prompts, each the median of its repeats. None if no answer was long enough for a speed."""
 
     mean: float | None  # geometric
     interval: Interval | None  # of the mean
@@ -114,7 +114,7 @@ class Standing:
 
 @dataclass(frozen=True)
 class Hindsight:
-    """Auto against the fastest setting of a peer for each prompt, which nobody could know before; as in Standing."""
+    """Auto against the fastest setting of a peer for each prompt, known only afterwards. Fields as in Standing."""
 
     peer: str  # the program
     decoding: Mapping[str, Summary]
@@ -143,8 +143,6 @@ class Promise:
 
 @dataclass(frozen=True)
 class BenchResult:
-    """All results of a race."""
-
     machine: Machine
     setting: Setting
     prompts: tuple[PromptResult, ...]
@@ -282,9 +280,9 @@ def judge(results: Sequence[PromptResult]) -> Promise | None:
         ratios = [max(plain, again) / auto for plain, again, auto in times if plain and again and auto]
         is_noise = None if limit is None or len(ratios) < repeats else max(ratios) >= limit
         slower.append(Slower(result.id, found, is_noise))
-    verdicts = {each.is_noise for each in slower}
-    kept = False if False in verdicts else None if None in verdicts else True
-    return Promise(kept, tuple(slower), limit, _range(noise), _range(noise_decoding))
+    verdicts = {prompt.is_noise for prompt in slower}
+    is_kept = False if False in verdicts else None if None in verdicts else True
+    return Promise(is_kept, tuple(slower), limit, _range(noise), _range(noise_decoding))
 
 
 def _against_itself(result: PromptResult, *, total: bool) -> list[float]:
@@ -330,10 +328,10 @@ def _standing(results: Sequence[PromptResult], name: str) -> Standing:
 
 def _summaries(results: Sequence[PromptResult], ratios: Sequence[Spread | None]) -> dict[str, Summary]:
     """Return the ratios on each prompt, for ALL and each class."""
-    found = [(result, ratio) for result, ratio in zip(results, ratios, strict=True) if ratio]
+    measured = [(result, ratio) for result, ratio in zip(results, ratios, strict=True) if ratio]
     kinds = (ALL, *dict.fromkeys(result.kind for result in results))
     return {
-        kind: _summary({result.id: ratio for result, ratio in found if kind in (ALL, result.kind)}) for kind in kinds
+        kind: _summary({result.id: ratio for result, ratio in measured if kind in (ALL, result.kind)}) for kind in kinds
     }
 
 
@@ -350,7 +348,7 @@ def _summary(ratios: Mapping[str, Spread]) -> Summary:
 
 
 def _sums(maps: Sequence[Mapping[str, Number]]) -> dict[str, Number]:
-    return {name: sum(each.get(name, 0) for each in maps) for each in maps for name in each}
+    return {name: sum(counts.get(name, 0) for counts in maps) for counts in maps for name in counts}
 
 
 def _first_difference(plain: Sequence[int], other: Sequence[int]) -> int | None:
@@ -383,8 +381,8 @@ class Advice:
         method = ORIGINS[Origin.NGRAM].name if self.method == NGRAM_ONLY else self.method
         if self.lengths is None:
             return method
-        least, most = self.lengths
-        return f"{method}, {least}" if least == most else f"{method}, {least}-{most}"
+        shortest, longest = self.lengths
+        return f"{method}, {shortest}" if shortest == longest else f"{method}, {shortest}-{longest}"
 
 
 def advice(result: BenchResult) -> tuple[Advice, ...]:
@@ -413,9 +411,9 @@ def _for_kind(kind: str, speedups: Mapping[str, float], fixed: str) -> Advice:
         return Advice(kind, best, None, static[best], auto)
     raced = sorted(each for name in static if (each := fixed_length(name)))
     good = {each for each in raced if static[f"fixed {each}"] >= _ALIKE * static[best]}
-    least = most = raced.index(length)  # widened without a gap
-    while least and raced[least - 1] in good:
-        least -= 1
-    while most + 1 < len(raced) and raced[most + 1] in good:
-        most += 1
-    return Advice(kind, fixed, (raced[least], raced[most]), static[best], auto)
+    shortest = longest = raced.index(length)  # widened without a gap
+    while shortest and raced[shortest - 1] in good:
+        shortest -= 1
+    while longest + 1 < len(raced) and raced[longest + 1] in good:
+        longest += 1
+    return Advice(kind, fixed, (raced[shortest], raced[longest]), static[best], auto)

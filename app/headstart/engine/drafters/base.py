@@ -44,8 +44,8 @@ class Draft:
 
     def branch_taken(self, chosen: abc.Sequence[int]) -> int | None:
         """Return the number of the branch that the target chose. `chosen`: tokens that held, and what followed."""
-        held = common_prefix(self.tokens, chosen)
-        taken = [Branch(1 + held, token) for token in chosen[held : held + 1]]
+        count = common_prefix(self.tokens, chosen)
+        taken = [Branch(1 + count, token) for token in chosen[count : count + 1]]
         return next((number for number, branch in enumerate(self.branches) if branch in taken), None)
 
 

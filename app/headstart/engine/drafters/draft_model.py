@@ -19,12 +19,12 @@ _log = logging.getLogger(__name__)
 
 MAX_DRAFTED = 16  # tokens in one round
 CHUNK = 512  # tokens that are read at a time; more save a small model nothing
-WINDOW, HEAD = 2048, 96  # tokens read of a text of which more is uncached: all of them, those at its start
+WINDOW, HEAD = 2048, 96  # tokens that are read of a longer uncached text: the limit, and those at its start
 
 
 @dataclass
 class ModelDrafter:
-    """Drafts as long as it should; behind its own tokens come the n-grams that follow them."""
+    """Drafts as long as the plan allows; n-grams continue its tokens."""
 
     runner: Runner | HydraRunner
     vocabulary: int  # ids the target knows; a wider output head is cut
@@ -89,13 +89,13 @@ class ModelDrafter:
 
 @dataclass
 class DraftModel(ModelDrafter):
-    """A model of its own, which reads the text by itself."""
+    """A separate draft model, which reads the text itself."""
 
     runner: Runner
     reads: int = 1  # tokens of a pass; if fewer are new, those before them are read again
     prefixes: PrefixCache | None = None  # what the runner has read before; None: the last text
     _known: int = field(default=0, init=False)  # tokens of the text that it is sure to be able to read
-    _skipped: int = field(default=0, init=False)  # tokens of the text, behind its head, that it does not read
+    _skipped: int = field(default=0, init=False)  # tokens of the text, after its start, that it does not read
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -134,10 +134,10 @@ class DraftModel(ModelDrafter):
 
     def forward(self, pending: abc.Sequence[int]) -> Logits:
         """Make passes of one size: a change of size may cost more than a token."""
-        known = self.runner.tokens
-        again = max(min(self.reads - len(pending), len(known)), 0)
-        ids = [*known[len(known) - again :], *pending]
-        self.runner.rollback(len(known) - again)
+        cached = self.runner.tokens
+        again = max(min(self.reads - len(pending), len(cached)), 0)
+        ids = [*cached[len(cached) - again :], *pending]
+        self.runner.rollback(len(cached) - again)
         return self.runner.forward(ids)
 
     def disable(self, reason: str) -> None:
@@ -151,11 +151,11 @@ class DraftModel(ModelDrafter):
 
     def _lack(self, sequence: Sequence) -> int:
         """Return how many tokens it would have to read."""
-        seen = self._seen(sequence.context)
-        return len(seen) - self._prefixes.known(seen, sequence.job.keep)
+        text = self._seen(sequence.context)
+        return len(text) - self._prefixes.known(text, sequence.job.keep)
 
     def _look_at(self, context: abc.Sequence[int]) -> None:
-        """Disable the drafter at a token that it cannot read: the target's vocabulary may be padded."""
+        """Disable the drafter if it cannot read a token: the target's vocabulary may be larger."""
         if not self.is_disabled and max(context[self._known :], default=0) >= self.runner.vocabulary:
             self.disable("cannot read a token of the text")
         self._known = len(context)

@@ -16,13 +16,13 @@ from headstart.engine.sequence import Sequence
 class EagleDrafter(ModelDrafter):
     """Reads each token of the text with the target's hidden state of the token before it, then its own guesses.
 
-    Hidden states are missing for the part of a text that the target did not read: the head begins behind it.
+    Hidden states are missing for the part of a text that the target did not read: the head begins after it.
     """
 
     runner: HeadRunner
     target: PagedRunner = field(kw_only=True)
     _start: int = field(default=0, init=False)  # place of the first token whose hidden state was read
-    _read: int = field(default=0, init=False)  # tokens of the text in the cache; behind them stand guesses
+    _read: int = field(default=0, init=False)  # tokens of the text in the cache; guesses follow them
     _present: int = field(default=0, init=False)  # tokens of the text that could be there
 
     name = Origin.HEAD
@@ -30,8 +30,8 @@ class EagleDrafter(ModelDrafter):
     def begin(self, sequence: Sequence) -> None:
         """Keep what the cache shares with a new prompt, if the hidden states go on from there."""
         self.is_disabled = False
-        seen = self.runner.tokens[: self._read]
-        self._read = common_prefix(seen, sequence.context[self._start + 1 :])
+        cached = self.runner.tokens[: self._read]
+        self._read = common_prefix(cached, sequence.context[self._start + 1 :])
         if not self._read or self.target.hidden_from > self._start + self._read:
             self._start, self._read = self.target.hidden_from, 0
         self.runner.rollback(self._read)

@@ -25,10 +25,10 @@ class HydraDrafter(ModelDrafter):
         self.is_disabled = False
 
     def can_draft(self, sequence: Sequence) -> bool:
-        known = len(self.target.tokens)
-        if self.is_disabled or not sequence.max_candidates or known != len(sequence.context) - 1:
+        count = len(self.target.tokens)
+        if self.is_disabled or not sequence.max_candidates or count != len(sequence.context) - 1:
             return False
-        return known > self.target.hidden_from
+        return count > self.target.hidden_from
 
     def uncached_tokens(self, _sequence: Sequence) -> int:
         return 1

@@ -86,7 +86,7 @@ class NgramDrafter:
         return self.tail(sequence, ())
 
     def tail(self, sequence: Sequence, drafted: abc.Sequence[int]) -> Draft:
-        """Return what may be checked behind drafted tokens."""
+        """Return tokens to check after drafted ones."""
         room = min(NGRAM_REACH, sequence.max_candidates - len(drafted))
         return self.look_up(room, drafted) if room > 0 else NO_DRAFT
 
@@ -96,10 +96,10 @@ class NgramDrafter:
 
     def read(self, context: abc.Sequence[int]) -> None:
         """Follow the text. Usually a few tokens were added; anything else is indexed anew."""
-        known = len(self._text.tokens)
-        if known > len(context) or common_prefix(self._text.tokens, context) < known:
-            self._text, known = _Index(), 0
-        self.extend(context[known:])
+        count = len(self._text.tokens)
+        if count > len(context) or common_prefix(self._text.tokens, context) < count:
+            self._text, count = _Index(), 0
+        self.extend(context[count:])
 
     def predict(self, tokens: abc.Sequence[int]) -> None:
         """Take tokens that may follow the text that was read."""

@@ -89,7 +89,7 @@ class TableDrafter:
         return Draft(tuple(tokens), tuple(chances), origin=self.name)
 
     def _find(self, before: tuple[int, ...]) -> tuple[float, int] | None:
-        """Return the likeliest token behind the longest end of `before` that is known, with its chance."""
+        """Return the likeliest token after the longest known end of `before`, with its chance."""
         for start in range(len(before) if self._tables else 0):
             key = manifests.table_key(before[start:])
             if entries := [entry for table in self._tables if (entry := table.find(key))]:

@@ -158,16 +158,16 @@ def _layout(graph: Graph, region: Sequence[Node]) -> tuple[Layout, Sequence[Key]
 
 def _joined(region: Sequence[Node]) -> Iterator[list[Node]]:
     """Return the nodes in order. Plain products of the same values, such as q, k and v, stand together."""
-    done: set[Key] = set()
+    joined: set[Key] = set()
     for node in region:
-        if node.key in done:
+        if node.key in joined:
             continue
         group = [node]
         if node.kind is Kind.LINEAR and node.residual is None:
-            plain = [each for each in region if each.kind is Kind.LINEAR and each.residual is None]
-            others = [each for each in plain if each.key != node.key and each.inputs == node.inputs]
-            group = [node, *(each for each in others if are_alike(node, each))][:OUTPUTS]
-        done |= {each.key for each in group}
+            plain = [linear for linear in region if linear.kind is Kind.LINEAR and linear.residual is None]
+            others = [linear for linear in plain if linear.key != node.key and linear.inputs == node.inputs]
+            group = [node, *(linear for linear in others if are_alike(node, linear))][:OUTPUTS]
+        joined |= {linear.key for linear in group}
         yield group
 
 

@@ -46,7 +46,7 @@ class Kind(IntEnum):
 
 
 class Activation(IntEnum):
-    """The function of the gate."""
+    """Activation function of the gate."""
 
     NONE = 0
     SILU = 1
@@ -202,13 +202,13 @@ class Library:
         assert weights.rows <= weights.blocks * BLOCK
         assert out.size >= (last - 1) * stride + self.block_size(weights)
         arrays = [weights.values, weights.scales, weights.zeros]
-        pointers = [None if each is None else np.ascontiguousarray(each) for each in arrays]
+        pointers = [None if array is None else np.ascontiguousarray(array) for array in arrays]
         failed = self._functions.hk_pack(
             weights.format,
             weights.group,
             weights.rows,
             weights.cols,
-            *(None if each is None else each.ctypes.data for each in pointers),
+            *(None if array is None else array.ctypes.data for array in pointers),
             first,
             last,
             out.ctypes.data,
@@ -217,7 +217,7 @@ class Library:
         assert not failed
 
     def unpack(self, matrix: Matrix) -> NDArray[np.float32]:
-        """Return the weights as they are multiplied: [rows, cols]."""
+        """Return the dequantized weights [rows, cols]."""
         out = np.empty((matrix.rows, matrix.cols), np.float32)
         for row in range(matrix.rows):
             self._functions.hk_unpack(matrix, row, out[row].ctypes.data)

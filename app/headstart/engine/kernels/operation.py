@@ -48,7 +48,6 @@ class PlannedStep:
 
     @property
     def reads(self) -> set[int]:
-        """The buffers that it reads."""
         a = self.attention
         further = {a.key, a.value, a.cosine, a.sine} if a else set[int]()
         return {self.input, self.residual, *further} - {-1}
@@ -57,9 +56,9 @@ class PlannedStep:
         """Return the same step over buffers with other numbers."""
         attention = None
         if (a := self.attention) is not None:
-            buffers = [places.get(each, each) for each in (a.key, a.value, a.cosine, a.sine)]
+            buffers = [places.get(buffer, buffer) for buffer in (a.key, a.value, a.cosine, a.sine)]
             attention = Attention(a.heads, a.kv_heads, a.size, *buffers, a.scale, None, None)
-        outputs = [places[each] for each in self.outputs]
+        outputs = [places[buffer] for buffer in self.outputs]
         residual = places.get(self.residual, self.residual)
         return replace(self, input=places[self.input], residual=residual, outputs=outputs, attention=attention)
 
@@ -96,8 +95,8 @@ class Layout:
 class Piece:
     """Steps with their packed weights, ready to run.
 
-    `weights` are those that a run reads. `attentions`: whoever owns the caches of keys and values puts their addresses
-    there before the first run.
+    `weights` are those that a run reads. `attentions`: the owner of the KV caches puts their addresses there before
+    the first run.
     """
 
     def __init__(self, library: Library, layout: Layout, steps: Sequence["_PackedStep"]) -> None:
@@ -114,7 +113,7 @@ class Piece:
         )
 
     def run(self, arrays: Sequence[NDArray[np.float32]], places: Sequence[NDArray[Any]] = ()) -> None:
-        """Compute the outputs, which stand behind the inputs: [.., width] each.
+        """Compute the outputs, which follow the inputs: [.., width] each.
 
         `places`, for attention: the arrays of hk_sequences in its order; without the last two there are no branches.
         """
@@ -137,8 +136,8 @@ def pack(library: Library, layouts: Sequence[Layout], threads: int) -> list[Piec
         step.room = room[start : start + step.size]
         start += step.size
     with ThreadPoolExecutor(threads, "pack") as pool:
-        for done in [pool.submit(library.pack, *part) for step in steps for part in step.parts()]:
-            done.result()
+        for future in [pool.submit(library.pack, *part) for step in steps for part in step.parts()]:
+            future.result()
     return [Piece(library, layout, of_layout) for layout, of_layout in zip(layouts, packed, strict=True)]
 
 
@@ -157,7 +156,7 @@ class _PackedStep:
 
     @property
     def size(self) -> int:
-        return self.block * sum(each.blocks for each in self.planned.weights)
+        return self.block * sum(weight.blocks for weight in self.planned.weights)
 
     def parts(self) -> Iterator[tuple[Weights, Bytes, int, int, int]]:
         """Yield arguments of Library.pack. Blocks of a gate and its up alternate; other weights follow each other."""
@@ -179,11 +178,11 @@ class _PackedStep:
             step.gain = self._keep(planned.gain)
         if planned.weights:
             first = planned.weights[0]
-            step.rows[: len(planned.outputs)] = [each.rows for each in planned.weights[: len(planned.outputs)]]
-            rows = BLOCK * sum(each.blocks for each in planned.weights)
+            step.rows[: len(planned.outputs)] = [weight.rows for weight in planned.weights[: len(planned.outputs)]]
+            rows = BLOCK * sum(weight.blocks for weight in planned.weights)
             step.matrix = Matrix(first.format, first.group, rows, first.cols, self.room.ctypes.data)
         if any(bias is not None for bias in planned.biases):
-            padded = np.zeros(sum(each.blocks for each in planned.weights) * BLOCK, np.float32)
+            padded = np.zeros(sum(weight.blocks for weight in planned.weights) * BLOCK, np.float32)
             start = 0
             for weights, bias in zip(planned.weights, planned.biases, strict=True):
                 if bias is not None:
@@ -233,9 +232,9 @@ def operation() -> Any:
             return True
 
         def evaluate(self, outputs: Sequence[Any], inputs: Sequence[Any]) -> bool:
-            given = [tensor.data for tensor in inputs]
+            arrays = [tensor.data for tensor in inputs]
             read = self._piece.inputs
-            self._piece.run([*given[:read], *(tensor.data for tensor in outputs)], given[read:])
+            self._piece.run([*arrays[:read], *(tensor.data for tensor in outputs)], arrays[read:])
             return True
 
     return HeadstartKernel

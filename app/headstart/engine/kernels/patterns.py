@@ -85,13 +85,13 @@ class Graph:
 
 
 def find(graph: Graph, library: Library, *, attention: bool) -> list[Node]:
-    """Return all that the library can compute, in the order of the graph, each as far as it goes."""
+    """Return all patterns that the library can compute, in the order of the graph, each as large as possible."""
     nodes: dict[Key, Node] = {}
 
     def add(node: Node, *merged: Node) -> None:
-        for each in merged:
-            del nodes[each.key]
-        nodes[node.key] = replace(node, inside=node.inside.union(*(each.inside for each in merged)))
+        for pattern in merged:
+            del nodes[pattern.key]
+        nodes[node.key] = replace(node, inside=node.inside.union(*(pattern.inside for pattern in merged)))
 
     for node in graph.nodes:
         match node.get_type_name():
@@ -135,7 +135,9 @@ def _weights(product: Any, library: Library) -> Weights | None:
     factors = np.asarray(scales.data).reshape(-1).astype(np.float16)
     # Each row, or each group of a row, has one scale and, if any, one zero point; nothing is spread over anything else.
     is_whole = stored[0] == rows and math.prod(stored) == rows * cols
-    of_groups = [[int(size) for size in each.get_output_shape(0)] for each in (scales, zeros) if each is not None]
+    of_groups = [
+        [int(size) for size in constant.get_output_shape(0)] for constant in (scales, zeros) if constant is not None
+    ]
     if not is_whole or any(shape != [*stored[:-1], 1] for shape in of_groups):
         return None
     if not np.array_equal(factors.astype(np.float32), np.asarray(scales.data, np.float32).reshape(-1)):
@@ -148,7 +150,7 @@ def _weights(product: Any, library: Library) -> Weights | None:
         weights = Weights(Format.INT4, stored[-1], rows, cols, raw.reshape(-1).view(np.uint8), scale)
     elif kind == "u4" and zeros is not None and stored[-1] % _STEP == 0:
         minimums = -scale.astype(np.float32) * _halves(zeros.data)[: scale.size].reshape(scale.shape)
-        spread = [np.repeat(each, stored[-1] // _STEP, axis=1).astype(np.float16) for each in (scale, minimums)]
+        spread = [np.repeat(constant, stored[-1] // _STEP, axis=1).astype(np.float16) for constant in (scale, minimums)]
         weights = Weights(Format.INT4_MIN, _STEP, rows, cols, raw.reshape(-1).view(np.uint8), *spread)
     else:
         return None
@@ -164,8 +166,8 @@ def _compressed(node: Any) -> tuple[Any, Any, Any | None] | None:
     if values.get_type_name() == "Subtract":
         zeros = _behind(values.input_value(1).get_node())
         values = _behind(values.input_value(0).get_node())
-    constants = [each for each in (values, scales, zeros) if each is not None]
-    return (values, scales, zeros) if all(each.get_type_name() == "Constant" for each in constants) else None
+    constants = [constant for constant in (values, scales, zeros) if constant is not None]
+    return (values, scales, zeros) if all(constant.get_type_name() == "Constant" for constant in constants) else None
 
 
 def _behind(node: Any) -> Any:
@@ -275,7 +277,7 @@ def _root_mean_square(source: Any, node: Any) -> tuple[float | None, Sequence[st
 
 
 def _attention(graph: Graph, node: Any, nodes: Mapping[Key, Node]) -> Node | None:
-    """Return paged attention over products, with rotated queries and keys or not; None if the library lacks a part."""
+    """Match paged attention over products, with or without rotary embeddings; None if the library lacks a part."""
     values = node.input_values()
     names = [value.get_node().get_friendly_name() for value in values]
     if tuple(names[_FIRST_PLACE:_SCALE_AT]) != PLACES[: _SCALE_AT - _FIRST_PLACE]:
@@ -290,7 +292,7 @@ def _attention(graph: Graph, node: Any, nodes: Mapping[Key, Node]) -> Node | Non
     size = rotated[1].size
     if not all(key in nodes and nodes[key].weights for key in sources) or size % _SIZES or not size:
         return None
-    if not all(graph.is_read_once(nodes[key].output) for key in sources[:2]):  # they are rotated where they lie
+    if not all(graph.is_read_once(nodes[key].output) for key in sources[:2]):  # they are rotated in place
         return None
     if (rotated[0].angles, rotated[0].size) != (rotated[1].angles, size) or rotated[2].angles:
         return None

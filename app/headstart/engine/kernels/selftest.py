@@ -77,10 +77,10 @@ def self_test(kernels: Library) -> str:
         layout.steps.append(step)
         (piece,) = pack(kernels, [layout], threads=1)
         for tokens in _TOKENS:
-            given = random.standard_normal((tokens, _COLS)).astype(np.float32)
+            inputs = random.standard_normal((tokens, _COLS)).astype(np.float32)
             result = np.empty((tokens, _ROWS), np.float32)
-            piece.run([given, result])
-            right = _rounded(given) @ expected.T
+            piece.run([inputs, result])
+            right = _rounded(inputs) @ expected.T
             error = np.abs(result - right).max() / np.abs(right).max()
             if not error <= _MAX_ERROR:  # NaN included
                 return f"{weights.format.name} differs by {error:.1g} for {tokens} tokens in {kernels.isa}"
@@ -111,10 +111,10 @@ def _times(values: NDArray[Any], scales: NDArray[np.float16]) -> NDArray[np.floa
     return values.astype(np.float32) * scales.astype(np.float32)
 
 
-def _rounded(given: NDArray[np.float32]) -> NDArray[np.float64]:
+def _rounded(inputs: NDArray[np.float32]) -> NDArray[np.float64]:
     """Return activations as the library rounds them: to 8 bits, 32 numbers by their largest."""
-    groups = given.reshape(len(given), -1, _STEP)
+    groups = inputs.reshape(len(inputs), -1, _STEP)
     scale = np.abs(groups).max(axis=2, keepdims=True) / np.float32(127)
     rounded = np.rint(groups * (np.float32(1) / scale))
     product: NDArray[np.float64] = rounded.astype(np.float64) * scale
-    return product.reshape(given.shape)
+    return product.reshape(inputs.shape)

@@ -56,7 +56,6 @@ class DraftCalibration:
         return _sigmoid(self._estimate.predict((_logit(confidence), 1.0)))
 
     def learn(self, confidence: float, *, accepted: bool) -> None:
-        """Learn from one candidate."""
         features = _logit(confidence), 1.0
         chance = _sigmoid(self._estimate.predict(features))
         weight = max(chance * (1 - chance), 0.01)
@@ -65,11 +64,11 @@ class DraftCalibration:
     def relax(self, tokens: int) -> None:
         """Drift towards the prior over `tokens` tokens without a label, so that the draft is tried again."""
         self._estimate.means += (1 - (1 - _RELAX) ** tokens) * (_PRIOR - self._estimate.means)
-        kept = _LOGIT_MEMORY**tokens
-        self._seen = [[kept * old for old in seen] for seen in self._seen]
+        factor = _LOGIT_MEMORY**tokens
+        self._seen = [[factor * old for old in sums] for sums in self._seen]
 
     def to_json(self) -> list[float]:
-        """Return what is kept between runs."""
+        """Return the data that is kept between runs."""
         means: list[float] = self._estimate.means.tolist()
         return means
 
@@ -92,7 +91,7 @@ class DraftCalibration:
 
 _MATCH_BUCKETS = (3, 4, 6, 8)  # match lengths at which a next bucket begins
 _FIRST_CHANCES = (0.2, 0.35, 0.5, 0.65, 0.8)  # prior chance of the first position, by bucket
-_FAR_CHANCE = 0.92  # prior chance of a far position: a copy that holds so far mostly goes on
+_FAR_CHANCE = 0.92  # prior chance of a far position: a copy that is right so far mostly stays right
 _APPROACH = 0.6  # share of the distance to it that each position leaves
 _CHANCE_BUCKETS = 8  # buckets of the chances that a table gives
 _TABLE_TRUST = 0.6  # prior: share of a table's chance that holds for a new text
@@ -109,14 +108,14 @@ class FreeCalibration:
         """Return the chance of each token if all before it are accepted."""
         return [self._chance(kind, prior) for kind, prior in _kinds(draft)]
 
-    def learn(self, draft: Draft, held: int, labels: int) -> None:
+    def learn(self, draft: Draft, accepted: int, labels: int) -> None:
         """Learn from the first `labels` tokens, of which `held` are right."""
         for place, (kind, _) in enumerate(_kinds(draft)[:labels]):
-            hits, seen = self._counts.get(kind, (0.0, 0.0))
-            self._counts[kind] = _MEMORY * hits + (place < held), _MEMORY * seen + 1.0
+            hits, trials = self._counts.get(kind, (0.0, 0.0))
+            self._counts[kind] = _MEMORY * hits + (place < accepted), _MEMORY * trials + 1.0
 
     def to_json(self) -> dict[str, Any]:
-        """Return what is kept between runs."""
+        """Return the data that is kept between runs."""
         return {kind: list(counts) for kind, counts in self._counts.items()}
 
     def restore(self, data: object) -> None:
@@ -127,15 +126,15 @@ class FreeCalibration:
                     self._counts[str(kind)] = hits, seen
 
     def _chance(self, kind: str, prior: float) -> float:
-        hits, seen = self._counts.get(kind, (0.0, 0.0))
-        return (hits + _PRIOR_COUNT * prior) / (seen + _PRIOR_COUNT)
+        hits, trials = self._counts.get(kind, (0.0, 0.0))
+        return (hits + _PRIOR_COUNT * prior) / (trials + _PRIOR_COUNT)
 
 
 def _kinds(draft: Draft) -> list[tuple[str, float]]:
     """Return the kind that each token is counted as, and the prior chance of that kind."""
     looked_up = [
-        (f"chance {min(int(each * _CHANCE_BUCKETS), _CHANCE_BUCKETS - 1)}", _TABLE_TRUST * each)
-        for each in draft.confidences
+        (f"chance {min(int(confidence * _CHANCE_BUCKETS), _CHANCE_BUCKETS - 1)}", _TABLE_TRUST * confidence)
+        for confidence in draft.confidences
     ]
     bucket = sum(draft.match_length >= edge for edge in _MATCH_BUCKETS)
     first = _FIRST_CHANCES[bucket]
@@ -154,21 +153,20 @@ class Acceptance:
         self.free = defaultdict[str, FreeCalibration](FreeCalibration)  # by drafter
 
     def copied(self, draft: Draft, count: int) -> list[float]:
-        """Return the chances of the first `count` n-gram tokens behind those of a draft model."""
+        """Return the chances of the first `count` n-gram tokens after those of a draft model."""
         return self.free[Origin.NGRAM].chances(_tail(draft, len(draft.confidences), count))
 
     def learn(self, outcome: Outcome) -> None:
-        """Learn from a round."""
         for name in outcome.state.uncached_tokens:
             self._learn_model(name, outcome)
         for name, draft in outcome.state.free_drafts.items():
-            held = outcome.matching(draft)
-            self.free[name].learn(draft, held, min(held, outcome.accepted) + 1)
+            accepted = outcome.matching(draft)
+            self.free[name].learn(draft, accepted, min(accepted, outcome.accepted) + 1)
         drafted = len(outcome.confidences)
-        checked, held = outcome.selection.checked, outcome.accepted_in_line - drafted
+        checked, accepted = outcome.selection.checked, outcome.accepted_in_line - drafted
         tail = len(checked.tokens) - drafted
         if outcome.plan.is_drafted and tail > 0:
-            self.free[Origin.NGRAM].learn(_tail(checked, drafted, tail), held, max(held + 1, 0))
+            self.free[Origin.NGRAM].learn(_tail(checked, drafted, tail), accepted, max(accepted + 1, 0))
 
     def _learn_model(self, name: str, outcome: Outcome) -> None:
         model = self.models[name]
@@ -183,7 +181,7 @@ class Acceptance:
             model.learn(confidence, accepted=position <= outcome.matched)
 
     def to_json(self) -> dict[str, Any]:
-        """Return what is kept between runs."""
+        """Return the data that is kept between runs."""
         models = {name: calibration.to_json() for name, calibration in self.models.items()}
         free = {name: calibration.to_json() for name, calibration in self.free.items()}
         return {"models": models, "free": free}
@@ -201,7 +199,7 @@ class Acceptance:
 
 
 def _tail(draft: Draft, drafted: int, count: int) -> Draft:
-    """Return the tokens that are copied behind those of a draft model."""
+    """Return the n-gram tokens after those of a draft model."""
     return Draft(draft.tokens[drafted : drafted + count], match_length=draft.match_length)
 
 

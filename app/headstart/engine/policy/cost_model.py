@@ -34,7 +34,7 @@ class Estimate:
     def correct(self, features: Sequence[float], miss: float, noise: float, memory: float = 1.0) -> None:
         """Learn from an observation that is off by `miss`, with the variance `noise` of its own.
 
-        `memory`: what is known counts that much less from now on.
+        `memory`: the factor on the weight of earlier observations.
         """
         reach = self._covariance @ features
         total = noise + float(reach @ features)
@@ -87,7 +87,7 @@ _COMMON_DRIFT, _DRIFT = 0.01, 0.003  # from pass to pass: relative change of all
 
 
 class Curve:
-    """Milliseconds of one pass over M tokens behind c others: first * (scale + slope * c) + steepness * extra(M).
+    """Milliseconds of one pass over M tokens after c others: first * (scale + slope * c) + steepness * extra(M).
 
     `first` and `extra` come from the table. Scale, steepness and slope are tracked. They separate a slower machine, a
     table measured under other load and a growing context. A change of size between two passes costs a `switch` more,
@@ -107,7 +107,7 @@ class Curve:
             self._tracked.means[_SWITCHING] = max(switch_ms, 0.0) / self._points[1]
 
     def ms(self, tokens: int, context: int = 0) -> float:
-        """Return the expected milliseconds of one pass over `tokens` tokens behind `context` others."""
+        """Return the expected milliseconds of one pass over `tokens` tokens after `context` others."""
         first = self._points[1]
         features = (1.0, self._point(tokens) / first - 1.0, context / 1000, 0.0)
         return max(first * self._tracked.predict(features), _MIN_MS)
@@ -143,7 +143,7 @@ class Curve:
         self._tracked.observe(features, ms / (first * passes), _NOISE * self._tracked.predict(features))
 
     def to_json(self) -> dict[str, Any]:
-        """Return what is kept between runs."""
+        """Return the data that is kept between runs."""
         table = {str(size): ms for size, ms in self._table.items()}
         return {"table": table, "factors": self._tracked.means.tolist()}
 
@@ -152,7 +152,7 @@ class Curve:
         """Return the stored curve, with the prior uncertainty; None if `data` is not one."""
         match data:
             case {"table": dict() as table, "factors": [_, _, _, _] as factors} if _is_table(table) and all(
-                is_figure(factor, least=0.0) for factor in factors
+                is_figure(factor, minimum=0.0) for factor in factors
             ):
                 measured = {int(size): float(ms) for size, ms in table.items()}
                 curve = cls(measured)
@@ -169,8 +169,6 @@ class Curve:
 
 @dataclass(frozen=True, slots=True)
 class LastPass:
-    """The last pass of the target."""
-
     size: int = 1  # tokens
     spent_ms: float = 0.0  # what it cost so far to keep this size: padding, and candidates that were left out
 
@@ -233,7 +231,7 @@ class Costs:
         return step, curve.ms(uncached, context) + 2 * curve.switch_ms - step  # there and back
 
     def to_json(self) -> dict[str, Any]:
-        """Return what is kept between runs."""
+        """Return the data that is kept between runs."""
         models = {name: curve.to_json() for name, curve in self._models.items()}
         return {"target": self.target.to_json(), "models": models}
 
@@ -255,14 +253,14 @@ def _usual_pass(draft: Curve) -> int:
     return 2 if draft.switch_ms > 2 * (draft.ms(2) - draft.ms(1)) else 1
 
 
-def is_figure(value: object, least: float, most: float = 1e9) -> bool:
+def is_figure(value: object, minimum: float, maximum: float = 1e9) -> bool:
     """Return whether a value read from JSON is a number within bounds."""
-    return isinstance(value, int | float) and not isinstance(value, bool) and least <= value <= most
+    return isinstance(value, int | float) and not isinstance(value, bool) and minimum <= value <= maximum
 
 
 def _is_table(table: dict[Any, Any]) -> bool:
     sizes = all(isinstance(size, str) and size.isdecimal() and int(size) >= 1 for size in table)
-    return bool(table) and sizes and all(is_figure(ms, least=_MIN_MS) for ms in table.values())
+    return bool(table) and sizes and all(is_figure(ms, minimum=_MIN_MS) for ms in table.values())
 
 
 def _rising(table: Mapping[int, float]) -> dict[int, float]:

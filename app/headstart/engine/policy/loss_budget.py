@@ -132,7 +132,7 @@ class LossBudget:
             else:
                 account.wait(outcome.tokens)
         if outcome.drafter != Origin.NGRAM:
-            if outcome.confidences and outcome.uncached_tokens > BULK:  # reading a long text is no part of the pace
+            if outcome.confidences and outcome.uncached_tokens > BULK:  # reading a long text does not count as pace
                 ms -= costs.drafting(outcome.drafter, outcome.uncached_tokens, state.context)[1]
             self.pace.add(outcome.tokens, max(ms, 0.0))
         if outcome.confidences:

@@ -247,7 +247,7 @@ class DraftSession:
     def _num_to_verify(self, draft: Draft) -> tuple[int, float]:
         """Return how many tokens to check, and the gain in ms of checking more if that did not change the size.
 
-        N-grams that stand behind all drafted tokens count. No token to check makes a plain step.
+        N-grams after all drafted tokens count. No token to check makes a plain step.
         """
         drafted = len(draft.confidences)
         usable = drafted - self._is_below_threshold(draft)
@@ -264,7 +264,7 @@ class DraftSession:
     def _branches(self, draft: Draft, count: int) -> Sequence[Branch]:
         """Choose the runners-up to check beside the first `count` tokens.
 
-        A branch that holds gives two tokens: itself and the target's own behind it.
+        An accepted branch gives two tokens: itself and the target's own after it.
         """
         if self._is_fixed or not count:
             return ()
@@ -284,13 +284,13 @@ class DraftSession:
         return [Branch(1 + place, draft.runners_up[place][rank].token) for _, place, rank in rivals[:number]]
 
     def _tail_chances(self, draft: Draft) -> list[float]:
-        """Return the chances of the n-grams behind the drafted tokens, up to the limit."""
+        """Return the chances of the n-grams after the drafted tokens, up to the limit."""
         if self._policy.speculation.drafter is Drafter.DRAFT:
             return []
         return self._policy.acceptance.copied(draft, min(len(draft.copied), self.plan.limit - len(draft.confidences)))
 
     def _tail_gain(self, draft: Draft, survival: float) -> float:
-        """Return the tokens, net of the worth of time, that the n-grams behind the drafted tokens add."""
+        """Return the tokens, net of the worth of time, that the n-grams after the drafted tokens add."""
         verify, rate, drafted = self.plan.prices.verify, self.plan.prices.rate, len(draft.confidences)
         best = gained = 0.0
         for j, chance in enumerate(self._tail_chances(draft), start=1):
@@ -306,5 +306,5 @@ class DraftSession:
     def _chances_of(self, draft: Draft) -> list[float]:
         """Return the chances of the drafted tokens; each is computed once."""
         calibration = self._policy.acceptance.models[self.plan.drafter]
-        self._chances += [calibration.predict(each) for each in draft.confidences[len(self._chances) :]]
+        self._chances += [calibration.predict(confidence) for confidence in draft.confidences[len(self._chances) :]]
         return self._chances

@@ -87,7 +87,7 @@ class Policy:
         match data:
             case {"costs": prices, **learned} if costs := Costs.from_json(prices):
                 policy, lengths = cls(costs, Acceptance.from_json(learned)), learned.get("lengths")
-                if isinstance(lengths, list) and all(is_figure(each, least=1.0) for each in lengths):
+                if isinstance(lengths, list) and all(is_figure(length, minimum=1.0) for length in lengths):
                     policy._lengths.extend(lengths)
                 policy.begin_answer(Speculation())
                 return policy

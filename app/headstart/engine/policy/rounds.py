@@ -39,7 +39,6 @@ class DraftPlan:
 
     @property
     def is_drafted(self) -> bool:
-        """Return whether a model drafts."""
         return self.drafter in self.state.uncached_tokens
 
     @property
@@ -122,7 +121,7 @@ class Outcome:
 
     @cached_property
     def matched(self) -> int | None:
-        """Number of these tokens, from the first, that the text went on with; None if no model drafted."""
+        """The number of these tokens, from the first, that the text continues with; None if no model drafted."""
         if not self.plan.is_drafted:
             return None
         return self.matching(self.selection.guessed.beginning(len(self.confidences)))

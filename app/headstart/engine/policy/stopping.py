@@ -8,8 +8,6 @@ Spread = tuple[tuple[float, float], ...]  # (weight, chance): the values that a 
 
 @dataclass(frozen=True, slots=True)
 class Prices:
-    """The prices of a round."""
-
     verify: Sequence[float]  # [limit + 1]: ms to verify j candidates, drafting apart; index 0 is a plain step
     step_ms: float  # ms to draft one candidate
     rate: float  # worth of time: tokens per ms that it would give elsewhere
@@ -43,11 +41,11 @@ def drafting_gain(prices: Prices, drafted: int, survival: float, following: Spre
         return -float("inf")
     settled = extension_gain(prices, drafted, survival, (mean(following), *ahead))
     check = prices.rate * (prices.verify[drafted + 1] - prices.verify[drafted])
-    seen = -prices.rate * prices.step_ms
+    after_next = -prices.rate * prices.step_ms
     for weight, chance in following:
         reached = survival * chance
-        seen += weight * max(0.0, reached - check + max(0.0, extension_gain(prices, drafted + 1, reached, ahead)))
-    return max(settled, seen)
+        after_next += weight * max(0.0, reached - check + max(0.0, extension_gain(prices, drafted + 1, reached, ahead)))
+    return max(settled, after_next)
 
 
 def best_prefix(prices: Prices, survivals: Sequence[float]) -> int:

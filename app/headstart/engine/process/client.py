@@ -49,7 +49,7 @@ _Inbox = queue.SimpleQueue[Report | HeadstartError]
 class EngineClient:
     """An Engine whose process is started when needed and replaced when it dies.
 
-    It takes one call at a time. Several threads may call `generate` if the model was loaded for parallel answers.
+    It accepts one call at a time. Several threads may call `generate` if the model was loaded for parallel answers.
     """
 
     def __init__(

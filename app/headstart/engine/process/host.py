@@ -219,7 +219,7 @@ class Host:
         }
 
     def receive(self, line: bytes) -> None:
-        """Take one line from the other side, on the reader's thread."""
+        """Handle a line from the client, on the reader's thread."""
         try:
             order = decode_order(line)
         except HeadstartError as error:
@@ -259,7 +259,7 @@ class Host:
                         target=self._write_in_thread, args=(order, number), daemon=True, name="answer"
                     ).start()
                     continue
-                if not isinstance(order, ReadAhead | WriteTitle | IdleMarker):  # nobody waits for these
+                if not isinstance(order, ReadAhead | WriteTitle | IdleMarker):  # no client waits for these
                     self._pool.wait_until_free()
             self._carry_out(order)
 
@@ -279,7 +279,7 @@ class Host:
         except HeadstartError as error:
             fault = memory.instead_of(error, loading=isinstance(order, Load)) or error
             self._send(failure(fault, order))
-        except Exception as error:  # noqa: BLE001 - a bug is reported, and the process goes on
+        except Exception as error:  # noqa: BLE001 - a bug is reported, and the process continues
             _log.exception("%s failed", type(order).__name__)
             fault = memory.instead_of(error, loading=isinstance(order, Load)) or self._internal_error()
             self._send(failure(fault, order))
@@ -329,7 +329,7 @@ class Host:
         return False
 
     def _write_title(self, order: WriteTitle) -> None:
-        """Write a title. Errors are not reported: nobody waits for it."""
+        """Write a title. Errors are not reported: no client waits for it."""
         text: str | None = ""
         with suppress(HeadstartError):
             if self._opened and self._opened.read_ahead:
@@ -508,7 +508,7 @@ def main(argv: Sequence[str] | None = None, models: ModelSource | None = None, s
 
 
 def _take_the_pipes() -> tuple[int, int]:
-    """Return descriptors for orders and reports that no other code, native code included, can use."""
+    """Return descriptors for orders and reports that other code, such as a native library, cannot use."""
     orders, reports = os.dup(0), os.dup(1)
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)

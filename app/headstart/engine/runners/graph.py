@@ -47,7 +47,7 @@ def tapped_layers(layers: int) -> tuple[int, int, int]:
 
 
 def add_taps(model: Any, layers: Sequence[int], *, with_head: bool = False) -> bool:
-    """Add an output HIDDEN_STATES: the residual stream behind each of these decoder layers (from 0), side by side.
+    """Add an output HIDDEN_STATES: the residual stream after each of these decoder layers (from 0), side by side.
 
     It is [..., len(layers) * hidden size], for every position, whatever `gather_rows` does to the logits. `with_head`:
     the input of the output head follows. Call it on the model as it was read, before a transformation to paged
@@ -123,7 +123,7 @@ def keep_rows(model: Any, ids: Ids) -> bool:
 
 
 def _treats_all_alike(model: Any, head: Any) -> bool:
-    """Return True if the nodes behind the head treat all tokens alike. A bias has a number for each."""
+    """Return True if the nodes after the head treat all tokens alike. A bias does not."""
     node = model.get_results()[0].input_value(0).get_node()
     while node.get_friendly_name() != head.get_friendly_name():
         sources = [node.input_value(index) for index in range(node.get_input_size())]

@@ -61,12 +61,12 @@ class Taps:
     def __call__(self, model: Any) -> None:
         """Edit the target. Raises RuntimeError if the head does not fit."""
         layers, head = count_layers(model), core().read_model(self._folder / "openvino_model.xml")
-        is_hydra = any(NEXT in each.output(0).get_names() for each in head.get_parameters())
+        is_hydra = any(NEXT in parameter.output(0).get_names() for parameter in head.get_parameters())
         if layers < MIN_LAYERS or not add_taps(model, tapped_layers(layers), with_head=is_hydra):
             raise RuntimeError("it has no layers that a head can read")
         weights = _first_matrix(head).input_value(1)
         operations = openvino().opset13
-        result = next(each for each in model.get_results() if HIDDEN_STATES in each.input_value(0).get_names())
+        result = next(output for output in model.get_results() if HIDDEN_STATES in output.input_value(0).get_names())
         taps = result.input_value(0)
         if taps.get_partial_shape()[-1] != weights.get_partial_shape()[-1]:
             raise RuntimeError(f"{self._folder.name} is a head for another model")
@@ -81,11 +81,11 @@ def read_one_state(model: Any) -> int:
     """Let a head read one hidden state in place of several. Return its width."""
     old, matrix = _given_states(model), _first_matrix(model)
     width: int = matrix.get_output_partial_shape(0)[-1].get_length()
-    given = openvino().opset13.parameter([-1, -1, width], np.float32, name=HIDDEN_STATES)
-    given.output(0).set_names({HIDDEN_STATES})
-    matrix.output(0).replace(given.output(0))
+    states = openvino().opset13.parameter([-1, -1, width], np.float32, name=HIDDEN_STATES)
+    states.output(0).set_names({HIDDEN_STATES})
+    matrix.output(0).replace(states.output(0))
     model.remove_parameter(old)
-    model.add_parameters([given])
+    model.add_parameters([states])
     model.validate_nodes_and_infer_types()
     return width
 
@@ -95,7 +95,7 @@ def _given_states(model: Any) -> Any:
     for node in model.get_parameters():
         if node.get_friendly_name() == HIDDEN_STATES:
             return node
-    raise RuntimeError("it is no EAGLE-3 head")
+    raise RuntimeError("it is not an EAGLE-3 head")
 
 
 def _first_matrix(model: Any) -> Any:
@@ -104,7 +104,7 @@ def _first_matrix(model: Any) -> Any:
     while node.get_type_name() != "MatMul":
         following = list(node.output(0).get_target_inputs())
         if not following:
-            raise RuntimeError("it is no EAGLE-3 head")
+            raise RuntimeError("it is not an EAGLE-3 head")
         node = following[0].get_node()
     return node
 

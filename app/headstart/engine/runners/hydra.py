@@ -1,4 +1,4 @@
-"""A Hydra head (Ankner et al. 2024): it guesses on from a hidden state of its target and the token behind it."""
+"""A Hydra head (Ankner et al. 2024): it guesses from a hidden state of its target and the next token."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -29,7 +29,7 @@ class HydraRunner:
         self._inputs = Inputs(self._request, compiled)
 
     def read(self, token: int, hidden: Hidden) -> tuple[Logits, Hidden]:
-        """Return the logits behind a token, [1, rows], and a hidden state to guess on from.
+        """Return the logits after a token, [1, rows], and the hidden state for the next guess.
 
         The logits are valid until the next call. `hidden`: the hidden state of the token before, [1, width].
         """

@@ -119,10 +119,10 @@ class PagedRunner:
         Return the logits after the last id of each, and the hidden states; they are valid until the next pass. No other
         thread may use the sequences meanwhile, and the pass cannot be stopped.
         """
-        together = [each._pass(new, (), 1) for each, new in ids]
+        together = [runner._pass(new, (), 1) for runner, new in ids]
         self._passes.read(together)
-        for each, new in ids:
-            each._tokens.extend(new)
+        for runner, new in ids:
+            runner._tokens.extend(new)
         return together
 
     def rollback(self, length: int, branch: int | None = None) -> None:
@@ -165,7 +165,7 @@ class PagedRunner:
         current = self._pass(ids, branches, rows + len(branches))
         logits = self._passes.run(current, cancel)
         self.joined = current.joined
-        if self.hidden is not None:  # branches stand behind the other tokens, as their keys do
+        if self.hidden is not None:  # branches stand after the other tokens, as their keys do
             assert current.hidden is not None
             self.hidden[current.past : current.past + len(current.hidden)] = current.hidden
         self._tokens.extend(ids)
@@ -232,7 +232,7 @@ class PagedRunner:
 class BranchingRunner(PagedRunner):
     """The paged runner that checks several tokens for the same place in one pass.
 
-    Branches stand behind the pass that they belong to, each at the position of the token that it may replace, and see
+    Branches stand after the tokens of their pass, each at the position of the token that it may replace, and see
     of that pass only what comes before it (Miao et al. 2023, SpecInfer). The keys and values of one that holds are
     moved. Without branches its logits are those of its parent, in the same time. For processors only.
     """

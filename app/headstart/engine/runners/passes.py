@@ -32,9 +32,9 @@ _LOOK = 0.01  # seconds between two checks for a cancelled wait
 
 @dataclass(eq=False)
 class Pass:
-    """The work of one pass for one sequence: `ids` behind `past` tokens, then `branches`.
+    """The work of one pass for one sequence: `ids` after `past` tokens, then `branches`.
 
-    The last `padding` of `ids` do not count: nobody reads their logits, and the next pass overwrites them.
+    The last `padding` of `ids` do not count: their logits are not read, and the next pass overwrites them.
     """
 
     ids: Sequence[int]
@@ -61,17 +61,17 @@ class Pass:
 
 
 class Passes:
-    """One inference request that sequences share. A sequence that is alone at work waits for nobody."""
+    """One inference request that sequences share. A single sequence does not wait for others."""
 
     def __init__(self, compiled: Any, block: int, *, sequences: int, can_branch: bool) -> None:
-        """`block`: tokens of a block of keys and values. `sequences`: the most that there can be."""
+        """`block`: tokens of a block of keys and values. `sequences`: the maximum number."""
         self._request = compiled.create_infer_request()
         self._inputs = Inputs(self._request, compiled)
         self._block, self._can_branch, self._sequences = block, can_branch, sequences
         self.min_tokens = 1  # of each sequence in a pass
         self._gives_hidden = len(compiled.outputs) > 1
-        given = [port for port in compiled.inputs if HIDDEN_STATES in port.names]
-        self._width = given[0].partial_shape[-1].get_length() if given else 0
+        ports = [port for port in compiled.inputs if HIDDEN_STATES in port.names]
+        self._width = ports[0].partial_shape[-1].get_length() if ports else 0
         self._finished = 0  # tokens of the last pass that was not cancelled
         self._cancelled = 0  # tokens of a cancelled pass, until the model is whole again
         self._changed = threading.Condition()
@@ -121,7 +121,7 @@ class Passes:
             finally:
                 with self._changed:
                     self._is_busy = False
-                    self._due = {each.sequence for each in together} & self._at_work
+                    self._due = {work.sequence for work in together} & self._at_work
                     self._ended = time.monotonic()
                     self._changed.notify_all()
         if current.error is not None:
@@ -145,7 +145,7 @@ class Passes:
                 # Nobody waits for a sequence that reads or ends a prompt, nor a second time for a late one.
                 is_time = not self._due or time.monotonic() >= self._ended + _PATIENCE
                 if is_time and not self._is_busy and current in (together := self._together()):
-                    self._waiting = [each for each in self._waiting if each not in together]
+                    self._waiting = [work for work in self._waiting if work not in together]
                     self._is_busy = True
                     return together
             self._changed.wait(_LOOK)
@@ -154,14 +154,14 @@ class Passes:
     def _together(self) -> list[Pass]:
         """Return the passes to read next: the one that waits longest, and as many others as there is room for."""
         together, room = list[Pass](), JOINED
-        for each in self._waiting:
-            if not together or each.count <= room:
-                together.append(each)
-                room -= each.count
+        for work in self._waiting:
+            if not together or work.count <= room:
+                together.append(work)
+                room -= work.count
         return together
 
     def _read(self, together: Sequence[Pass], cancel: CancelEvent | None) -> None:
-        count = sum(each.count for each in together)
+        count = sum(work.count for work in together)
         try:
             if self._cancelled:
                 self._recover(together[0])
@@ -171,10 +171,10 @@ class Passes:
         except BaseException as error:  # noqa: BLE001 - every thread raises it that waits for this pass
             if isinstance(error, Interrupted):  # the recovery comes later, so stopping is quick
                 self._cancelled = count
-            for each in together:
-                each.error = error
+            for work in together:
+                work.error = error
         else:
-            ms, past = 1000.0 * (time.perf_counter() - started), sum(each.past for each in together)
+            ms, past = 1000.0 * (time.perf_counter() - started), sum(work.past for work in together)
             joined = Joined(count, past, ms, count != self._finished)
             self._finished = count
             self._hand_out(together, joined)
@@ -185,12 +185,12 @@ class Passes:
         if self._sequences > 1:  # any other thread may begin the next pass at any time
             logits, hidden = logits.copy(), None if hidden is None else hidden.copy()
         row = token = 0
-        for each in together:
-            each.joined = joined
+        for work in together:
+            work.joined = joined
             if hidden is not None:
-                each.hidden = hidden[token : token + each.count - each.padding]
-            each.logits = logits[row : row + each.rows]
-            row, token = row + each.rows, token + each.count
+                work.hidden = hidden[token : token + work.count - work.padding]
+            work.logits = logits[row : row + work.rows]
+            row, token = row + work.rows, token + work.count
 
     def _recover(self, first: Pass) -> None:
         """Read some tokens past the end of a sequence; the next pass overwrites them."""
@@ -201,45 +201,47 @@ class Passes:
 
     def _write(self, together: Sequence[Pass]) -> None:
         """Write the inputs of a pass. The ones that count have a row for each sequence: [sequences]."""
-        write, past = self._inputs.write, [each.past for each in together]
-        ends = [each.past + each.count for each in together]
-        blocks = [each.table[: -(-end // self._block)] for each, end in zip(together, ends, strict=True)]
-        begins = _begins([each.count for each in together])
-        ids = [token for each in together for token in (*each.ids, *(branch.token for branch in each.branches))]
+        write, past = self._inputs.write, [work.past for work in together]
+        ends = [work.past + work.count for work in together]
+        blocks = [work.table[: -(-end // self._block)] for work, end in zip(together, ends, strict=True)]
+        begins = _begins([work.count for work in together])
+        ids = [token for work in together for token in (*work.ids, *(branch.token for branch in work.branches))]
         write("input_ids", np.array(ids, np.int64))
-        write("position_ids", np.concatenate([_places(each) for each in together]))
+        write("position_ids", np.concatenate([_places(work) for work in together]))
         write("past_lens", past)
         write("subsequence_begins", begins)
         write("block_indices", np.concatenate(blocks))
-        write("block_indices_begins", _begins([len(each) for each in blocks]))
+        write("block_indices_begins", _begins([len(table) for table in blocks]))
         write("max_context_len", max(ends))
-        ends = [end - each.padding for each, end in zip(together, begins[1:], strict=True)]
-        rows = [np.arange(end - each.rows, end) for each, end in zip(together, ends, strict=True)]
+        ends = [end - work.padding for work, end in zip(together, begins[1:], strict=True)]
+        rows = [np.arange(end - work.rows, end) for work, end in zip(together, ends, strict=True)]
         write(CHOSEN_ROWS, np.concatenate(rows))
         if self._can_branch:
-            biases = [_bias(each).ravel() for each in together]
+            biases = [_bias(work).ravel() for work in together]
             write("qq_bias", np.concatenate(biases))
             write("qq_bias_begins", _begins([bias.size for bias in biases]))
         if HIDDEN_STATES in self._inputs:  # a head is never shared
-            given = together[0].given
-            write(HIDDEN_STATES, np.zeros((len(ids), 1, self._width), np.float32) if given is None else given[:, None])
+            hidden = together[0].given
+            write(
+                HIDDEN_STATES, np.zeros((len(ids), 1, self._width), np.float32) if hidden is None else hidden[:, None]
+            )
 
 
 def _begins(sizes: Sequence[int]) -> list[int]:
-    """Return where each part begins if they stand one behind the other, and the end of all."""
+    """Return the offset of each part if they are concatenated, and the total length."""
     return [0, *np.cumsum(sizes).tolist()]
 
 
-def _places(each: Pass) -> NDArray[np.int64]:
+def _places(work: Pass) -> NDArray[np.int64]:
     """Return the places of the tokens in their text: [count]."""
-    places = [*range(len(each.ids)), *(branch.place for branch in each.branches)]
-    return each.past + np.array(places, np.int64)
+    places = [*range(len(work.ids)), *(branch.place for branch in work.branches)]
+    return work.past + np.array(places, np.int64)
 
 
-def _bias(each: Pass) -> NDArray[np.uint8]:
+def _bias(work: Pass) -> NDArray[np.uint8]:
     """Return which tokens of a pass each token sees, branches last: [count, count]; empty without branches."""
-    count = each.count if each.branches else 0
-    seen = np.tril(np.ones((count, count), np.uint8))
-    for row, branch in enumerate(each.branches, start=len(each.ids)):
-        seen[row, branch.place : row] = 0
-    return seen
+    count = work.count if work.branches else 0
+    causal = np.tril(np.ones((count, count), np.uint8))
+    for row, branch in enumerate(work.branches, start=len(work.ids)):
+        causal[row, branch.place : row] = 0
+    return causal

@@ -14,7 +14,7 @@ from headstart.library import manifest as manifests
 Properties = Mapping[str, str]
 
 HINTS = (Precision.F32.value, Precision.BF16.value, Precision.F16.value)
-OWN = "f32, own kernels"  # products of compressed weights, and attention where it can, by our own library
+OWN = "f32, own kernels"  # our own library computes products of compressed weights and, if it can, attention
 _GROUPED = "f32, groups of "  # activations that share a scale in INT8; 32 is usual
 _GROUP, _USUAL_GROUP = "DYNAMIC_QUANTIZATION_GROUP_SIZE", "32"
 _REPEATS = 5
@@ -58,7 +58,7 @@ def own_kernels() -> Properties:
 
 
 def name_of(chosen: Properties) -> str:
-    """Return the name that people read: the precision, then what else differs from plain f32."""
+    """Return the name for people: the precision, and further differences from plain f32."""
     if chosen == reference():
         return "unrounded f32"
     hint = hint_of(chosen)

@@ -17,12 +17,12 @@ Saved = NDArray[np.uint8]  # keys and values of some tokens in their runner's la
 PREFILL_CHUNK = 1024  # tokens a call: app/docs/speed.md has the time and the memory of fewer
 
 
-class Interrupted(Exception):  # noqa: N818 - stopping is no error; this unwinds one call into the runner
+class Interrupted(Exception):  # noqa: N818 - stopping is not an error; this unwinds one call into the runner
     """`cancel` was set before or while the model ran. The cache is as before the call, or empty; see `tokens`."""
 
 
 class NonFiniteError(Exception):
-    """A model gave results that are not numbers. Nothing in its cache can be trusted."""
+    """A model returned NaN or infinity. Its cache is invalid."""
 
 
 def is_finite(row: NDArray[np.float32]) -> bool:
@@ -52,7 +52,7 @@ class Joined:
     tokens: int
     context: int  # tokens before these
     ms: float
-    is_switched: bool  # the pass before it had another size
+    is_switched: bool  # the previous pass had another size
 
 
 class Runner(Protocol):
@@ -106,7 +106,7 @@ class Runner(Protocol):
         ...
 
     def restore(self, tokens: Sequence[int], saved: Saved) -> bool:
-        """Append tokens whose keys and values were saved behind the same text; `saved` may hold more than these.
+        """Append tokens whose keys and values were saved after the same text; `saved` may hold more than these.
 
         Returns False, and does nothing, if `saved` cannot be that.
         """
@@ -167,7 +167,7 @@ class Inputs:
         return name in self._ports
 
     def write(self, name: str, values: ArrayLike) -> None:
-        """Write what the next pass reads there."""
+        """Write an input of the next pass."""
         tensor = self._tensors.get(name)
         if tensor is None:
             tensor = self._tensors[name] = self._request.get_tensor(self._ports[name])

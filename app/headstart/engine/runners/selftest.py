@@ -103,7 +103,7 @@ def batch_invariance(runner: Runner) -> Invariance:
     part = probe_ids(runner.vocabulary, min(_PART, room // 2), seed=4)
     tail = probe_ids(runner.vocabulary, _TAIL, seed=5)
     agrees, takes_one, branches = _is_same_in_chunks(runner, part), True, True
-    for is_long in (True, False):  # kernels may take another way by the length of the context
+    for is_long in (True, False):  # kernels may depend on the length of the context
         before = _fill(runner, part, room) if is_long else min(_SHORT, len(part))
         runner.rollback(before)
         expected = runner.forward(tail, rows=_TAIL).copy()
@@ -119,13 +119,13 @@ def batch_invariance(runner: Runner) -> Invariance:
 def _is_same_in_passes(
     runner: Runner, before: int, tail: Sequence[int], expected: Logits, sizes: Sequence[int]
 ) -> bool:
-    """Compare the tokens of `tail`, behind the first `before`, read in passes of these sizes."""
+    """Compare the tokens of `tail`, after the first `before`, read in passes of these sizes."""
     runner.rollback(before)
     return all(_same(rows, expected[place:]) for place, rows in _rows(runner, tail, sizes))
 
 
 def _is_same_in_chunks(runner: Runner, part: Sequence[int]) -> bool:
-    """Compare the last logits of a prompt, and its keys and values where they can be had, read whole and in chunks.
+    """Compare the last logits of a prompt, and its keys and values if they are readable, read whole and in chunks.
 
     The prompt is left in the cache.
     """
@@ -170,7 +170,7 @@ def _same(rows: Logits, expected: Logits) -> bool:
 
 
 def _is_same_beside_branches(runner: Runner, before: int, tail: Sequence[int], expected: Logits) -> bool:
-    """Compare the tokens that branches stand behind, a branch itself, and what follows a branch that was kept."""
+    """Compare the tokens before branches, a branch, and the tokens after an accepted branch."""
     other, *wrong = probe_ids(runner.vocabulary, 4, seed=7)
     runner.rollback(before)
     rows = runner.forward([*tail[:2], *wrong], [Branch(3, other), Branch(2, tail[2])], rows=5)
@@ -180,7 +180,7 @@ def _is_same_beside_branches(runner: Runner, before: int, tail: Sequence[int], e
 
 
 def _is_same_beside_others(runner: Runner, tail: Sequence[int]) -> bool:
-    """Compare a pass for two sequences with one for each, where the runner has several."""
+    """Compare a pass for two sequences with one pass for each, if the runner has several."""
     if not isinstance(runner, PagedRunner) or not runner.others:
         return True
     other = runner.others[0]

@@ -112,8 +112,6 @@ class ForgetTuned(Tagged, frozen=True):
 
 
 class TuneStep(Tagged, frozen=True):
-    """The current step of a tuning."""
-
     ticket: int
     step: TuningStep
 

@@ -65,8 +65,6 @@ Tell = Callable[[TuningStep | Stage], object]
 
 @dataclass(frozen=True)
 class Hardware:
-    """The hardware to choose from."""
-
     logical: int  # cores that this process may use
     physical: int  # at most as many
     devices: tuple[str, ...]
@@ -248,7 +246,7 @@ class _AnswerRace:
         if name not in self._modes:
             self._modes = {"": self._modes[""]}  # the memory of the one before is needed
             self._modes[name] = self._mode(name, self._engine(load, is_candidate=True))
-        spent = {each: self.answer(number, each) for each in (("", name) if number % 2 else (name, ""))}
+        spent = {draft: self.answer(number, draft) for draft in (("", name) if number % 2 else (name, ""))}
         base, mine = spent[""], spent[name]
         return None if base is None or mine is None else (base, mine)
 

@@ -392,7 +392,7 @@ class ComposerController(QObject):
         self._notice.say(sentence, bad=True, cause=Cause.MESSAGE)
 
 
-_MAX_UPDATES = 12  # if more messages differ, showing the chat anew is faster
+_MAX_UPDATES = 12  # if more messages differ, rebuilding the chat is faster
 
 
 class ChatController(QObject):
@@ -626,9 +626,9 @@ class ChatController(QObject):
     def _delete(self, id_: int) -> None:
         before = self.session.remove(id_)
         if before is not None:
-            done = self._deletion(before)
-            self._page.notice.say(done.sentence, self.tr("Undo"), done.undo)
-            self.undoable.emit(done)
+            deletion = self._deletion(before)
+            self._page.notice.say(deletion.sentence, self.tr("Undo"), deletion.undo)
+            self.undoable.emit(deletion)
 
     def _deletion(self, before: Conversation) -> Undoable:
         """Return how to undo a deletion, until the chat changes again: that change would be lost."""

@@ -59,7 +59,6 @@ class SelectionBar(QFrame):
 
     @Slot(int)
     def show_count(self, messages: int) -> None:
-        """Show the number of selected messages."""
         one = self.tr("1 message selected. Click another name with Shift to select up to there.")
         self._label.setText(one if messages == 1 else self.tr("{} messages selected").format(messages))
         self.setVisible(bool(messages))
@@ -180,7 +179,7 @@ class ChatPage(QFrame):
     def showing(self, message: MessageId) -> Iterator[Transcript]:
         """Return the transcripts that show a message: the chat's own and those of the comparison."""
         columns = (column.transcript for column in self.comparison.columns)
-        return (each for each in (self.transcript, *columns) if each.shows(message))
+        return (transcript for transcript in (self.transcript, *columns) if transcript.shows(message))
 
     def show_origins(self, shown: bool) -> None:
         """Show or hide token colours and their legend."""

@@ -103,7 +103,6 @@ class AnswerColumn(QWidget):
             self.transcript.reveal(0, 0, 0)
 
     def mark(self, ranges: Iterable[tuple[int, int]]) -> None:
-        """Mark these ranges of the text."""
         self.transcript.mark_places([Match(0, start, end) for start, end in ranges])
 
 

@@ -382,7 +382,7 @@ class Composer(QFrame):
         set_style_class(self.model_button, "flat")
         self.model_button.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
         self.model_button.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
-        self.model_button.setLayoutDirection(Qt.LayoutDirection.RightToLeft)  # the arrow goes behind the name
+        self.model_button.setLayoutDirection(Qt.LayoutDirection.RightToLeft)  # the arrow goes after the name
         set_style_class(self._count, "muted")
         set_style_class(self._reach, "badge")
         set_style_class(self._ready, "muted")

@@ -95,8 +95,8 @@ def notice(stats: StoredStats) -> str:
 
 def details(stats: StoredStats) -> str:
     """Return the lines on speedup, accepted guesses, wait, origins of tokens, time, time saved and context."""
-    known = rows(stats)
-    return "\n".join(text for name, word in _WORDS.items() if name in known and (text := word(known[name])))
+    figures = rows(stats)
+    return "\n".join(text for name, word in _WORDS.items() if name in figures and (text := word(figures[name])))
 
 
 def _exact_gain(times: float | NoGain) -> str:
@@ -145,9 +145,9 @@ def _saved(milliseconds: float) -> str:
 
 
 def _prompt(tokens: tuple[int, int]) -> str:
-    read, known = map(whole, tokens)
+    read, total = map(whole, tokens)
     return translate("AnswerReport", "Prompt: {tokens} tokens, {known} of them read before").format(
-        tokens=read, known=known
+        tokens=read, known=total
     )
 
 
@@ -180,7 +180,7 @@ class LiveAnswer:
     message: int
     generation: int
     loop: ToolLoop
-    text: str = ""  # with what a continued answer had before
+    text: str = ""  # including the earlier parts of a continued answer
     runs: tuple[Run, ...] = ()
     rounds: list[list[object]] = field(default_factory=list)  # [characters, drafter, drafted, accepted]
     saved: int = 0  # characters on disk
@@ -204,7 +204,6 @@ def origin_runs(steps: Iterable[Step]) -> list[OriginRun]:
 
 
 def origins(message: Message) -> set[str]:
-    """Return the origins of the tokens of a message."""
     counts = message.stats.get("by_origin")
     if isinstance(counts, Mapping):
         return {name for name, count in counts.items() if count}
@@ -229,9 +228,9 @@ def resume(message: Message, generation: int, loop: ToolLoop, settings: Settings
 
 
 class StoredOrigins(Sequence[OriginRun]):
-    """The stored origins of a message, with their rounds where those were stored.
+    """The stored origins of a message, with their rounds, if these were stored.
 
-    They are put together on first use, because only what is near the eye of a long chat is shown.
+    They are built on first use, for only the visible part of a long chat is drawn.
     """
 
     def __init__(self, message: Message) -> None:

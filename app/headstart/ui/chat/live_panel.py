@@ -17,7 +17,7 @@ from headstart.ui.widgets.stylesheet import set_style_class
 from headstart.ui.widgets.theme import LARGE, MEDIUM, SMALL, TINY, current
 
 MAX_ROUNDS = 120  # in a chart
-_WINDOW = 6  # a figure is the mean of so many rounds
+_WINDOW = 6  # a figure is the mean of this number of rounds
 
 
 @dataclass
@@ -37,7 +37,7 @@ class LiveFigures:
     _recent: deque[Round] = field(default_factory=lambda: deque(maxlen=_WINDOW))
 
     def grow(self, steps: Iterable[Step]) -> None:
-        """Add further rounds. Text left over at the end is no round."""
+        """Add further rounds. Text after the last round does not count."""
         for step in steps:
             self._reports_saving = self._reports_saving or step.round.ledger_ms is not None
             self.is_saving_unknown = not self._reports_saving
@@ -66,12 +66,12 @@ class LiveFigures:
             self.saved_ms.append(round_.ledger_ms)
         self._reached.update(range(min(round_.drafted, round_.accepted + 1)))
         self._accepted.update(range(round_.accepted))
-        total_ms = sum(each.timing.total_ms for each in self._recent)
+        total_ms = sum(round_.timing.total_ms for round_ in self._recent)
         if total_ms:
-            self.speed.append(1000.0 * sum(len(each.tokens) for each in self._recent) / total_ms)
-        drafted = sum(each.drafted for each in self._recent)
+            self.speed.append(1000.0 * sum(len(round_.tokens) for round_ in self._recent) / total_ms)
+        drafted = sum(round_.drafted for round_ in self._recent)
         if drafted:
-            self.acceptance.append(sum(each.accepted for each in self._recent) / drafted)
+            self.acceptance.append(sum(round_.accepted for round_ in self._recent) / drafted)
 
 
 _HEIGHT = 26
@@ -164,7 +164,7 @@ class ShareBar(Chart):
         self._colours: Mapping[str, str] = {}
 
     def show_shares(self, shares: Mapping[str, float], colours: Mapping[str, str]) -> None:
-        """Draw other parts, whose sum is 1."""
+        """Draw these shares, whose sum is 1."""
         self._shares, self._colours = shares, colours
         self.update()
 
@@ -236,7 +236,7 @@ class LivePanel(QFrame):
         self._show()
 
     def width_for(self, columns: int) -> int:
-        """Return the width in pixels that so many figures in a row need."""
+        """Return the width in pixels of a row with this number of figures."""
         return sum(self._widths(columns)) + (columns - 1) * MEDIUM + 2 * LARGE
 
     def resizeEvent(self, event: QResizeEvent) -> None:  # noqa: N802

@@ -17,8 +17,6 @@ WARMER = 0.7  # temperature of another try after an answer that repeated itself 
 
 
 class MessageState(StrEnum):
-    """The progress of a message."""
-
     DONE = "done"
     STREAMING = "streaming"
     STOPPED = "stopped"  # by the user; its text stays
@@ -26,8 +24,6 @@ class MessageState(StrEnum):
 
 
 class MessageAction(StrEnum):
-    """An action on a message."""
-
     ANSWER = "answer"  # answer a question that has no answer
     CONTINUE = "continue"  # continue an answer from its end
     GO_ON = "go on"  # likewise, although it repeats itself

@@ -33,10 +33,8 @@ _TYPED_NAME = re.compile(r"/[^\s/]*\Z")
 
 @dataclass(frozen=True)
 class FilledPrompt:
-    """A prompt with its placeholders filled."""
-
     text: str
-    cursor: int  # where the user goes on writing
+    cursor: int  # where the user continues to write
 
 
 def built_in_prompts() -> dict[str, str]:
@@ -138,7 +136,6 @@ class PromptPopup(QFrame):
         self.hide()
 
     def set_prompts(self, prompts: dict[str, str]) -> None:
-        """Set the prompts by name."""
         self._prompts = prompts
 
     def names(self) -> list[str]:
@@ -369,7 +366,7 @@ class PromptDialog(Dialog):
         left = stacked(None, self.list, *buttons, growing=self.list)
         self.list.setFixedWidth(max(220, self.restore_button.sizeHint().width()))
         places = self.tr(
-            "Typed as /name at the beginning of a message. {cursor} is where you go on writing; {selection} and "
+            "Typed as /name at the beginning of a message. {cursor} is where you continue to write; {selection} and "
             "{clipboard} put in the text selected in the chat or copied."
         )
         right = stacked(None)

@@ -229,8 +229,8 @@ class TextView(QTextBrowser):
         self._paint_quote_bars(event.rect().toRectF())
         super().paintEvent(event)
 
-    def _paint_quote_bars(self, seen: QRectF) -> None:
-        quotes = list(self.writer.quoted(seen.top(), seen.bottom(), self._top))
+    def _paint_quote_bars(self, visible: QRectF) -> None:
+        quotes = list(self.writer.quoted(visible.top(), visible.bottom(), self._top))
         if not quotes:
             return
         painter = QPainter(self.viewport())
@@ -292,7 +292,7 @@ class TextView(QTextBrowser):
         QToolTip.showText(place, words, self)
 
     def _open(self, address: str) -> None:
-        """Open an address after the user has confirmed it: a link from a model goes nowhere by itself."""
+        """Open an address after the user has confirmed it: a link from a model is never opened unasked."""
         question = self.tr("Open this address in the browser?\n\n{}").format(address)
         box = QMessageBox(QMessageBox.Icon.Question, self.tr("Open link"), question, parent=self.window())
         style_dialog(box)

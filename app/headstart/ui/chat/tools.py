@@ -63,7 +63,6 @@ class ToolsController(QObject):
         return tuple(offer.tool for offer in self.offers) if self._is_on else ()
 
     def offer(self, name: str) -> Offer | None:
-        """Return the tool with this name, or None."""
         return next((offer for offer in self.offers if offer.tool.name == name), None)
 
     @Slot(object)
@@ -185,7 +184,7 @@ def _escape_invisible(text: str) -> str:
 
 
 class ToolsDialog(Dialog):
-    """Dialog with the switch and every tool with what it may do."""
+    """Dialog with the switch for tools, and a list of all tools and their permissions."""
 
     def __init__(self, tools: ToolsController, settings: CurrentSettings, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -200,7 +199,9 @@ class ToolsDialog(Dialog):
         )
         self.list = QTreeWidget(self)
         self.list.setAccessibleName(self.windowTitle())
-        self.list.setHeaderLabels([self.tr("Tool"), self.tr("What it may do, as its server says"), self.tr("About")])
+        self.list.setHeaderLabels(
+            [self.tr("Tool"), self.tr("What it may do, according to its server"), self.tr("About")]
+        )
         self.list.header().setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)
         self.status, self.fault = StatusLine(self), StatusLine(self)
         self.again = button(self.tr("Start again"), self)
@@ -210,8 +211,8 @@ class ToolsDialog(Dialog):
         foot.addWidget(close)
         remark = muted(about.format(path=short_path(default_path())), self, selectable=True)
         stacked(self, self.switch, remark, self.list, self.status, self.fault, foot, margin=MEDIUM, growing=self.list)
-        for each in (folder, self.again, close):
-            each.setAutoDefault(False)
+        for widget in (folder, self.again, close):
+            widget.setAutoDefault(False)
         self.resize(QSize(scaled(_SIZE.width(), self.font()), scaled(_SIZE.height(), self.font())))
         self.switch.toggled.connect(lambda on: settings.change(tools=on))
         self.again.clicked.connect(tools.restart)

@@ -128,7 +128,6 @@ class Heights:
 
 
 def estimate_height(content: MessageContent, width: int) -> int:
-    """Estimate the height of a message at this width."""
     letters = max(1.0, width / _LETTER_WIDTH)
     text = content.text
     lines = sum(1 + int(_columns_of(line) / letters) for line in text.split("\n") if line) if len(text) < 100_000 else 0
@@ -139,7 +138,7 @@ def _columns_of(line: str) -> int:
     return len(line) if line.isascii() else len(line.encode("utf-8")) * 2 // 3
 
 
-AT_END = 24  # within so many pixels from the end, the transcript follows new text
+AT_END = 24  # within this number of pixels from the end, the transcript follows new text
 SLICE_MS = 8.0  # work between two visits of the event loop
 NEAR, FAR = 1.0, 4.0  # viewports around the visible part: built ahead within NEAR, recycled beyond FAR
 SPARE_VIEWS = 8
@@ -147,8 +146,6 @@ SPARE_VIEWS = 8
 
 @dataclass
 class Entry:
-    """A message of the transcript."""
-
     content: MessageContent
     view: MessageView | None = None  # exists while the message is near the visible part
     width: int = 0  # at which the height was measured
@@ -260,7 +257,6 @@ class Transcript(QScrollArea):
         return entry.view
 
     def view_of(self, message: MessageId) -> MessageView:
-        """Return the widget of a message by its id."""
         return self.view(self.index_of(message))
 
     def views(self) -> Iterator[tuple[int, MessageView]]:
@@ -404,10 +400,10 @@ class Transcript(QScrollArea):
         for view in self._spare:
             view.deleteLater()
         self._spare.clear()
-        seen = set(self._visible())
+        visible = set(self._visible())
         for index, entry in enumerate(self._entries):
             entry.width = 0
-            if entry.view and (index in seen or entry.view.is_engaged()):
+            if entry.view and (index in visible or entry.view.is_engaged()):
                 entry.view.apply_theme(theme, font)
             elif entry.view:
                 entry.view.deleteLater()
@@ -504,7 +500,7 @@ class Transcript(QScrollArea):
         return self._within(0.0)
 
     def _around(self, viewports: float) -> list[int]:
-        """Return the messages within so many viewports, those nearest to the middle first."""
+        """Return the messages within this number of viewports, nearest to the middle first."""
         indices = self._within(viewports)
         middle = self._heights.at(self.verticalScrollBar().value() + self.viewport().height() // 2) if indices else 0
         return sorted(indices, key=lambda index: abs(index - middle))
@@ -527,7 +523,7 @@ class Transcript(QScrollArea):
             view.move(left, self._heights.top(index))
         self._column.resize(self.viewport().width(), max(self._heights.total(), self.viewport().height()))
         bar = self.verticalScrollBar()
-        # A hidden scroll area does not adjust its bar by itself.
+        # A hidden scroll area does not adjust its bar.
         bar.setRange(0, max(0, self._column.height() - self.viewport().height()))
         if self._at_end:
             bar.setValue(bar.maximum())

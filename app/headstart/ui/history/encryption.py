@@ -153,7 +153,7 @@ class EncryptionOrder:
 
 
 class EncryptionWork(Dialog):
-    """A dialog that cannot be closed and ends by itself; then `sentence` says how, and `key` opens the history."""
+    """A dialog that closes itself when the work ends; then `sentence` has the result, and `key` opens the history."""
 
     def __init__(self, order: EncryptionOrder, folder: Path, key: Key | None) -> None:
         """`key` opens the history as it is now."""

@@ -136,7 +136,7 @@
         <translation>The target writes no texts whose tokens could be counted; export both models one by one, which does without.</translation>
     </message>
     <message>
-        <source>There is no device {device} here; present: {here}. Choose one with {option}; `headstart doctor` says what speaks against a {wanted}.</source>
+        <source>There is no device {device} here; present: {here}. Choose one with {option}; `headstart doctor` says why a {wanted} cannot be used.</source>
         <translation>There is no device {device} here; present: {here}. Choose one with {option}. If this computer has a {wanted}, its driver is missing or closed to you.</translation>
     </message>
     <message>
@@ -180,11 +180,11 @@
         <translation>{device} refuses {name} ({reason}). Try it with “Device” set to CPU.</translation>
     </message>
     <message>
-        <source>{file} cannot be read ({error}); `headstart serve --new-key` writes it anew.</source>
+        <source>{file} cannot be read ({error}); `headstart serve --new-key` makes a new one.</source>
         <translation>{file} cannot be read ({error}); “New key” writes it anew.</translation>
     </message>
     <message>
-        <source>{file} is damaged; `headstart serve --new-key` writes it anew.</source>
+        <source>{file} is damaged; `headstart serve --new-key` makes a new one.</source>
         <translation>{file} is damaged; “New key” writes it anew.</translation>
     </message>
     <message>

@@ -52,7 +52,7 @@
         <translation>软件包未注明</translation>
     </message>
     <message>
-        <source>The package brings no text of its licence.</source>
+        <source>The package has no text of its licence.</source>
         <translation>该软件包没有附带许可证文本。</translation>
     </message>
 </context>
@@ -959,7 +959,7 @@
         <translation>开始基准测试</translation>
     </message>
     <message>
-        <source>Measures on this computer what guessing ahead brings, with the model of the open chat. Each way of guessing answers the same prompts, in changing order. Chats wait until it has ended.</source>
+        <source>Measures on this computer how much time guessing ahead saves, with the model of the open chat. Each way of guessing answers the same prompts, in changing order. Chats wait until it has ended.</source>
         <translation>用当前对话的模型，测量预先猜测在这台电脑上的效果。每种猜测方式都以轮换的顺序回答相同的提示词。测试结束之前，对话需要等待。</translation>
     </message>
     <message>
@@ -2246,7 +2246,7 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>无法使用转换后的模型（{reason}）；未保留任何内容。</translation>
     </message>
     <message>
-        <source>The converted model computes otherwise {fault}; nothing was kept.</source>
+        <source>The converted model gives other results {fault}; nothing was kept.</source>
         <translation>转换后的模型的计算结果不同（{fault}）；未保留任何内容。</translation>
     </message>
     <message>
@@ -2302,7 +2302,7 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>引擎意外停止（{ending}，系统在内存不足时会这样做）；需要时会重新启动。</translation>
     </message>
     <message>
-        <source>The engine&apos;s line is no message of Headstart: {excerpt}</source>
+        <source>The engine&apos;s line is not a message of Headstart: {excerpt}</source>
         <translation>引擎的这一行不是 Headstart 的消息：{excerpt}</translation>
     </message>
     <message>
@@ -2330,7 +2330,7 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>设置导出工具期间需要 {needed} 的磁盘空间，而可用空间为 {free}；请腾出空间后重试。</translation>
     </message>
     <message>
-        <source>The index of the search is damaged; start Headstart again to have it made anew: no chat is lost.</source>
+        <source>The index of the search is damaged; start Headstart again to rebuild it; no chat is lost.</source>
         <translation>搜索索引已损坏；请重新启动 Headstart 以重建索引：不会丢失任何对话。</translation>
     </message>
     <message>
@@ -2342,7 +2342,7 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>无法读取 {where} 中的密钥（{reason}）；请使其可供您读取。</translation>
     </message>
     <message>
-        <source>The key of the chat history is damaged: put a copy of it in the place of {path}; without it the chats cannot be read.</source>
+        <source>The key of the chat history is damaged: put a copy of it at {path}; without it the chats cannot be read.</source>
         <translation>聊天历史记录的密钥已损坏：请用它的副本替换 {path}；没有密钥便无法读取对话。</translation>
     </message>
     <message>
@@ -2474,7 +2474,7 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>{folder} 中是适配器（{adapter_file}）；请指定它的模型，并将此文件夹作为适配器。</translation>
     </message>
     <message>
-        <source>{folder} is no LoRA adapter ({error}); name a folder with the {settings} and {weights} that PEFT saves.</source>
+        <source>{folder} is not a LoRA adapter ({error}); name a folder with the {settings} and {weights} that PEFT saves.</source>
         <translation>{folder} 不是 LoRA 适配器（{error}）；请指定含有 PEFT 所保存的 {settings} 和 {weights} 的文件夹。</translation>
     </message>
     <message>
@@ -2482,7 +2482,7 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>{name!r} 不能用作模型名称；请使用字母、数字和连字符。</translation>
     </message>
     <message>
-        <source>{name} in {folder} is no ordinary file; fetch the model again.</source>
+        <source>{name} in {folder} is not an ordinary file; fetch the model again.</source>
         <translation>{folder} 中的 {name} 不是普通文件；请重新获取该模型。</translation>
     </message>
     <message>
@@ -2510,7 +2510,7 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>{name} 合并 token 的方式在这里无法执行（{how}）；请选择取平均值、第一个或最后一个 token 的模型。</translation>
     </message>
     <message>
-        <source>{name} scales its positions, which is lost where a GGUF file is read; use the model&apos;s Hugging Face folder or hub id instead.</source>
+        <source>{name} scales its positions, which is lost when a GGUF file is read; use the model&apos;s Hugging Face folder or hub id instead.</source>
         <translation>{name} 会缩放位置，而读取 GGUF 文件时会丢失这一点；请改用该模型的 Hugging Face 文件夹或 hub id。</translation>
     </message>
     <message>
@@ -2634,7 +2634,7 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>这台电脑上没有设备 {device}；现有设备：{here}。请用{option}选择其中之一。</translation>
     </message>
     <message>
-        <source>There is no device {device} here; present: {here}. Choose one with {option}; `headstart doctor` says what speaks against a {wanted}.</source>
+        <source>There is no device {device} here; present: {here}. Choose one with {option}; `headstart doctor` says why a {wanted} cannot be used.</source>
         <translation>这台电脑上没有设备 {device}；现有设备：{here}。请用{option}选择其中之一。如果这台电脑有 {wanted}，则其驱动程序缺失或您无权使用。</translation>
     </message>
     <message>
@@ -2758,7 +2758,7 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>草稿模型 {draft} 与 {target} 不匹配：{difference}；请选择分词器相同的草稿模型。</translation>
     </message>
     <message>
-        <source>files in it are no list</source>
+        <source>files in it are not a list</source>
         <translation>其中的文件不是列表</translation>
     </message>
     <message>
@@ -2822,7 +2822,7 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>它有 {size:,} MB，而最多只能读取 {most_bytes} MB</translation>
     </message>
     <message>
-        <source>it is no export of chats</source>
+        <source>it is not an export of chats</source>
         <translation>它不是导出的对话</translation>
     </message>
     <message>
@@ -2910,7 +2910,7 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>只读取，可能从网络读取</translation>
     </message>
     <message>
-        <source>projects in it are no list</source>
+        <source>projects in it are not a list</source>
         <translation>其中的项目不是列表</translation>
     </message>
     <message>
@@ -2930,11 +2930,11 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>启动</translation>
     </message>
     <message>
-        <source>tags in it are no list</source>
+        <source>tags in it are not a list</source>
         <translation>其中的标签不是列表</translation>
     </message>
     <message>
-        <source>the arguments of a call in it are no table</source>
+        <source>the arguments of a call in it are not a table</source>
         <translation>其中某次调用的参数不是表</translation>
     </message>
     <message>
@@ -2970,7 +2970,7 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>{broken} / {found} 个结果不是有效数字</translation>
     </message>
     <message>
-        <source>{constant} in it is no number</source>
+        <source>{constant} in it is not a number</source>
         <translation>其中的 {constant} 不是数字</translation>
     </message>
     <message>
@@ -2994,7 +2994,7 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>{fault} 模型会得到错误的 token，因此未保留任何内容；请选择其他模型。</translation>
     </message>
     <message>
-        <source>{file} cannot be read ({error}); `headstart serve --new-key` writes it anew.</source>
+        <source>{file} cannot be read ({error}); `headstart serve --new-key` makes a new one.</source>
         <translation>无法读取 {file}（{error}）；请按“新密钥”重新生成。</translation>
     </message>
     <message>
@@ -3002,7 +3002,7 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>无法读取 {file}（{error}）；请指定一个密钥文件。</translation>
     </message>
     <message>
-        <source>{file} cannot be written ({strerror}); make room or correct its rights.</source>
+        <source>{file} cannot be written ({strerror}); make room or correct its permissions.</source>
         <translation>无法写入 {file}（{strerror}）；请腾出空间或更正其权限。</translation>
     </message>
     <message>
@@ -3010,7 +3010,7 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>{file} 中没有密钥：请每行写一个。</translation>
     </message>
     <message>
-        <source>{file} is damaged; `headstart serve --new-key` writes it anew.</source>
+        <source>{file} is damaged; `headstart serve --new-key` makes a new one.</source>
         <translation>{file} 已损坏；请按“新密钥”重新生成。</translation>
     </message>
     <message>
@@ -3090,7 +3090,7 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>{folder} 中的 {index} 没有说明权重的位置；请重新获取。</translation>
     </message>
     <message>
-        <source>{index} in {folder} leads to {name!r}, which is no .safetensors file of this folder; loading another can run any code, so it is refused.</source>
+        <source>{index} in {folder} leads to {name!r}, which is not a .safetensors file of this folder; loading another can run any code, so it is refused.</source>
         <translation>{folder} 中的 {index} 指向 {name!r}，它不是此文件夹中的 .safetensors 文件；加载其他文件可能会运行任意代码，因此已拒绝。</translation>
     </message>
     <message>
@@ -3106,11 +3106,11 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>{model} 在此处不能以 {name} 运行（{why}）；已改用 {instead}。</translation>
     </message>
     <message>
-        <source>{model} is damaged: {name!r} is no file of it; export it again.</source>
+        <source>{model} is damaged: {name!r} is not one of its files; export it again.</source>
         <translation>{model} 已损坏：{name!r} 不是它的文件；请重新导出。</translation>
     </message>
     <message>
-        <source>{name!r} is no exported model; there are {names}.</source>
+        <source>{name!r} is not an exported model; there are {names}.</source>
         <translation>{name!r} 不是已导出的模型；现有 {names}。</translation>
     </message>
     <message>
@@ -3202,7 +3202,7 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>{name} 有 {present} 字节，应为 {wanted} 字节</translation>
     </message>
     <message>
-        <source>{name} in {folder} is missing, or no ordinary file; fetch it again.</source>
+        <source>{name} in {folder} is missing or not an ordinary file; fetch it again.</source>
         <translation>{folder} 中的 {name} 缺失或不是普通文件；请重新获取。</translation>
     </message>
     <message>
@@ -3234,7 +3234,7 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>{name} 已损坏：{names}。请在模型页面重新导出。</translation>
     </message>
     <message>
-        <source>{name} is damaged: {part!r} is no folder of it; export it again.</source>
+        <source>{name} is damaged: {part!r} is not one of its folders; export it again.</source>
         <translation>{name} 已损坏：{part!r} 不是它的文件夹；请重新导出。</translation>
     </message>
     <message>
@@ -3246,7 +3246,7 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>缺少 {name}</translation>
     </message>
     <message>
-        <source>{name} is no PDF and no text in UTF-8; attach text, Markdown, code or PDF, or save it as text first.</source>
+        <source>{name} is neither a PDF nor text in UTF-8; attach text, Markdown, code or PDF, or save it as text first.</source>
         <translation>{name} 不是 PDF，也不是 UTF-8 文本；请附加文本、Markdown、代码或 PDF，或先将其另存为文本。</translation>
     </message>
     <message>
@@ -3510,19 +3510,19 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>{title} 与预期不符：合并后的文件的 SHA-256 为 {found}，而不是 {wanted}。已将其删除；请重新导出。</translation>
     </message>
     <message>
-        <source>{url!r} is no address of a server; write it like https://host:8000/v1.</source>
+        <source>{url!r} is not the address of a server; write it like https://host:8000/v1.</source>
         <translation>{url!r} 不是服务器地址；请写成 https://host:8000/v1 这样的形式。</translation>
     </message>
     <message>
-        <source>{value!r} stands where a number from {least} should</source>
+        <source>it has {value!r} instead of a number from {least}</source>
         <translation>{value!r} 处应为从 {least} 开始的数字</translation>
     </message>
     <message>
-        <source>{value!r} stands where a text should</source>
+        <source>it has {value!r} instead of a text</source>
         <translation>{value!r} 处应为文本</translation>
     </message>
     <message>
-        <source>{what} in it is no table</source>
+        <source>{what} in it is not a table</source>
         <translation>其中的 {what} 不是表</translation>
     </message>
     <message>
@@ -4462,7 +4462,7 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>首选项页面</translation>
     </message>
     <message>
-        <source>Restore defaults of this page</source>
+        <source>Restore the defaults of this page</source>
         <translation>恢复本页默认设置</translation>
     </message>
     <message>
@@ -4805,7 +4805,7 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>/{} 还没有文本。</translation>
     </message>
     <message>
-        <source>Typed as /name at the beginning of a message. {cursor} is where you go on writing; {selection} and {clipboard} put in the text selected in the chat or copied.</source>
+        <source>Typed as /name at the beginning of a message. {cursor} is where you continue to write; {selection} and {clipboard} put in the text selected in the chat or copied.</source>
         <translation>在消息开头输入“/名称”即可使用。{cursor} 是继续输入的位置；{selection} 和 {clipboard} 会填入对话中所选的文本或剪贴板中的文本。</translation>
     </message>
     <message>
@@ -5105,7 +5105,7 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>预先猜测</translation>
     </message>
     <message>
-        <source>The model repeats itself, and to be fast at that is no gain. Try another prompt.</source>
+        <source>The model repeats itself, so its speed is no gain. Try another prompt.</source>
         <translation>模型一直在重复，重复得快没有意义。请换一个提示词。</translation>
     </message>
     <message>
@@ -6191,7 +6191,7 @@ The model is loaded a second time there and takes its memory again.</source>
         <translation>工具</translation>
     </message>
     <message>
-        <source>What it may do, as its server says</source>
+        <source>What it may do, according to its server</source>
         <translation>据其服务器所述可能做的事</translation>
     </message>
     <message>
@@ -6384,7 +6384,7 @@ The model is loaded a second time there and takes its memory again.</source>
         <translation>正在寻找合适的草稿模型…</translation>
     </message>
     <message>
-        <source>A tuning is going on; stop it on its page, or wait for its end.</source>
+        <source>A tuning is running; stop it on its page, or wait for its end.</source>
         <translation>正在调优；请在其页面上停止，或等它结束。</translation>
     </message>
     <message>

@@ -52,7 +52,7 @@
         <translation>套件未註明</translation>
     </message>
     <message>
-        <source>The package brings no text of its licence.</source>
+        <source>The package has no text of its licence.</source>
         <translation>此套件未附上授權條款全文。</translation>
     </message>
 </context>
@@ -959,7 +959,7 @@
         <translation>開始基準測試</translation>
     </message>
     <message>
-        <source>Measures on this computer what guessing ahead brings, with the model of the open chat. Each way of guessing answers the same prompts, in changing order. Chats wait until it has ended.</source>
+        <source>Measures on this computer how much time guessing ahead saves, with the model of the open chat. Each way of guessing answers the same prompts, in changing order. Chats wait until it has ended.</source>
         <translation>用目前對話的模型，測量預先猜測在這台電腦上的效果。每種猜測方式都以輪換的順序回答相同的提示詞。測試結束之前，對話需要等待。</translation>
     </message>
     <message>
@@ -2246,7 +2246,7 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>無法使用轉換後的模型（{reason}）；未保留任何內容。</translation>
     </message>
     <message>
-        <source>The converted model computes otherwise {fault}; nothing was kept.</source>
+        <source>The converted model gives other results {fault}; nothing was kept.</source>
         <translation>轉換後的模型的計算結果不同（{fault}）；未保留任何內容。</translation>
     </message>
     <message>
@@ -2302,7 +2302,7 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>引擎意外停止（{ending}，系統在記憶體不足時會這樣做）；需要時會重新啟動。</translation>
     </message>
     <message>
-        <source>The engine&apos;s line is no message of Headstart: {excerpt}</source>
+        <source>The engine&apos;s line is not a message of Headstart: {excerpt}</source>
         <translation>引擎的這一行不是 Headstart 的訊息：{excerpt}</translation>
     </message>
     <message>
@@ -2330,7 +2330,7 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>設定匯出工具期間需要 {needed} 的磁碟空間，而可用空間為 {free}；請騰出空間後重試。</translation>
     </message>
     <message>
-        <source>The index of the search is damaged; start Headstart again to have it made anew: no chat is lost.</source>
+        <source>The index of the search is damaged; start Headstart again to rebuild it; no chat is lost.</source>
         <translation>搜尋索引已損毀；請重新啟動 Headstart 以重建索引：不會遺失任何對話。</translation>
     </message>
     <message>
@@ -2342,7 +2342,7 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>無法讀取 {where} 中的金鑰（{reason}）；請使其可供您讀取。</translation>
     </message>
     <message>
-        <source>The key of the chat history is damaged: put a copy of it in the place of {path}; without it the chats cannot be read.</source>
+        <source>The key of the chat history is damaged: put a copy of it at {path}; without it the chats cannot be read.</source>
         <translation>聊天歷程記錄的金鑰已損毀：請用它的副本取代 {path}；沒有金鑰便無法讀取對話。</translation>
     </message>
     <message>
@@ -2474,7 +2474,7 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>{folder} 中是適配器（{adapter_file}）；請指定它的模型，並將此資料夾作為適配器。</translation>
     </message>
     <message>
-        <source>{folder} is no LoRA adapter ({error}); name a folder with the {settings} and {weights} that PEFT saves.</source>
+        <source>{folder} is not a LoRA adapter ({error}); name a folder with the {settings} and {weights} that PEFT saves.</source>
         <translation>{folder} 不是 LoRA 適配器（{error}）；請指定含有 PEFT 所儲存的 {settings} 和 {weights} 的資料夾。</translation>
     </message>
     <message>
@@ -2482,7 +2482,7 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>{name!r} 不能用作模型名稱；請使用字母、數字和連字號。</translation>
     </message>
     <message>
-        <source>{name} in {folder} is no ordinary file; fetch the model again.</source>
+        <source>{name} in {folder} is not an ordinary file; fetch the model again.</source>
         <translation>{folder} 中的 {name} 不是一般檔案；請重新取得該模型。</translation>
     </message>
     <message>
@@ -2510,7 +2510,7 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>{name} 合併 token 的方式在這裡無法執行（{how}）；請選擇取平均值、第一個或最後一個 token 的模型。</translation>
     </message>
     <message>
-        <source>{name} scales its positions, which is lost where a GGUF file is read; use the model&apos;s Hugging Face folder or hub id instead.</source>
+        <source>{name} scales its positions, which is lost when a GGUF file is read; use the model&apos;s Hugging Face folder or hub id instead.</source>
         <translation>{name} 會縮放位置，而讀取 GGUF 檔案時會遺失這一點；請改用該模型的 Hugging Face 資料夾或 hub id。</translation>
     </message>
     <message>
@@ -2634,7 +2634,7 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>這台電腦上沒有裝置 {device}；現有裝置：{here}。請用{option}選擇其中之一。</translation>
     </message>
     <message>
-        <source>There is no device {device} here; present: {here}. Choose one with {option}; `headstart doctor` says what speaks against a {wanted}.</source>
+        <source>There is no device {device} here; present: {here}. Choose one with {option}; `headstart doctor` says why a {wanted} cannot be used.</source>
         <translation>這台電腦上沒有裝置 {device}；現有裝置：{here}。請用{option}選擇其中之一。如果這台電腦有 {wanted}，則其驅動程式缺少或您無權使用。</translation>
     </message>
     <message>
@@ -2758,7 +2758,7 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>草稿模型 {draft} 與 {target} 不相容：{difference}；請選擇分詞器相同的草稿模型。</translation>
     </message>
     <message>
-        <source>files in it are no list</source>
+        <source>files in it are not a list</source>
         <translation>其中的檔案不是清單</translation>
     </message>
     <message>
@@ -2822,7 +2822,7 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>它有 {size:,} MB，而最多只能讀取 {most_bytes} MB</translation>
     </message>
     <message>
-        <source>it is no export of chats</source>
+        <source>it is not an export of chats</source>
         <translation>它不是匯出的對話</translation>
     </message>
     <message>
@@ -2910,7 +2910,7 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>只讀取，可能從網路讀取</translation>
     </message>
     <message>
-        <source>projects in it are no list</source>
+        <source>projects in it are not a list</source>
         <translation>其中的專案不是清單</translation>
     </message>
     <message>
@@ -2930,11 +2930,11 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>啟動</translation>
     </message>
     <message>
-        <source>tags in it are no list</source>
+        <source>tags in it are not a list</source>
         <translation>其中的標籤不是清單</translation>
     </message>
     <message>
-        <source>the arguments of a call in it are no table</source>
+        <source>the arguments of a call in it are not a table</source>
         <translation>其中某次呼叫的參數不是表</translation>
     </message>
     <message>
@@ -2970,7 +2970,7 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>{broken} / {found} 個結果不是有效數字</translation>
     </message>
     <message>
-        <source>{constant} in it is no number</source>
+        <source>{constant} in it is not a number</source>
         <translation>其中的 {constant} 不是數字</translation>
     </message>
     <message>
@@ -2994,7 +2994,7 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>{fault} 模型會得到錯誤的 token，因此未保留任何內容；請選擇其他模型。</translation>
     </message>
     <message>
-        <source>{file} cannot be read ({error}); `headstart serve --new-key` writes it anew.</source>
+        <source>{file} cannot be read ({error}); `headstart serve --new-key` makes a new one.</source>
         <translation>無法讀取 {file}（{error}）；請按「新金鑰」重新產生。</translation>
     </message>
     <message>
@@ -3002,7 +3002,7 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>無法讀取 {file}（{error}）；請指定一個金鑰檔案。</translation>
     </message>
     <message>
-        <source>{file} cannot be written ({strerror}); make room or correct its rights.</source>
+        <source>{file} cannot be written ({strerror}); make room or correct its permissions.</source>
         <translation>無法寫入 {file}（{strerror}）；請騰出空間或更正其權限。</translation>
     </message>
     <message>
@@ -3010,7 +3010,7 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>{file} 中沒有金鑰：請每行寫一個。</translation>
     </message>
     <message>
-        <source>{file} is damaged; `headstart serve --new-key` writes it anew.</source>
+        <source>{file} is damaged; `headstart serve --new-key` makes a new one.</source>
         <translation>{file} 已損壞；請按「新金鑰」重新產生。</translation>
     </message>
     <message>
@@ -3090,7 +3090,7 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>{folder} 中的 {index} 沒有說明權重的位置；請重新取得。</translation>
     </message>
     <message>
-        <source>{index} in {folder} leads to {name!r}, which is no .safetensors file of this folder; loading another can run any code, so it is refused.</source>
+        <source>{index} in {folder} leads to {name!r}, which is not a .safetensors file of this folder; loading another can run any code, so it is refused.</source>
         <translation>{folder} 中的 {index} 指向 {name!r}，它不是此資料夾中的 .safetensors 檔案；載入其他檔案可能會執行任意程式碼，因此已拒絕。</translation>
     </message>
     <message>
@@ -3106,11 +3106,11 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>{model} 在此處不能以 {name} 執行（{why}）；已改用 {instead}。</translation>
     </message>
     <message>
-        <source>{model} is damaged: {name!r} is no file of it; export it again.</source>
+        <source>{model} is damaged: {name!r} is not one of its files; export it again.</source>
         <translation>{model} 已損毀：{name!r} 不是它的檔案；請重新匯出。</translation>
     </message>
     <message>
-        <source>{name!r} is no exported model; there are {names}.</source>
+        <source>{name!r} is not an exported model; there are {names}.</source>
         <translation>{name!r} 不是已匯出的模型；現有 {names}。</translation>
     </message>
     <message>
@@ -3202,7 +3202,7 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>{name} 有 {present} 位元組，應為 {wanted} 位元組</translation>
     </message>
     <message>
-        <source>{name} in {folder} is missing, or no ordinary file; fetch it again.</source>
+        <source>{name} in {folder} is missing or not an ordinary file; fetch it again.</source>
         <translation>{folder} 中的 {name} 缺少或不是一般檔案；請重新取得。</translation>
     </message>
     <message>
@@ -3234,7 +3234,7 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>{name} 已損毀：{names}。請在模型頁面重新匯出。</translation>
     </message>
     <message>
-        <source>{name} is damaged: {part!r} is no folder of it; export it again.</source>
+        <source>{name} is damaged: {part!r} is not one of its folders; export it again.</source>
         <translation>{name} 已損毀：{part!r} 不是它的資料夾；請重新匯出。</translation>
     </message>
     <message>
@@ -3246,7 +3246,7 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>缺少 {name}</translation>
     </message>
     <message>
-        <source>{name} is no PDF and no text in UTF-8; attach text, Markdown, code or PDF, or save it as text first.</source>
+        <source>{name} is neither a PDF nor text in UTF-8; attach text, Markdown, code or PDF, or save it as text first.</source>
         <translation>{name} 不是 PDF，也不是 UTF-8 文字；請附加文字、Markdown、程式碼或 PDF，或先將其另存為文字檔。</translation>
     </message>
     <message>
@@ -3510,19 +3510,19 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>{title} 與預期不符：合併後的檔案的 SHA-256 為 {found}，而不是 {wanted}。已將其刪除；請重新匯出。</translation>
     </message>
     <message>
-        <source>{url!r} is no address of a server; write it like https://host:8000/v1.</source>
+        <source>{url!r} is not the address of a server; write it like https://host:8000/v1.</source>
         <translation>{url!r} 不是伺服器位址；請寫成 https://host:8000/v1 這樣的形式。</translation>
     </message>
     <message>
-        <source>{value!r} stands where a number from {least} should</source>
+        <source>it has {value!r} instead of a number from {least}</source>
         <translation>{value!r} 處應為從 {least} 開始的數字</translation>
     </message>
     <message>
-        <source>{value!r} stands where a text should</source>
+        <source>it has {value!r} instead of a text</source>
         <translation>{value!r} 處應為文字</translation>
     </message>
     <message>
-        <source>{what} in it is no table</source>
+        <source>{what} in it is not a table</source>
         <translation>其中的 {what} 不是表格</translation>
     </message>
     <message>
@@ -4462,7 +4462,7 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>偏好設定頁面</translation>
     </message>
     <message>
-        <source>Restore defaults of this page</source>
+        <source>Restore the defaults of this page</source>
         <translation>還原本頁預設值</translation>
     </message>
     <message>
@@ -4805,7 +4805,7 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>/{} 還沒有內容。</translation>
     </message>
     <message>
-        <source>Typed as /name at the beginning of a message. {cursor} is where you go on writing; {selection} and {clipboard} put in the text selected in the chat or copied.</source>
+        <source>Typed as /name at the beginning of a message. {cursor} is where you continue to write; {selection} and {clipboard} put in the text selected in the chat or copied.</source>
         <translation>在訊息開頭輸入「/名稱」即可使用。{cursor} 是繼續輸入的位置；{selection} 與 {clipboard} 會填入對話中選取的文字或剪貼簿中的文字。</translation>
     </message>
     <message>
@@ -5105,7 +5105,7 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>預先猜測</translation>
     </message>
     <message>
-        <source>The model repeats itself, and to be fast at that is no gain. Try another prompt.</source>
+        <source>The model repeats itself, so its speed is no gain. Try another prompt.</source>
         <translation>模型一直在重複，重複得快沒有意義。請換一個提示詞。</translation>
     </message>
     <message>
@@ -6191,7 +6191,7 @@ The model is loaded a second time there and takes its memory again.</source>
         <translation>工具</translation>
     </message>
     <message>
-        <source>What it may do, as its server says</source>
+        <source>What it may do, according to its server</source>
         <translation>據其伺服器所述可能做的事</translation>
     </message>
     <message>
@@ -6384,7 +6384,7 @@ The model is loaded a second time there and takes its memory again.</source>
         <translation>正在尋找合適的草稿模型…</translation>
     </message>
     <message>
-        <source>A tuning is going on; stop it on its page, or wait for its end.</source>
+        <source>A tuning is running; stop it on its page, or wait for its end.</source>
         <translation>正在調校；請在其頁面上停止，或等它結束。</translation>
     </message>
     <message>

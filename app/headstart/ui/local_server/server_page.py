@@ -200,7 +200,6 @@ class RequestLog(Card):
         self._show()
 
     def begin(self, request: Asked) -> None:
-        """Add a request."""
         self._rows[request.number] = _Row(time.strftime("%H:%M:%S"), request)
         ended = [number for number, row in self._rows.items() if row.answer]
         for number in ended[: max(0, len(self._rows) - _MAX_ROWS)]:
@@ -238,8 +237,6 @@ class RequestLog(Card):
 
 
 class ServerPage(Page):
-    """The page of the local server."""
-
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(TEXT_WIDTH, parent)
         self.set_title(self.tr("Local server"))

@@ -12,8 +12,6 @@ _SVG = re.compile(rf"\s*(?:(?:{_SVG_PROLOG})\s*)*<svg[\s/>]", re.DOTALL | re.IGN
 
 
 class Style(IntFlag):
-    """The style of a span."""
-
     PLAIN = 0
     BOLD = 1
     ITALIC = 2

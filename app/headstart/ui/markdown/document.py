@@ -72,7 +72,6 @@ class Formats:
         return appearance.mono_families()
 
     def body(self, place: Place) -> QTextCharFormat:
-        """Return the format of running text."""
         fmt = QTextCharFormat()
         fmt.setForeground(QColor(self.theme.muted if place.quotes else self.theme.text))
         return fmt
@@ -85,7 +84,6 @@ class Formats:
         return fmt
 
     def span(self, span: Span, base: QTextCharFormat) -> QTextCharFormat:
-        """Return `base` with the style of a span."""
         fmt = QTextCharFormat(base)
         style = span.style
         if style & Style.BOLD:
@@ -116,7 +114,6 @@ class Formats:
         return fmt
 
     def code(self) -> QTextCharFormat:
-        """Return the format of code."""
         fmt = QTextCharFormat()
         fmt.setFontFamilies(self._mono)
         fmt.setFontFixedPitch(True)
@@ -146,7 +143,6 @@ class Formats:
         return fmt
 
     def block(self, place: Place, top: float = 0.0, bottom: float = appearance.SMALL) -> QTextBlockFormat:
-        """Return the format of a block of running text."""
         fmt = QTextBlockFormat()
         fmt.setTopMargin(top)
         fmt.setBottomMargin(bottom)
@@ -173,7 +169,6 @@ class Formats:
         return fmt
 
     def display_block(self, place: Place) -> QTextBlockFormat:
-        """Return the format of a displayed formula."""
         fmt = self.block(place, appearance.TINY, appearance.MEDIUM)
         fmt.setAlignment(Qt.AlignmentFlag.AlignHCenter)
         fmt.setLineHeight(0, QTextBlockFormat.LineHeightTypes.SingleHeight.value)
@@ -205,7 +200,6 @@ class Formats:
         return fmt
 
     def code_frame(self, place: Place) -> QTextFrameFormat:
-        """Return the format of the frame around code."""
         fmt = QTextFrameFormat()
         fmt.setBackground(QColor(self.theme.code_ground))
         fmt.setBorder(1)
@@ -218,7 +212,6 @@ class Formats:
         return fmt
 
     def table(self, place: Place) -> QTextTableFormat:
-        """Return the format of a table."""
         fmt = QTextTableFormat()
         fmt.setCellPadding(_PADDING)
         fmt.setCellSpacing(0)
@@ -312,7 +305,7 @@ class DocumentWriter:
         cursor.endEditBlock()
 
     def restyle(self, formats: Formats) -> None:
-        """Write everything again in other formats."""
+        """Rewrite everything in the current formats."""
         self._formats = formats
         blocks, source = list(self._blocks), self.source
         self.show([])

@@ -23,8 +23,6 @@ _UNFINISHED_KINDS = ("Operator", "Punctuation", "Error")  # kinds of a "/*" with
 
 @dataclass(frozen=True, slots=True)
 class LexedPart:
-    """A part of a line."""
-
     start: int
     length: int  # characters
     kind: str  # Pygments token type, such as "Literal.String"
@@ -141,8 +139,6 @@ class _Layer:
 
 
 class Highlighter(QSyntaxHighlighter):
-    """The highlighter of one document."""
-
     def __init__(self, document: QTextDocument, theme: Theme) -> None:
         super().__init__(document)
         self._stacks: dict[int, Stack] = {1: START}

@@ -83,7 +83,7 @@ def strip_delimiters(written: str) -> str:
 
 @functools.lru_cache(maxsize=1000)
 def typeset(latex: str, *, display: bool) -> Formula | None:
-    """Typeset a formula; return None if it is no LaTeX or the library does not support it."""
+    """Typeset a formula; return None if it is not LaTeX or the library does not support it."""
     if len(latex) > _MAX_LENGTH:
         return None
     try:

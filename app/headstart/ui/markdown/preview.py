@@ -35,7 +35,7 @@ def file_suffix(code: Code) -> str:
 
 
 def sanitize_svg(svg: str) -> str:
-    """Remove scripts, declarations and references to other files from SVG; return "" if it is no XML.
+    """Remove scripts, declarations and references to other files from SVG; return "" if it is not XML.
 
     Qt would read the files that the picture and its style sheets name.
     """
@@ -55,7 +55,7 @@ def _is_unsafe(reader: QXmlStreamReader) -> bool:
     if reader.name() in _REMOVED_TAGS:
         return True
     attributes = reader.attributes()
-    links = [each for index in range(attributes.size()) if (each := attributes.at(index)).name() == "href"]
+    links = [attribute for index in range(attributes.size()) if (attribute := attributes.at(index)).name() == "href"]
     return not all(link.value().startswith(("#", "data:image/")) for link in links)
 
 

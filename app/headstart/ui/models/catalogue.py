@@ -1,4 +1,4 @@
-"""Models that can be had by name: their cost, their strengths, and the cards that offer them."""
+"""Models to get by name: their cost, their strengths, and the cards that offer them."""
 
 import re
 from collections.abc import Collection, Iterable
@@ -37,7 +37,7 @@ class Strength(Enum):
 
 
 class Recipe(msgspec.Struct, frozen=True):
-    """A model or pair that can be had by name. Sizes are in bytes, of the largest download and result."""
+    """A model or pair to get by name. Sizes are in bytes, of the largest download and result."""
 
     name: str
     kind: str  # "model" or "pair"; the next four fields of a pair are those of its target
@@ -175,7 +175,6 @@ class RecipeRow(QWidget):
             part.setAccessibleDescription(self._about.text())
 
     def show_installed(self, names: Collection[str]) -> None:
-        """Show which variants are installed."""
         self._badge.setVisible(self.recipe.name in names)
         self.get.setHidden(self.recipe.name in names)
         self.get_fast.setHidden(self.recipe.fast_name in names)
@@ -198,25 +197,25 @@ class _RecipeCard(Card):
     def add_rows(self, shown_recipes: Iterable[Recipe]) -> QVBoxLayout:
         """Add a row for each recipe, one below the other."""
         self.rows = tuple(RecipeRow(recipe, self) for recipe in shown_recipes)
-        for each in self.rows:
-            for part, name in ((each.get, each.recipe.name), (each.get_fast, each.recipe.fast_name)):
+        for offer in self.rows:
+            for part, name in ((offer.get, offer.recipe.name), (offer.get_fast, offer.recipe.fast_name)):
                 part.clicked.connect(lambda _checked=False, name=name: self.start_requested.emit((name,)))
         return stacked(None, *self.rows, spacing=LARGE)
 
     def show_memory(self, free: int) -> None:
         """Show whether models fit into `free` bytes of memory."""
-        for each in self.rows:
-            each.show_memory(free)
+        for offer in self.rows:
+            offer.show_memory(free)
 
     def set_enabled(self, *, enabled: bool) -> None:
         """Allow or forbid to get models."""
-        for each in self.rows:
-            each.get.setEnabled(enabled)
-            each.get_fast.setEnabled(enabled)
+        for offer in self.rows:
+            offer.get.setEnabled(enabled)
+            offer.get_fast.setEnabled(enabled)
 
 
 class Welcome(_RecipeCard):
-    """Two or three models for a start."""
+    """Two or three models to start with."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent, spacing=MEDIUM)
@@ -229,8 +228,8 @@ class Welcome(_RecipeCard):
         )
         self.column.setContentsMargins(LARGE, LARGE, LARGE, LARGE)
         add(self.column, title, muted(text, self, selectable=True), self.add_rows(_first_offers()))
-        for each in self.rows:
-            each.get_fast.hide()
+        for offer in self.rows:
+            offer.get_fast.hide()
         set_style_class(self.rows[0].get, "primary")
         self.setFocusProxy(self.rows[0].get)
         self.show_memory(0)
@@ -239,12 +238,12 @@ class Welcome(_RecipeCard):
         """Offer the models that fit into `free` bytes of memory."""
         super().show_memory(free)
         offered = offers(free)
-        for each in self.rows:
-            each.setVisible(each.recipe in offered)
+        for offer in self.rows:
+            offer.setVisible(offer.recipe in offered)
 
 
 class Catalogue(_RecipeCard):
-    """The list of models that can be had by name, with a search, and a form for any other model."""
+    """The list of models to get by name, with a search, and a form for any other model."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent, self.tr("Get a model"))
@@ -275,8 +274,8 @@ class Catalogue(_RecipeCard):
     def show_installed(self, names: Collection[str]) -> None:
         """Show which models are installed. Without any, the welcome offers the first ones, and this card is short."""
         self._is_brief = not names
-        for each in self.rows:
-            each.show_installed(names)
+        for offer in self.rows:
+            offer.show_installed(names)
         self._show_matches()
 
     def set_enabled(self, *, enabled: bool) -> None:
@@ -292,10 +291,12 @@ class Catalogue(_RecipeCard):
     def _show_matches(self) -> None:
         """Show what was searched for; without a search the first few, until all are asked for."""
         words = self.search.text().casefold().split()
-        matching = [each for each in self.rows if (each.fits or not self.fitting.isChecked()) and each.matches(words)]
+        matching = [
+            offer for offer in self.rows if (offer.fits or not self.fitting.isChecked()) and offer.matches(words)
+        ]
         shown = matching if words or self._shows_all else matching[: 0 if self._is_brief else _ROWS]
-        for each in self.rows:
-            each.setVisible(each in shown)
+        for offer in self.rows:
+            offer.setVisible(offer in shown)
         self._no_match.setHidden(bool(matching))
         self._all.setText(self.tr("Show all {}").format(len(matching)))
         self._all.setVisible(len(shown) < len(matching))

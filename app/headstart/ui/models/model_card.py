@@ -69,7 +69,6 @@ class NamedCard(Card):
         self._title.setFont(font)
 
     def badges(self, texts: Iterable[str]) -> QHBoxLayout:
-        """Return a row of badges."""
         labels = [QLabel(text, self) for text in texts]
         for badge in labels:
             set_style_class(badge, "badge")
@@ -78,7 +77,6 @@ class NamedCard(Card):
         return line
 
     def add_buttons(self, *buttons: QPushButton) -> None:
-        """Add buttons at the bottom."""
         below = row(*buttons)
         below.setContentsMargins(0, SMALL, 0, 0)
         add(self.column, below, self._state)  # the state is below the buttons, so that it does not move them
@@ -101,7 +99,6 @@ class RemoteServerCard(NamedCard):
         self._lay_out(server)
 
     def show_key(self, text: str, *, bad: bool = False) -> None:
-        """Show where its key is."""
         self._key.say(text, bad=bad)
 
     def _lay_out(self, server: Remote) -> None:

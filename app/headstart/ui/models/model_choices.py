@@ -69,7 +69,6 @@ def _reach_of_model(settings: Settings, servers: Sequence[Remote], *, fetching: 
 
 
 def server_of(settings: Settings, servers: Sequence[Remote]) -> Remote | None:
-    """Return the server that answers, or None."""
     if not remotes.is_remote(settings.model):
         return None
     name = settings.model.removeprefix(ELSEWHERE).partition("/")[0]
@@ -255,7 +254,6 @@ class ModelChoices(QObject):
         self.changed.emit()
 
     def set_devices(self, names: Iterable[str]) -> None:
-        """Set the devices of this machine."""
         self._devices = list(names) or ["CPU"]
         self.changed.emit()
 
@@ -263,7 +261,7 @@ class ModelChoices(QObject):
         self._compatibility.close()
 
     def by_setting(self, settings: Settings) -> dict[str, Choices]:
-        """Return the choices of each setting that chooses among models, devices and the like."""
+        """Return the choices of each setting that selects a model, a device or another item of a list."""
         named = [name for name in (settings.device, settings.draft_device) if name]
         devices: Choices = [(name, name, "") for name in dict.fromkeys([*self._devices, *named])]
         automatic, models = ("", self.tr("Automatic"), ""), self.models_for(settings)
@@ -277,7 +275,6 @@ class ModelChoices(QObject):
         }
 
     def notes(self, settings: Settings) -> dict[str, str]:
-        """Return notes on settings with these models."""
         return {"kv_precision": kv_note(self.models_for(settings), settings)}
 
     def model_defaults(self, settings: Settings) -> dict[str, float]:

@@ -131,7 +131,6 @@ class ModelLoader(QObject):
         return self._find(settings)
 
     def has_loaded(self, settings: Settings) -> bool:
-        """Return whether the models of these settings are in memory."""
         try:
             loadable = self._find(settings).options
         except HeadstartError:
@@ -231,7 +230,7 @@ class ModelLoader(QObject):
     @Slot(str, object)
     def _on_crashed(self, sentence: str, _generation: int | None) -> None:
         self._end(sentence)
-        self._crashed_options, self._options = self._options, None  # loaded again if the link restarts by itself
+        self._crashed_options, self._options = self._options, None  # loaded again if the link restarts the process
         self.changed.emit()
 
 

@@ -27,7 +27,7 @@ from headstart.ui.widgets.layouts import confirm
 
 
 class Verification(QObject):
-    """A check of a model, run once: its files are compared with their hashes, and it is loaded and asked a word."""
+    """A check of a model: its files are compared with their hashes, and it is loaded and writes a word."""
 
     progressed = Signal(str, str)  # name, what is going on
     ended = Signal(str, object, str)  # name, faults of its files (list[str]), why it did not answer (or empty)
@@ -102,8 +102,6 @@ class Verification(QObject):
 
 
 class ModelsController(QObject):
-    """The controller of the page of models."""
-
     chosen = Signal(str)  # name of the model for new chats
     changed = Signal()  # other models are installed
     removing = Signal(str)  # name of a model, before its folder goes

@@ -90,7 +90,7 @@ class ServerNote(Card):
 
 
 class ModelsPage(Page):
-    """The installed models, those that can be had, where models run, and the servers.
+    """The installed models, models to get, where models run, and the servers.
 
     The window shows `work`, the progress of getting a model, below every page.
     """
@@ -130,7 +130,6 @@ class ModelsPage(Page):
         self.placement.setVisible(bool(all_entries))
 
     def card(self, name: str) -> ModelCard | None:
-        """Return the card of an entry, or None."""
         return self._cards.get(name)
 
     def showEvent(self, event: QShowEvent) -> None:  # noqa: N802

@@ -151,7 +151,6 @@ class RemoteServersList(QWidget):
         self._title.setVisible(bool(self._cards))
 
     def card(self, name: str) -> RemoteServerCard | None:
-        """Return the card of a server, or None."""
         return self._cards.get(name)
 
 

@@ -35,8 +35,6 @@ _ASSUMED_MS = 100.0  # per token, before anything was measured
 
 
 class BenchmarkController(EngineJob):
-    """The controller of the page of the benchmark."""
-
     _page: BenchmarkPage
 
     def __init__(

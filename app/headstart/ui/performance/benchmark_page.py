@@ -138,8 +138,6 @@ _COLUMNS = (
 
 @dataclass(frozen=True)
 class BenchmarkRecord:
-    """A benchmark that has ended."""
-
     when: str  # it ended, as ISO 8601
     data: Mapping[str, Any]  # the result as it is saved, with fields that this version may not know
     result: BenchResult
@@ -262,7 +260,7 @@ class BenchmarkReport(Card):
         return titled(models, self.tr("speed against writing without guessing"))
 
     def _gain_text(self, result: BenchResult) -> str:
-        """Return what guessing ahead brings, in one number."""
+        """Return the gain by guessing ahead, in one number."""
         mean = result.standings[AUTO].decoding[ALL].mean if AUTO in result.standings else None
         if mean is None:
             return self.tr("The answers are too short for a speed.")
@@ -339,15 +337,13 @@ def _times(factor: float) -> str:
 
 
 class BenchmarkPage(JobPage):
-    """The page of the benchmark."""
-
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(
             self.tr("Benchmark"),
             self.tr("Start the benchmark"),
             self.tr(
-                "Measures on this computer what guessing ahead brings, with the model of the open chat. Each way of "
-                "guessing answers the same prompts, in changing order. Chats wait until it has ended."
+                "Measures on this computer how much time guessing ahead saves, with the model of the open chat. Each "
+                "way of guessing answers the same prompts, in changing order. Chats wait until it has ended."
             ),
             parent,
         )

@@ -24,7 +24,6 @@ _NUMBER_WIDTH = 110
 
 
 def number_field(parent: QWidget, low: int, high: int, value: int, step: int = 1) -> QSpinBox:
-    """Return a field for a whole number."""
     field = QSpinBox(parent)
     field.setRange(low, high)
     field.setSingleStep(step)
@@ -38,7 +37,7 @@ def number_field(parent: QWidget, low: int, high: int, value: int, step: int = 1
 class JobPage(Page):
     """A page with Start or Stop, and a sentence beside them."""
 
-    status_changed = Signal(str)  # what goes on now; "" at the end
+    status_changed = Signal(str)  # the current activity; "" at the end
 
     def __init__(
         self, title: str, start: str, introduction: str, parent: QWidget | None = None, *, max_width: int = _MAX_WIDTH
@@ -140,7 +139,7 @@ class EngineJob(QObject):
         raise NotImplementedError
 
     def _refresh_page(self) -> None:
-        """Refresh what else the page shows."""
+        """Refresh the other parts of the page."""
 
     @Slot()
     def _on_stop(self) -> None:

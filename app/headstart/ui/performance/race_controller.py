@@ -69,7 +69,7 @@ class Replay(QObject):
             view.show_share(view.tokens / lane.tokens if lane.tokens else 1.0)
 
 
-_TICK_MS = 50  # between two looks at the clock
+_TICK_MS = 50  # between two updates of the clock
 
 
 class RacePhase(Enum):
@@ -84,8 +84,6 @@ _LANES = (RacePhase.PLAIN, RacePhase.SPECULATIVE)
 
 
 class RaceController(EngineJob):
-    """The controller of the page of the race."""
-
     _page: RacePage
 
     def __init__(

@@ -189,8 +189,6 @@ _ANSWER_TOKENS = 240  # a race shows its result soon
 
 @dataclass(frozen=True)
 class RaceRequest:
-    """A request to the model."""
-
     prompt: str
     seed: int
     temperature: float
@@ -345,7 +343,7 @@ class RacePage(JobPage):
 
     def _speed_text(self, result: RaceResult) -> str:
         if result.is_repetitive:
-            return self.tr("The model repeats itself, and to be fast at that is no gain. Try another prompt.")
+            return self.tr("The model repeats itself, so its speed is no gain. Try another prompt.")
         plain, other, noise = result.plain_ms, result.speculative.finish.stats.tpot_ms, result.noise
         if plain is None or other is None or noise is None:
             return self.tr("The answer is too short for a speed.")

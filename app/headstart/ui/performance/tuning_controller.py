@@ -29,12 +29,10 @@ from headstart.ui.performance.engine_job import EngineJob
 from headstart.ui.performance.tuning_page import TuningPage, step_text
 from headstart.ui.translation import showing_errors
 
-_TICK_MS = 500  # between two looks at the clock
+_TICK_MS = 500  # between two updates of the clock
 
 
 class TuningController(EngineJob):
-    """The controller of the page of tuning."""
-
     _page: TuningPage
 
     def __init__(
@@ -96,7 +94,7 @@ class TuningController(EngineJob):
         return steps
 
     def _occupation(self) -> str:
-        return self.tr("A tuning is going on; stop it on its page, or wait for its end.")
+        return self.tr("A tuning is running; stop it on its page, or wait for its end.")
 
     def _start(self, seconds: int) -> None:
         loadable = self._loader.resolve(self._settings())

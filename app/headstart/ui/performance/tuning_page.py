@@ -164,7 +164,6 @@ class TuningReport(Card):
         add(self.column, self._title, self._where, self._buttons)
 
     def begin(self, model: str) -> None:
-        """Empty the report for a tuning of this model."""
         self._title.setText(self.tr("{}: measurements").format(model))
         self._where.hide()
         self._buttons.hide()
@@ -190,7 +189,6 @@ class TuningReport(Card):
             self.add_stage(stage)
 
     def text(self) -> str:
-        """Return the sentences."""
         labels = [part for part in (self._title, self._where, *self._stages) if isinstance(part, QLabel)]
         return "\n".join(part.text() for part in labels)
 
@@ -242,8 +240,6 @@ _MAX_SECONDS = 1800  # of a tuning
 
 
 class TuningPage(JobPage):
-    """The page of tuning."""
-
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(
             self.tr("Tune for this machine"),

@@ -43,7 +43,7 @@ class PreferencesDialog(Dialog):
         self.list.setAccessibleName(self.tr("Pages of the preferences"))
         self.pages = QStackedWidget(self)
         self.forms = [self._page(title, names) for title, names in self._sections()]
-        self._restore = button(self.tr("Restore defaults of this page"), self)
+        self._restore = button(self.tr("Restore the defaults of this page"), self)
         self._close = button(self.tr("Close"), self)
         self.encryption = EncryptionPage(self)
         self._add(self.tr("Privacy"), self.encryption)

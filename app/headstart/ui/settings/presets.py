@@ -124,7 +124,7 @@ class PresetButton(QToolButton):
         self.setIcon(icon("unfolded"))
         self.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
         self.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
-        self.setLayoutDirection(Qt.LayoutDirection.RightToLeft)  # the arrow behind the name
+        self.setLayoutDirection(Qt.LayoutDirection.RightToLeft)  # the arrow after the name
         self.setSizePolicy(QSizePolicy.Policy.Maximum, QSizePolicy.Policy.Fixed)
         self.setToolTip(self.tr("What the model is told before the chat, and how freely it chooses words"))
         menu = QMenu(self)
@@ -151,7 +151,6 @@ class PresetButton(QToolButton):
 
     @Slot()
     def fill(self) -> None:
-        """Fill the menu."""
         menu, current = self.menu(), self.current
         menu.clear()
         for group in ([Preset(self.tr("None"), "")], self._own, built_in()):

@@ -58,7 +58,7 @@ class ChoiceBox(QComboBox):
         pass_wheel(self)
 
     def paintEvent(self, event: QPaintEvent) -> None:  # noqa: ARG002, N802
-        """Paint as Qt does, but with an ellipsis where the text is cut."""
+        """Paint as Qt does, but with an ellipsis if the text is cut."""
         option = QStyleOptionComboBox()
         self.initStyleOption(option)
         part = QStyle.SubControl.SC_ComboBoxEditField

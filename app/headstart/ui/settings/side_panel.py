@@ -50,7 +50,7 @@ class SidePanel(QFrame):
         return is_handled
 
     def _arrange_buttons(self) -> None:
-        """Put large buttons below each other."""
+        """Put large buttons in a column."""
         width = self.reset.sizeHint().width() + self.adopt.sizeHint().width()
         fits = width + SMALL + 2 * MEDIUM + _BAR <= self.width()
         self._buttons.setDirection(QBoxLayout.Direction.LeftToRight if fits else QBoxLayout.Direction.TopToBottom)

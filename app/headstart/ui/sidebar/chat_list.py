@@ -128,7 +128,7 @@ def paint_tags(painter: QPainter, area: QRect, tags: Sequence[str], theme: Theme
 
 
 def fitting_names(tags: Sequence[str], metrics: QFontMetrics, room: int) -> list[str]:
-    """Return the names that fit into so many pixels, and "+2" for two others; no name is cut."""
+    """Return the names that fit into this width in pixels, and "+2" for two others; no name is cut."""
     for num_shown in range(len(tags), 0, -1):
         names = [*tags[:num_shown], *([f"+{len(tags) - num_shown}"] if num_shown < len(tags) else [])]
         if sum(_chip_width(name, metrics) + TINY for name in names) <= room:
@@ -302,7 +302,6 @@ class ChatRows(QAbstractListModel):
 
 
 def dragged_chats(data: QMimeData) -> tuple[str, ...]:
-    """Return the ids of the dragged chats."""
     return tuple(bytes(data.data(CHATS_MIME).data()).decode().split())
 
 
@@ -445,13 +444,11 @@ class ChatList(QListView):
         return chat if isinstance(chat, Chat) else None
 
     def menu_place(self, chat_id: str) -> QPoint:
-        """Return the place on the screen for the menu of a chat."""
         index = self.rows.row_of(chat_id)
         area = self.visualRect(index) if index.isValid() else self.viewport().rect()
         return self.viewport().mapToGlobal(area.center())
 
     def chats(self, ids: tuple[str, ...]) -> tuple[Chat, ...]:
-        """Return the listed chats with these ids."""
         chats = (self.rows.row_of(id_).data(CHAT) for id_ in ids)
         return tuple(chat for chat in chats if isinstance(chat, Chat))
 

@@ -1,4 +1,4 @@
-"""Titles of chats, written by an idle model where the first message is too long for a title."""
+"""Titles of chats, written by an idle model if the first message is too long for a title."""
 
 from dataclasses import replace
 
@@ -20,7 +20,7 @@ _MAX_TOKENS = 20  # of a title
 
 
 class TitleController(QObject):
-    """Controller that requests titles while nobody types and nothing is written. Dropped requests are repeated."""
+    """Controller that requests titles while no one types and no answer is written. Dropped requests are repeated."""
 
     def __init__(
         self,

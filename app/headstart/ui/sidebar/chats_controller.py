@@ -112,7 +112,6 @@ class _SearchWorker(QObject):
 
     @Slot()
     def close(self) -> None:
-        """Close the database."""
         if self._reader:
             self._reader.close()
             self._reader = None
@@ -281,7 +280,6 @@ class ChatsController(QObject):
             self._change(chat_id, write=lambda: self._store.rename(chat_id, title.strip()))
 
     def pin(self, *chat_ids: str, pinned: bool) -> None:
-        """Pin chats, or unpin them."""
         self._change(*chat_ids, write=lambda: self._store.pin(*chat_ids, pinned=pinned))
 
     def delete(self, *chat_ids: str) -> None:

@@ -150,7 +150,7 @@ class ProjectsController(QObject):
 
     def delete(self, name: str) -> None:
         """Delete a project after a question; its chats stay."""
-        count = next((each.chats for each in self._store.projects() if each.name == name), 0)
+        count = next((project.chats for project in self._store.projects() if project.name == name), 0)
         question = self.tr("Delete the project “{}” with its system prompt and files?").format(name)
         stay = self.tr("Its chat stays.") if count == 1 else self.tr("Its {} chats stay.").format(count)
         title, action = self.tr("Delete project"), self.tr("Delete")

@@ -356,6 +356,6 @@ class SidebarController(QObject):
             self._sidebar.undo_bar.hide()
 
     @Slot(object)
-    def _on_undoable(self, done: Undoable) -> None:
-        undo, name = partial(self._undo_stack.undo_action, done), self.tr("Undo: {}").format(done.title)
-        self._sidebar.undo_bar.say(done.sentence, self.tr("Undo"), undo, action_name=name)
+    def _on_undoable(self, undoable: Undoable) -> None:
+        undo, name = partial(self._undo_stack.undo_action, undoable), self.tr("Undo: {}").format(undoable.title)
+        self._sidebar.undo_bar.say(undoable.sentence, self.tr("Undo"), undo, action_name=name)

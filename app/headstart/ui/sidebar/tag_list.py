@@ -63,7 +63,6 @@ class TagList(QListView):
         self._items.itemChanged.connect(self._on_item_changed)
 
     def show_tags(self, tags: Sequence[Group], chosen: str) -> None:
-        """Show tags, and which of them is the filter."""
         self._painter.chosen = chosen
         self.viewport().update()
         if tuple(tags) == self._tags:

@@ -46,7 +46,6 @@ class FigureTable(QTreeWidget):
         self._fit()
 
     def add(self, cells: Sequence[str]) -> QTreeWidgetItem:
-        """Add a row."""
         item = QTreeWidgetItem(list(cells))
         self._align(item)
         self.addTopLevelItem(item)

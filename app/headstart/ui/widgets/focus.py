@@ -93,7 +93,7 @@ def mark_as_stop(button: QAbstractButton) -> None:
 
 
 class _WheelFilter(QObject):
-    """An event filter that leaves the wheel to the page behind a field."""
+    """An event filter that lets the wheel scroll the page, not change a field."""
 
     def eventFilter(self, _watched: QObject, event: QEvent) -> bool:  # noqa: N802
         if event.type() == QEvent.Type.Wheel:
@@ -169,7 +169,6 @@ def _is_usable(widget: QWidget) -> bool:
 
 
 def _find_substitute(widget: QWidget) -> QWidget | None:
-    """Return the nearest substitute for the focus."""
     for place in _ancestors(widget):
         if not _is_usable(place):
             continue

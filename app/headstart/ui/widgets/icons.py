@@ -78,7 +78,6 @@ class _PaletteIconEngine(QIconEngine):
 
 
 def icon(name: str, colour: QPalette.ColorRole = _Role.PlaceholderText) -> QIcon:
-    """Return an icon in a colour of the palette."""
     return _cached_icon(name, colour)
 
 

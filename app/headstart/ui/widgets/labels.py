@@ -86,7 +86,7 @@ def script_direction(text: str) -> Qt.TextFlag:
 
 
 class ElidedLabel(QLabel):
-    """Text that ends with an ellipsis where it does not fit; needs no width."""
+    """Text that ends with an ellipsis if it does not fit; it has no minimum width."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -145,7 +145,6 @@ class CopiedLine(QWidget):
         return self.field.toPlainText() if isinstance(self.field, QPlainTextEdit) else self.field.text()
 
     def show_text(self, text: str, hint: str = "") -> None:
-        """Show a text, or `hint` if it is empty."""
         if text != self.text:
             if isinstance(self.field, QPlainTextEdit):
                 self.field.setPlainText(text)

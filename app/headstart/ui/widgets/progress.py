@@ -98,7 +98,6 @@ class NoticeBar(QFrame):
             self._hiding.start()
 
     def retract(self, cause: Cause) -> None:
-        """Hide a notice with this cause."""
         if cause is self._cause:
             self.hide()
 
@@ -129,8 +128,6 @@ _STEPS = 1000
 
 
 class BusyBar(QProgressBar):
-    """A thin progress bar."""
-
     def __init__(self, name: str, parent: QWidget | None = None) -> None:
         """`name` is for screen readers."""
         super().__init__(parent)
@@ -294,7 +291,6 @@ class WorkCard(Card):
 
     @property
     def log(self) -> str:
-        """The lines of the log."""
         return self._log.toPlainText()
 
     def begin(self, title: str) -> None:

@@ -47,8 +47,6 @@ Underline = QTextCharFormat.UnderlineStyle
 
 
 class ThemeChoice(StrEnum):
-    """The setting of the theme."""
-
     SYSTEM = "system"
     LIGHT = "light"
     DARK = "dark"
@@ -76,7 +74,7 @@ class Theme:
     text: str
     muted: str  # labels, statistics
     disabled: str
-    border: str  # around parts that are no controls
+    border: str  # around parts that are not controls
     outline: str  # of controls that take input: contrast of at least 3
     link: str
     accent: str  # default buttons, selection
@@ -227,7 +225,7 @@ _SCHEMES = {
 
 
 def scaled(pixels: float, font: QFont) -> int:
-    """Scale a length in pixels from the usual size of text to this font."""
+    """Scale a length in pixels from the default font size to this font."""
     return max(1, round(pixels * font.pointSizeF() / USUAL_SIZE))
 
 
@@ -288,13 +286,11 @@ def apply(application: QApplication, choice: ThemeChoice) -> Theme:
 
 
 def current() -> Theme:
-    """Return the theme of the application."""
     window = QGuiApplication.palette().color(QPalette.ColorRole.Window).name()
     return next((theme for theme in THEMES if theme.window == window), LIGHT)
 
 
 def origin_format(origin: str) -> QTextCharFormat:
-    """Return the format of text of an origin in the current theme."""
     fmt = QTextCharFormat()
     fmt.setForeground(QColor(current().text))
     if mark := current().origins.get(origin):
@@ -371,7 +367,7 @@ def mono_families() -> list[str]:
 
 
 def mono_font() -> QFont:
-    """Return the font of logs, in the usual size."""
+    """Return the font of logs, in the default size."""
     font = QFont(QGuiApplication.font())
     font.setFamilies(mono_families())
     return font

@@ -34,12 +34,12 @@ class UndoStack(QObject):
     @property
     def next(self) -> Undoable | None:
         """The action that `undo` would undo."""
-        return next((done for done in reversed(self._done) if done.is_possible()), None)
+        return next((undoable for undoable in reversed(self._done) if undoable.is_possible()), None)
 
     @Slot(object)
-    def push(self, done: Undoable) -> None:
+    def push(self, undoable: Undoable) -> None:
         """Add an action that was done."""
-        self._done = [*self._done[1 - _MAX_ACTIONS :], done]
+        self._done = [*self._done[1 - _MAX_ACTIONS :], undoable]
         self.changed.emit()
 
     @Slot()
@@ -49,9 +49,9 @@ class UndoStack(QObject):
             self.undo_action(self.next)
 
     @Slot(object)
-    def undo_action(self, done: Undoable) -> None:
+    def undo_action(self, undoable: Undoable) -> None:
         """Undo this action, unless that has happened."""
-        if done in self._done and done.is_possible():
-            self._done.remove(done)
-            done.undo()
+        if undoable in self._done and undoable.is_possible():
+            self._done.remove(undoable)
+            undoable.undo()
             self.changed.emit()

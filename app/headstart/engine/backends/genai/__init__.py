@@ -1,1 +1,1 @@
-"""The second engine: OpenVINO GenAI behind Headstart's protocol."""
+"""The second engine: OpenVINO GenAI as a backend."""

@@ -112,10 +112,10 @@ class Answer:
             batch = Batch((), batch.milliseconds, batch.end and FinishReason.LENGTH)
         if batch.end is not None:
             self.reason = self.limit if batch.end is FinishReason.LENGTH else batch.end
-        done = self._round(batch)
-        if not done.tokens:
+        round_ = self._round(batch)
+        if not round_.tokens:
             return None
-        step = step_of(done, self.text)
+        step = step_of(round_, self.text)
         self.tally.add(step.round)
         return step
 
@@ -237,7 +237,7 @@ class GenaiEngine:
 
 
 def guessing(request: Request, drafting: Way, *, npu: bool) -> Guessing:
-    """Return how to guess for a request; `drafting` is the way of the loaded draft.
+    """Return the settings for guessing of a request; `drafting`: the kind of the loaded draft.
 
     Raises SettingsError, with a remedy, for what GenAI does wrong.
     """

@@ -185,7 +185,7 @@ def _stepped(options: LoadOptions, chosen: dict[str, Any], room: int) -> Any:
 
 def configuration(sampling: Sampling, tokens: int, stop_ids: frozenset[int], guessing: Mapping[str, int]) -> Any:
     """Return a GenerationConfig with every declared parameter, so that no value of the model's own remains."""
-    values = {each.field: getattr(sampling, each.field) for each in declared(Sampling)}
+    values = {parameter.field: getattr(sampling, parameter.field) for parameter in declared(Sampling)}
     seed, temperature = values.pop("seed"), values.pop("temperature")
     values["top_k"] = sampling.top_k or _ALL
     if temperature > 0.0:
