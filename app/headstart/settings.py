@@ -113,13 +113,6 @@ class Settings:
         low=0,
         high=1000,
     )
-    learn_from_answers: bool = _chat(
-        default=False,
-        meaning="Answers in your chats teach what to guess, so that later ones come sooner. No answer changes. What a "
-        "chat taught stays on disk (if the disk for old chats is not 0), encrypted if your chats are, and is deleted "
-        "with the chat. Turning this off deletes all of it.",
-        title="Learn from my answers",
-    )
     read_ahead: str = _chat(
         "auto",
         "The model reads the open chat and what you type before you send it, so that the answer begins at once. "

@@ -68,8 +68,10 @@ def _groups() -> dict[str, Any]:
     return tomllib.loads(PROMPTS_FILE.read_text(encoding="utf-8"))
 
 
-def written(folder: Path, parameters: int, counts: Path, advance: Advance) -> list[Text]:
+def written(folder: Path, parameters: int, counts: Path, advance: Advance, *, only_few: bool = False) -> list[Text]:
     """Return what a finished model writes in minutes: answers to `prompts`, and to more of them if it is small.
+
+    `only_few`: to `prompts` in any case.
 
     It runs in a process of its own, which saves `Counts` of the answers to `prompts` in the file `counts`. Raises
     ExportError when it fails.
@@ -77,7 +79,8 @@ def written(folder: Path, parameters: int, counts: Path, advance: Advance) -> li
     failure = Translatable("The model cannot write answers with OpenVINO ({reason}).")
     asked = prompts()
     counted = len(asked)
-    asked += more_prompts()[: min(max(_WORK // (parameters * _TOKENS) - len(asked), 0), _MOST_MORE)]
+    if not only_few:
+        asked += more_prompts()[: min(max(_WORK // (parameters * _TOKENS) - len(asked), 0), _MOST_MORE)]
     request = {"folder": str(folder), "tokens": _TOKENS, "temperature": TEMPERATURE}
     request |= {"counts": str(counts), "counted": counted}
     texts = process.call(write, minutes=_MINUTES, failure=failure, advance=advance, asked=asked, **request)

@@ -118,15 +118,31 @@ def export(order: Order, output: Path, cache: Path, progress: Progress, *, force
 
 def _steps(order: Order, known: Prepared | None = None) -> int:
     """Return the steps of an export. `known`: its target, or only model; None: unprepared, so each step counts."""
-    if isinstance(order, PairOrder):
-        is_ranked = 0 < order.draft_vocab < (len(known.tokenizer) if known else math.inf)
-        return _steps(order.target, known) + _STEPS + is_ranked
+    target = order.target if isinstance(order, PairOrder) else order
     if known and known.vectors:
         return 2
-    if order.role == "draft":
+    if target.role == "draft":
         return _STEPS
-    writes = not known or bool(known.tokenizer.chat_template)
-    return _STEPS + writes * (1 + order.calibrated) + bool(order.recipe.head)
+    steps = _STEPS + writes_answers(order, known) * (1 + target.calibrated) + bool(target.recipe.head)
+    return steps + _STEPS + _is_ranked(order, known) if isinstance(order, PairOrder) else steps
+
+
+def writes_answers(order: Order, known: Prepared | None = None) -> bool:
+    """Tell whether the target, or only model, writes: to calibrate INT4, to rank a draft's tokens, or for its table."""
+    if known and not known.tokenizer.chat_template:
+        return False
+    if isinstance(order, PairOrder):
+        return order.target.calibrated or order.draft.calibrated or _is_ranked(order, known)
+    return order.role != "draft" and (order.calibrated or _has_table(order))
+
+
+def _is_ranked(order: PairOrder, target: Prepared | None) -> bool:
+    return 0 < order.draft_vocab < (len(target.tokenizer) if target else math.inf)
+
+
+def _has_table(order: Order) -> bool:
+    """Tell whether a model has nothing that guesses better than a table of usual words."""
+    return not isinstance(order, PairOrder) and not order.recipe.head
 
 
 def _build_embedding(model: Prepared, recipe: embedding.Recipe, job: Job) -> None:
@@ -196,9 +212,9 @@ def _export_pair(order: PairOrder, target: Prepared, job: Job) -> None:
             "save time. Take a smaller draft, or none."
         )
     target_folder, draft_folder = (job.space.result / name for name in (manifest.TARGET_FOLDER, manifest.DRAFT_FOLDER))
-    texts = build(target, target_folder, job)
-    shortlist = _list_tokens(target, order.draft_vocab, texts, draft_folder, job)
-    build(draft, draft_folder, job, shortlist, texts)
+    texts = build(target, target_folder, job, order)
+    shortlist = _list_tokens(target, order, texts, draft_folder, job)
+    build(draft, draft_folder, job, order, shortlist, texts)
     manifest.write(job.space.result, manifest.PairManifest(order.name, shared, _now()))
 
 
@@ -279,9 +295,11 @@ def _head(order: ModelOrder, fetched: Fetched, facts: Facts, job: Job, target: P
     return Prepared(order, fetched, facts, tokenizer, converted, head_of=target.fetched.path)
 
 
-def _list_tokens(target: Prepared, rows: int, texts: list[Text], folder: Path, job: Job) -> manifest.Shortlist | None:
+def _list_tokens(
+    target: Prepared, order: PairOrder, texts: list[Text], folder: Path, job: Job
+) -> manifest.Shortlist | None:
     """Write the tokens that the target uses most into the draft's folder; None where the draft is to guess all."""
-    if not 0 < rows < len(target.tokenizer):
+    if not _is_ranked(order, target):
         return None
     if not texts:
         raise ExportError("The target writes no texts whose tokens could be counted; --draft-vocab full does without.")
@@ -289,20 +307,21 @@ def _list_tokens(target: Prepared, rows: int, texts: list[Text], folder: Path, j
     with job.progress.step("Ranking the tokens that the target writes"):
         counts = np.load(_counts(job))
         ranked = draft_vocab.rank(target.tokenizer, counts, draft_vocab.texts_at_hand())
-    draft_vocab.write(ranked, rows, folder)
-    return manifest.Shortlist(draft_vocab.FILE_NAME, rows)
+    draft_vocab.write(ranked, order.draft_vocab, folder)
+    return manifest.Shortlist(draft_vocab.FILE_NAME, order.draft_vocab)
 
 
 def build(
     model: Prepared,
     folder: Path,
     job: Job,
+    pair: PairOrder | None = None,
     shortlist: manifest.Shortlist | None = None,
     target_texts: Sequence[Text] = (),
 ) -> list[Text]:
-    """Convert, compress, check and describe one model into `folder`; return what it wrote for its table.
+    """Convert, compress, check and describe one model into `folder`; return what it wrote.
 
-    `target_texts`: what its target wrote, if it is a draft.
+    `pair`: what it is a part of. `target_texts`: what its target wrote, if it is a draft.
     """
     folder.mkdir(exist_ok=True)
     half = _convert(model, job)
@@ -311,19 +330,20 @@ def build(
             (half.folder / name).rename(folder / name)
     shutil.copytree(model.converted.folder, folder, dirs_exist_ok=True)
     stop_ids = settle_generation(folder, model.tokenizer, model.order.recipe, model.converted.tail)
-    answers_chats = model.order.role != "draft" and bool(model.tokenizer.chat_template)
-    first = answers_chats and model.order.calibrated
+    has_table = _has_table(pair or model.order)
+    writes = model.order.role != "draft" and writes_answers(pair or model.order, model)
+    first = writes and model.order.calibrated
     texts: list[Text] = []
     if first:  # INT8 is close enough to the source to write what INT4 is calibrated on
         _compress_to(msgspec.structs.replace(model.order, weights="int8"), half, folder, (), job)
-        texts = _have_it_write(folder, model.facts.parameters, job)
+        texts = _have_it_write(folder, model.facts.parameters, job, only_few=not has_table)
     read = [prompt + answer for prompt, answer in texts or target_texts] if not half.width else []
     precision, answer = _compress(model.order, half, folder, read, job)
     shutil.rmtree(half.folder)
-    if answers_chats and not first:
-        texts = _have_it_write(folder, model.facts.parameters, job)
+    if writes and not first:
+        texts = _have_it_write(folder, model.facts.parameters, job, only_few=not has_table)
     with job.progress.step("Describing the result"):
-        counted = table.make(texts, folder) if texts else None
+        counted = table.make(texts, folder) if texts and has_table else None
         written = _write_manifest(folder, model, precision, answer, stop_ids, shortlist, counted)
         manifest.write(folder, written)
     job.progress.note(_in_a_line(written, answer.agreement))
@@ -377,13 +397,13 @@ def describe_head(
     manifest.write(folder, described)
 
 
-def _have_it_write(folder: Path, parameters: int, job: Job) -> list[Text]:
+def _have_it_write(folder: Path, parameters: int, job: Job, *, only_few: bool) -> list[Text]:
     """Return the model's answers to as many prompts as its size permits; nothing where OpenVINO cannot run it so."""
     try:
         with job.progress.step("Having the model write, to count what it usually says") as advance:
-            return answers.written(folder, parameters, _counts(job), advance)
+            return answers.written(folder, parameters, _counts(job), advance, only_few=only_few)
     except ExportError as error:
-        job.progress.note(f"{error} It gets no table of usual words.")
+        job.progress.note(f"{error} It goes without what is made of them.")
         return []
 
 

@@ -1,6 +1,7 @@
 """The experiments: half and double of the policy's constants, the replay of recorded answers."""
 
 import json
+import re
 from pathlib import Path
 from types import ModuleType
 
@@ -10,6 +11,7 @@ from bench.research import policy_constants
 from bench.research.policy_constants import CONSTANTS, MODULES, Constant
 from bench.research.replay import lines, main
 from headstart.engine.policy import plan
+from headstart.engine.runners import passes
 from tests.source_tree import ROOT
 
 Captured = pytest.CaptureFixture[str]
@@ -34,6 +36,19 @@ def tuned(module: ModuleType) -> set[str]:
 @pytest.mark.parametrize("module", MODULES, ids=lambda module: module.__name__.rsplit(".", 1)[-1])
 def test_every_policy_constant_is_measured(module: ModuleType) -> None:
     assert tuned(module) - OTHERS == {each.name for each in CONSTANTS if each.module is module}
+
+
+def test_every_policy_constant_has_its_row_with_its_value() -> None:
+    page = (ROOT / "app" / "docs" / "policy.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| (\w+)\.py \| `(\w+)` \| ([^|]+) \|", page, re.MULTILINE)
+    listed = {(file, name): value for file, name, value in rows}
+    assert len(listed) == len(rows)
+    for each in CONSTANTS:
+        figures = each.value if isinstance(each.value, tuple) else (each.value,)
+        file = each.module.__name__.rpartition(".")[2]
+        assert listed.pop((file, each.name)) == ", ".join(f"{figure:g}" for figure in figures)
+    modules = {module.__name__.rpartition(".")[2]: module for module in (*MODULES, passes)}
+    assert all(hasattr(modules[file], name) for file, name in listed)
 
 
 @pytest.mark.slow

@@ -20,7 +20,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headstart.engine.cancelling import CancelEvent
-from headstart.engine.drafters import count_ngrams
 from headstart.engine.drafters import table as usual_words
 from headstart.engine.drafters.base import NO_DRAFT, Draft, ShouldContinue
 from headstart.engine.drafters.draft_model import CHUNK, MAX_DRAFTED, DraftModel
@@ -563,16 +562,16 @@ class TestTable:
     def test_table_counts_in_parts_as_at_once(self) -> None:
         rng = np.random.default_rng(3)
         pieces = [rng.integers(0, 4, 400) for _ in range(2)]
-        once = count_ngrams.count(pieces)
-        twice = count_ngrams.count(pieces[1:], count_ngrams.count(pieces[:1]))
+        once = counting.count(pieces)
+        twice = counting.count(pieces[1:], counting.count(pieces[:1]))
         assert twice["keys"].tolist() == once["keys"].tolist()
         assert twice["seen"].tolist() == once["seen"].tolist()  # of hits, those of the other tokens are forgotten
         assert (twice["hits"] <= once["hits"]).all()
 
     def test_table_keeps_its_most_telling_entries(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(count_ngrams, "MOST_ENTRIES", 4)
+        monkeypatch.setattr(counting, "MOST_ENTRIES", 4)
         often, once = np.array([1, 2, 3, 4] * 20), np.array([9, 8, 7, 6, 5])
-        kept = count_ngrams.count([often, once])
+        kept = counting.count([often, once])
         found = dict(zip(kept["keys"].tolist(), kept["hits"].tolist(), strict=True))
         best = [manifest.table_key(context) for context in ([3], [2, 3], [1, 2, 3])]
         (last,) = set(found) - set(best)

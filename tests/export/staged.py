@@ -35,7 +35,7 @@ def compress_nothing(source: Path, _weights: str, target: Path, **_options: Any)
         target.with_suffix(suffix).write_bytes(source.with_suffix(suffix).read_bytes())
 
 
-def write_nothing(*_arguments: Any) -> NoReturn:
+def write_nothing(*_arguments: Any, **_options: Any) -> NoReturn:
     """Fail as OpenVINO does where it cannot run the model."""
     raise ExportError("The model cannot write answers with OpenVINO (a test).")
 

@@ -94,3 +94,4 @@ def test_written_tokens_are_counted_with_progress(
     assert (counts[1] > 0).mean() > (counts[0] > 0).mean()  # what might have been written names more
     assert told == sorted(told)
     assert told[-1][0] <= told[-1][1]
+    assert len(answers.written(tiny_target, 1, tmp_path / "few.npy", lambda *_: None, only_few=True)) == asked

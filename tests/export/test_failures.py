@@ -39,7 +39,7 @@ def test_model_without_a_peer_has_no_draft_vocab(offline: Offline, tiny_source: 
     pair = [str(tiny_source), "--draft", str(tiny_source), "--draft-vocab", "300", "--output", str(tmp_path / "pair")]
     made, refused = offline.export(alone, pair, stage="writes nothing")
     assert made.code == 0, made.err
-    assert "cannot write answers with OpenVINO (a test). It gets no table of usual words." in made.err
+    assert "cannot write answers with OpenVINO (a test). It goes without what is made of them." in made.err
     assert made.result["manifest"]["table"] is None
     assert manifest.TABLE_FILE not in made.result["manifest"]["files"]
     assert refused.code == 1

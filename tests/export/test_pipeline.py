@@ -1,16 +1,34 @@
-"""The sampling parameters in an exported folder."""
+"""The models that write answers, and the sampling parameters in an exported folder."""
 
 import json
 from pathlib import Path
 from types import SimpleNamespace
 
+import pytest
 from msgspec.structs import replace
 
 from headstart_export import pipeline
-from headstart_export.recipe import Chat, Sampling, find_model
+from headstart_export.recipe import Arguments, Chat, Sampling, find_model, understand
 
 TOKENIZER = SimpleNamespace(added_tokens_decoder={}, chat_template=None, eos_token_id=2)
 CODER = replace(find_model("qwen2.5-coder-0.5b-instruct"), chat=Chat())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "writes"),
+    [
+        (Arguments("qwen2.5-coder-1.5b-instruct"), True),  # alone, so it gets a table
+        (Arguments("qwen2.5-coder"), True),  # ranks the tokens of its draft
+        (Arguments("qwen2.5-coder", draft_vocab="full"), False),
+        (Arguments("qwen2.5-coder", draft_vocab="full", weights="int4", calibration="awq"), True),
+        (Arguments("qwen3-4b+0.6b"), False),
+        (Arguments("smollm2-135m-instruct"), False),  # has a head
+        (Arguments("smollm2-135m-instruct", weights="int4", calibration="gptq"), True),
+        (Arguments("qwen3-0.6b"), False),  # drafts
+    ],
+)
+def test_only_a_model_whose_answers_are_used_writes(arguments: Arguments, writes: bool) -> None:
+    assert pipeline.writes_answers(understand(arguments)) == writes
 
 
 def test_sampling_of_a_recipe_replaces_the_source(tmp_path: Path) -> None:

@@ -61,27 +61,6 @@ def test_request_names_its_chat_and_the_room_for_it(qtbot: QtBot, app: Program, 
     assert wanted(orders) == [Keep(chat, 2_000_000_000), Keep(chat, 500_000_000), None]
 
 
-def test_chat_is_learned_only_where_allowed(qtbot: QtBot, app: Program, orders: list[Order]) -> None:
-    ask(qtbot, app, "first")
-    app.settings.change(learn_from_answers=True)
-    ask(qtbot, app, "second")
-    app.settings.change(prompt_cache_gb=0.0)
-    ask(qtbot, app, "third")
-    assert [keep and keep.learns for keep in wanted(orders)] == [False, True, None]
-
-
-def test_learned_tables_are_deleted_with_the_setting(app: Program) -> None:
-    keep("a")
-    taught = paths.kept_prompts() / "model" / "a" / prompt_cache_files.ANSWERS
-    taught.write_bytes(b"tokens")
-    app.settings.change(learn_from_answers=True)
-    app.settings.change(theme="dark")
-    assert taught.exists()
-    app.settings.change(learn_from_answers=False)
-    assert not taught.exists()
-    assert prompt_cache_files.chats() == {"a"}
-
-
 @pytest.mark.parametrize("is_answering", [False, True])
 def test_deleted_chat_deletes_its_prefixes(
     qtbot: QtBot, open_program: Callable[..., Program], orders: list[Order], is_answering: bool
@@ -122,7 +101,7 @@ def test_start_deletes_prefixes_of_deleted_chats(open_program: Callable[..., Pro
     store.delete(deleted.id)
     store.close()
     keep(here.id, deleted.id, "lost")
-    (paths.kept_prompts() / "model" / here.id / prompt_cache_files.ANSWERS).write_bytes(b"left by a kill")
+    (paths.kept_prompts() / "model" / here.id / prompt_cache_files.ANSWERS).write_bytes(b"left by an earlier version")
     open_program(loaded=False)
     assert prompt_cache_files.chats() == {here.id}
     assert not list(paths.kept_prompts().glob(f"*/*/{prompt_cache_files.ANSWERS}"))

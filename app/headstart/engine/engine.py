@@ -104,7 +104,6 @@ class Keep:
     chat: str  # name of the folder
     most_bytes: int  # of all chats together
     key: str = field(default="", repr=False)  # 64 bytes in hexadecimal digits that encrypt it; empty: no encryption
-    learns: bool = False  # the answer teaches the model what to guess later
 
     def __post_init__(self) -> None:
         """Raise SettingsError for a name that leads to another folder."""

@@ -15,7 +15,6 @@ from headstart import paths
 from headstart.engine import devices, generation_config, grammar, memory, validation
 from headstart.engine.cancelling import CancelEvent
 from headstart.engine.detokenizer import AnswerText, Scorer, echo_of, rest_of, step_of
-from headstart.engine.drafters.answer_table import AnswerTable
 from headstart.engine.drafters.registry import Sources, drafters_of
 from headstart.engine.engine import (
     EngineKind,
@@ -88,7 +87,6 @@ class LocalEngine:
         if head:  # it reads each token once
             passes[Origin.HEAD] = 1
         self._prefixes = [_prefixes(model) for model in (target, draft) if model]
-        self._answers = _answers(target)
         self._decoder = self._new_decoder()
         self._stop_ids = frozenset(target.manifest.tokenizer.stop_ids)
         self.sampling = generation_config.read(tokenizer.folder)
@@ -168,19 +166,17 @@ class LocalEngine:
         Raises what a request with this prompt would raise.
         """
         prompt = self.tokenizer.prompt_of(request, self.context)
-        self._answers.use(request.keep)
         for prefixes in self._prefixes:
             yield from prefixes.read_ahead(prompt, request.keep)
 
     def store_one(self) -> bool:
-        """Write some of what was read to disk, or learn from an answer. Return True if there may be more."""
-        return any(prefixes.store_one() for prefixes in self._prefixes) or self._answers.store_one()
+        """Write some of what was read to disk. Return True if there may be more."""
+        return any(prefixes.store_one() for prefixes in self._prefixes)
 
     def forget(self, chats: Collection[str]) -> None:
-        """Drop what was read and learned of deleted chats; without any, of all that are on disk."""
+        """Drop what was read of deleted chats; without any, of all that are on disk."""
         for prefixes in self._prefixes:
             prefixes.forget(chats)
-        self._answers.forget(chats)
         for other in self.others:
             other.forget(chats)
 
@@ -230,7 +226,7 @@ class LocalEngine:
         sibling = copy.copy(self)
         sibling.target, sibling.draft, sibling.drafting = replace(self.target, runner=runner), None, {}
         sibling.policy = Policy.from_json(self.policy.to_json()) or Policy(self.policy.costs)
-        sibling._prefixes, sibling._answers = [self._prefixes[0].beside(runner)], _answers(self.target)
+        sibling._prefixes = [self._prefixes[0].beside(runner)]
         sibling._learned = sibling._reload = None
         sibling._decoder = sibling._new_decoder()
         return sibling
@@ -263,7 +259,7 @@ class LocalEngine:
     def _new_decoder(self) -> Decoder:
         """Return a decoder for the models as they are loaded now."""
         target, draft, head = self.target, self.draft, self.drafting.get(Origin.HEAD)
-        sources = Sources(target.runner, self.tokenizer.folder, target.manifest, answers=self._answers)
+        sources = Sources(target.runner, self.tokenizer.folder, target.manifest)
         if draft:
             reads = self.policy.costs.pass_of(Origin.DRAFT)
             sources = replace(
@@ -372,12 +368,6 @@ def _prefixes(model: LoadedModel) -> PrefixCache:
     how = [model.measurements.subject, model.properties, getattr(model.runner, "min_tokens", 1)]
     files = PartFiles(paths.kept_prompts(), identity_of(how))
     return PrefixCache(model.runner, memory.prefix_cache_bytes(memory.free_memory()), files)
-
-
-def _answers(target: LoadedModel) -> AnswerTable:
-    """Return the table of answers. The tokens of an answer do not depend on the arithmetic."""
-    identity = identity_of(["answers", target.manifest.name, target.manifest.tokenizer.fingerprint])
-    return AnswerTable(paths.kept_prompts(), identity, target.runner.vocabulary)
 
 
 def _learned(target: LoadedModel, drafting: Mapping[str, LoadedModel]) -> Measurements:

@@ -5,8 +5,8 @@ from contextlib import suppress
 
 from headstart import paths
 
-TERMINAL = "terminal"  # stands for a chat: the conversation that the terminal continues
-ANSWERS = "answers"  # the file of a chat that a model learns from: see `engine/drafters/answer_table.py`
+TERMINAL = "terminal"  # stands for a chat: the conversation that the terminal goes on with
+ANSWERS = "answers"  # a file of a chat with the tokens of its answers, which earlier versions kept if told to
 
 
 def chats() -> set[str]:
@@ -25,8 +25,8 @@ def delete_all() -> None:
     shutil.rmtree(paths.kept_prompts(), ignore_errors=True)
 
 
-def delete_learned() -> None:
-    """Delete what all models have learned of all chats."""
+def delete_answers() -> None:
+    """Delete the tokens of answers that earlier versions kept."""
     for path in paths.kept_prompts().glob(f"*/*/{ANSWERS}"):
         with suppress(OSError):
             path.unlink()

@@ -5,7 +5,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from headstart.engine.drafters import table
-from headstart.engine.drafters.answer_table import AnswerTable
 from headstart.engine.drafters.base import Drafter
 from headstart.engine.drafters.draft_model import DraftModel
 from headstart.engine.drafters.eagle import EagleDrafter
@@ -32,7 +31,6 @@ class Sources:
     reads: int = 1  # tokens that the draft reads in a pass
     prefixes: PrefixCache | None = None  # of the draft
     head: HeadRunner | HydraRunner | None = None
-    answers: AnswerTable | None = None
     ngram: NgramDrafter = field(default_factory=NgramDrafter)
 
 
@@ -60,8 +58,6 @@ def _head(sources: Sources) -> EagleDrafter | HydraDrafter | None:
 
 def _table(sources: Sources) -> table.TableDrafter | None:
     shipped = table.read(sources.folder, sources.manifest) if sources.folder and sources.manifest else None
-    if sources.answers:
-        return table.TableDrafter(shipped, sources.answers.begin)
     return table.TableDrafter(shipped) if shipped else None
 
 

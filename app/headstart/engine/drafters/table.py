@@ -8,7 +8,7 @@ import json
 import zipfile
 from bisect import bisect_left
 from collections import abc
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +31,7 @@ _UNREADABLE = (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile)
 
 
 class Table:
-    """The columns that `count_ngrams.count` makes. The keys rise strictly; the others have a value for each key."""
+    """Rising keys of contexts; for each a token, how often it followed, and how often any did."""
 
     def __init__(self, columns: Mapping[str, NDArray[Any]]) -> None:
         # Views give plain numbers, which a search compares many times faster than numpy's.
@@ -49,17 +49,12 @@ class Table:
 class TableDrafter:
     """Looks up the last three tokens, else the last two, else the last one, and goes on from the result."""
 
-    def __init__(self, table: Table | None, learned: Callable[[Sequence], Table | None] = lambda _: None) -> None:
-        """`learned`: returns a second table for an answer. The likelier entry for a context counts."""
-        self._own = self._tables = [table] if table else []
-        self._learned = learned
-
     name = Origin.TABLE
 
-    def begin(self, sequence: Sequence) -> None:
-        """Ask for the table that was learned."""
-        learned = self._learned(sequence)
-        self._tables = [*self._own, learned] if learned else self._own
+    def __init__(self, table: Table) -> None:
+        self._table = table
+
+    def begin(self, sequence: Sequence) -> None: ...
 
     def can_draft(self, _sequence: Sequence) -> bool:
         return True
@@ -73,7 +68,7 @@ class TableDrafter:
     def accept(self, sequence: Sequence, held: int) -> None: ...
 
     def look_up(self, context: abc.Sequence[int], length: int) -> Draft:
-        """Return up to `length` tokens that usually follow the end of `context`; fewer if the tables know no more."""
+        """Return up to `length` tokens that usually follow the end of `context`; fewer if the table knows no more."""
         before = tuple(context[-manifests.TABLE_CONTEXT :])
         tokens: list[int] = []
         chances: list[float] = []
@@ -89,12 +84,9 @@ class TableDrafter:
         return Draft(tuple(tokens), tuple(chances), origin=self.name)
 
     def _find(self, before: tuple[int, ...]) -> tuple[float, int] | None:
-        """Return the likeliest token after the longest known end of `before`, with its chance."""
-        for start in range(len(before) if self._tables else 0):
-            key = manifests.table_key(before[start:])
-            if entries := [entry for table in self._tables if (entry := table.find(key))]:
-                return max(entries)
-        return None
+        """Return the likeliest token behind the longest end of `before` that is known, with its chance."""
+        entries = (self._table.find(manifests.table_key(before[start:])) for start in range(len(before)))
+        return next((entry for entry in entries if entry), None)
 
 
 def read(folder: Path, manifest: Manifest) -> Table | None:

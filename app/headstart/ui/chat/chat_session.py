@@ -366,7 +366,7 @@ class ChatSession(QObject):
         if not settings.prompt_cache_gb:
             return None
         key = self._store.key.derived("kept prompts", 64).hex() if self._store.key else ""
-        return Keep(self.chat.id, round(settings.prompt_cache_gb * 1e9), key, settings.learn_from_answers)
+        return Keep(self.chat.id, round(settings.prompt_cache_gb * 1e9), key)
 
     @Slot()
     def _on_loading(self) -> None:

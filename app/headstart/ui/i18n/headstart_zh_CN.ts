@@ -5672,10 +5672,6 @@ The model is loaded a second time there and takes its memory again.</source>
         <translation>旧对话的磁盘空间</translation>
     </message>
     <message>
-        <source>Learn from my answers</source>
-        <translation>从我的回答中学习</translation>
-    </message>
-    <message>
         <source>Titles by the model</source>
         <translation>由模型起标题</translation>
     </message>
@@ -5770,10 +5766,6 @@ The model is loaded a second time there and takes its memory again.</source>
     <message>
         <source>Closing the window leaves Headstart in the tray, with the model in memory. Ctrl+Q ends it. Where the desktop has no tray, closing ends it, too.</source>
         <translation>关闭窗口后 Headstart 留在系统托盘中，模型仍在内存里。按 Ctrl+Q 退出。桌面没有系统托盘时，关闭窗口也会退出。</translation>
-    </message>
-    <message>
-        <source>Answers in your chats teach what to guess, so that later ones come sooner. No answer changes. What a chat taught stays on disk (if the disk for old chats is not 0), encrypted if your chats are, and is deleted with the chat. Turning this off deletes all of it.</source>
-        <translation>对话中的回答会教模型猜测后续内容，使以后的回答来得更快；回答的内容不会改变。从对话中学到的内容保存在磁盘上（前提是“旧对话的磁盘空间”不为 0），对话已加密时同样加密，并随对话一起删除。关闭此项会删除全部所学内容。</translation>
     </message>
     <message>
         <source>The model reads the open chat and what you type before you send it, so that the answer begins at once. Automatic does so on mains power only.</source>

@@ -5672,10 +5672,6 @@ The model is loaded a second time there and takes its memory again.</source>
         <translation>舊對話的磁碟空間</translation>
     </message>
     <message>
-        <source>Learn from my answers</source>
-        <translation>從我的回答中學習</translation>
-    </message>
-    <message>
         <source>Titles by the model</source>
         <translation>由模型命名標題</translation>
     </message>
@@ -5770,10 +5766,6 @@ The model is loaded a second time there and takes its memory again.</source>
     <message>
         <source>Closing the window leaves Headstart in the tray, with the model in memory. Ctrl+Q ends it. Where the desktop has no tray, closing ends it, too.</source>
         <translation>關閉視窗後 Headstart 留在系統匣中，模型仍在記憶體裡。按 Ctrl+Q 結束。桌面沒有系統匣時，關閉視窗也會結束。</translation>
-    </message>
-    <message>
-        <source>Answers in your chats teach what to guess, so that later ones come sooner. No answer changes. What a chat taught stays on disk (if the disk for old chats is not 0), encrypted if your chats are, and is deleted with the chat. Turning this off deletes all of it.</source>
-        <translation>對話中的回答會教模型猜測後續內容，使以後的回答來得更快；回答的內容不會改變。從對話中學到的內容保存在磁碟上（前提是「舊對話的磁碟空間」不為 0），對話已加密時同樣加密，並隨對話一起刪除。關閉此項會刪除全部所學內容。</translation>
     </message>
     <message>
         <source>The model reads the open chat and what you type before you send it, so that the answer begins at once. Automatic does so on mains power only.</source>

@@ -193,8 +193,6 @@ class ChatsController(QObject):
         if self._settings.prompt_cache_gb and not settings.prompt_cache_gb:
             self._loader.link.forget_chats()
             prompt_cache_files.delete_all()
-        if self._settings.learn_from_answers and not settings.learn_from_answers:
-            prompt_cache_files.delete_learned()
         self._settings = settings
         for session in self._sessions.values():
             session.program_settings = settings
@@ -319,8 +317,7 @@ class ChatsController(QObject):
             return
         if not self._settings.prompt_cache_gb:
             prompt_cache_files.delete_all()
-        if not self._settings.learn_from_answers:
-            prompt_cache_files.delete_learned()
+        prompt_cache_files.delete_answers()
         for chat_id in prompt_cache_files.chats():
             if chat_id == prompt_cache_files.TERMINAL and paths.last_chat().exists():
                 continue
