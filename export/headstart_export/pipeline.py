@@ -8,7 +8,7 @@ import json
 import math
 import shutil
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -679,7 +679,11 @@ def _require_agreement(target: Prepared, draft: Prepared) -> int:
 
 
 def _versions() -> dict[str, str]:
-    return {"headstart": headstart.__version__, **{name: importlib.metadata.version(name) for name in PACKAGES}}
+    versions = {"headstart": headstart.__version__}
+    for name in PACKAGES:
+        with suppress(importlib.metadata.PackageNotFoundError):  # tokenizers and GGUF files need neither torch nor NNCF
+            versions[name] = importlib.metadata.version(name)
+    return versions
 
 
 def _now() -> str:
