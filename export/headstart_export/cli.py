@@ -337,7 +337,7 @@ def _list_recipes(*, as_json: bool) -> None:
 
 
 def _listed(name: str) -> dict[str, Any]:
-    """One recipe, with the role and the parameters of a pair's target.
+    """One recipe, with the role, the purpose and the parameters of a pair's target.
 
     Sizes are in bytes: the most that a source downloads, and that the result takes, also with INT4 weights.
     """
@@ -355,6 +355,7 @@ def _listed(name: str) -> dict[str, Any]:
         "licence": ", ".join(dict.fromkeys(part.licence or "" for part, _ in parts)),
         "checked": recipe.checked,
         "role": parts[0][0].role,
+        "purpose": parts[0][0].purpose,
         "parameters": parts[0][0].parameters,
         "notes": list(dict.fromkeys(note for part, _ in parts for note in part.notes)),
         "download": sum(_download(part) for part, _ in parts),

