@@ -635,7 +635,7 @@ def settle_generation(folder: Path, tokenizer: Any, recipe: ModelRecipe, tail: s
             )
     ids = [known[token] for token in (*recipe.chat.stop, *chat_ends)]
     ids += _listed(generation.get("eos_token_id")) + _listed(_config(folder).get("eos_token_id"))
-    ids += _listed(tokenizer.eos_token_id) + [known[token] for token in ENDS_OF_TEXT if token in known]
+    ids += _listed(tokenizer.eos_token_id) + [known[token] for token in ENDS_OF_TEXT if token in specials]
     unique = tuple(dict.fromkeys(ids))
     if not unique:
         raise ExportError(
