@@ -285,7 +285,7 @@ def test_folder_that_leads_out_is_refused(tmp_path: Path, temporary: Path, name:
 
 def test_package_without_a_zip_is_refused(tmp_path: Path, temporary: Path) -> None:
     source = zipped(tmp_path, content=b"GGUF")
-    with pytest.raises(ExportError, match=r"some-zip==1\.0 is no zip file that can be unpacked \(File is not a zip file"):
+    with pytest.raises(ExportError, match=r"some-zip==1\.0 is no zip file that can be unpacked \(File is not a zip"):
         sources.fetch(recipe(source), tmp_path, Plain(StringIO()))
 
 
