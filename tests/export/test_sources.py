@@ -263,8 +263,9 @@ def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-def test_folder_in_a_package_is_unpacked(tmp_path: Path, temporary: Path) -> None:
-    source = zipped(tmp_path, "config.json", "1_Pooling/", "1_Pooling/config.json")
+def test_model_in_a_package_is_copied_and_nothing_else(tmp_path: Path, temporary: Path) -> None:
+    others = ("setup.py", "pytorch_model.bin", "onnx/config.json", "1_Pooling/more/config.json")
+    source = zipped(tmp_path, "config.json", "1_Pooling/", "1_Pooling/config.json", *others)
     fetched = sources.fetch(recipe(source), tmp_path, Plain(StringIO()))
     assert fetched.path.is_relative_to(temporary)
     assert fetched.path.name == "some-zip==1.0"
@@ -285,7 +286,7 @@ def test_folder_that_leads_out_is_refused(tmp_path: Path, temporary: Path, name:
 
 def test_package_without_a_zip_is_refused(tmp_path: Path, temporary: Path) -> None:
     source = zipped(tmp_path, content=b"GGUF")
-    with pytest.raises(ExportError, match=r"some-zip==1\.0 is no zip file that can be unpacked \(File is not a zip"):
+    with pytest.raises(ExportError, match=r"some-zip==1\.0 is no zip file of a model that can be read \(File is not"):
         sources.fetch(recipe(source), tmp_path, Plain(StringIO()))
 
 

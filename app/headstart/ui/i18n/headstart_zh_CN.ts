@@ -3534,8 +3534,8 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>{title} 中有一个文件的位置在其文件夹之外（{path}），因此已拒绝；请选择其他模型。</translation>
     </message>
     <message>
-        <source>{title} is no zip file that can be unpacked ({error}); choose another model.</source>
-        <translation>{title} 不是可以解压的 zip 文件（{error}）；请选择其他模型。</translation>
+        <source>{title} is no zip file of a model that can be read ({error}); choose another model.</source>
+        <translation>{title} 不是可以读取的模型 zip 文件（{error}）；请选择其他模型。</translation>
     </message>
     <message>
         <source>{title} is not what was expected: the joined file has the SHA-256 {found} instead of {wanted}. It was deleted; run the command again.</source>

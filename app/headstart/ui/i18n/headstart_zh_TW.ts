@@ -3534,8 +3534,8 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>{title} 中有一個檔案的位置在其資料夾之外（{path}），因此已拒絕；請選擇其他模型。</translation>
     </message>
     <message>
-        <source>{title} is no zip file that can be unpacked ({error}); choose another model.</source>
-        <translation>{title} 不是可以解壓縮的 zip 檔案（{error}）；請選擇其他模型。</translation>
+        <source>{title} is no zip file of a model that can be read ({error}); choose another model.</source>
+        <translation>{title} 不是可以讀取的模型 zip 檔案（{error}）；請選擇其他模型。</translation>
     </message>
     <message>
         <source>{title} is not what was expected: the joined file has the SHA-256 {found} instead of {wanted}. It was deleted; run the command again.</source>
