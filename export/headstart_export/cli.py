@@ -339,7 +339,7 @@ def _list_recipes(*, as_json: bool) -> None:
 
 
 def _listed(name: str) -> dict[str, Any]:
-    """Return a recipe's entry in the list; role and parameters are those of a pair's target.
+    """One recipe, with the role, the purpose and the parameters of a pair's target.
 
     Sizes are in bytes, at most: of the download, of the result, and of the result with INT4 weights.
     """
@@ -357,6 +357,7 @@ def _listed(name: str) -> dict[str, Any]:
         "licence": ", ".join(dict.fromkeys(part.licence or "" for part, _ in parts)),
         "checked": recipe.checked,
         "role": parts[0][0].role,
+        "purpose": parts[0][0].purpose,
         "parameters": parts[0][0].parameters,
         "notes": list(dict.fromkeys(note for part, _ in parts for note in part.notes)),
         "download": sum(_download(part) for part, _ in parts),

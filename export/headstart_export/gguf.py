@@ -276,9 +276,12 @@ def tokenizer(reader: Any, name: str) -> Any:
     require_supported(of("model"), of("pre"), name)
     pieces, tokens, bos = of("model") == SENTENCEPIECE, of("tokens"), of("bos_token_id")
     made = _sentencepiece(of) if pieces else _byte_level(of, name)
-    for token, kind in zip(tokens, of("token_type"), strict=True):
-        if made.token_to_id(token) is not None and kind in {CONTROL, USER_DEFINED}:
-            made.add_tokens([AddedToken(token, special=kind == CONTROL, normalized=False)])
+    added = [
+        AddedToken(token, special=kind == CONTROL, normalized=False)
+        for token, kind in zip(tokens, of("token_type"), strict=True)
+        if kind in {CONTROL, USER_DEFINED} and made.token_to_id(token) is not None
+    ]
+    made.add_tokens(added)  # at once: each call searches the vocabulary for all that were added before
     # llama.cpp's own rule: SentencePiece and the Llama 3 family begin with their marker unless the file says otherwise.
     if of("add_bos_token", pieces or SPLITTINGS[of("pre")].ignore_merges) and bos is not None:
         made.post_processor = processors.TemplateProcessing(

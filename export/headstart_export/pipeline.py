@@ -8,7 +8,7 @@ import json
 import math
 import shutil
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -655,7 +655,7 @@ def settle_generation(folder: Path, tokenizer: Any, recipe: ModelRecipe, tail: s
             )
     ids = [known[token] for token in (*recipe.chat.stop, *chat_ends)]
     ids += _listed(generation.get("eos_token_id")) + _listed(_config(folder).get("eos_token_id"))
-    ids += _listed(tokenizer.eos_token_id) + [known[token] for token in ENDS_OF_TEXT if token in known]
+    ids += _listed(tokenizer.eos_token_id) + [known[token] for token in ENDS_OF_TEXT if token in specials]
     unique = tuple(dict.fromkeys(ids))
     if not unique:
         raise ExportError(
@@ -699,7 +699,11 @@ def _require_agreement(target: Prepared, draft: Prepared) -> int:
 
 
 def _versions() -> dict[str, str]:
-    return {"headstart": headstart.__version__, **{name: importlib.metadata.version(name) for name in PACKAGES}}
+    versions = {"headstart": headstart.__version__}
+    for name in PACKAGES:
+        with suppress(importlib.metadata.PackageNotFoundError):  # tokenizers and GGUF files need neither torch nor NNCF
+            versions[name] = importlib.metadata.version(name)
+    return versions
 
 
 def _now() -> str:

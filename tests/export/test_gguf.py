@@ -1,6 +1,7 @@
 """GGUF files: read quickly and right, their tokenizers rebuilt faithfully, damaged ones refused."""
 
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -154,6 +155,42 @@ def test_tiny_tokenizer_is_read_back(make_gguf: Callable[..., Path], tiny_source
     for text in (*PROBES, "<|im_start|>user\nhi<|im_end|>\n"):
         assert rebuilt.encode(text).ids == original.encode(text).ids
         assert rebuilt.decode(rebuilt.encode(text).ids, skip_special_tokens=False) == text
+
+
+# Children of the process get it by PYTHONPATH.
+LEAN = """
+import sys
+sys.modules.update(dict.fromkeys(("torch", "optimum", "nncf", "accelerate")))
+"""
+PROVE_TOKENIZER = """
+import sys
+from pathlib import Path
+from headstart_export import convert, gguf, pipeline, tokenizer_proof
+assert sys.modules["torch"] is None
+source, folder = map(Path, sys.argv[1:])
+tokenizer = gguf.rebuild(source)
+chat = tokenizer_proof.render(tokenizer)
+convert.convert_tokenizer(tokenizer, folder)
+print(tokenizer_proof.prove(folder, folder, tokenizer, chat), chat.tail.strip())
+"""
+
+
+@pytest.mark.slow
+def test_tokenizer_is_converted_and_proven_without_torch(tiny_gguf_file: Path, tmp_path: Path) -> None:
+    (tmp_path / "lean").mkdir()
+    (tmp_path / "lean" / "sitecustomize.py").write_text(LEAN, encoding="utf-8")
+    places = [str(tmp_path / "lean"), *(place for place in os.environ.get("PYTHONPATH", "").split(os.pathsep) if place)]
+    done = subprocess.run(
+        [sys.executable, "-c", PROVE_TOKENIZER, str(tiny_gguf_file), str(tmp_path / "converted")],
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(places)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    texts, tail = done.stdout.split()
+    assert int(texts) > 70_000
+    assert tail == "<|im_end|>"
 
 
 @pytest.mark.parametrize("splitting", sorted(SPLITTINGS))

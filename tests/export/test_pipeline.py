@@ -52,3 +52,11 @@ def test_sampling_of_the_source_is_kept(tmp_path: Path) -> None:
     pipeline.settle_generation(tmp_path, TOKENIZER, replace(CODER, sampling=Sampling()), tail="")
     generation = json.loads((tmp_path / "generation_config.json").read_text(encoding="utf-8"))
     assert generation == {"temperature": 0.6, "eos_token_id": [2]}
+
+
+def test_tag_that_looks_like_an_end_is_none(tmp_path: Path) -> None:
+    """Gemma knows `</s>` as a tag of HTML."""
+    tokens = {1: SimpleNamespace(content="<eos>", special=True), 212: SimpleNamespace(content="</s>", special=False)}
+    gemma = SimpleNamespace(added_tokens_decoder=tokens, chat_template=None, eos_token_id=1)
+    (tmp_path / "config.json").write_text("{}", encoding="utf-8")
+    assert pipeline.settle_generation(tmp_path, gemma, CODER, tail="") == (1,)

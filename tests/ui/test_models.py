@@ -242,7 +242,7 @@ def test_catalogue_search_shows_what_fits(open_program: Open, root: Path) -> Non
     first = titles(catalogue)
     assert first[:2] == ["Qwen2.5 Coder 1.5B + 0.5B", "Gemma 3 1B + 270M"]
     assert "Qwen3 8B" not in first
-    press(catalogue, "Show all 9")
+    press(catalogue, "Show all 11")
     assert titles(catalogue)[: len(first)] == first
     QTest.keyClicks(catalogue.search, "qwen APACHE")
     assert titles(catalogue) == [

@@ -1064,6 +1064,14 @@
 <context>
     <name>Catalogue</name>
     <message>
+        <source>Turns texts into vectors for programs, by the local server. It cannot chat.</source>
+        <translation>通过本地服务器为程序把文本转换为向量。它不能聊天。</translation>
+    </message>
+    <message>
+        <source>Continues texts for programs, by the local server. It cannot chat.</source>
+        <translation>通过本地服务器为程序续写文本。它不能聊天。</translation>
+    </message>
+    <message>
         <source>Good at most things.</source>
         <translation>擅长大多数任务。</translation>
     </message>
@@ -3504,6 +3512,14 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>{target} has {num_hidden_layers} layers, but OpenVINO GenAI runs EAGLE-3 heads with models of at least {least_layers}; choose an ordinary draft.</source>
         <translation>{target} 有 {num_hidden_layers} 层，但 OpenVINO GenAI 只能为至少 {least_layers} 层的模型运行 EAGLE-3 草稿头；请选择普通的草稿模型。</translation>
+    </message>
+    <message>
+        <source>{title} has a file that belongs outside its folder ({path}), so it is refused; choose another model.</source>
+        <translation>{title} 中有一个文件的位置在其文件夹之外（{path}），因此已拒绝；请选择其他模型。</translation>
+    </message>
+    <message>
+        <source>{title} is no zip file of a model that can be read ({error}); choose another model.</source>
+        <translation>{title} 不是可以读取的模型 zip 文件（{error}）；请选择其他模型。</translation>
     </message>
     <message>
         <source>{title} is not what was expected: the joined file has the SHA-256 {found} instead of {wanted}. It was deleted; run the command again.</source>

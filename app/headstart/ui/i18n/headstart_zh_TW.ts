@@ -1064,6 +1064,14 @@
 <context>
     <name>Catalogue</name>
     <message>
+        <source>Turns texts into vectors for programs, by the local server. It cannot chat.</source>
+        <translation>透過本機伺服器為程式把文字轉換為向量。它不能聊天。</translation>
+    </message>
+    <message>
+        <source>Continues texts for programs, by the local server. It cannot chat.</source>
+        <translation>透過本機伺服器為程式續寫文字。它不能聊天。</translation>
+    </message>
+    <message>
         <source>Good at most things.</source>
         <translation>擅長大多數任務。</translation>
     </message>
@@ -3504,6 +3512,14 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>{target} has {num_hidden_layers} layers, but OpenVINO GenAI runs EAGLE-3 heads with models of at least {least_layers}; choose an ordinary draft.</source>
         <translation>{target} 有 {num_hidden_layers} 層，但 OpenVINO GenAI 只能為至少 {least_layers} 層的模型執行 EAGLE-3 草稿頭；請選擇一般的草稿模型。</translation>
+    </message>
+    <message>
+        <source>{title} has a file that belongs outside its folder ({path}), so it is refused; choose another model.</source>
+        <translation>{title} 中有一個檔案的位置在其資料夾之外（{path}），因此已拒絕；請選擇其他模型。</translation>
+    </message>
+    <message>
+        <source>{title} is no zip file of a model that can be read ({error}); choose another model.</source>
+        <translation>{title} 不是可以讀取的模型 zip 檔案（{error}）；請選擇其他模型。</translation>
     </message>
     <message>
         <source>{title} is not what was expected: the joined file has the SHA-256 {found} instead of {wanted}. It was deleted; run the command again.</source>

@@ -40,11 +40,12 @@ class Recipe(msgspec.Struct, frozen=True):
     """A model or pair to get by name. Sizes are in bytes, of the largest download and result."""
 
     name: str
-    kind: str  # "model" or "pair"; the next four fields of a pair are those of its target
+    kind: str  # "model" or "pair"; the next five fields of a pair are those of its target
     title: str
     licence: str
     checked: str
     role: str
+    purpose: str  # "chat", "completion" or "embedding"
     parameters: int
     notes: tuple[str, ...]
     download: int
@@ -64,7 +65,7 @@ class Recipe(msgspec.Struct, frozen=True):
 
 @cache
 def recipes() -> tuple[Recipe, ...]:
-    """Return pairs first and draft models last; within each, those without conditions and the largest first.
+    """Return pairs first, then draft models, then what cannot chat; within each, unconditional and large ones first.
 
     The file is the output of `headstart-export --list --json`: the list is there before the exporter is.
     """
@@ -73,8 +74,8 @@ def recipes() -> tuple[Recipe, ...]:
     return tuple(sorted(all_recipes, key=_rank))
 
 
-def _rank(recipe: Recipe) -> tuple[bool, bool, bool, int]:
-    return recipe.role == "draft", recipe.kind != "pair", bool(recipe.notes), -recipe.result
+def _rank(recipe: Recipe) -> tuple[bool, bool, bool, bool, int]:
+    return recipe.purpose != "chat", recipe.role == "draft", recipe.kind != "pair", bool(recipe.notes), -recipe.result
 
 
 def offers(free: int) -> tuple[Recipe, ...]:
@@ -97,6 +98,10 @@ def strength(name: str, parameters: int | None = None) -> Strength:
 
 def good_at(recipe: Recipe) -> str:
     """Describe a model's strength in a sentence or two."""
+    if recipe.purpose == "embedding":
+        return translate("Catalogue", "Turns texts into vectors for programs, by the local server. It cannot chat.")
+    if recipe.purpose == "completion":
+        return translate("Catalogue", "Continues texts for programs, by the local server. It cannot chat.")
     words = translate("Catalogue", "Good at most things.")
     match strength(recipe.name, recipe.parameters):
         case Strength.CODE:
