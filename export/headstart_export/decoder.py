@@ -4,7 +4,7 @@ Nodes have the names that optimum gives them where the app looks for them: the l
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -31,23 +31,28 @@ class Architecture:
     sandwiched: bool = False  # norms behind attention and MLP, too
     activation: Literal["silu", "gelu"] = "silu"
     scales_embeddings: bool = False  # by the square root of the width
-    has_windows: bool = False  # in most layers, which then have a rotation of their own
+    window_period: int | None = None  # of layers, the last of which sees all tokens; 0: none does; None: all do
+    rotation_period: int = 0  # of layers, the last of which does not rotate; 0: all do
+    fused: bool = False  # queries, keys and values come from one product, and so do gate and up
 
 
 _QKV = ("attn_q", "attn_k", "attn_v")
-ARCHITECTURES = {
+_GEMMA = Architecture("GemmaForCausalLM", "gemma", activation="gelu", scales_embeddings=True)
+ARCHITECTURES = {  # by the name in a GGUF file
     "llama": Architecture("LlamaForCausalLM", "llama", paired=True, may_be_biased=(*_QKV, "attn_output")),
     "qwen2": Architecture("Qwen2ForCausalLM", "qwen2", biased=_QKV),
     "qwen3": Architecture("Qwen3ForCausalLM", "qwen3", head_norms=True),
-    "gemma3": Architecture(
-        "Gemma3ForCausalLM",
-        "gemma3_text",
+    "gemma": _GEMMA,
+    "gemma3": replace(
+        _GEMMA,
+        model_class="Gemma3ForCausalLM",
+        model_type="gemma3_text",
         head_norms=True,
         sandwiched=True,
-        activation="gelu",
-        scales_embeddings=True,
-        has_windows=True,
+        window_period=6,
     ),
+    "phi3": Architecture("Phi3ForCausalLM", "phi3", fused=True, window_period=0),
+    "smollm3": Architecture("SmolLM3ForCausalLM", "smollm3", paired=True, rotation_period=4),
 }
 
 
@@ -69,12 +74,18 @@ class Sizes:
     scale: float = 0.0  # of the attention; 0: 1 / sqrt(head)
     window: int = 0  # tokens that a layer sees; 0: all
     local: tuple[bool, ...] = ()  # which layers have the window; none: no layer
-    local_base: float = 10000.0  # of the rotation in these
+    local_base: float = 10000.0  # of the rotation in these layers
 
 
 def tensors(kind: Architecture, sizes: Sizes) -> tuple[dict[str, Shape], dict[str, Shape]]:
     """Return names and shapes of the tensors that a file must have, and of those that it may have."""
     linears = _linears(sizes)
+    if kind.fused:
+        linears = {
+            "attn_qkv": (sum(linears[name][0] for name in _QKV), sizes.width),
+            "ffn_up": (2 * sizes.inner, sizes.width),
+            **{name: linears[name] for name in ("attn_output", "ffn_down")},
+        }
     norms = {"attn_norm": sizes.width, "ffn_norm": sizes.width}
     if kind.head_norms:
         norms |= {"attn_q_norm": sizes.head, "attn_k_norm": sizes.head}
@@ -187,7 +198,8 @@ class Decoder:
             q = self.norm(q, f"{at}attn_q_norm", f"{module}.q_norm")
             k = self.norm(k, f"{at}attn_k_norm", f"{module}.k_norm")
         q, k, v = (ops.transpose(each, self._numbers(0, 2, 1, 3)) for each in (q, k, v))
-        q, k = self._rotated(q, *angles), self._rotated(k, *angles)
+        if not self.kind.rotation_period or (number + 1) % self.kind.rotation_period:
+            q, k = self._rotated(q, *angles), self._rotated(k, *angles)
         k, v = self._cached(k, f"{number}.key"), self._cached(v, f"{number}.value")
         scale = ops.constant(np.array(sizes.scale or sizes.head**-0.5, np.float32))
         y = ops.scaled_dot_product_attention(q, k, v, mask, scale, causal=False)
@@ -197,10 +209,10 @@ class Decoder:
 
     def linear(self, x: Any, number: int, name: str) -> Any:
         """Return the product with a matrix of a layer, plus its bias if it has one."""
-        tensor, module = f"blk.{number}.{name}", f"__module.model.layers.{number}.{_MODULES[name]}"
-        order = self._order(name) if self.kind.paired else None
-        weights = self.weights.matrix(f"{tensor}.weight", order)
-        y = self._product(x, weights, f"{module}/aten::linear/MatMul")
+        module = f"__module.model.layers.{number}.{_MODULES[name]}"
+        tensor, order = self._rows(name)
+        tensor = f"blk.{number}.{tensor}"
+        y = self._product(x, self.weights.matrix(f"{tensor}.weight", order), f"{module}/aten::linear/MatMul")
         if f"{tensor}.bias" in self.weights:
             bias = self.ops.constant(self.weights.vector(f"{tensor}.bias", order)[None, None])
             y = self.ops.add(y, bias, name=f"{module}/aten::linear/Add")
@@ -216,13 +228,20 @@ class Decoder:
         scale = ops.divide(self._float(1.0), ops.sqrt(ops.add(mean, self._float(self.sizes.epsilon))))
         return ops.multiply(ops.constant(self.weights.vector(f"{tensor}.weight")), ops.multiply(x, scale), name=name)
 
-    def _order(self, name: str) -> NDArray[np.int64] | None:
-        """Return the rows of queries or keys such that the numbers rotated together stand in two halves of a head."""
-        if name not in {"attn_q", "attn_k"}:
-            return None
-        heads = self.sizes.heads if name == "attn_q" else self.sizes.kv_heads
-        rows = np.arange(heads * self.sizes.head).reshape(heads, self.sizes.head // 2, 2)
-        return rows.swapaxes(1, 2).reshape(-1)
+    def _rows(self, name: str) -> tuple[str, NDArray[np.int64] | None]:
+        """Return the tensor that holds a matrix, and which of its rows; None: all, in order.
+
+        The numbers of a head that are rotated together come to stand in two halves.
+        """
+        linears = _linears(self.sizes)
+        rows = linears[name][0]
+        if self.kind.fused and name in {*_QKV, "ffn_gate", "ffn_up"}:
+            tensor, parts = ("attn_qkv", _QKV) if name in _QKV else ("ffn_up", ("ffn_gate", "ffn_up"))
+            start = sum(linears[part][0] for part in parts[: parts.index(name)])
+            return tensor, np.arange(start, start + rows)
+        if self.kind.paired and name in {"attn_q", "attn_k"}:
+            return name, np.arange(rows).reshape(-1, self.sizes.head // 2, 2).swapaxes(1, 2).reshape(-1)
+        return name, None
 
     def _split(self, x: Any, heads: int) -> Any:
         return self.ops.reshape(x, self._numbers(0, 0, heads, self.sizes.head), special_zero=True)

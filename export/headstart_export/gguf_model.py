@@ -19,7 +19,7 @@ MODEL_FILE = "openvino_model.xml"
 _STORE = "weights.part"  # beside the model while it is made
 _MODES = {"gguf": ("gguf", "32"), "int8": ("int8_asym", "-1"), "int4": ("int4_sym", "128")}  # as NNCF would note them
 _PART = re.compile(r"(?P<stem>.*)-(?P<number>\d{5})-of-(?P<count>\d{5})\.gguf")
-_NEWER_TYPE = re.compile(r"(\d+) is not a valid GGMLQuantizationType")
+_NEWER_TYPE = re.compile(r"(\d+)\)? is not a valid GGMLQuantizationType")
 _SETTINGS = {
     *("context_length", "embedding_length", "block_count", "feed_forward_length", "vocab_size"),
     *("attention.head_count", "attention.head_count_kv", "attention.key_length", "attention.value_length"),
@@ -27,7 +27,7 @@ _SETTINGS = {
     *("attention.sliding_window_pattern", "rope.freq_base", "rope.freq_base_swa", "rope.dimension_count"),
     *("rope.scaling.type", "rope.scaling.factor", "rope.scaling.original_context_length", "rope.scaling.finetuned"),
 }
-_GEMMA_PERIOD = 6  # each sixth layer of Gemma 3 sees all tokens
+_ROPE_BASE = 10000.0
 _GEMMA_27B = 62  # layers, by which llama.cpp knows the one that scales its attention otherwise
 
 
@@ -58,6 +58,7 @@ class _File:
 def inspect(path: Path) -> Facts:
     """Return what a file says. Raises ExportError, by name, for whatever is not known how to convert."""
     file = _read(path)
+    _config(file)
     stored = {form: _stored(file, form) for form in gguf_weights.FORMS}
     return Facts(
         file.kind.model_class,
@@ -168,7 +169,7 @@ def _sizes(reader: Any, name: str, found: Mapping[str, Any]) -> Sizes:
 
     for field in reader.fields:
         key = field.removeprefix(f"{name}.")
-        if key != field and key not in _SETTINGS and of(key) not in {0, "none", ""}:
+        if key != field and key not in _SETTINGS and of(key) not in (0, "none", ""):
             raise ValueError(f"its setting {field} is not known here")
     layers, width, heads = count("block_count"), count("embedding_length"), count("attention.head_count")
     head, kv_heads = count("attention.key_length", width // heads), count("attention.head_count_kv", heads)
@@ -179,9 +180,10 @@ def _sizes(reader: Any, name: str, found: Mapping[str, Any]) -> Sizes:
     _require_equal(f"{name}.rope.dimension_count", count("rope.dimension_count", head), head)
     if heads % kv_heads or head % 2:
         raise ValueError(f"{heads} heads of {head} numbers do not fit {kv_heads} heads of keys and values")
-    window = _window(of("attention.sliding_window", 0), context)
-    if window and not ARCHITECTURES[name].has_windows:
+    window, period = _window(of("attention.sliding_window", 0), context), ARCHITECTURES[name].window_period
+    if window and period is None:
         raise ValueError(f"it has a window of {window} tokens, which is not known of the kind {name}")
+    base = float(of("rope.freq_base", _ROPE_BASE))
     return Sizes(
         layers=layers,
         width=width,
@@ -192,12 +194,12 @@ def _sizes(reader: Any, name: str, found: Mapping[str, Any]) -> Sizes:
         vocabulary=int(table.shape[1]),
         context=context,
         epsilon=float(of("attention.layer_norm_rms_epsilon")),
-        base=float(of("rope.freq_base", 10000.0)),
+        base=base,
         stretch=_stretch(of("rope.scaling.type", "none"), of("rope.scaling.factor", 1.0)),
         scale=(width / heads) ** -0.5 if name == "gemma3" and layers == _GEMMA_27B else 0.0,
         window=window,
-        local=_local(of("attention.sliding_window_pattern", _GEMMA_PERIOD), layers) if window else (),
-        local_base=float(of("rope.freq_base_swa", 10000.0)),
+        local=_local(of("attention.sliding_window_pattern", period), layers) if window else (),
+        local_base=float(of("rope.freq_base_swa", _ROPE_BASE if period else base)),
     )
 
 
@@ -214,9 +216,9 @@ def _window(window: Any, context: int) -> int:
 
 
 def _local(pattern: Any, layers: int) -> tuple[bool, ...]:
-    """Return which layers have the window, by their list or by a period whose last layer has none."""
-    if isinstance(pattern, int) and pattern > 0:
-        return tuple((layer + 1) % pattern != 0 for layer in range(layers))
+    """Return which layers have the window, by their list or by a period whose last layer has none; 0: all have it."""
+    if isinstance(pattern, int) and pattern >= 0:
+        return tuple(not pattern or (layer + 1) % pattern != 0 for layer in range(layers))
     if not isinstance(pattern, list) or len(pattern) != layers:
         raise ValueError("its list of layers with a window does not fit its layers")
     return tuple(map(bool, pattern))

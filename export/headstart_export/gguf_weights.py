@@ -88,7 +88,6 @@ class Weights:
 
     def __init__(self, tensors: Mapping[str, Any], form: str, store: Path, advance: Advance) -> None:
         self._tensors, self._form, self._store, self._advance = tensors, form, store, advance
-        self._matrices: dict[str, Any] = {}
         self._done, self._total = 0, sum(int(tensor.n_bytes) for tensor in tensors.values())
         self._views: list[Any] = []
         self._pool = ThreadPoolExecutor(os.cpu_count() or 1, "weights")
@@ -104,12 +103,7 @@ class Weights:
         return values if order is None else values[order]
 
     def matrix(self, name: str, order: NDArray[np.int64] | None = None) -> Any:
-        """Return a node that gives f32 [rows, width]. `order`: which rows of the file to take; one order a name."""
-        if name not in self._matrices:
-            self._matrices[name] = self._unpacked(name, order)
-        return self._matrices[name]
-
-    def _unpacked(self, name: str, order: NDArray[np.int64] | None) -> Any:
+        """Return a node that gives f32 [rows, width]. `order`: which rows of the file to take."""
         import openvino  # noqa: PLC0415
 
         operations, half = openvino.opset13, openvino.Type.f16
