@@ -17,7 +17,6 @@ from headstart_export.progress import Advance, ignore
 
 MODEL_FILE = "openvino_model.xml"
 _STORE = "weights.part"  # beside the model while it is made
-_MODES = {"gguf": ("gguf", "32"), "int8": ("int8_asym", "-1"), "int4": ("int4_sym", "128")}  # as NNCF would note them
 _PART = re.compile(r"(?P<stem>.*)-(?P<number>\d{5})-of-(?P<count>\d{5})\.gguf")
 _NEWER_TYPE = re.compile(r"(\d+)\)? is not a valid GGMLQuantizationType")
 _SETTINGS = {
@@ -77,6 +76,7 @@ def convert(path: Path, folder: Path, weights: str, advance: Advance = ignore) -
 
     If the process is ended meanwhile, nothing is left but the folder. `advance` counts bytes of the file.
     """
+    assert weights in gguf_weights.FORMS
     process.prepare()
     import openvino  # noqa: PLC0415
 
@@ -84,18 +84,25 @@ def convert(path: Path, folder: Path, weights: str, advance: Advance = ignore) -
     folder.mkdir(exist_ok=True)
     store = folder / _STORE
     store.write_bytes(b"")
-    stored = gguf_weights.Weights(file.tensors, weights, store, advance)
-    model = Decoder(file.kind, file.sizes, stored).build()
-    if weights == "gguf" and not gguf_weights.has_blocks(file.tensors.values()):
-        weights = "int8"
-    if weights in _MODES:
-        for name, value in zip(("mode", "group_size"), _MODES[weights], strict=True):
-            model.set_rt_info(value, ["nncf", "weight_compression", name])
+    with gguf_weights.Weights(file.tensors, weights, store, advance) as stored:
+        model = Decoder(file.kind, file.sizes, stored).build()
+    for name, value in _compression(file, weights).items():
+        model.set_rt_info(value, ["nncf", "weight_compression", name])
+    config = json.dumps(_config(file), indent=2) + "\n"
+    del file
     openvino.serialize(model, folder / MODEL_FILE)
     del model, stored
     store.unlink()
-    config = json.dumps(_config(file), indent=2) + "\n"
     (folder / "config.json").write_text(config, encoding="utf-8")
+
+
+def _compression(file: _File, weights: str) -> dict[str, str]:
+    """Return what NNCF would note of the weights in the model."""
+    if weights == "fp16":
+        return {}
+    group = gguf_weights.group_size(file.tensors.values(), weights)
+    mode = "int8_asym" if group is None else {"gguf": "gguf", "int4": "int4_sym"}[weights]
+    return {"mode": mode, "group_size": str(group or -1)}
 
 
 def _read(path: Path) -> _File:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -61,9 +61,10 @@ def packing(tensor: Any, form: str) -> Packing:
     return Packing((("u8", (width,)), ("f16", (1,)), ("u8", (1,))), lambda data: _int8(_dequantize(tensor, data)))
 
 
-def has_blocks(tensors: Iterable[Any]) -> bool:
-    """Tell whether the form `gguf` keeps blocks of any of these."""
-    return any(tensor.tensor_type.name in {"Q4_0", *_WITH_MINIMUM} for tensor in tensors)
+def group_size(tensors: Iterable[Any], form: str) -> int | None:
+    """Return the fewest weights that share a scale of 4-bit weights in a form; None if it has no such weights."""
+    matrices = (packing(tensor, form).parts[0] for tensor in tensors if len(tensor.shape) == 2)
+    return min((shape[-1] for kind, shape in matrices if kind in {"i4", "u4"}), default=None)
 
 
 def require_readable(tensor: Any, file: str) -> None:
@@ -83,7 +84,8 @@ def require_readable(tensor: Any, file: str) -> None:
 class Weights:
     """The tensors of a file by name, as nodes of a graph over a file of their own.
 
-    Both that file and this object must outlive the graph. `advance` hears of the bytes that were read of the source.
+    Both that file and this object must outlive the graph; the source is left when the context ends. `advance` hears of
+    the bytes that were read of it.
     """
 
     def __init__(self, tensors: Mapping[str, Any], form: str, store: Path, advance: Advance) -> None:
@@ -91,6 +93,13 @@ class Weights:
         self._done, self._total = 0, sum(int(tensor.n_bytes) for tensor in tensors.values())
         self._views: list[Any] = []
         self._pool = ThreadPoolExecutor(os.cpu_count() or 1, "weights")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._pool.shutdown(cancel_futures=True)
+        self._tensors = {}
 
     def __contains__(self, name: str) -> bool:
         return name in self._tensors

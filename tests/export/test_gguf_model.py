@@ -2,6 +2,8 @@
 
 import json
 import struct
+import subprocess
+import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -226,13 +228,27 @@ def test_conversion_writes_what_the_app_reads(make: Make, tmp_path: Path) -> Non
             "openvino_model.bin",
             "openvino_model.xml",
         ]
-        assert quantize.read_back(folder / gguf_model.MODEL_FILE).mode == mode
+        precision = quantize.read_back(folder / gguf_model.MODEL_FILE)
+        assert (precision.mode, precision.group_size) == (mode, 128 if form == "int4" else None)
         assert stored[form] == pytest.approx((folder / "openvino_model.bin").stat().st_size, rel=0.05)
         assert heard == sorted(heard)
         assert heard[-1][0] == heard[-1][1] > path.stat().st_size * 0.9
     config = json.loads((tmp_path / "int8" / "config.json").read_text(encoding="utf-8"))
     assert config["architectures"] == ["Gemma3ForCausalLM"]
     assert (config["max_position_embeddings"], config["vocab_size"], config["eos_token_id"]) == (CONTEXT, ROWS, 7)
+
+
+WITHOUT = """
+import pathlib, sys
+from headstart_export import gguf_model
+gguf_model.convert(pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2]), "int8")
+print(*{"torch", "transformers", "optimum", "nncf"} & {name.partition(".")[0] for name in sys.modules})
+"""
+
+
+def test_conversion_needs_no_library_of_the_exporter(make: Make, tmp_path: Path) -> None:
+    command = [sys.executable, "-c", WITHOUT, str(make()), str(tmp_path / "ir")]
+    assert subprocess.run(command, capture_output=True, text=True, check=True).stdout == "\n"
 
 
 REFUSED: dict[str, tuple[dict[str, Any], str]] = {
