@@ -28,13 +28,14 @@ _FLAT = 2048  # zero points beyond it would be rounded to more than a step
 Bytes = NDArray[np.uint8]
 Floats = NDArray[np.float32]
 Arrays = tuple[NDArray[Any], ...]
+Parts = tuple[tuple[str, tuple[int, ...]], ...]
 
 
 @dataclass(frozen=True)
 class Packing:
-    """A form of a matrix: values, then scales and zero points if it has any. `parts`: the type and shape of a row."""
+    """A form of a matrix: values, then scales and zero points if it has any."""
 
-    parts: tuple[tuple[str, tuple[int, ...]], ...]
+    parts: Parts  # type and shape of a row of each
     pack: Callable[[Bytes], Arrays]  # from rows as the file has them to rows of each part
 
     @property
@@ -47,14 +48,14 @@ def packing(tensor: Any, form: str) -> Packing:
     """Return how a matrix of the file is stored in a form."""
     width, kind = int(tensor.shape[0]), tensor.tensor_type.name
     group = next((size for size in _INT4_GROUPS if width % size == 0), 0)
-    groups = width // GROUP
+    parts: Parts
     if form == "fp16":
         return Packing((("f16", (width,)),), lambda data: (_dequantize(tensor, data).astype(np.float16),))
-    if form == "gguf" and kind == "Q4_0":
-        return Packing((("i4", (groups, GROUP)), ("f16", (groups, 1))), _q4_0)
-    if form == "gguf" and kind in _WITH_MINIMUM:
-        parts = (("u4", (groups, GROUP)), ("f16", (groups, 1)), ("f16", (groups, 1)))
-        return Packing(parts, lambda data: _with_minimum(*_WITH_MINIMUM[kind](data)))
+    if form == "gguf" and kind in _BLOCKS:
+        element, unpack = _BLOCKS[kind]
+        scales = ("f16", (width // GROUP, 1))
+        parts = ((element, (width // GROUP, GROUP)), scales, *([scales] if element == "u4" else []))
+        return Packing(parts, unpack)
     if form == "int4" and group and tensor.name not in VOCABULARY:
         parts = (("i4", (width // group, group)), ("f16", (width // group, 1)))
         return Packing(parts, lambda data: _int4(_dequantize(tensor, data), group))
@@ -109,6 +110,7 @@ class Weights:
         tensor = self._tensors[name]
         self._count(int(tensor.n_bytes))
         values = _dequantize(tensor, tensor.data.reshape(1, -1)).reshape(-1)
+        _require_finite(name, values)
         return values if order is None else values[order]
 
     def matrix(self, name: str, order: NDArray[np.int64] | None = None) -> Any:
@@ -118,9 +120,9 @@ class Weights:
         operations, half = openvino.opset13, openvino.Type.f16
         tensor = self._tensors[name]
         rows = int(tensor.shape[1]) if order is None else len(order)
-        constants = self._constants(tensor, order, rows)
         values, *further = (
-            part if part.get_element_type() == half else operations.convert(part, half) for part in constants
+            part if part.get_element_type() == half else operations.convert(part, half)
+            for part in self._stored(tensor, order, rows)
         )
         if len(further) == 2:
             values = operations.subtract(values, further[1])
@@ -131,35 +133,40 @@ class Weights:
             values = operations.reshape(values, shape, special_zero=False)
         return operations.convert(values, openvino.Type.f32, name=f"self.{name}")
 
-    def _constants(self, tensor: Any, order: NDArray[np.int64] | None, rows: int) -> list[Any]:
-        import openvino  # noqa: PLC0415
-
+    def _stored(self, tensor: Any, order: NDArray[np.int64] | None, rows: int) -> list[Any]:
+        """Store a matrix, and return a constant for each of its parts."""
         packed = packing(tensor, self._form)
         data = tensor.data.view(np.uint8).reshape(int(tensor.shape[1]), -1)
         step = max(1, _PIECE // int(tensor.shape[0]))
         starts = range(0, rows, step)
+        sizes = [_bytes_of(*part) for part in packed.parts]  # of a row
 
-        def piece(start: int) -> Arrays:
+        def pack(start: int) -> Arrays:
             chosen = slice(start, start + step) if order is None else order[start : start + step]
-            return packed.pack(data[chosen])
+            with np.errstate(all="ignore"):  # of a damaged file; `_require_finite` sees it
+                return packed.pack(data[chosen])
 
-        with self._store.open("ab") as stream:
-            places = _places(stream.tell(), [rows * _bytes_of(*part) for part in packed.parts])
-            stream.truncate(places[-1])
         with self._store.open("r+b") as stream:
-            for start, arrays in zip(starts, self._pool.map(piece, starts), strict=True):
-                for (kind, shape), place, array in zip(packed.parts, places, arrays, strict=False):
-                    stream.seek(place + start * _bytes_of(kind, shape))
-                    stream.write(memoryview(np.ascontiguousarray(array)).cast("B"))
+            places = _places(stream.seek(0, os.SEEK_END), [rows * size for size in sizes])
+            stream.truncate(places[-1])
+            for start, arrays in zip(starts, self._pool.map(pack, starts), strict=True):
+                _require_finite(tensor.name, arrays[1] if len(arrays) > 1 else arrays[0])
+                for size, place, array in zip(sizes, places, arrays, strict=False):
+                    stream.seek(place + start * size)
+                    stream.write(array.tobytes())
                 self._count(min(step, rows - start) * data.shape[1])
-        constants = []
-        for (kind, shape), place in zip(packed.parts, places, strict=False):
-            size = rows * _bytes_of(kind, shape)
-            stored = np.memmap(self._store, np.uint8, "c", place, (size,))
-            view = openvino.Tensor(stored, openvino.Shape([rows, *shape]), getattr(openvino.Type, kind))
-            self._views += [stored, view]
-            constants.append(openvino.op.Constant(view, shared_memory=True))
-        return constants
+        return [
+            self._constant(kind, (rows, *shape), place)
+            for (kind, shape), place in zip(packed.parts, places, strict=False)
+        ]
+
+    def _constant(self, kind: str, shape: tuple[int, ...], place: int) -> Any:
+        import openvino  # noqa: PLC0415
+
+        stored = np.memmap(self._store, np.uint8, "c", place, (_bytes_of(kind, shape),))
+        tensor = openvino.Tensor(stored, openvino.Shape(list(shape)), getattr(openvino.Type, kind))
+        self._views += [stored, tensor]
+        return openvino.op.Constant(tensor, shared_memory=True)
 
     def _count(self, read: int) -> None:
         self._done += read
@@ -168,6 +175,11 @@ class Weights:
 
 def _bytes_of(kind: str, shape: tuple[int, ...]) -> int:
     return int(np.prod(shape)) * int(kind[1:]) // 8
+
+
+def _require_finite(name: str, numbers: NDArray[Any]) -> None:
+    if not np.isfinite(numbers).all():
+        raise ExportError("{tensor} holds numbers that are not finite; fetch the file again.", tensor=name)
 
 
 def _places(start: int, sizes: list[int]) -> list[int]:
@@ -214,46 +226,45 @@ def _int4(weights: Floats, group: int) -> Arrays:
 
 
 def _q4_0(data: Bytes) -> Arrays:
-    """Give Q4_0 without rounding: an f16 scale, then 32 unsigned numbers, of which 8 is 0."""
     blocks = data.reshape(-1, 18)
-    packed = _in_order(blocks[:, 2:]) ^ np.uint8(0x88)
+    packed = _in_order(blocks[:, 2:]) ^ np.uint8(0x88)  # unsigned, less 8
     return packed.reshape(len(data), -1), _halves(blocks[:, :2]).reshape(len(data), -1)
 
 
-def _q4_1(data: Bytes) -> tuple[Bytes, Floats, Floats]:
+def _q4_1(data: Bytes) -> Arrays:
     blocks = data.reshape(-1, 20)
     scale, minimum = (_halves(blocks[:, place : place + 2]).astype(np.float32) for place in (0, 2))
-    rows = len(data)
-    return _in_order(blocks[:, 4:]).reshape(rows, -1, 16), scale.reshape(rows, -1), minimum.reshape(rows, -1)
+    return _with_minimum(len(data), _in_order(blocks[:, 4:]), scale, minimum)
 
 
-def _q4_k(data: Bytes) -> tuple[Bytes, Floats, Floats]:
+def _q4_k(data: Bytes) -> Arrays:
     from gguf import quants  # noqa: PLC0415
 
     blocks = data.reshape(-1, 144)
     scales, minimums = quants.Q4_K.get_scale_min(blocks[:, 4:16])
     scale = _halves(blocks[:, 0:2]).astype(np.float32) * scales
     minimum = _halves(blocks[:, 2:4]).astype(np.float32) * -minimums.astype(np.float32)
-    packed = _in_order(blocks[:, 16:].reshape(-1, 4, 32))
-    rows = len(data)
-    return packed.reshape(rows, -1, 16), scale.reshape(rows, -1), minimum.reshape(rows, -1)
+    return _with_minimum(len(data), _in_order(blocks[:, 16:].reshape(-1, 4, 32)), scale, minimum)
 
 
-# Types whose weights are scale * u + minimum, and functions that give u [rows, groups, 16], scale and minimum.
-_WITH_MINIMUM = {"Q4_1": _q4_1, "Q4_K": _q4_k}
-
-
-def _with_minimum(packed: Bytes, scale: Floats, minimum: Floats) -> Arrays:
-    """Give scale * (u - zero). A group of almost equal weights becomes its minimum: -minimum * (0 - 1)."""
+def _with_minimum(rows: int, packed: Bytes, scale: Floats, minimum: Floats) -> Arrays:
+    """Give scale * u + minimum as scale * (u - zero). A group of almost equal weights becomes -minimum * (0 - 1)."""
     rounded = scale.astype(np.float16)
-    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        zero = -minimum / rounded.astype(np.float32)
-    is_flat = ~(np.abs(zero) <= _FLAT)
+    zero = -minimum / rounded.astype(np.float32)
+    is_flat = np.isfinite(scale) & ~(np.abs(zero) <= _FLAT)
     rounded = np.where(is_flat, -minimum, rounded).astype(np.float16)
     zero = np.where(is_flat, 1, zero).astype(np.float16)
     if is_flat.any():
-        packed = packed * ~is_flat[..., None]
-    return packed.reshape(len(packed), -1), rounded, zero
+        packed = packed.reshape(*is_flat.shape, -1) * ~is_flat[..., None]
+    return packed.reshape(rows, -1), rounded.reshape(rows, -1), zero.reshape(rows, -1)
+
+
+# Types that the form `gguf` keeps: the type of their values, and the function that takes blocks apart.
+_BLOCKS: dict[str, tuple[str, Callable[[Bytes], Arrays]]] = {
+    "Q4_0": ("i4", _q4_0),
+    "Q4_1": ("u4", _q4_1),
+    "Q4_K": ("u4", _q4_k),
+}
 
 
 def _in_order(nibbles: Bytes) -> Bytes:

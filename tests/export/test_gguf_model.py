@@ -202,6 +202,18 @@ def test_blocks_of_equal_weights_are_kept(make: Make, tmp_path: Path) -> None:
     assert np.all(np.abs(blocks_of[0] - blocks_of[1]) <= 2e-3 * np.abs(blocks_of[1]).max(1, keepdims=True))
 
 
+@pytest.mark.parametrize("form", gguf_weights.FORMS)
+def test_numbers_that_are_not_finite_are_refused(form: str, make: Make, tmp_path: Path) -> None:
+    path, name = make(kind="Q4_1"), "blk.1.ffn_up.weight"
+    tensor = next(each for each in files.read(path).tensors if each.name == name)
+    data = bytearray(path.read_bytes())
+    place = tensor.data_offset + 200 * 20
+    data[place : place + 2] = np.float16(np.nan).tobytes()
+    path.write_bytes(data)
+    with pytest.raises(ExportError, match=r"blk\.1\.ffn_up\.weight holds numbers that are not finite"):
+        gguf_model.convert(path, tmp_path / "ir", form)
+
+
 def test_embeddings_and_head_keep_8_bits_in_int4(make: Make, tmp_path: Path) -> None:
     path = make(weights={"output.weight": (ROWS, WIDTH)})
     for name in gguf_weights.VOCABULARY:
@@ -218,7 +230,8 @@ def test_facts_say_what_a_file_holds(make: Make) -> None:
 
 def test_conversion_writes_what_the_app_reads(make: Make, tmp_path: Path) -> None:
     path = make("gemma3", settings={"tokenizer.ggml.eos_token_id": 7})
-    stored, heard = gguf_model.inspect(path).stored, []
+    stored = gguf_model.inspect(path).stored
+    heard: list[tuple[int, int]] = []
     for form, mode in {"int8": "int8_asym", "int4": "int4_sym", "fp16": None, "gguf": "int8_asym"}.items():
         heard.clear()
         gguf_model.convert(path, tmp_path / form, form, lambda done, total: heard.append((done, total)))

@@ -61,7 +61,7 @@ KINDS: dict[str, tuple[str, dict[str, Any]]] = {  # configuration class of trans
     "phi3": ("Phi3", {"sliding_window": WINDOW, "tie_word_embeddings": False}),
     "smollm3": ("SmolLM3", {"tie_word_embeddings": True}),
 }
-SETTINGS = {  # beside those that the configuration gives
+SETTINGS: dict[str, dict[str, Any]] = {  # beside those that the configuration gives
     "gemma3": {"attention.sliding_window_pattern": 2, "rope.scaling.type": "linear", "rope.scaling.factor": 4.0},
     "phi3": {"rope.dimension_count": HEAD, "rope.scaling.original_context_length": 128},
     "llama": {"rope.dimension_count": HEAD, "vocab_size": 64},
