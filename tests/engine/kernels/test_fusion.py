@@ -172,7 +172,8 @@ def constant(values: Any) -> Any:
 
 
 def weights(kind: str, rows: int = ROWS, cols: int = COLS, seed: int = 0) -> Any:
-    """Compressed weights as exporters write them."""
+    """Compressed weights as exporters write them. "u4 f16": with zero points that are no whole numbers."""
+    kind, _, points = kind.partition(" ")
     ov, random = openvino(), np.random.default_rng(seed)
     ops = ov.opset13
     width = GROUP if "4" in kind else cols
@@ -184,7 +185,9 @@ def weights(kind: str, rows: int = ROWS, cols: int = COLS, seed: int = 0) -> Any
     if kind == "u8":
         zeros = random.integers(100, 150, [rows, 1]).astype(np.uint8)
         values = ops.subtract(values, ops.convert(constant(zeros), np.float16))
-    if kind == "u4":
+    if points:
+        values = ops.subtract(values, constant(random.uniform(-3, 18, [*shape[:-1], 1]).astype(np.float16)))
+    elif kind == "u4":
         packed = random.integers(0, 256, rows * cols // width // 2).astype(np.uint8)
         zeros = ov.op.Constant(ov.Tensor(packed, ov.Shape([*shape[:-1], 1]), ov.Type.u4), shared_memory=False)
         values = ops.subtract(values, ops.convert(zeros, np.float16))
@@ -244,7 +247,7 @@ def split(ops: Any, x: Any) -> Any:
 
 
 CASES: dict[str, tuple[Graph, int]] = {
-    **{kind: (partial(linear, kind=kind), 1) for kind in ("i8", "u8", "i4", "u4")},
+    **{kind: (partial(linear, kind=kind), 1) for kind in ("i8", "u8", "i4", "u4", "u4 f16")},
     "bias": (biased, 1),
     "residual": (residual, 1),
     "gated": (gated, 1),

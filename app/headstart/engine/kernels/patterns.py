@@ -143,14 +143,16 @@ def _weights(product: Any, library: Library) -> Weights | None:
     if not np.array_equal(factors.astype(np.float32), np.asarray(scales.data, np.float32).reshape(-1)):
         return None
     scale, raw = factors.reshape(rows, -1), values.data
-    if kind in {"i8", "u8"} and groups == rows and (kind == "u8") == (zeros is not None):
+    points_kind = zeros.get_element_type().get_type_name() if zeros is not None else ""
+    if (kind, points_kind) in {("i8", ""), ("u8", "u8")} and groups == rows:
         points = None if zeros is None else np.asarray(zeros.data, np.uint8).reshape(-1)
         weights = Weights(Format.INT8, 0, rows, cols, raw, scale, points)
-    elif kind == "i4" and zeros is None and stored[-1] in _INT4_GROUPS:
+    elif (kind, points_kind) == ("i4", "") and stored[-1] in _INT4_GROUPS:
         weights = Weights(Format.INT4, stored[-1], rows, cols, raw.reshape(-1).view(np.uint8), scale)
-    elif kind == "u4" and zeros is not None and stored[-1] % _STEP == 0:
-        minimums = -scale.astype(np.float32) * _halves(zeros.data)[: scale.size].reshape(scale.shape)
-        spread = [np.repeat(constant, stored[-1] // _STEP, axis=1).astype(np.float16) for constant in (scale, minimums)]
+    elif kind == "u4" and points_kind in {"u4", "f16"} and zeros is not None and stored[-1] % _STEP == 0:
+        points = zeros.data if points_kind == "f16" else _halves(zeros.data)[: scale.size]
+        minimums = -scale.astype(np.float32) * np.asarray(points, np.float32).reshape(scale.shape)
+        spread = [np.repeat(each, stored[-1] // _STEP, axis=1).astype(np.float16) for each in (scale, minimums)]
         weights = Weights(Format.INT4_MIN, _STEP, rows, cols, raw.reshape(-1).view(np.uint8), *spread)
     else:
         return None

@@ -1,0 +1,318 @@
+"""GGUF files as OpenVINO models, without PyTorch: what a file holds, whether it can be converted, and the conversion.
+
+A file is converted only if all it says of its model is known here: each setting and each tensor, by name and shape.
+"""
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from headstart.errors import ExportError
+from headstart_export import gguf, gguf_weights, process
+from headstart_export.decoder import ARCHITECTURES, Architecture, Decoder, Shape, Sizes, tensors
+from headstart_export.progress import Advance, ignore
+
+MODEL_FILE = "openvino_model.xml"
+_STORE = "weights.part"  # beside the model while it is made
+_PART = re.compile(r"(?P<stem>.*)-(?P<number>\d{5})-of-(?P<count>\d{5})\.gguf")
+_NEWER_TYPE = re.compile(r"(\d+)\)? is not a valid GGMLQuantizationType")
+_SETTINGS = {
+    *("context_length", "embedding_length", "block_count", "feed_forward_length", "vocab_size"),
+    *("attention.head_count", "attention.head_count_kv", "attention.key_length", "attention.value_length"),
+    *("attention.layer_norm_rms_epsilon", "attention.causal", "attention.sliding_window"),
+    *("attention.sliding_window_pattern", "rope.freq_base", "rope.freq_base_swa", "rope.dimension_count"),
+    *("rope.scaling.type", "rope.scaling.factor", "rope.scaling.original_context_length", "rope.scaling.finetuned"),
+}
+_ROPE_BASE = 10000.0
+_GEMMA_27B = 62  # layers, by which llama.cpp knows the one that scales its attention otherwise
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What a file says of its model. `stored`: bytes of the weights in each form; making them takes twice that."""
+
+    architecture: str  # of transformers
+    parameters: int
+    layers: int
+    hidden_size: int
+    vocabulary: int  # rows of the output head
+    context_length: int
+    weights: str  # the form that suits the file
+    stored: Mapping[str, int]
+
+
+@dataclass(frozen=True)
+class _File:
+    """A readable file of a known kind."""
+
+    reader: Any
+    tensors: Mapping[str, Any]
+    kind: Architecture
+    sizes: Sizes
+
+
+def inspect(path: Path) -> Facts:
+    """Return what a file says. Raises ExportError, by name, for whatever is not known how to convert."""
+    file = _read(path)
+    _config(file)
+    stored = {form: _stored(file, form) for form in gguf_weights.FORMS}
+    return Facts(
+        file.kind.model_class,
+        sum(int(tensor.n_elements) for tensor in file.tensors.values()),
+        file.sizes.layers,
+        file.sizes.width,
+        file.sizes.vocabulary,
+        file.sizes.context,
+        "gguf" if stored["gguf"] < stored["int8"] else "int8",
+        stored,
+    )
+
+
+def convert(path: Path, folder: Path, weights: str, advance: Advance = ignore) -> None:
+    """Write model and `config.json` to a folder, the weights in one of `gguf_weights.FORMS`. Raises ExportError.
+
+    If the process is ended meanwhile, nothing is left but the folder. `advance` counts bytes of the file.
+    """
+    assert weights in gguf_weights.FORMS
+    process.prepare()
+    import openvino  # noqa: PLC0415
+
+    file = _read(path)
+    folder.mkdir(exist_ok=True)
+    store = folder / _STORE
+    store.write_bytes(b"")
+    with gguf_weights.Weights(file.tensors, weights, store, advance) as stored:
+        model = Decoder(file.kind, file.sizes, stored).build()
+    for name, value in _compression(file, weights).items():
+        model.set_rt_info(value, ["nncf", "weight_compression", name])
+    config = json.dumps(_config(file), indent=2) + "\n"
+    del file
+    openvino.serialize(model, folder / MODEL_FILE)
+    del model, stored
+    store.unlink()
+    (folder / "config.json").write_text(config, encoding="utf-8")
+
+
+def _compression(file: _File, weights: str) -> dict[str, str]:
+    """Return what NNCF would note of the weights in the model."""
+    if weights == "fp16":
+        return {}
+    group = gguf_weights.group_size(file.tensors.values(), weights)
+    mode = "int8_asym" if group is None else {"gguf": "gguf", "int4": "int4_sym"}[weights]
+    return {"mode": mode, "group_size": str(group or -1)}
+
+
+def _read(path: Path) -> _File:
+    readers = [_reader(part) for part in _parts(path)]
+    reader = readers[0]
+    found = {tensor.name: tensor for each in readers for tensor in each.tensors}
+    name = gguf.value(reader, "general.architecture")
+    if name not in ARCHITECTURES:
+        raise ExportError(
+            "{file} holds a model of the kind {name!r}, which is not read from GGUF files; known are {known}. Use the "
+            "model's Hugging Face folder or hub id instead.",
+            file=path.name,
+            name=name,
+            known=", ".join(ARCHITECTURES),
+        )
+    try:
+        sizes = _sizes(reader, name, found)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise ExportError("{file} cannot be converted: {error}.", file=path.name, error=error) from None
+    file = _File(reader, found, ARCHITECTURES[name], sizes)
+    _require_tensors(file, path.name)
+    return file
+
+
+def _reader(path: Path) -> Any:
+    try:
+        return gguf.read(path)
+    except ValueError as error:
+        if newer := _NEWER_TYPE.search(str(error)):
+            raise ExportError(
+                "{file} has weights of the type {number}, which is newer than this program; use a file with another "
+                "type, such as Q4_K_M or Q8_0.",
+                file=path.name,
+                number=newer[1],
+            ) from None
+        raise ExportError("{file} is damaged: {error}. Fetch it again.", file=path.name, error=error) from None
+
+
+def _parts(path: Path) -> Sequence[Path]:
+    """Return the file, or all parts of a file that was split."""
+    split = _PART.fullmatch(path.name)
+    if not split:
+        return [path]
+    count = int(split["count"])
+    parts = [path.with_name(f"{split['stem']}-{number:05}-of-{count:05}.gguf") for number in range(1, count + 1)]
+    for part in parts:
+        if not part.is_file():
+            raise ExportError(
+                "{file} is one of {count} parts, of which {part} is missing; put all parts into one folder.",
+                file=path.name,
+                count=count,
+                part=part.name,
+            )
+    return parts
+
+
+def _sizes(reader: Any, name: str, found: Mapping[str, Any]) -> Sizes:
+    """Raises ValueError for a setting that is unknown, missing or absurd, TypeError for one of another type."""
+
+    def of(key: str, default: Any = None) -> Any:
+        setting = gguf.value(reader, f"{name}.{key}", default)
+        if setting is None:
+            raise ValueError(f"it does not say {name}.{key}")
+        return setting
+
+    def count(key: str, default: int | None = None) -> int:
+        number = of(key, default)
+        if not isinstance(number, int) or number < 1:
+            raise ValueError(f"its {name}.{key} is {number}")
+        return number
+
+    for field in reader.fields:
+        key = field.removeprefix(f"{name}.")
+        if key != field and key not in _SETTINGS and of(key) not in (0, "none", ""):
+            raise ValueError(f"its setting {field} is not known here")
+    layers, width, heads = count("block_count"), count("embedding_length"), count("attention.head_count")
+    head, kv_heads = count("attention.key_length", width // heads), count("attention.head_count_kv", heads)
+    context, table = count("context_length"), found.get("token_embd.weight")
+    if table is None or len(table.shape) != 2 or layers > len(found):
+        raise ValueError("it does not hold all weights")
+    _require_equal(f"{name}.attention.value_length", count("attention.value_length", head), head)
+    _require_equal(f"{name}.rope.dimension_count", count("rope.dimension_count", head), head)
+    if heads % kv_heads or head % 2:
+        raise ValueError(f"{heads} heads of {head} numbers do not fit {kv_heads} heads of keys and values")
+    window, period = _window(of("attention.sliding_window", 0), context), ARCHITECTURES[name].window_period
+    if window and period is None:
+        raise ValueError(f"it has a window of {window} tokens, which is not known of the kind {name}")
+    base = float(of("rope.freq_base", _ROPE_BASE))
+    return Sizes(
+        layers=layers,
+        width=width,
+        inner=count("feed_forward_length"),
+        heads=heads,
+        kv_heads=kv_heads,
+        head=head,
+        vocabulary=int(table.shape[1]),
+        context=context,
+        epsilon=float(of("attention.layer_norm_rms_epsilon")),
+        base=base,
+        stretch=_stretch(of("rope.scaling.type", "none"), of("rope.scaling.factor", 1.0)),
+        scale=(width / heads) ** -0.5 if name == "gemma3" and layers == _GEMMA_27B else 0.0,
+        window=window,
+        local=_local(of("attention.sliding_window_pattern", period), layers) if window else (),
+        local_base=float(of("rope.freq_base_swa", _ROPE_BASE if period else base)),
+    )
+
+
+def _require_equal(key: str, found: int, expected: int) -> None:
+    if found != expected:
+        raise ValueError(f"its {key} is {found} and not {expected}, the size of a head")
+
+
+def _window(window: Any, context: int) -> int:
+    """Return the tokens that a layer with a window sees; 0 for a window that no text fills."""
+    if not isinstance(window, int) or window < 0:
+        raise ValueError(f"its window is {window}")
+    return window if window < context else 0
+
+
+def _local(pattern: Any, layers: int) -> tuple[bool, ...]:
+    """Return which layers have the window, by their list or by a period whose last layer has none; 0: all have it."""
+    if isinstance(pattern, int) and pattern >= 0:
+        return tuple(not pattern or (layer + 1) % pattern != 0 for layer in range(layers))
+    if not isinstance(pattern, list) or len(pattern) != layers:
+        raise ValueError("its list of layers with a window does not fit its layers")
+    return tuple(map(bool, pattern))
+
+
+def _stretch(kind: str, factor: float) -> float:
+    """Return the number by which positions are divided."""
+    if kind == "none":
+        return 1.0
+    if kind != "linear" or not factor > 0:
+        raise ValueError(f"it scales its positions by the rule {kind!r}, which is not known here")
+    return float(factor)
+
+
+def _require_tensors(file: _File, name: str) -> None:
+    required, optional = tensors(file.kind, file.sizes)
+    for tensor in (*required, *(each for each in optional if each in file.tensors)):
+        expected: Shape = required.get(tensor) or optional[tensor]
+        if tensor not in file.tensors:
+            raise ExportError(
+                "{file} does not hold all weights of its kind: {tensor} is missing. Fetch it again, or choose another "
+                "version of the model.",
+                file=name,
+                tensor=tensor,
+            )
+        shape = tuple(int(size) for size in reversed(file.tensors[tensor].shape))
+        if shape != expected:
+            raise ExportError(
+                "{tensor} in {file} has the shape {shape} and not {expected}; choose another version of the model.",
+                file=name,
+                tensor=tensor,
+                shape=list(shape),
+                expected=list(expected),
+            )
+        gguf_weights.require_readable(file.tensors[tensor], name)
+    for tensor in file.tensors:
+        if tensor not in required and tensor not in optional:
+            raise ExportError(
+                "{file} holds weights that are not known of its kind, such as {tensor}; use the model's Hugging Face "
+                "folder or hub id instead.",
+                file=name,
+                tensor=tensor,
+            )
+
+
+def _stored(file: _File, form: str) -> int:
+    """Return the bytes of the weights in a form."""
+    total = 0
+    for tensor in file.tensors.values():
+        is_matrix = len(tensor.shape) == 2
+        total += gguf_weights.packing(tensor, form).row_bytes * int(tensor.shape[1]) if is_matrix else tensor.n_bytes
+    return int(total)
+
+
+def _config(file: _File) -> dict[str, Any]:
+    """Return what transformers would write as `config.json`."""
+    kind, sizes = file.kind, file.sizes
+    config = {
+        "architectures": [kind.model_class],
+        "attention_bias": bool(kind.biased) or "blk.0.attn_q.bias" in file.tensors,
+        **{f"{name}_token_id": _token(file, name) for name in ("bos", "eos")},
+        "head_dim": sizes.head,
+        "hidden_act": "gelu_pytorch_tanh" if kind.activation == "gelu" else "silu",
+        "hidden_size": sizes.width,
+        "intermediate_size": sizes.inner,
+        "max_position_embeddings": sizes.context,
+        "model_type": kind.model_type,
+        "num_attention_heads": sizes.heads,
+        "num_hidden_layers": sizes.layers,
+        "num_key_value_heads": sizes.kv_heads,
+        "rms_norm_eps": sizes.epsilon,
+        "rope_parameters": {"rope_theta": sizes.base, "rope_type": "default"},
+        "tie_word_embeddings": "output.weight" not in file.tensors,
+        "vocab_size": sizes.vocabulary,
+    }
+    return {key: value for key, value in config.items() if value is not None}
+
+
+def _token(file: _File, name: str) -> int | None:
+    """Return a special token's id. Raises ExportError for one outside the vocabulary."""
+    key = f"tokenizer.ggml.{name}_token_id"
+    token = gguf.value(file.reader, key)
+    if token is None or (isinstance(token, int) and 0 <= token < file.sizes.vocabulary):
+        return token
+    raise ExportError(
+        "The file's {key} is {token}, but its vocabulary has {vocabulary} tokens; choose another version of the model.",
+        key=key,
+        token=token,
+        vocabulary=file.sizes.vocabulary,
+    )

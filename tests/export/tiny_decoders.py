@@ -1,0 +1,168 @@
+"""Tiny decoders with random weights as GGUF files, and the logits that transformers computes from the same weights.
+
+`python -m tests.export.tiny_decoders FOLDER` writes `KIND.gguf` and `KIND.npy` for every kind; run it in a process of
+its own, because it loads torch. The names, the order of rows and the settings are those of llama.cpp's converter.
+"""
+
+import math
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from headstart_export import process
+from tests.export.tiny_gguf import NAMES
+
+Array = NDArray[np.float32]
+
+IDS = tuple(range(7, 47))  # longer than the windows
+WINDOW = 8
+HEAD, HEADS, KV_HEADS, LAYERS = 16, 4, 2, 4
+COMMON = {
+    "vocab_size": 64,
+    "hidden_size": 64,
+    "intermediate_size": 96,
+    "num_hidden_layers": LAYERS,
+    "num_attention_heads": HEADS,
+    "num_key_value_heads": KV_HEADS,
+    "head_dim": HEAD,
+    "max_position_embeddings": 128,
+    "pad_token_id": 0,
+}
+LLAMA_3 = {
+    "rope_type": "llama3",
+    "rope_theta": 10000.0,
+    "factor": 8.0,
+    "low_freq_factor": 1.0,
+    "high_freq_factor": 4.0,
+    "original_max_position_embeddings": 32,
+}
+KINDS: dict[str, tuple[str, dict[str, Any]]] = {  # configuration class of transformers without its "Config", options
+    "llama": ("Llama", {"tie_word_embeddings": True}),
+    "llama-3.1": ("Llama", {"rope_parameters": LLAMA_3, "attention_bias": True, "tie_word_embeddings": False}),
+    "qwen2": ("Qwen2", {"tie_word_embeddings": False}),
+    "qwen3": ("Qwen3", {"tie_word_embeddings": True, "head_dim": 32}),
+    "gemma": ("Gemma", {"num_key_value_heads": 1}),
+    "gemma3": (
+        "Gemma3Text",
+        {
+            "sliding_window": WINDOW,
+            "layer_types": ["sliding_attention", "full_attention"] * (LAYERS // 2),
+            "query_pre_attn_scalar": HEAD,
+            "rope_parameters": {
+                "full_attention": {"rope_type": "linear", "rope_theta": 1e6, "factor": 4.0},
+                "sliding_attention": {"rope_type": "default", "rope_theta": 1e4},
+            },
+        },
+    ),
+    "phi3": ("Phi3", {"sliding_window": WINDOW, "tie_word_embeddings": False}),
+    "smollm3": ("SmolLM3", {"tie_word_embeddings": True}),
+}
+SETTINGS: dict[str, dict[str, Any]] = {  # beside those that the configuration gives
+    "gemma3": {"attention.sliding_window_pattern": 2, "rope.scaling.type": "linear", "rope.scaling.factor": 4.0},
+    "phi3": {"rope.dimension_count": HEAD, "rope.scaling.original_context_length": 128},
+    "llama": {"rope.dimension_count": HEAD, "vocab_size": 64},
+}
+_FURTHER = {
+    "self_attn.q_norm": "attn_q_norm",
+    "self_attn.k_norm": "attn_k_norm",
+    "self_attn.qkv_proj": "attn_qkv",
+    "mlp.gate_up_proj": "ffn_up",
+}
+_SANDWICH = {
+    "post_attention_layernorm": "post_attention_norm",
+    "pre_feedforward_layernorm": "ffn_norm",
+    "post_feedforward_layernorm": "post_ffw_norm",
+}
+
+
+def main(folder: Path) -> None:
+    """Write a file and its logits for every kind."""
+    process.prepare()
+    import torch  # noqa: PLC0415
+    import transformers  # noqa: PLC0415
+
+    folder.mkdir(parents=True)
+    for kind, (name, options) in KINDS.items():
+        torch.manual_seed(0)
+        config = getattr(transformers, f"{name}Config")(**{**COMMON, **options}, attn_implementation="eager")
+        model = transformers.AutoModelForCausalLM.from_config(config).eval()
+        with torch.no_grad():
+            for parameter in model.parameters():
+                spread = torch.randn_like(parameter)  # halves, which fp16 stores as they are
+                parameter.copy_((0.3 * spread if parameter.ndim > 1 else parameter + 0.2 * spread).half().float())
+            logits = model(torch.tensor([IDS])).logits[0]
+        np.save(folder / f"{kind}.npy", logits.numpy())
+        write(folder / f"{kind}.gguf", kind.partition("-")[0], config, model.state_dict())
+
+
+def write(path: Path, architecture: str, config: Any, state: dict[str, Any]) -> None:
+    """Write weights of transformers as llama.cpp's converter does."""
+    import gguf  # noqa: PLC0415
+
+    writer = gguf.GGUFWriter(path, architecture)
+    writer.add_block_count(config.num_hidden_layers)
+    writer.add_context_length(config.max_position_embeddings)
+    writer.add_embedding_length(config.hidden_size)
+    writer.add_feed_forward_length(config.intermediate_size)
+    writer.add_head_count(config.num_attention_heads)
+    writer.add_head_count_kv(config.num_key_value_heads)
+    writer.add_key_length(HEAD if architecture == "phi3" else config.head_dim)
+    writer.add_layer_norm_rms_eps(config.rms_norm_eps)
+    rotation = config.rope_parameters
+    writer.add_rope_freq_base(rotation.get("full_attention", rotation)["rope_theta"])
+    if getattr(config, "sliding_window", None):
+        writer.add_sliding_window(config.sliding_window)
+    for key, value in SETTINGS.get(architecture, {}).items():
+        add: Callable[..., None] = {str: writer.add_string, float: writer.add_float32, int: writer.add_uint32}[
+            type(value)
+        ]
+        add(f"{architecture}.{key}", value)
+    for name, data in _tensors(architecture, config, state):
+        writer.add_tensor(name, data)
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+
+
+def _tensors(architecture: str, config: Any, state: dict[str, Any]) -> Iterator[tuple[str, Array]]:
+    names = {**NAMES, **_FURTHER, **(_SANDWICH if architecture == "gemma3" else {})}
+    for key, weights in state.items():
+        stem, _, suffix = key.rpartition(".")
+        if key == "lm_head.weight" and config.tie_word_embeddings:
+            continue
+        data = np.ascontiguousarray(weights.numpy())
+        part = stem.split(".", 3)[-1] if ".layers." in stem else stem
+        if architecture in {"llama", "smollm3"} and part in {"self_attn.q_proj", "self_attn.k_proj"}:
+            halves = data.reshape(-1, 2, config.head_dim // 2, *data.shape[1:])
+            data = halves.swapaxes(1, 2).reshape(data.shape)
+        if architecture.startswith("gemma") and part.endswith("norm"):
+            data = data + 1
+        at = f"blk.{stem.split('.')[2]}." if ".layers." in stem else ""
+        yield f"{at}{names[part]}.{suffix}", np.ascontiguousarray(data)
+    if config.rope_parameters.get("rope_type") == "llama3":
+        yield "rope_freqs.weight", np.array(list(_factors(config.rope_parameters)), np.float32)
+
+
+def _factors(rotation: dict[str, Any]) -> Iterator[float]:
+    """Give what each frequency is divided by, as llama.cpp's converter computes it."""
+    context, low, high = (
+        rotation[key] for key in ("original_max_position_embeddings", "low_freq_factor", "high_freq_factor")
+    )
+    for place in range(0, HEAD, 2):
+        length = 2 * math.pi * rotation["rope_theta"] ** (place / HEAD)
+        if length < context / high:
+            yield 1.0
+        elif length > context / low:
+            yield rotation["factor"]
+        else:
+            share = (context / length - low) / (high - low)
+            yield 1 / ((1 - share) / rotation["factor"] + share)
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))
