@@ -81,7 +81,7 @@ def written(folder: Path, parameters: int, counts: Path, advance: Advance, *, on
     counted = len(asked)
     if not only_few:
         asked += more_prompts()[: min(max(_WORK // (parameters * _TOKENS) - len(asked), 0), _MOST_MORE)]
-    request = {"folder": str(folder), "tokens": _TOKENS, "temperature": TEMPERATURE}
+    request: dict[str, Any] = {"folder": str(folder), "tokens": _TOKENS, "temperature": TEMPERATURE}
     request |= {"counts": str(counts), "counted": counted}
     texts = process.call(write, minutes=_MINUTES, failure=failure, advance=advance, asked=asked, **request)
     return [(prompt, answer) for prompt, answer in texts]

@@ -13,9 +13,11 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
+import psutil
+
 import headstart
 from headstart import paths
-from headstart.errors import HeadstartError, Translatable
+from headstart.errors import ExporterNeededError, FailedCheckError, HeadstartError, Translatable
 from headstart.library import manifest
 from headstart.library.manifest import Manifest
 from headstart_export import process, progress, quantize, table
@@ -24,6 +26,7 @@ from headstart_export.recipe import HubSource, ModelRecipe, PackageSource, PairR
 from headstart_export.workspace import STORED, TOKENIZER
 
 TRUST_WARNING = "Warning: --trust-remote-code runs the Python code that comes with the model, as you, on this computer."
+NEEDS_EXPORTER = 3  # exit code; `headstart.library.exporter` knows it
 # Files for OpenVINO Model Server. Fields and defaults: its `LLMCalculatorOptions`. Paths in the graph are relative to
 # the graph's folder, paths in the list of servables to the list's, so the export can be moved or mounted anywhere.
 GRAPH_FILE = "graph.pbtxt"
@@ -68,8 +71,10 @@ node: {{
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command. Exit status: 0 done, 1 refused or failed with a sentence, 2 wrong usage, 130 interrupted."""
+    """Run the command. Exit status: 0 done, 1 refused or failed, 2 wrong usage, 3 needs PyTorch, 130 interrupted."""
     words = list(sys.argv[1:] if arguments is None else arguments)
+    if words[:1] == [process.STEP]:
+        return process.run_step(*words[1:])
     if words[:1] == ["table"]:
         command, options = _count_texts, table.parser().parse_args(words[1:])
     elif words[:1] == ["head"]:
@@ -78,11 +83,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
         command, options = _make_head, head.parser().parse_args(words[1:])
     elif words[:1] == ["verify"]:
         command, options = _verify, _verify_parser().parse_args(words[1:])
+    elif words[:1] == ["check"]:
+        command, options = _check, _check_parser().parse_args(words[1:])
     else:
         command, options = _export, _parser().parse_args(words)
     try:
         with _ended_by_a_signal():
             command(options)
+    except ExporterNeededError as error:
+        if not getattr(options, "defer_checks", False):  # else Headstart sets the exporter up and calls again
+            _failed(error.text, options)
+        return NEEDS_EXPORTER
     except HeadstartError as error:
         return _failed(error.text, options)
     except KeyboardInterrupt:
@@ -142,8 +153,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--weights",
         **choices,
-        help="precision: int8 is precise, int4 is fast (default: the recipe's, else int8); any but the default becomes "
-        "a part of the model's name",
+        help="precision: int8 is precise, int4 is fast, gguf keeps the 4-bit weights of a GGUF file as they are "
+        "(default: the recipe's, else gguf of such a file, and int8); any but the default becomes a part of the "
+        "model's name",
     )
     parser.add_argument("--draft-weights", **choices, help="precision of the draft")
     parser.add_argument(
@@ -170,6 +182,11 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--if-missing", action="store_true", help="do nothing if the output exists")
     parser.add_argument(
+        "--defer-checks",
+        action="store_true",
+        help="leave the proof of a GGUF file's tokenizer and the quality for `headstart-export check`",
+    )
+    parser.add_argument(
         "--for", choices=("ovms",), dest="server", help="also write what OpenVINO Model Server needs to serve it"
     )
     parser.add_argument(
@@ -195,6 +212,19 @@ def _verify_parser() -> argparse.ArgumentParser:
     )
     _add_source_options(parser)
     parser.add_argument("--json", action="store_true", help="print JSON on standard output (also an error)")
+    return parser
+
+
+def _check_parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="headstart-export check",
+        description="Make the checks that an import left for later: prove the tokenizer, and measure the quality.",
+    )
+    parser.add_argument("name", help="an imported model or pair of the library, or its folder")
+    parser.add_argument("--background", action="store_true", help="leave the processor to others")
+    parser.add_argument("--json", action="store_true", help="print JSON on standard output (also an error)")
+    parser.add_argument("--verbose", action="store_true", help="show what the libraries underneath print")
+    parser.set_defaults(trust_remote_code=False)
     return parser
 
 
@@ -233,6 +263,7 @@ def _export(options: argparse.Namespace) -> None:
         )
     order = _order(options)
     output = options.output or paths.models_folder() / order.name
+    manifest.require_name(output.absolute().name)
     reporter = progress.reporter(sys.stderr)
     if options.if_missing and (output / manifest.FILE_NAME).is_file():
         reporter.note(f"{order.name} is exported already.")
@@ -240,7 +271,14 @@ def _export(options: argparse.Namespace) -> None:
         with _libraries(options, reporter):
             from headstart_export import pipeline  # noqa: PLC0415
 
-            pipeline.export(order, output, paths.cache_folder(), reporter, force=options.force)
+            pipeline.export(
+                order,
+                output,
+                paths.cache_folder(),
+                reporter,
+                force=options.force,
+                defers_checks=options.defer_checks,
+            )
     if options.server:
         config = configure_server(output)
         reporter.note(f"OpenVINO Model Server takes it with --config_path {config} and offers it under /v3.")
@@ -252,16 +290,36 @@ def _order(options: argparse.Namespace) -> recipes.Order:
     return recipes.understand(recipes.Arguments(**arguments))
 
 
+def _check(options: argparse.Namespace) -> None:
+    folder = _installed(options.name)
+    if options.background:
+        psutil.Process().nice(psutil.IDLE_PRIORITY_CLASS if sys.platform == "win32" else 19)
+    reporter = progress.reporter(sys.stderr)
+    with _libraries(options, reporter):
+        from headstart_export import pipeline  # noqa: PLC0415
+
+        try:
+            pipeline.check(folder, paths.cache_folder(), reporter)
+        except FailedCheckError as error:
+            if options.json:
+                print(json.dumps({"failed_check": error.text.as_data()}), flush=True)
+            raise
+    _print(folder, as_json=options.json)
+
+
+def _installed(name: str) -> Path:
+    folder = Path(name).expanduser() if os.sep in name else paths.models_folder() / name
+    if name.strip() and paths.exists(folder / manifest.FILE_NAME):
+        return folder
+    installed = [path.parent.name for path in paths.models_folder().glob(f"*/{manifest.FILE_NAME}")]
+    alike = difflib.get_close_matches(name, installed) or sorted(installed)
+    raise HeadstartError(
+        "{name!r} is not an exported model; there are {names}.", name=name, names=", ".join(alike) or "none"
+    )
+
+
 def _verify(options: argparse.Namespace) -> None:
-    folder = Path(options.name).expanduser() if os.sep in options.name else paths.models_folder() / options.name
-    if not options.name.strip() or not (folder / manifest.FILE_NAME).is_file():
-        installed = [path.parent.name for path in paths.models_folder().glob(f"*/{manifest.FILE_NAME}")]
-        suggestions = difflib.get_close_matches(options.name, installed) or sorted(installed)
-        raise HeadstartError(
-            "{name!r} is not an exported model; there are {names}.",
-            name=options.name,
-            names=", ".join(suggestions) or "none",
-        )
+    folder = _installed(options.name)
     reporter = progress.reporter(sys.stderr)
     with _libraries(options, reporter):
         from headstart_export import pipeline  # noqa: PLC0415
@@ -339,7 +397,7 @@ def _list_recipes(*, as_json: bool) -> None:
 
 
 def _listed(name: str) -> dict[str, Any]:
-    """One recipe, with the role, the purpose and the parameters of a pair's target.
+    """Return a recipe's entry in the list; role, purpose and parameters are those of a pair's target.
 
     Sizes are in bytes, at most: of the download, of the result, and of the result with INT4 weights.
     """

@@ -20,7 +20,7 @@ _LAST = np.iinfo(np.int64).max
 
 @dataclass(frozen=True)
 class Architecture:
-    """What differs between kinds of decoders."""
+    """The differences between kinds of decoders."""
 
     model_class: str  # of transformers
     model_type: str

@@ -51,6 +51,12 @@ def write(ranked: list[int], rows: int, folder: Path) -> None:
     np.save(folder / FILE_NAME, np.array(ranked[: max(rows, LONGEST)], np.int32))
 
 
+def committed(path: Path) -> list[int]:
+    """Return the tokens that were ranked for a recipe, by rising id. The file has a bit for each token."""
+    flags = np.unpackbits(np.load(path))
+    return [int(index) for index in np.flatnonzero(flags)]
+
+
 def texts_at_hand() -> Iterator[str]:
     """Yield documentation and code of the installed packages, always the same."""
     for root in (Path(sysconfig.get_path(name)) for name in ("stdlib", "purelib")):

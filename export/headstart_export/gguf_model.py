@@ -4,8 +4,8 @@ A file is converted only if all it says of its model is known here: each setting
 """
 
 import json
-import re
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,8 +17,6 @@ from headstart_export.progress import Advance, ignore
 
 MODEL_FILE = "openvino_model.xml"
 _STORE = "weights.part"  # beside the model while it is made
-_PART = re.compile(r"(?P<stem>.*)-(?P<number>\d{5})-of-(?P<count>\d{5})\.gguf")
-_NEWER_TYPE = re.compile(r"(\d+)\)? is not a valid GGMLQuantizationType")
 _SETTINGS = {
     *("context_length", "embedding_length", "block_count", "feed_forward_length", "vocab_size"),
     *("attention.head_count", "attention.head_count_kv", "attention.key_length", "attention.value_length"),
@@ -32,7 +30,7 @@ _GEMMA_27B = 62  # layers, by which llama.cpp knows the one that scales its atte
 
 @dataclass(frozen=True)
 class Facts:
-    """What a file says of its model. `stored`: bytes of the weights in each form; making them takes twice that."""
+    """The facts about a model in its file. `stored`: bytes of the weights by form; making them takes twice that."""
 
     architecture: str  # of transformers
     parameters: int
@@ -106,11 +104,10 @@ def _compression(file: _File, weights: str) -> dict[str, str]:
 
 
 def _read(path: Path) -> _File:
-    readers = [_reader(part) for part in _parts(path)]
-    reader = readers[0]
-    found = {tensor.name: tensor for each in readers for tensor in each.tensors}
+    reader = gguf.read(path)
+    found = {tensor.name: tensor for tensor in reader.tensors}
     name = gguf.value(reader, "general.architecture")
-    if name not in ARCHITECTURES:
+    if not isinstance(name, str) or name not in ARCHITECTURES:
         raise ExportError(
             "{file} holds a model of the kind {name!r}, which is not read from GGUF files; known are {known}. Use the "
             "model's Hugging Face folder or hub id instead.",
@@ -121,42 +118,12 @@ def _read(path: Path) -> _File:
     try:
         sizes = _sizes(reader, name, found)
     except (TypeError, ValueError, OverflowError) as error:
-        raise ExportError("{file} cannot be converted: {error}.", file=path.name, error=error) from None
+        raise ExportError(
+            "{file} cannot be converted: {error}.", file=path.name, error=gguf.shown(str(error))
+        ) from None
     file = _File(reader, found, ARCHITECTURES[name], sizes)
     _require_tensors(file, path.name)
     return file
-
-
-def _reader(path: Path) -> Any:
-    try:
-        return gguf.read(path)
-    except ValueError as error:
-        if newer := _NEWER_TYPE.search(str(error)):
-            raise ExportError(
-                "{file} has weights of the type {number}, which is newer than this program; use a file with another "
-                "type, such as Q4_K_M or Q8_0.",
-                file=path.name,
-                number=newer[1],
-            ) from None
-        raise ExportError("{file} is damaged: {error}. Fetch it again.", file=path.name, error=error) from None
-
-
-def _parts(path: Path) -> Sequence[Path]:
-    """Return the file, or all parts of a file that was split."""
-    split = _PART.fullmatch(path.name)
-    if not split:
-        return [path]
-    count = int(split["count"])
-    parts = [path.with_name(f"{split['stem']}-{number:05}-of-{count:05}.gguf") for number in range(1, count + 1)]
-    for part in parts:
-        if not part.is_file():
-            raise ExportError(
-                "{file} is one of {count} parts, of which {part} is missing; put all parts into one folder.",
-                file=path.name,
-                count=count,
-                part=part.name,
-            )
-    return parts
 
 
 def _sizes(reader: Any, name: str, found: Mapping[str, Any]) -> Sizes:
@@ -170,9 +137,15 @@ def _sizes(reader: Any, name: str, found: Mapping[str, Any]) -> Sizes:
 
     def count(key: str, default: int | None = None) -> int:
         number = of(key, default)
-        if not isinstance(number, int) or number < 1:
+        if type(number) is not int or number < 1:
             raise ValueError(f"its {name}.{key} is {number}")
         return number
+
+    def positive(key: str, default: float | None = None) -> float:
+        number = of(key, default)
+        if type(number) not in {int, float} or not 0 < number < math.inf:
+            raise ValueError(f"its {name}.{key} is {number}")
+        return float(number)
 
     for field in reader.fields:
         key = field.removeprefix(f"{name}.")
@@ -190,7 +163,7 @@ def _sizes(reader: Any, name: str, found: Mapping[str, Any]) -> Sizes:
     window, period = _window(of("attention.sliding_window", 0), context), ARCHITECTURES[name].window_period
     if window and period is None:
         raise ValueError(f"it has a window of {window} tokens, which is not known of the kind {name}")
-    base = float(of("rope.freq_base", _ROPE_BASE))
+    base = positive("rope.freq_base", _ROPE_BASE)
     return Sizes(
         layers=layers,
         width=width,
@@ -200,13 +173,13 @@ def _sizes(reader: Any, name: str, found: Mapping[str, Any]) -> Sizes:
         head=head,
         vocabulary=int(table.shape[1]),
         context=context,
-        epsilon=float(of("attention.layer_norm_rms_epsilon")),
+        epsilon=positive("attention.layer_norm_rms_epsilon"),
         base=base,
         stretch=_stretch(of("rope.scaling.type", "none"), of("rope.scaling.factor", 1.0)),
         scale=(width / heads) ** -0.5 if name == "gemma3" and layers == _GEMMA_27B else 0.0,
         window=window,
         local=_local(of("attention.sliding_window_pattern", period), layers) if window else (),
-        local_base=float(of("rope.freq_base_swa", _ROPE_BASE if period else base)),
+        local_base=positive("rope.freq_base_swa", _ROPE_BASE if period else base),
     )
 
 
@@ -235,7 +208,7 @@ def _stretch(kind: str, factor: float) -> float:
     """Return the number by which positions are divided."""
     if kind == "none":
         return 1.0
-    if kind != "linear" or not factor > 0:
+    if kind != "linear" or not 0 < factor < math.inf:
         raise ValueError(f"it scales its positions by the rule {kind!r}, which is not known here")
     return float(factor)
 
@@ -260,14 +233,13 @@ def _require_tensors(file: _File, name: str) -> None:
                 shape=list(shape),
                 expected=list(expected),
             )
-        gguf_weights.require_readable(file.tensors[tensor], name)
     for tensor in file.tensors:
         if tensor not in required and tensor not in optional:
             raise ExportError(
                 "{file} holds weights that are not known of its kind, such as {tensor}; use the model's Hugging Face "
                 "folder or hub id instead.",
                 file=name,
-                tensor=tensor,
+                tensor=gguf.shown(tensor),
             )
 
 
@@ -286,7 +258,7 @@ def _config(file: _File) -> dict[str, Any]:
     config = {
         "architectures": [kind.model_class],
         "attention_bias": bool(kind.biased) or "blk.0.attn_q.bias" in file.tensors,
-        **{f"{name}_token_id": _token(file, name) for name in ("bos", "eos")},
+        **{f"{name}_token_id": gguf.token_id(file.reader, name) for name in ("bos", "eos")},
         "head_dim": sizes.head,
         "hidden_act": "gelu_pytorch_tanh" if kind.activation == "gelu" else "silu",
         "hidden_size": sizes.width,
@@ -302,17 +274,3 @@ def _config(file: _File) -> dict[str, Any]:
         "vocab_size": sizes.vocabulary,
     }
     return {key: value for key, value in config.items() if value is not None}
-
-
-def _token(file: _File, name: str) -> int | None:
-    """Return a special token's id. Raises ExportError for one outside the vocabulary."""
-    key = f"tokenizer.ggml.{name}_token_id"
-    token = gguf.value(file.reader, key)
-    if token is None or (isinstance(token, int) and 0 <= token < file.sizes.vocabulary):
-        return token
-    raise ExportError(
-        "The file's {key} is {token}, but its vocabulary has {vocabulary} tokens; choose another version of the model.",
-        key=key,
-        token=token,
-        vocabulary=file.sizes.vocabulary,
-    )

@@ -68,20 +68,6 @@ def group_size(tensors: Iterable[Any], form: str) -> int | None:
     return min((shape[-1] for kind, shape in matrices if kind in {"i4", "u4"}), default=None)
 
 
-def require_readable(tensor: Any, file: str) -> None:
-    """Raise ExportError for a type that cannot be read. The first row is tried."""
-    try:
-        _dequantize(tensor, tensor.data[:1])
-    except NotImplementedError:
-        raise ExportError(
-            "{tensor} in {file} has weights of the type {kind}, which cannot be read; use a file with another type, "
-            "such as Q4_K_M or Q8_0.",
-            tensor=tensor.name,
-            file=file,
-            kind=tensor.tensor_type.name,
-        ) from None
-
-
 class Weights:
     """The tensors of a file by name, as nodes of a graph over a file of their own.
 

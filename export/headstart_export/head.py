@@ -170,7 +170,7 @@ def _train(
 ) -> "Trainer":
     import torch  # noqa: PLC0415
 
-    from headstart_export import head_model, head_training  # noqa: PLC0415 - with the libraries it needs
+    from headstart_export import head_graph, head_model, head_training  # noqa: PLC0415 - with the libraries it needs
 
     with progress.step("Training the head"):
         torch.manual_seed(options.seed)
@@ -178,7 +178,7 @@ def _train(
         texts, trials = list(store.texts(names)), list(store.texts([features.TRIALS]))
         head = head_model.Head(head_model.HeadSizes(config, _neurons(options, config), options.rows))
         chosen = _chosen(store, texts, options.rows)
-        head_model.begin(head, head_model.TargetWeights(store.target), chosen, texts[:_SCALE_TEXTS])
+        head_model.begin(head, head_graph.TargetWeights(store.target), chosen, texts[:_SCALE_TEXTS])
         seconds = max(60.0, options.hours * 3600 - (time.monotonic() - begun))
         plan = head_training.Plan(options.passes, seconds, seed=options.seed)
         trainer = head_training.Trainer(head, texts, trials, plan, store.folder / "training.pt")
@@ -209,12 +209,13 @@ def _finish(
     progress: Progress,
 ) -> None:
     """Write the head, measure it, and write its manifest."""
-    from headstart_export import head_model  # noqa: PLC0415
+    from headstart_export import head_graph, head_model  # noqa: PLC0415
 
+    head = head_model.weights_of(trainer.head)
     names, trials = store.finished(), list(store.texts([features.TRIALS]))
     with workspace.opened(output, replace=options.force) as space:
         with progress.step("Trying the finished head on what the model wrote"):
-            head_model.save(trainer.head, space.result / convert.MODEL_FILE)
+            head_graph.save(head, space.result / convert.MODEL_FILE)
             acceptance = measure_acceptance(space.result, trials)
             learned = LearnedHead(
                 layers=store.layers,
@@ -223,11 +224,11 @@ def _finish(
                 curve=trainer.marks,
                 compressed=acceptance,
             )
-            pipeline.describe_head(trainer.head, space.result, described, learned)
+            pipeline.describe_head(head, space.result, described, learned)
         with progress.step("Moving it into place"):
             space.move_into_place()
     if options.lean:
-        head_model.save_lean(trainer.head, options.lean)
+        head_graph.save_lean(head, options.lean)
     last = trainer.marks[-1].acceptance
     shown = ", ".join(
         f"{kind} {rate:.0%} (before compression {last[kind][0]:.0%})" for kind, rate in acceptance.items()

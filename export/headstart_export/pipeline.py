@@ -7,7 +7,7 @@ import importlib.metadata
 import json
 import math
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -26,6 +26,8 @@ from headstart_export import (
     convert,
     draft_vocab,
     embedding,
+    gguf_import,
+    head_graph,
     quality,
     quantize,
     sources,
@@ -35,18 +37,21 @@ from headstart_export import (
     workspace,
 )
 from headstart_export.answers import Text
+from headstart_export.head_graph import HeadWeights
 from headstart_export.progress import Advance, Progress, megabytes, of_nncf
-from headstart_export.recipe import ModelOrder, ModelRecipe, Order, PairOrder, Sampling
+from headstart_export.recipe import AS_IN_FILE, DEFAULT_WEIGHTS, ModelOrder, ModelRecipe, Order, PairOrder, Sampling
 from headstart_export.recipe import folder as recipes_folder
 from headstart_export.sources import Fetched
 from headstart_export.weights import Facts
 from headstart_export.workspace import Workspace
 
+TOKEN_KEYS = ("bos_token_id", "eos_token_id", "pad_token_id")  # of config.json and generation_config.json
 ENDS_OF_TEXT = ("<|endoftext|>", "<|end_of_text|>", "<eos>", "</s>")
 CONTEXT_KEYS = ("max_position_embeddings", "n_positions", "seq_length", "max_sequence_length")
 PACKAGES = ("openvino", "openvino-tokenizers", "nncf", "optimum-intel", "transformers", "tokenizers", "torch", "gguf")
 TEXT_LIMIT = 768  # tokens of the fixed text that quality is measured on
 _STEPS = 8  # get, tokenizer, load, read, convert, compress, check, describe: what the progress counts of each model
+_IMPORT_STEPS = 4  # get, tokenizer, convert, describe
 _VERIFYING = 6  # compare files, get, tokenizer, load, read, check
 FULL = 1 << 20  # a disk with fewer free bytes is what made a write fail
 
@@ -58,6 +63,7 @@ class Job:
     space: Workspace
     cache: Path
     progress: Progress
+    defers_checks: bool = False  # of models from GGUF files: `check` makes them later
 
 
 @dataclass(frozen=True)
@@ -88,6 +94,7 @@ class Prepared:
     head_of: Path | None = None
     vectors: embedding.Recipe | None = None
     lora: adapter.Adapter | None = None
+    is_imported: bool = False  # from a GGUF file, by the short way
 
 
 @dataclass(frozen=True)
@@ -100,10 +107,18 @@ class Half:
     width: int
 
 
-def export(order: Order, output: Path, cache: Path, progress: Progress, *, force: bool) -> Path:
-    """Build what is ordered into a folder. Raises HeadstartError; whatever happens, nothing half done stays."""
+def export(
+    order: Order, output: Path, cache: Path, progress: Progress, *, force: bool, defers_checks: bool = False
+) -> Path:
+    """Build what is ordered into a folder. Raises HeadstartError; whatever happens, nothing half done stays.
+
+    `defers_checks`: leave out the proofs of a model from a GGUF file, which its manifest then says; see `check`.
+    """
+    for model in (order.target, order.draft) if isinstance(order, PairOrder) else (order,):
+        if not gguf_import.may_take(model):
+            gguf_import.require_exporter(model.recipe.title)
     progress.expect(_steps(order) + 1)
-    with opened(order, output, cache, progress, force=force) as job:
+    with opened(order, output, cache, progress, force=force, defers_checks=defers_checks) as job:
         found = prepare(order.target if isinstance(order, PairOrder) else order, job)
         progress.expect(_steps(order, found) - _steps(order))
         if isinstance(order, PairOrder):
@@ -112,19 +127,29 @@ def export(order: Order, output: Path, cache: Path, progress: Progress, *, force
             _build_embedding(found, found.vectors, job)
         else:
             build(found, job.space.result, job)
+    if not defers_checks:
+        check(output, cache, progress)
     progress.finish()
     return output
 
 
 def _steps(order: Order, known: Prepared | None = None) -> int:
     """Return the steps of an export. `known`: its target, or only model; None: unprepared, so each step counts."""
-    target = order.target if isinstance(order, PairOrder) else order
     if known and known.vectors:
         return 2
-    if target.role == "draft":
+    writes = writes_answers(order, known)
+    if isinstance(order, PairOrder):
+        ranking = _is_ranked(order, known)
+        return _model_steps(order.target, known, writes=writes) + _model_steps(order.draft) + ranking
+    return _model_steps(order, known, writes=writes)
+
+
+def _model_steps(order: ModelOrder, known: Prepared | None = None, *, writes: bool = False) -> int:
+    if known.is_imported if known else gguf_import.may_take(order):
+        return _IMPORT_STEPS + bool(order.recipe.head and order.role != "draft")
+    if order.role == "draft":
         return _STEPS
-    steps = _STEPS + writes_answers(order, known) * (1 + target.calibrated) + bool(target.recipe.head)
-    return steps + _STEPS + _is_ranked(order, known) if isinstance(order, PairOrder) else steps
+    return _STEPS + writes * (1 + order.calibrated) + bool(order.recipe.head)
 
 
 def writes_answers(order: Order, known: Prepared | None = None) -> bool:
@@ -137,7 +162,7 @@ def writes_answers(order: Order, known: Prepared | None = None) -> bool:
 
 
 def _is_ranked(order: PairOrder, target: Prepared | None) -> bool:
-    return 0 < order.draft_vocab < (len(target.tokenizer) if target else math.inf)
+    return not order.draft_tokens and 0 < order.draft_vocab < (len(target.tokenizer) if target else math.inf)
 
 
 def _has_table(order: Order) -> bool:
@@ -187,14 +212,15 @@ def _build_embedding(model: Prepared, recipe: embedding.Recipe, job: Job) -> Non
 
 
 @contextmanager
-def opened(order: Order, output: Path, cache: Path, progress: Progress, *, force: bool) -> Iterator[Job]:
+def opened(
+    order: Order, output: Path, cache: Path, progress: Progress, *, force: bool, defers_checks: bool = False
+) -> Iterator[Job]:
     """Make room for an order; what is built in `space.result` becomes the output if nothing is raised."""
     workspace.refuse_existing(output, replace=force)
     workspace.clean_leftovers(output)
     workspace.require_room(order, output, cache)
     with workspace.opened(output, replace=force) as space, _full_disk_as_sentence(output, cache):
-        job = Job(space, cache, progress)
-        yield job
+        yield Job(space, cache, progress, defers_checks)
         with progress.step("Moving it into place"):
             space.move_into_place()
 
@@ -241,15 +267,27 @@ def prepare(order: ModelOrder, job: Job, target: Prepared | None = None) -> Prep
         return Prepared(
             order, fetched, facts, None, Converted(fetched.path, 0, ""), vectors=embedding.understand(fetched.path)
         )
-    with job.progress.step(f"Converting the tokenizer of {order.recipe.title}, and proving it") as advance:
+    is_imported = gguf_import.takes(order, fetched.path)
+    if not is_imported:
+        gguf_import.require_exporter(order.recipe.title)
+        if facts.is_stretched:
+            raise ExportError(
+                "{name} scales its positions, which is lost when a GGUF file is read; use the model's Hugging Face "
+                "folder or hub id instead.",
+                name=fetched.path.name,
+            )
+        if order.weights == AS_IN_FILE:
+            order = msgspec.structs.replace(order, weights=DEFAULT_WEIGHTS)
+    proving = "" if is_imported else ", and proving it"
+    with job.progress.step(f"Converting the tokenizer of {order.recipe.title}{proving}") as advance:
         tokenizer = _tokenizer(order, fetched, facts)
         if order.role != "draft" and not tokenizer.chat_template:
             job.progress.note(
                 f"{order.name} has no chat template, so it is a base model: it continues texts (/v1/completions of the "
                 "local server), but cannot chat. If you know its template, add --template FILE."
             )
-        converted = _converted(order, fetched, tokenizer, job, advance, target)
-    return Prepared(order, fetched, facts, tokenizer, converted, lora=merged)
+        converted = _converted(order, fetched, tokenizer, job, advance, target, is_proven=not is_imported)
+    return Prepared(order, fetched, facts, tokenizer, converted, lora=merged, is_imported=is_imported)
 
 
 def _tokenizer(order: ModelOrder, fetched: Fetched, facts: Facts) -> Any:
@@ -263,12 +301,24 @@ def _tokenizer(order: ModelOrder, fetched: Fetched, facts: Facts) -> Any:
 
 
 def _converted(
-    order: ModelOrder, fetched: Fetched, tokenizer: Any, job: Job, advance: Advance, target: Prepared | None
+    order: ModelOrder,
+    fetched: Fetched,
+    tokenizer: Any,
+    job: Job,
+    advance: Advance,
+    target: Prepared | None,
+    *,
+    is_proven: bool = True,
 ) -> Converted:
-    """Convert and prove a tokenizer. Of one that is its target's but for the template, the texts are proven already."""
+    """Convert a tokenizer, and prove it unless `check` does that later.
+
+    The texts of a tokenizer that is its target's but for the template are proven already.
+    """
     folder = job.space.scratch / f"{order.role}-tokenizer"
     chat = tokenizer_proof.render(tokenizer)
     convert.convert_tokenizer(tokenizer, folder)
+    if not is_proven:
+        return Converted(folder, 0, chat.tail if chat else "")
     known = target.converted.texts if target and _is_equal(folder, target.converted.folder) else 0
     source = folder if fetched.path.is_file() else fetched.path
     texts = tokenizer_proof.prove(folder, source, tokenizer, chat, advance, known=known)
@@ -299,8 +349,17 @@ def _list_tokens(
     target: Prepared, order: PairOrder, texts: list[Text], folder: Path, job: Job
 ) -> manifest.Shortlist | None:
     """Write the tokens that the target uses most into the draft's folder; None where the draft is to guess all."""
-    if not _is_ranked(order, target):
+    rows = order.draft_vocab
+    if not 0 < rows < len(target.tokenizer):
         return None
+    if order.draft_tokens:
+        folder.mkdir(exist_ok=True)
+        tokens = draft_vocab.committed(recipes_folder() / "draft_vocab" / f"{order.draft_tokens}.npy")
+        draft_vocab.write(tokens, rows, folder)
+        return manifest.Shortlist(draft_vocab.FILE_NAME, rows)
+    if target.is_imported and not texts:
+        folder_of_target = job.space.result / manifest.TARGET_FOLDER
+        texts = _have_it_write(folder_of_target, target.facts.parameters, job, only_few=True)
     if not texts:
         raise ExportError("The target writes no texts whose tokens could be counted; --draft-vocab full does without.")
     folder.mkdir(exist_ok=True)
@@ -324,12 +383,17 @@ def build(
     `pair`: what it is a part of. `target_texts`: what its target wrote, if it is a draft.
     """
     folder.mkdir(exist_ok=True)
+    if model.is_imported:
+        _import(model, folder, job, shortlist)
+        return []
     half = _convert(model, job)
     for name in ("config.json", "generation_config.json"):
         if (half.folder / name).is_file():
             (half.folder / name).rename(folder / name)
     shutil.copytree(model.converted.folder, folder, dirs_exist_ok=True)
-    stop_ids = settle_generation(folder, model.tokenizer, model.order.recipe, model.converted.tail)
+    stop_ids = settle_generation(
+        folder, model.tokenizer, model.order.recipe, model.converted.tail, job.progress.note, model.facts.ends
+    )
     has_table = _has_table(pair or model.order)
     writes = model.order.role != "draft" and writes_answers(pair or model.order, model)
     first = writes and model.order.calibrated
@@ -354,21 +418,44 @@ def build(
     return texts
 
 
+def _import(model: Prepared, folder: Path, job: Job, shortlist: manifest.Shortlist | None) -> None:
+    """Convert and describe a model from a GGUF file; it is not checked yet."""
+    source = model.fetched.path
+    with job.progress.step(f"Converting {model.order.recipe.title}", in_bytes=True) as advance:
+        gguf_import.convert_model(model.order, source, folder, advance)
+    shutil.copytree(model.converted.folder, folder, dirs_exist_ok=True)
+    stop_ids = settle_generation(
+        folder, model.tokenizer, model.order.recipe, model.converted.tail, job.progress.note, model.facts.ends
+    )
+    with job.progress.step("Describing the result"):
+        precision = quantize.read_back(folder / convert.MODEL_FILE)
+        estimate = (folder / "openvino_model.bin").stat().st_size
+        described = _write_manifest(folder, model, precision, quality.Answer(None, estimate), stop_ids, shortlist, None)
+        described = replace(
+            described,
+            tokenizer=replace(described.tokenizer, proof=None),
+            source=replace(described.source, sha256=manifest.hash_file(source), path=str(source)),
+            is_checked=False,
+        )
+        manifest.write(folder, described)
+    job.progress.note(f"{described.name}: {precision.weights}, {megabytes(described.size_bytes)} on disk")
+    if model.order.recipe.head and model.order.role != "draft":
+        _add_head(model, folder, described, job)
+
+
 def _add_head(model: Prepared, folder: Path, written: manifest.Manifest, job: Job) -> None:
     """Build the head that the recipe names, as a part of the model in `folder`."""
-    from headstart_export import head_model  # noqa: PLC0415 - with the libraries it needs
-
     with job.progress.step(f"Adding the head of {model.order.recipe.title}"):
-        head = head_model.load_lean(recipes_folder() / "heads" / str(model.order.recipe.head), folder)
+        head = head_graph.load_lean(recipes_folder() / "heads" / str(model.order.recipe.head), folder)
         place = folder / manifest.HEAD_FOLDER
         place.mkdir()
-        head_model.save(head, place / convert.MODEL_FILE)
+        head_graph.save(head, place / convert.MODEL_FILE)
         describe_head(head, place, written)
         manifest.write(folder, replace(written, files=manifest.hash_files(folder)))
 
 
 def describe_head(
-    head: Any, folder: Path, target: manifest.Manifest, learned: manifest.LearnedHead | None = None
+    head: HeadWeights, folder: Path, target: manifest.Manifest, learned: manifest.LearnedHead | None = None
 ) -> None:
     """Write the manifest of a Hydra head beside its graph."""
     files = manifest.hash_files(folder)
@@ -378,7 +465,7 @@ def describe_head(
         name=f"{target.name}-head",
         role="draft",
         architecture=manifest.HYDRA,
-        parameters=sum(weight.numel() for weight in head.parameters()),
+        parameters=head.parameters,
         precision=manifest.Precision("int8", "int8_sym"),
         logit_rows=len(head.chosen),
         size_bytes=size,
@@ -516,6 +603,38 @@ def _write_manifest(
     return result
 
 
+def check(folder: Path, cache: Path, progress: Progress) -> None:
+    """Make the checks that an import into `folder` left for later. Raises ExportError, and FailedCheckError.
+
+    A model that fails is used no more; its manifest says why.
+    """
+    pair = manifest.read(folder)
+    folders = [folder / pair.target, folder / pair.draft] if isinstance(pair, manifest.PairManifest) else [folder]
+    with workspace.opened(cache / f"check-{pair.name}", replace=False) as space:
+        proven = None
+        for part in folders:
+            recorded = manifest.read_model(part)
+            if not recorded.is_checked:
+                recorded = gguf_import.check(part, space, progress, proven)
+                if not isinstance(pair, manifest.PairManifest):
+                    recorded = _add_table(part, recorded, Job(space, cache, progress))
+                progress.note(_in_a_line(recorded, recorded.quality.top1_agreement if recorded.quality else 1.0))
+            proven = recorded.tokenizer
+
+
+def _add_table(folder: Path, recorded: manifest.Manifest, job: Job) -> manifest.Manifest:
+    """Have a model that chats, and has nothing better to guess with, write its table of usual words."""
+    if manifest.head_folder(folder) or not convert.load_tokenizer(folder).chat_template:
+        return recorded
+    texts = _have_it_write(folder, recorded.parameters, job, only_few=False)
+    if not texts:
+        return recorded
+    counted = table.make(texts, folder)
+    recorded = replace(recorded, table=counted, files=manifest.hash_files(folder))
+    manifest.write(folder, recorded)
+    return recorded
+
+
 @dataclass(frozen=True)
 class Verified:
     """A finished model's proofs of today. `texts` agree; `quality` was measured anew, as was `agreement`."""
@@ -638,13 +757,28 @@ def _warning(model: manifest.Manifest, agreement: float) -> str:
     )
 
 
-def settle_generation(folder: Path, tokenizer: Any, recipe: ModelRecipe, tail: str) -> tuple[int, ...]:
-    """Every id that must end an answer, the chat's own marker first. `tail`: what the chat template puts behind one.
+def settle_generation(
+    folder: Path,
+    tokenizer: Any,
+    recipe: ModelRecipe,
+    tail: str,
+    note: Callable[[str], None],
+    ends: Sequence[int] | None = None,
+) -> tuple[int, ...]:
+    """Return every id that must end an answer, the chat's own marker first, and `note` a word among them.
 
-    `generation_config.json` learns them, and how the recipe has the model sampled.
+    `tail`: what the chat template puts behind an answer. `ends`: the ids of a GGUF file; the configuration that is made
+    of it has those that are usual for its architecture. `generation_config.json` learns the ids, and how the recipe has
+    the model sampled. Raises ExportError for an id of no token.
     """
     path = folder / "generation_config.json"
     generation = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+    words = vocabulary.read(folder)
+    if ends is None:
+        configs = {path.name: generation, "config.json": _config(folder)}
+        ends = [index for file, data in configs.items() for index in _require_tokens(file, data, words)]
+    else:
+        generation = {key: value for key, value in generation.items() if key not in TOKEN_KEYS}
     known = {token.content: index for index, token in tokenizer.added_tokens_decoder.items()}
     specials = [token.content for token in tokenizer.added_tokens_decoder.values() if token.special]
     chat_ends = sorted((token for token in specials if tail.startswith(token)), key=len)[-1:]
@@ -654,13 +788,20 @@ def settle_generation(folder: Path, tokenizer: Any, recipe: ModelRecipe, tail: s
                 "The recipe says {token} ends an answer, but the tokenizer has no such token.", token=token
             )
     ids = [known[token] for token in (*recipe.chat.stop, *chat_ends)]
-    ids += _listed(generation.get("eos_token_id")) + _listed(_config(folder).get("eos_token_id"))
-    ids += _listed(tokenizer.eos_token_id) + [known[token] for token in ENDS_OF_TEXT if token in specials]
+    ids += [*ends, *_listed(tokenizer.eos_token_id), *(known[token] for token in ENDS_OF_TEXT if token in specials)]
     unique = tuple(dict.fromkeys(ids))
     if not unique:
         raise ExportError(
             "Neither the model nor its chat template says which token ends an answer, so it cannot be used."
         )
+    marks = {*specials, *ENDS_OF_TEXT, *recipe.chat.stop}
+    for index in unique:
+        if words.get(index) not in marks and not tail.startswith(words.get(index, "")):
+            word = tokenizer.decode([index]).strip()
+            note(
+                f"Warning: the word {word!r} ends an answer, as {recipe.title} says (token {index}). If answers break "
+                "off, take another source of the model."
+            )
     generation["eos_token_id"] = list(unique)
     if sampling := msgspec.to_builtins(recipe.sampling):
         generation = {name: value for name, value in generation.items() if name not in Sampling.__struct_fields__}
@@ -669,8 +810,24 @@ def settle_generation(folder: Path, tokenizer: Any, recipe: ModelRecipe, tail: s
     return unique
 
 
-def _listed(value: Any) -> list[int]:
-    return [value] if isinstance(value, int) else list(value or [])
+def _require_tokens(file: str, data: dict[str, Any], words: Mapping[int, str]) -> list[int]:
+    """Return the ids that end an answer. Raises ExportError unless this and other marks are tokens."""
+    for key in TOKEN_KEYS:
+        for index in _listed(data.get(key)):
+            if type(index) is not int or index not in words:
+                raise ExportError(
+                    "{file} says that {key} is {index!r}, but the vocabulary has no such token; correct the file, or "
+                    "fetch the model again.",
+                    file=file,
+                    key=key,
+                    index=index,
+                )
+    return _listed(data.get("eos_token_id"))
+
+
+def _listed(value: Any) -> list[Any]:
+    """Return ids that are written as one, as several, or as none."""
+    return value if isinstance(value, list) else [] if value in (None, -1) else [value]
 
 
 def _config(folder: Path) -> dict[str, Any]:

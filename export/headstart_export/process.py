@@ -1,7 +1,7 @@
 """Child processes for heavy libraries, without telemetry, network or chatter.
 
-`python -m headstart_export.process MODULE:FUNCTION` reads the function's arguments as JSON and prints its result, so
-that the memory, the threads and a crash of such a step stay in its process.
+`headstart-export step MODULE:FUNCTION [BYTES]` reads the function's arguments as JSON and prints its result, so that
+the memory, the threads and a crash of such a step stay in its process.
 """
 
 import contextlib
@@ -18,6 +18,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from typing import Any, TextIO
 
+from headstart import paths
 from headstart.errors import ExportError, Translatable
 from headstart_export.progress import Advance
 
@@ -28,8 +29,7 @@ _ENVIRONMENT = {
     "TOKENIZERS_PARALLELISM": "true",  # set at all, it silences a warning about forks
     "TRANSFORMERS_VERBOSITY": "error",
 }
-
-
+STEP = "step"  # the word by which `headstart-export` is started for one
 _PROGRESS_LINE = re.compile(r"done (\d+) of (\d+)")
 
 
@@ -55,15 +55,21 @@ def muted(stream: TextIO) -> Iterator[None]:
 
 
 def call(
-    function: Callable[..., Any], *, minutes: float, failure: str, advance: Advance | None = None, **arguments: object
+    function: Callable[..., Any],
+    *,
+    minutes: float,
+    failure: str,
+    memory: int | None = None,
+    advance: Advance | None = None,
+    **arguments: object,
 ) -> Any:
     """Call a function of a module in a child process. Arguments and result cross as JSON.
 
-    `advance` gets the progress that the function reports with `tell`. Raises ExportError with the template `failure`
-    and its {reason} when the function fails or takes too long.
+    `memory`: bytes that it may allocate. `advance` gets the progress that the function reports with `tell`. Raises
+    ExportError with the template `failure` and its {reason} when the function fails or takes too long.
     """
     target = f"{function.__module__}:{function.__qualname__}"
-    command = [sys.executable, "-m", "headstart_export.process", target]
+    command = [*_program(), STEP, target, *([str(memory)] if memory else [])]
     result, is_late = "", threading.Event()
     with (
         tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as faults,
@@ -106,20 +112,38 @@ def call(
     return json.loads(result)
 
 
+def _program() -> tuple[str, ...]:
+    frozen = paths.bundled_program("headstart-export")
+    return (str(frozen),) if frozen else (sys.executable, "-m", "headstart_export")
+
+
 def tell(done: int, total: int) -> None:
     """Report progress to the caller of this process."""
     print(f"done {done} of {total}", flush=True)
 
 
-def main() -> None:
-    """Call the function that the command line names."""
+def _limit_memory(size: int) -> None:
+    """Have allocations fail beyond so many bytes. Pages of mapped files do not count.
+
+    Linux keeps to it, macOS takes it for advice, and Windows has no such limit: there time alone is limited.
+    """
+    os.environ["OPENBLAS_NUM_THREADS"] = "1"  # each thread of NumPy's would allocate much more than it uses
+    if sys.platform != "win32":
+        import resource  # noqa: PLC0415 - Windows has no such module
+
+        with contextlib.suppress(OSError, ValueError):
+            resource.setrlimit(resource.RLIMIT_DATA, (size, size))
+
+
+def run_step(target: str, memory: str = "") -> int:
+    """Call the function of a step, in this process. Return the exit code."""
     prepare()
+    if memory:
+        _limit_memory(int(memory))
     try:
-        result = pkgutil.resolve_name(sys.argv[1])(**json.load(sys.stdin))
+        result = pkgutil.resolve_name(target)(**json.load(sys.stdin))
     except ExportError as error:
-        sys.exit(str(error))
+        print(error, file=sys.stderr)
+        return 1
     print(json.dumps(result, default=dataclasses.asdict))
-
-
-if __name__ == "__main__":
-    main()
+    return 0

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from headstart.errors import ExportError, Translatable
+from headstart.errors import FailedCheckError, Translatable
 from headstart.library.manifest import Quality
 from headstart_export import process, quantize
 from headstart_export.convert import MODEL_FILE
@@ -46,6 +46,16 @@ def write_reference(
         inputs = {name: torch.from_numpy(data)[None] for name, data in (further or {}).items()}
         logits = model(input_ids=torch.tensor([ids]), use_cache=False, **inputs).logits[0]
         np.save(path, logits.float().numpy())
+
+
+def save_logits(folder: Path, ids: list[int], path: Path) -> None:
+    """Save the logits of the model in `folder`, computed in 32 bits in a child process, as `write_reference` does."""
+    failure = Translatable("The weights of the file cannot be used ({reason}).")
+    process.call(_save_logits, minutes=_MINUTES, failure=failure, folder=str(folder), ids=ids, path=str(path))
+
+
+def _save_logits(folder: str, ids: list[int], path: str) -> None:
+    np.save(path, read(_session(folder, "0"), ids))
 
 
 def compare(reference: Logits, logits: Logits, ids: list[int]) -> Quality:
@@ -134,17 +144,18 @@ class Answer:
 
 
 def run(folder: Path, reference: Path, ids: list[int], width: int = 0, advance: Advance = ignore) -> Answer:
-    """Measure the model in `folder` in a child process. Raises ExportError when it fails.
+    """Measure the model in `folder` in a child process. Raises ExportError if that fails, FailedCheckError.
 
     `reference`: .npy file of the source's logits. `width`: size of the hidden states that an EAGLE-3 head reads; 0
     for a model.
     """
     failure = Translatable("The converted model cannot be used ({reason}); nothing was kept.")
-    arguments = {"folder": str(folder), "reference": str(reference), "ids": ids, "width": width}
+    arguments: dict[str, Any] = {"folder": str(folder), "reference": str(reference), "ids": ids, "width": width}
     answer = process.call(_measure, minutes=_MINUTES, failure=failure, advance=advance, **arguments)
     if answer["cache_fault"]:
-        raise ExportError(
-            "The converted model gives other results {fault}; nothing was kept.", fault=answer["cache_fault"]
+        raise FailedCheckError(
+            "The converted model gives other results {fault}, so it is not used; choose another one.",
+            fault=answer["cache_fault"],
         )
     quality = answer["quality"]
     return Answer(**{**answer, "quality": Quality(**quality) if quality else None})

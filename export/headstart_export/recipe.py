@@ -10,16 +10,18 @@ import msgspec
 from msgspec import Meta, Struct, field
 from msgspec.structs import replace
 
+from headstart import paths
 from headstart.errors import ExportError
 from headstart_export import gguf, quantize
 from headstart_export.quantize import Int4
 
-Precision = Literal["int8", "int8-sym", "int4", "fp16"]
+Precision = Literal["gguf", "int8", "int8-sym", "int4", "fp16"]
 PRECISIONS = get_args(Precision)
 OLD_NAMES = {"int4-sym": "int4"}  # of precisions
 FAST = "-int4"  # behind a recipe's name: with INT4 weights
 FULL = "full"  # a draft's whole vocabulary
 DEFAULT_WEIGHTS: Precision = "int8"
+AS_IN_FILE: Precision = "gguf"  # blocks of 4 bits as the GGUF file has them, the rest in INT8; else DEFAULT_WEIGHTS
 _COMMIT = re.compile("[0-9a-f]{40}")
 _NAMELESS = re.compile("[0-9a-f]{12,}|(ggml-)?model([-.].*)?")  # files whose name says nothing
 _HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
@@ -141,6 +143,7 @@ class PairRecipe(Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"
     draft_weights: Precision
     checked: _Checked
     draft_vocab: str | int = FULL  # as `rows` takes it
+    draft_tokens: str = ""  # these tokens, ranked once: a file of `draft_vocab/` beside the recipes
 
     def __post_init__(self) -> None:
         """The draft's vocabulary is one that the command line takes, too."""
@@ -178,6 +181,7 @@ class PairOrder(Struct, frozen=True):
     target: ModelOrder
     draft: ModelOrder
     draft_vocab: int = 0  # tokens that the draft guesses among; 0: all
+    draft_tokens: str = ""  # of the recipe; else they are ranked by what the target writes
 
 
 Order = ModelOrder | PairOrder
@@ -320,6 +324,7 @@ def _recipe_pair(pair: PairRecipe, arguments: Arguments) -> PairOrder:
             int4=Int4(arguments.calibration or quantize.USUAL.calibration),
         ),
         _draft_rows(arguments.draft_vocab, str(pair.draft_vocab)),
+        pair.draft_tokens if arguments.draft_vocab is None else "",
     )
 
 
@@ -406,11 +411,11 @@ def _unlisted(source: str) -> ModelRecipe:
         raise ExportError("A name is empty: name a recipe, a hub id, a Hugging Face folder or a .gguf file.")
     path, name, title = Path(source).expanduser(), source.rpartition("/")[2], source
     place: Source = HubSource(source)
-    if path.exists():
-        path = path.resolve()
+    if paths.exists(path):
+        path = path.absolute() if path.is_file() else path.resolve()  # a link's name says more than that of its target
         if not path.is_dir() and not (path.is_file() and path.suffix.lower() == ".gguf"):
             raise ExportError("{path} is neither a folder nor a .gguf file; name the model's folder.", path=path.name)
-        place, name, title = LocalSource(path), path.stem if path.is_file() else path.name, path.name
+        place, name, title = LocalSource(path), gguf.title(path) if path.is_file() else path.name, path.name
         if path.is_file():
             title = str(gguf.probe(path)["name"] or title)
             if _NAMELESS.fullmatch(name.lower()):
@@ -430,4 +435,5 @@ def _unlisted(source: str) -> ModelRecipe:
             source=source,
             names=", ".join(names()),
         )
-    return ModelRecipe(name.lower(), title, licence=None, role="any", weights=DEFAULT_WEIGHTS, sources=(place,))
+    weights = AS_IN_FILE if isinstance(place, LocalSource) and path.is_file() else DEFAULT_WEIGHTS
+    return ModelRecipe(name.lower(), title, licence=None, role="any", weights=weights, sources=(place,))

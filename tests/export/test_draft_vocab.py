@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from headstart.engine.bench.prompts import KINDS, MAX_PER_KIND, read_prompts
-from headstart_export import answers, draft_vocab
+from headstart_export import answers, draft_vocab, recipe
 from tests import tiny
 
 SIZE, ROWS = 600, 640
@@ -78,3 +78,11 @@ def test_prompts_are_varied_and_not_those_of_the_benchmark() -> None:
     measured = [message.content for prompt in read_prompts(MAX_PER_KIND, KINDS) for message in prompt.messages]
     assert len(measured) > 30
     assert not set(measured) & {*prompts, *more}
+
+
+def test_tokens_of_a_recipe_are_committed() -> None:
+    pair = recipe.understand(recipe.Arguments("qwen2.5-coder"))
+    assert isinstance(pair, recipe.PairOrder)
+    tokens = draft_vocab.committed(recipe.folder() / "draft_vocab" / f"{pair.draft_tokens}.npy")
+    assert len(tokens) == pair.draft_vocab
+    assert tokens == sorted(set(tokens))

@@ -3,6 +3,7 @@
 import ctypes
 import json
 import os
+import random
 import signal
 import subprocess
 from collections.abc import Iterator
@@ -85,6 +86,19 @@ def test_killed_export_is_cleaned_up_by_the_next(offline: Offline, tiny_source: 
     assert list(tmp_path.iterdir()) == [output]
 
 
+def test_killed_import_of_a_gguf_file_is_cleaned_up_by_the_next(
+    offline: Offline, tiny_gguf_file: Path, tmp_path: Path
+) -> None:
+    output = tmp_path / "model"
+    process = compressing(offline, tiny_gguf_file, output)
+    process.kill()
+    process.communicate()
+    assert list(tmp_path.glob(f"{export_leftovers.PREFIX}*"))
+    (outcome,) = offline.export([str(tiny_gguf_file), "--output", str(output)])
+    assert outcome.code == 0, outcome.err
+    assert list(tmp_path.iterdir()) == [output]
+
+
 @pytest.fixture
 def small_disk(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Path]:
     """A file system of so many kilobytes."""
@@ -107,3 +121,32 @@ def test_full_disk_is_a_sentence(offline: Offline, tiny_source: Path, small_disk
     last = outcome.err.splitlines()[-1]
     assert last.startswith(f"headstart-export: The disk at {small_disk} became full; nothing half done was left.")
     assert list(small_disk.iterdir()) == []
+
+
+@pytest.mark.parametrize("small_disk", [100, 700], indirect=True)
+def test_full_disk_is_a_sentence_while_a_gguf_file_is_imported(
+    offline: Offline, tiny_gguf_file: Path, small_disk: Path
+) -> None:
+    arguments = [str(tiny_gguf_file), "--output", str(small_disk / "model")]
+    (outcome,) = offline.export(arguments, stage="does not ask for room")
+    assert outcome.code == 1, outcome.err
+    last = outcome.err.splitlines()[-1]
+    assert last.startswith(f"headstart-export: The disk at {small_disk} became full; nothing half done was left.")
+    assert list(small_disk.iterdir()) == []
+
+
+def test_hostile_gguf_files_leave_nothing(offline: Offline, tiny_gguf_file: Path, tmp_path: Path) -> None:
+    content, chance = tiny_gguf_file.read_bytes(), random.Random(0)
+    files = []
+    for number in range(20):
+        made = bytearray(content)
+        for _ in range(6):
+            made[chance.randrange(2000)] = chance.randrange(256)
+        files.append(tmp_path / f"hostile-{number}.gguf")
+        files[-1].write_bytes(made[: chance.randrange(len(made))])
+    outcomes = offline.export(*([str(file), "--output", str(tmp_path / "model")] for file in files))
+    for file, outcome in zip(files, outcomes, strict=True):
+        assert outcome.code == 1, outcome.err
+        (line,) = outcome.err.splitlines()
+        assert line.startswith(f"headstart-export: {file.name} ")
+    assert sorted(tmp_path.iterdir()) == sorted(files)

@@ -9,8 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from tokenizers import Tokenizer, pre_tokenizers
 
 from headstart.errors import ExportError
@@ -20,7 +18,6 @@ from tests.end_to_end import foreign_servers
 from tests.export import llama_tokens
 from tests.export.conftest import DATA
 from tests.export.tiny_gguf import write_tokenizer
-from tests.junk import fuzz, scarred
 
 SEPARATOR = "\n__ggml_vocab_test__\n"
 PROBES = (
@@ -28,8 +25,6 @@ PROBES = (
     "Größe, naïveté, Привет, 你好世界, こんにちは, 🙂🚀",
     "'LL don't 'Ve\r\n x=1;;; \u00a0 end  ",
 )
-
-_HEAD = 400  # bytes: counts, first keys and their lengths
 
 
 def vectors(name: str) -> list[tuple[str, list[int]]]:
@@ -257,6 +252,7 @@ def test_probe_reports_the_metadata(tiny_gguf_file: Path) -> None:
         "tokenizer": "gpt2",
         "splitting": "gpt-2",
         "stretched": False,
+        "ends": [2],
     }
 
 
@@ -280,17 +276,6 @@ def test_flipped_byte_in_the_header_is_refused_or_read(tiny_gguf_file: Path, tmp
     flipped.write_bytes(content)
     found = refusal(flipped)
     assert found is None or "is not a GGUF file that can be used" in found
-
-
-@fuzz("heads of GGUF files", 15)
-@given(st.data())
-def test_any_damaged_header_is_read_or_refused(tiny_gguf_file: Path, tmp_path: Path, data: st.DataObject) -> None:
-    content = tiny_gguf_file.read_bytes()
-    head = data.draw(scarred(content[:_HEAD]))
-    scarred_file = tmp_path / "scarred.gguf"
-    scarred_file.write_bytes(head + content[_HEAD:])
-    found = refusal(scarred_file)
-    assert found is None or "scarred.gguf" in found
 
 
 def test_other_file_is_refused(tmp_path: Path) -> None:

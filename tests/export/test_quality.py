@@ -89,7 +89,7 @@ def test_unloadable_model_is_an_error(tmp_path: Path) -> None:
 def test_model_with_other_state_is_refused(
     answer: Callable[[Damage], quality.Answer], damage: Damage, way: str
 ) -> None:
-    with pytest.raises(ExportError, match=f"The converted model gives other results {way}; nothing was kept"):
+    with pytest.raises(ExportError, match=f"The converted model gives other results {way}, so it is not used"):
         answer(damage)
 
 

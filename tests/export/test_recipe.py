@@ -74,19 +74,18 @@ def test_every_shipped_recipe_is_valid(name: str) -> None:
         assert found.licence
         assert bool(found.chat.stop) == (found.purpose != "embedding")
         assert found.parameters
-        assert isinstance(found.sources[0], HubSource)
-        assert found.sources[0].bytes
+        assert any(isinstance(source, HubSource) for source in found.sources)
+        assert all(source.bytes for source in found.sources if isinstance(source, HubSource | PackageSource))
     else:
         assert [recipe.find_model(part).role for part in (found.target, found.draft)] == ["target", "draft"]
-        assert found.target_weights == "int8"
+        assert found.target_weights in {"gguf", "int8"}
 
 
 @pytest.mark.parametrize("name", MODELS_OF_CI)
 def test_recipes_of_ci_have_a_mirror_and_sampling(name: str) -> None:
     found = recipe.find_model(name)
     assert bool(found.sampling.temperature) == (found.purpose != "embedding")
-    mirror = found.sources[-1]
-    assert isinstance(mirror, PackageSource)
+    (mirror,) = (source for source in found.sources if isinstance(source, PackageSource))
     assert len(mirror.packages) == len(mirror.members) == len(set(mirror.packages))
     pinned = [source for source in found.sources if isinstance(source, HubSource) and source.file]
     assert all(source.sha256 == mirror.sha256 for source in pinned)
@@ -154,7 +153,7 @@ def test_recipe_has_precision_and_role() -> None:
     order = model(Arguments("qwen2.5-coder-0.5b-instruct"))
     assert (order.name, order.weights, order.role) == ("qwen2.5-coder-0.5b-instruct", "int8", "draft")
     both = pair(Arguments(PAIR))
-    assert [(each.weights, each.role) for each in (both.target, both.draft)] == [("int8", "target"), ("int4", "draft")]
+    assert [(each.weights, each.role) for each in (both.target, both.draft)] == [("gguf", "target"), ("int4", "draft")]
 
 
 @pytest.mark.parametrize(
@@ -170,7 +169,7 @@ def test_draft_makes_a_pair() -> None:
     order = pair(Arguments("org/Big", draft="smollm2-135m-instruct", revision="v1", weights="int4"))
     assert order.name == "big-int4+smollm2-135m-instruct"
     assert order.target.recipe.sources == (HubSource("org/Big", "v1"),)
-    assert (order.target.weights, order.draft.weights, order.draft.role) == ("int4", "int8", "draft")
+    assert (order.target.weights, order.draft.weights, order.draft.role) == ("int4", "gguf", "draft")
 
 
 @pytest.mark.parametrize(("text", "rows"), [("32k", 32768), ("64k", 65536), ("20000", 20000), ("full", 0)])
@@ -198,6 +197,9 @@ def test_local_folder_has_no_revision(tmp_path: Path, tiny_gguf_file: Path) -> N
             shutil.copy(tiny_gguf_file, path)
         order = model(Arguments(str(path)))
         assert (order.name, order.recipe.sources) == (files.get(path.name, tmp_path.name.lower()), (LocalSource(path),))
+    (tmp_path / "blob").write_bytes(tiny_gguf_file.read_bytes())
+    (tmp_path / "Linked.gguf").symlink_to(tmp_path / "blob")  # as in the cache of the hub
+    assert model(Arguments(str(tmp_path / "Linked.gguf"))).name == "linked"
     (tmp_path / "empty.gguf").touch()
     with pytest.raises(ExportError, match=r"empty\.gguf is not a GGUF file that can be used"):
         recipe.understand(Arguments(str(tmp_path / "empty.gguf")))

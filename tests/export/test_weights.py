@@ -146,25 +146,36 @@ def test_unsupported_kind_is_refused_with_an_alternative(tmp_path: Path, kind: o
         ("nomic-bert", "bert", {"kind": "nomic-bert", "recipe": "qwen3-4b"}),
         ("olmo2", "gpt2", {"kind": "olmo2"}),  # from .safetensors files alone
         ("llama", "bert", {"model": "bert"}),  # the tokenizer's kind
-        ("llama", "llama", {}),  # scaled positions
     ],
 )
 def test_gguf_file_of_another_kind_is_refused(
     tmp_path: Path, kind: str, tokenizer: str, values: dict[str, str]
 ) -> None:
+    with refused(ExportError, name="x.gguf", **values):
+        weights.inspect(write_scaled(tmp_path / "x.gguf", kind, tokenizer), code=False)
+
+
+def test_gguf_file_with_scaled_positions_is_known(tmp_path: Path) -> None:
+    assert weights.inspect(write_scaled(tmp_path / "x.gguf", "llama", "llama"), code=False).is_stretched
+
+
+def write_scaled(path: Path, kind: str, tokenizer: str) -> Path:
+    """Write a file of one tensor, which scales its positions."""
     import gguf  # noqa: PLC0415
 
-    path = tmp_path / "x.gguf"
     writer = gguf.GGUFWriter(path, kind)
     writer.add_tokenizer_model(tokenizer)
+    writer.add_token_list(["a"])
+    writer.add_token_types([gguf.TokenType.NORMAL])
+    writer.add_token_scores([0.0])
+    writer.add_token_merges(["a a"])
     writer.add_rope_scaling_type(gguf.RopeScalingType.LINEAR)
     writer.add_tensor("token_embd.weight", np.ones((2, 2), np.float32))
     writer.write_header_to_file()
     writer.write_kv_data_to_file()
     writer.write_tensors_to_file()
     writer.close()
-    with refused(ExportError, name="x.gguf", **values):
-        weights.inspect(path, code=False)
+    return path
 
 
 OFFERED = """

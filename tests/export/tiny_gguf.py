@@ -1,6 +1,7 @@
 """Writes a tiny Hugging Face model as a GGUF file, as llama.cpp's converter does."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -21,15 +22,23 @@ NAMES = {
 }
 
 
-def write(folder: Path, path: Path) -> None:
-    """`folder` holds a Qwen2 model as safetensors; `path` becomes the GGUF file, with Q8_0 weights."""
+Edit = Callable[[dict[str, Any]], object]  # of the metadata: `gguf.GGUFValue`s by key
+
+
+def write(folder: Path, path: Path, edit: Edit | None = None, tensors: int = 0) -> None:
+    """Write the Qwen2 model that `folder` holds as safetensors as a GGUF file, with Q8_0 weights.
+
+    `tensors`: so many go into each of several files.
+    """
     import gguf  # noqa: PLC0415
 
     config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
-    writer = gguf.GGUFWriter(path, "qwen2")
+    writer = gguf.GGUFWriter(path, "qwen2", split_max_tensors=tensors)
     _write_architecture(writer, config)
     write_tokenizer(writer, json.loads((folder / "tokenizer.json").read_text(encoding="utf-8")), config["vocab_size"])
     writer.add_chat_template((folder / "chat_template.jinja").read_text(encoding="utf-8"))
+    if edit:
+        edit(writer.kv_data[0])
     _write_weights(writer, folder / "model.safetensors")
     writer.write_header_to_file()
     writer.write_kv_data_to_file()

@@ -1,0 +1,157 @@
+"""The short way from a GGUF file to a model: which orders can take it, and the check that follows later.
+
+It needs neither PyTorch nor the converters: `gguf_model` writes the graph and takes the weights from the file.
+"""
+
+import shutil
+from dataclasses import replace
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+from headstart.errors import ExporterNeededError, ExportError, FailedCheckError, Translatable
+from headstart.library import manifest
+from headstart_export import (
+    convert,
+    decoder,
+    gguf,
+    gguf_model,
+    gguf_weights,
+    process,
+    quality,
+    quantize,
+    tokenizer_proof,
+)
+from headstart_export.progress import Advance, Progress, ignore, megabytes
+from headstart_export.recipe import LocalSource, ModelOrder, ModelRecipe, PackageSource
+from headstart_export.workspace import Workspace
+
+TEXT_LIMIT = 768  # tokens of the fixed text that quality is measured on
+_MINUTES = 60
+_LOOK_MINUTES, _LOOK_MEMORY = 1, 2 << 30
+_REFERENCE_BYTES = 6.5  # of memory, for each weight: 16 bits in the file, and 32 as OpenVINO computes
+
+
+def may_take(order: ModelOrder) -> bool:
+    """Return whether an order, as far as its options and its first source tell, is for a GGUF file."""
+    plain = order.adapter is None and order.int4 == quantize.USUAL and order.weights in gguf_weights.FORMS
+    return plain and _is_gguf(order.recipe)
+
+
+def takes(order: ModelOrder, source: Path) -> bool:
+    """Return whether the short way leads from the weights that were fetched to what is ordered.
+
+    Raises ExportError, before weights are read, for a file of a known kind that cannot be converted.
+    """
+    if not (may_take(order) and source.is_file() and gguf.probe(source)["architecture"] in decoder.ARCHITECTURES):
+        return False
+    failure = Translatable("The GGUF file cannot be converted ({reason}).")
+    refusal = process.call(find_refusal, minutes=_LOOK_MINUTES, memory=_LOOK_MEMORY, failure=failure, path=str(source))
+    if refusal:
+        raise ExportError(Translatable.from_data(refusal))
+    return True
+
+
+def find_refusal(path: str) -> dict[str, Any] | None:
+    """Return why a file cannot be converted, as `Translatable.as_data` gives it."""
+    try:
+        gguf_model.inspect(Path(path))
+    except ExportError as error:
+        return error.text.as_data()
+    return None
+
+
+def _is_gguf(recipe: ModelRecipe) -> bool:
+    source = recipe.sources[0]
+    if isinstance(source, LocalSource):
+        return source.path.is_file()
+    return source.content == "gguf" if isinstance(source, PackageSource) else source.file is not None
+
+
+def require_exporter(name: str) -> None:
+    """Raise ExporterNeededError where the converters are not installed."""
+    if find_spec("torch") is None or find_spec("nncf") is None:
+        raise ExporterNeededError("{name} needs the exporter, which is not set up.", name=name)
+
+
+def convert_model(order: ModelOrder, source: Path, folder: Path, advance: Advance) -> None:
+    """Write graph, weights and config.json into a folder, in a process of its own. Raises ExportError."""
+    failure = Translatable("The GGUF file cannot be converted ({reason}).")
+    process.call(
+        write_model,
+        minutes=_MINUTES,
+        failure=failure,
+        advance=advance,
+        path=str(source),
+        folder=str(folder),
+        weights=order.weights,
+    )
+
+
+def write_model(path: str, folder: str, weights: str) -> None:
+    """Convert a file, in this process."""
+    gguf_model.convert(Path(path), Path(folder), weights, process.tell)
+
+
+def check(
+    folder: Path, space: Workspace, progress: Progress, equal: manifest.Tokenizer | None = None
+) -> manifest.Manifest:
+    """Prove the tokenizer of an imported model, measure its quality, and record both in its manifest.
+
+    `equal`: a tokenizer that is proven; where this one is the same, only its chat template is tried. Raises
+    FailedCheckError, which the manifest records too, so that the model is used no more.
+    """
+    recorded = manifest.read_model(folder)
+    tokenizer = convert.load_tokenizer(folder)
+    known = (equal.proof or 0) if equal and equal.fingerprint == recorded.tokenizer.fingerprint else 0
+    try:
+        with progress.step(f"Proving the tokenizer of {recorded.name}") as advance:
+            chat = tokenizer_proof.render(tokenizer)
+            texts = tokenizer_proof.prove(folder, folder, tokenizer, chat, advance, known=known)
+        answer = _compare_with_file(folder, recorded, tokenizer, space, progress)
+    except FailedCheckError as error:
+        manifest.write(folder, replace(recorded, fault=error.text.as_data()))
+        raise
+    checked = replace(
+        recorded,
+        tokenizer=replace(recorded.tokenizer, proof=texts),
+        source=replace(recorded.source, path=None),
+        is_checked=True,
+    )
+    if answer and answer.quality:
+        checked = replace(
+            checked,
+            precision=replace(recorded.precision, activation_group=answer.activation_group),
+            quality=replace(answer.quality, against="gguf"),
+            ram_bytes=answer.ram_bytes,
+        )
+    manifest.write(folder, checked)
+    return checked
+
+
+def _compare_with_file(
+    folder: Path, recorded: manifest.Manifest, tokenizer: Any, space: Workspace, progress: Progress
+) -> quality.Answer | None:
+    """Compare a model with its file, computed in 32 bits; None if the file is gone or the memory is too small."""
+    source = Path(recorded.source.path or "")
+    if not source.is_file() or manifest.hash_file(source) != recorded.source.sha256:
+        progress.note(f"The quality of {recorded.name} is not measured: its GGUF file is not where it was.")
+        return None
+    wanted, free = int(recorded.parameters * _REFERENCE_BYTES), int(psutil.virtual_memory().available)
+    if wanted > free:
+        progress.note(
+            f"The quality of {recorded.name} is not measured: that takes {megabytes(wanted)} of memory, and "
+            f"{megabytes(free)} are free."
+        )
+        return None
+    ids = quality.text_ids(tokenizer, TEXT_LIMIT)
+    half, reference = space.scratch / "half", space.scratch / "reference.npy"
+    with progress.step("Reading the test text with the weights of the file"):
+        half.mkdir(exist_ok=True)
+        gguf_model.convert(source, half, "fp16", ignore)
+        quality.save_logits(half, ids, reference)
+        shutil.rmtree(half)
+    with progress.step("Checking the result against its source") as advance:
+        return quality.run(folder, reference, ids, advance=advance)
