@@ -2,7 +2,8 @@
 
 import pkgutil
 from collections.abc import Iterable
-from pathlib import PurePath
+from importlib.util import find_spec
+from pathlib import Path, PurePath
 
 # PyInstaller's default patterns miss versioned names, and so OpenVINO's reader of models.
 LIBRARIES = ("*.dll", "*.dylib", "lib*.so", "lib*.so.*")
@@ -15,18 +16,33 @@ STRIPPED = (
     "cryptography/hazmat/bindings/*.so",
     "numpy/_core/_multiarray_umath.*.so",
     "psutil/*.so",
+    "regex/*.so",
+    "safetensors/*.so",
+    "tokenizers/*.so",
+    "yaml/*.so",
     "PySide6/Qt/lib/libicu[iu]*",
 )
 KERNELS = "libheadstart_kernels"  # Python takes the library for a module if its name ends in .so
 METADATA = "headstart"  # the list of licences reads it, with that of all requirements
 
-# The exporter and its requirements, tests, other toolkits, and OpenVINO's telemetry.
+# PyTorch and what needs it, tests, other toolkits, OpenVINO's telemetry, and what the import of a GGUF file does not
+# take of its packages.
 EXCLUDED_MODULES = (
-    "headstart_export",
+    "headstart_export.head_model",
+    "headstart_export.head_training",
     "torch",
-    "transformers",
     "nncf",
     "optimum",
+    "hf_xet",
+    "huggingface_hub.cli",
+    "huggingface_hub.inference",
+    "fsspec",
+    "requests",
+    "urllib3",
+    "charset_normalizer",
+    "typer",
+    "shellingham",
+    "annotated_doc",
     "pytest",
     "hypothesis",
     "mypy",
@@ -64,6 +80,38 @@ EXCLUDED_MODULES = (
     "PySide6.QtQml",
     "PySide6.QtQuick",
 )
+
+# All that tokenizers and chat templates need of transformers, a fiftieth of it.
+TRANSFORMERS = (
+    "transformers._typing",
+    "transformers.convert_slow_tokenizer",
+    "transformers.dependency_versions_check",
+    "transformers.dependency_versions_table",
+    "transformers.dynamic_module_utils",
+    "transformers.integrations.ggml",
+    "transformers.modeling_gguf_pytorch_utils",
+    "transformers.tokenization_utils_base",
+    "transformers.tokenization_utils_tokenizers",
+    "transformers.utils.auto_docstring",
+    "transformers.utils.chat_parsing_utils",
+    "transformers.utils.chat_template_utils",
+    "transformers.utils.constants",
+    "transformers.utils.doc",
+    "transformers.utils.dummy_mistral_common_objects",
+    "transformers.utils.dummy_pt_objects",
+    "transformers.utils.dummy_sentencepiece_and_tokenizers_objects",
+    "transformers.utils.dummy_torchvision_objects",
+    "transformers.utils.dummy_vision_objects",
+    "transformers.utils.generic",
+    "transformers.utils.hub",
+    "transformers.utils.import_utils",
+    "transformers.utils.kernel_config",
+    "transformers.utils.logging",
+    "transformers.utils.peft_utils",
+    "transformers.utils.versions",
+)
+# Any model of transformers, never imported: importing transformers fails if there is no file of a model.
+MODEL_FILE = "models/gpt2/configuration_gpt2.py"
 
 # Readers of formats that Headstart does not load, and devices that it does not offer.
 _EXCLUDED_OPENVINO = (
@@ -108,8 +156,9 @@ _EXCLUDED_QT = (
     "/imageformats/libqwbmp",
     "/imageformats/libqwebp",
 )
-# Tests, and a compiled part of wcwidth that gains nothing here.
+# Tests, a compiled part of wcwidth that gains nothing here, and a library that transformers asks the system for.
 _EXCLUDED_OTHERS = (
+    "libcudart.",
     "numpy/_core/_multiarray_tests",
     "numpy/_core/_operand_flag_tests",
     "numpy/_core/_rational_tests",
@@ -139,9 +188,7 @@ _LANGUAGES = ("qtbase_en", "qtbase_zh_CN", "qtbase_zh_TW")
 def is_wanted(name: str, source: str = "") -> bool:
     """Tell whether a file belongs into the program. `name`: its path in there; `source`: its path on this system."""
     path = PurePath(name).as_posix()
-    if "openvino_telemetry" in path:  # nor its metadata, which the list of licences reads
-        return False
-    if path.endswith(_EXCLUDED_SUFFIXES):
+    if path.endswith(_EXCLUDED_SUFFIXES) or is_excluded_metadata(path):
         return False
     if _is_system_library(path, source):
         return path.startswith(_BUNDLED)
@@ -150,12 +197,39 @@ def is_wanted(name: str, source: str = "") -> bool:
     return not any(part in path for part in (*_EXCLUDED_OPENVINO, *_EXCLUDED_QT, *_EXCLUDED_OTHERS))
 
 
-def own_modules() -> list[str]:
-    """Return the names of all modules of the application; the self-check imports each."""
-    import headstart  # noqa: PLC0415 - only in the environment of the build
+def is_excluded_metadata(path: str) -> bool:
+    """Tell whether a file is of the metadata of an excluded package, which the list of licences must not show."""
+    package, _, ending = PurePath(path).parts[0].partition("-")
+    return ending.endswith(".dist-info") and package.lower() in EXCLUDED_MODULES
 
-    names = [module.name for module in pkgutil.walk_packages(headstart.__path__, "headstart.")]
-    return [name for name in names if not name.endswith(f".{KERNELS}")]
+
+def own_modules() -> list[str]:
+    """Return the names of all modules of the application and of the exporter without PyTorch."""
+    import headstart  # noqa: PLC0415 - only in the environment of the build
+    import headstart_export  # noqa: PLC0415
+
+    names = [
+        module.name
+        for package in (headstart, headstart_export)
+        for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}.")
+    ]
+    return [name for name in names if not name.endswith(f".{KERNELS}") and name not in EXCLUDED_MODULES]
+
+
+def excluded_transformers() -> list[str]:
+    """Return the names of all other modules of transformers."""
+    found = find_spec("transformers")
+    assert found
+    assert found.origin
+    folder = Path(found.origin).parent
+    files = (path.relative_to(folder.parent).as_posix() for path in folder.rglob("*.py"))
+    names = (file.removesuffix(".py").removesuffix("/__init__").replace("/", ".") for file in files)
+    return [name for name in names if not is_wanted_transformers(name)]
+
+
+def is_wanted_transformers(module: str) -> bool:
+    """Tell whether a module of transformers belongs into the program, itself or as a package."""
+    return any(f"{name}.".startswith(f"{module}.") for name in TRANSFORMERS)
 
 
 def system_libraries(files: Iterable[tuple[str, str]]) -> tuple[str, ...]:

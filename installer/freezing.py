@@ -1,4 +1,4 @@
-"""Runs PyInstaller and leaves one folder with the program under its two names."""
+"""Runs PyInstaller and leaves one folder with the program under its names."""
 
 import os
 import shutil
@@ -10,7 +10,7 @@ from pathlib import Path
 from installer import contents
 
 SPEC = Path(__file__).with_name("headstart.spec")
-WINDOW, ENGINE = "headstart", "headstart-engine"
+WINDOW, OTHERS = "headstart", ("headstart-engine", "headstart-export")
 INSIDE = "_internal"  # where PyInstaller puts everything but the program
 MODELS = "models"  # beside the program; `headstart.paths.bundled_models_folder` looks there
 
@@ -34,7 +34,8 @@ def freeze(work: Path) -> Frozen:
         check=True,
     )
     folder = work / "frozen" / "headstart"
-    (folder / ENGINE).symlink_to(WINDOW)
+    for name in OTHERS:
+        (folder / name).symlink_to(WINDOW)
     _drop_dangling(folder)
     _strip(folder / INSIDE)
     return Frozen(folder, tuple(list_file.read_text(encoding="utf-8").split()))

@@ -1,14 +1,19 @@
-"""The start of the frozen program: the engine if that is its name, else the window and the command line."""
+"""The start of the frozen program: engine or exporter if that is its name, else the window and the command line."""
 
 import sys
 from pathlib import Path
 
 if __name__ == "__main__":
-    if Path(sys.argv[0]).name == "headstart-engine":
-        from headstart.engine_process import main
+    match Path(sys.argv[0]).name:
+        case "headstart-engine":
+            from headstart.engine_process import main as answer
 
-        main()
-    else:
-        from headstart.cli import start
+            answer()
+        case "headstart-export":
+            from headstart_export.cli import main as export
 
-        sys.exit(start())
+            sys.exit(export())
+        case _:
+            from headstart.cli import start
+
+            sys.exit(start())

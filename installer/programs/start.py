@@ -1,4 +1,4 @@
-"""The program of the launchers of Windows: `start.py PROGRAM ...`, PROGRAM being window, command or engine.
+"""The program of the launchers of Windows: `start.py PROGRAM ...`, PROGRAM being window, command, engine or exporter.
 
 It sets `sys.frozen`, as PyInstaller does, before any other module reads it.
 """
@@ -23,6 +23,10 @@ def main() -> int:
 
         answer()
         return 0
+    if program == "exporter":
+        from headstart_export.cli import main as export  # noqa: PLC0415
+
+        return export()
     from headstart.cli import start  # noqa: PLC0415
 
     return start() if sys.stderr else _start_without_console()

@@ -32,6 +32,7 @@ LAUNCHERS = (
     Launcher("headstart.exe", "window", has_window=True),
     Launcher("headstart.com", "command", has_window=False),
     Launcher("headstart-engine.exe", "engine", has_window=False),
+    Launcher("headstart-export.exe", "exporter", has_window=False),
 )
 
 

@@ -1,7 +1,7 @@
 """The program in a folder, as it is installed on Windows.
 
-headstart.exe headstart.com headstart-engine.exe    launchers, and Microsoft's C++ libraries beside them
-runtime lib app                                     Python, the packages, Headstart itself
+headstart.exe .com headstart-engine.exe headstart-export.exe    launchers, and Microsoft's C++ libraries beside them
+runtime lib app                                                 Python, the packages, Headstart itself
 """
 
 import os

@@ -144,9 +144,11 @@ def is_wanted(path: str) -> bool:
     """
     parts = PurePosixPath(path).parts
     if parts[0].endswith(".dist-info"):
-        return True
+        return not contents.is_excluded_metadata(path)
     if path == _NPU_COMPILER or _TESTS & set(parts[:-1]) or _is_excluded_module(path):
         return False
+    if parts[0] == "transformers":
+        return _is_wanted_transformers(path)
     if parts[0] == "PySide6":
         return _is_wanted_qt(path, parts)
     if parts[0] in _PYWIN32_PARTS:
@@ -154,6 +156,13 @@ def is_wanted(path: str) -> bool:
     if parts[0] == RUNTIME_FROM and path.endswith(".dll"):
         return parts[-1].startswith(RUNTIME_FROM)
     return path.endswith(".py") or contents.is_wanted(path)
+
+
+def _is_wanted_transformers(path: str) -> bool:
+    if path == f"transformers/{contents.MODEL_FILE}":
+        return True
+    module = path.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
+    return path.endswith(".py") and contents.is_wanted_transformers(module)
 
 
 def _is_wanted_qt(path: str, parts: tuple[str, ...]) -> bool:
