@@ -127,6 +127,14 @@ class NotEnoughSpaceError(ExportError):
     """Too little disk or memory; the sentence gives what is needed and what is free."""
 
 
+class ExporterNeededError(ExportError):
+    """PyTorch and the converters are needed, and not installed here."""
+
+
+class FailedCheckError(ExportError):
+    """A finished model is not what its source is."""
+
+
 class EngineLostError(HeadstartError):
     """The engine's process ended, did not answer or cannot be started; the sentence says what happens now."""
 

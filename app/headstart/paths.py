@@ -7,9 +7,21 @@ from pathlib import Path
 import platformdirs
 
 
+def exists(path: Path) -> bool:
+    """Return whether there is such a file or folder; False for a name that none can have, too."""
+    return os.path.exists(path)  # noqa: PTH110 - pathlib raises for a name that is too long
+
+
 def models_folder() -> Path:
     """Folder of the installed models, one sub-folder each (`$HEADSTART_HOME/models` when that is set)."""
     return data_folder() / "models"
+
+
+def bundled_program(name: str) -> Path | None:
+    """Return the place of another program of a packaged Headstart; None if a Python environment runs this one."""
+    window = Path(sys.executable)
+    ending = window.suffix if window.suffix == ".exe" else ""
+    return window.with_name(f"{name}{ending}") if getattr(sys, "frozen", False) else None
 
 
 def bundled_models_folder() -> Path | None:

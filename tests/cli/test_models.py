@@ -131,6 +131,7 @@ def exporter(headstart_home: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]
         asked.append("exported")
         return (sys.executable, "-c", script, folder)
 
+    monkeypatch.setattr("headstart.library.exporter.importer", lambda: None)
     monkeypatch.setattr("headstart.library.exporter.command", command)
     return asked
 
@@ -156,6 +157,7 @@ def test_run_ends_after_a_failed_export(capsys: Captured) -> None:
 def test_run_without_the_exporter_names_the_remedy(
     headstart_home: Path, monkeypatch: pytest.MonkeyPatch, capsys: Captured
 ) -> None:
+    monkeypatch.setattr("headstart.library.exporter.importer", lambda: None)
     monkeypatch.setattr("headstart.library.exporter.command", lambda: None)
     monkeypatch.setattr("headstart.library.exporter.package", lambda: None)
     assert main(["run", "qwen"], RecordingLoad()) == 1
@@ -252,6 +254,8 @@ def test_model_is_copied_and_renamed(headstart_home: Path, capsys: Captured) -> 
     [
         ("other", "A model named other is installed already"),
         *((name, "cannot be the name of a model") for name in ("", "..", ".other", "a/b", "none", "remote:other")),
+        *((name, "cannot be the name of a model") for name in ("con", "a:b", "other ", "other.", "a\x1b[2J")),
+        ("a" * 260, "The name of a model has at most 200 bytes"),
     ],
 )
 def test_invalid_model_name_is_refused(

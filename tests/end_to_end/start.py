@@ -15,6 +15,7 @@ def main() -> int:
     folder, *arguments = sys.argv[1:]
     if arguments[:1] == [_EXPORT]:
         return _export(Path(folder), arguments[1:])
+    exporter.importer = lambda: None
     exporter.command = lambda: (sys.executable, "-m", "tests.end_to_end.start", folder, _EXPORT)
     return cli.main(arguments)
 

@@ -240,7 +240,9 @@ def test_generation_config_gives_the_defaults(tmp_path: Path, written: object, s
     assert read(tmp_path) == sampling
 
 
-@pytest.mark.parametrize("written", ["", "[1]", '{"temperature": "warm"}', '{"top_p": 7}', "[" * 5000])
+@pytest.mark.parametrize(
+    "written", ["", "[1]", '{"temperature": "warm"}', '{"top_p": 7}', '{"top_k": 1e999}', "[" * 5000]
+)
 def test_empty_generation_config_is_logged(tmp_path: Path, caplog: pytest.LogCaptureFixture, written: str) -> None:
     (tmp_path / generation_config.FILE_NAME).write_text(written, encoding="utf-8")
     with caplog.at_level(logging.WARNING):

@@ -17,12 +17,16 @@ from installer import contents, stamps
         ("PySide6/Qt/translations/qtbase_zh_CN.qm", "", True),
         ("headstart/ui/i18n/headstart_zh_TW.qm", "", True),
         ("PySide6/Qt/lib/libQt6Core.so.6", "/home/me/env/lib/libQt6Core.so.6", True),
+        ("headstart_export/recipes/smollm2-135m-instruct.toml", "", True),
+        ("transformers-5.5.4.dist-info/METADATA", "", True),
         ("libxcb-cursor.so.0", "/usr/lib/x86_64-linux-gnu/libxcb-cursor.so.0.0.0", True),
         ("libpython3.11.so.1.0", "/usr/lib/x86_64-linux-gnu/libpython3.11.so.1.0", True),
         ("openvino/libs/libopenvino_pytorch_frontend.so.2641", "", False),
+        ("hf_xet-1.8.0.dist-info/METADATA", "", False),
         ("openvino_telemetry-2025.2.0.dist-info/METADATA", "", False),
         ("PySide6/Qt/lib/libQt6Quick.so.6", "", False),
         ("PySide6/Qt/translations/qtbase_de.qm", "", False),
+        ("libcudart.so", "/usr/local/cuda/lib/libcudart.so", False),
         ("numpy/_core/_umath_tests.cpython-311-x86_64-linux-gnu.so", "", False),
         ("headstart/ui/i18n/headstart_zh_TW.ts", "", False),
         ("libstdc++.so.6", "/usr/lib/x86_64-linux-gnu/libstdc++.so.6.0.30", False),
@@ -36,7 +40,24 @@ def test_unneeded_files_are_removed(name: str, source: str, *, wanted: bool) -> 
 def test_every_module_is_named() -> None:
     named = contents.own_modules()
     assert {"headstart.ui.program", "headstart.engine.process.host", "headstart.cli"} <= set(named)
+    assert {"headstart_export.cli", "headstart_export.gguf_import"} <= set(named)
+    assert "headstart_export.head_training" not in named
     assert not [name for name in named if contents.KERNELS in name]
+
+
+@pytest.mark.parametrize(
+    ("module", "wanted"),
+    [
+        ("transformers", True),
+        ("transformers.utils", True),
+        ("transformers.utils.generic", True),
+        ("transformers.util", False),
+        ("transformers.models", False),
+        ("transformers.trainer", False),
+    ],
+)
+def test_little_of_transformers_is_wanted(module: str, *, wanted: bool) -> None:
+    assert contents.is_wanted_transformers(module) is wanted
 
 
 def test_system_libraries_are_recognized() -> None:

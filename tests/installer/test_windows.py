@@ -88,6 +88,15 @@ def test_wheel_is_unpacked_in_part(tmp_path: Path) -> None:
         ("PySide6/translations/qtbase_zh_CN.qm", True),
         ("shiboken6/shiboken6.abi3.dll", True),
         ("numpy.libs/libscipy_openblas64_-63c.dll", True),
+        ("transformers/utils/generic.py", True),
+        ("transformers/models/gpt2/configuration_gpt2.py", True),
+        ("transformers-5.5.4.dist-info/METADATA", True),
+        ("headstart_export/gguf_import.py", True),
+        ("transformers/trainer.py", False),
+        ("transformers/models/llama/__init__.py", False),
+        ("hf_xet/hf_xet.pyd", False),
+        ("hf_xet-1.8.0.dist-info/METADATA", False),
+        ("headstart_export/head_training.py", False),
         ("openvino/libs/openvino_intel_npu_compiler.dll", False),
         ("openvino/libs/openvino_pytorch_frontend.dll", False),
         ("openvino/torch/__init__.py", False),
@@ -128,7 +137,7 @@ def test_missing_parts_are_named_at_once(monkeypatch: pytest.MonkeyPatch) -> Non
 def test_launchers_import_only_libraries_of_windows(tmp_path: Path) -> None:
     needs(tools.COMPILER, tools.RESOURCES, tools.DUMP)
     work = launchers.make(tmp_path, tmp_path / "work")
-    assert {path.name for path in tmp_path.glob("*.*")} == {"headstart.exe", "headstart.com", "headstart-engine.exe"}
+    assert {path.name for path in tmp_path.glob("*.*")} == {launcher.file for launcher in launchers.LAUNCHERS}
     assert (work / launchers.CLOSING).is_file()
     tools.require_libraries(tmp_path)
     headers = {name: tools.run(tools.DUMP, "-p", tmp_path / name) for name in ("headstart.exe", "headstart.com")}
@@ -276,6 +285,13 @@ def test_launched_program_knows_that_it_is_installed(start: ModuleType, monkeypa
     assert sys.argv == ["start.py", "--version"]
     assert getattr(sys, "frozen", False) is True
     assert sys.executable == str(START.parents[1] / "headstart.exe")
+
+
+@pytest.mark.usefixtures("installed")
+def test_launched_exporter_gets_its_words(start: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "argv", ["start.py", "exporter", "check", "name"])
+    monkeypatch.setattr("headstart_export.cli.main", lambda: sys.argv[1:] == ["check", "name"])
+    assert start.main() is True
 
 
 @pytest.mark.usefixtures("installed")

@@ -93,6 +93,14 @@ def test_existing_model_is_not_overwritten(root: Path, away: Path) -> None:
         import_folder.take_in(write_model(away / "smol"), always)
 
 
+@pytest.mark.parametrize("name", ["con", "a:b", "a ", "a.", "a" * 201])
+def test_folder_whose_name_no_model_can_have_is_refused(root: Path, away: Path, name: str) -> None:
+    folder = write_model(away / name)
+    with pytest.raises(SettingsError, match="name of a model"):
+        import_folder.take_in(folder, always)
+    assert import_folder.take_in(folder, always, name="good") == "good"
+
+
 def test_folder_without_a_model_is_refused(away: Path) -> None:
     away.mkdir()
     with pytest.raises(BrokenModelError, match="is not a Headstart model"):

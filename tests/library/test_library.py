@@ -188,3 +188,10 @@ def test_bundled_models_are_installed_unless_newer(
         ("bundled", tmp_path / "models"),
     ]
     assert [entry.name for entry in library.installed(own)] == ["both"]
+
+
+def test_name_that_no_file_can_have_is_unknown(root: Path) -> None:
+    write_model(root / "small")
+    for name in ("a" * 300, "a\0b", "b/" + "a" * 300):
+        with pytest.raises(ModelNotFoundError, match="There is no model"):
+            library.find(name)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from headstart.errors import BrokenModelError
+from headstart.errors import BrokenModelError, SettingsError
 from headstart.library import manifest
 from headstart.library.manifest import PairManifest, Precision
 from tests.model_folders import CREATED, JOINED, describe, write_model, write_pair
@@ -63,6 +63,9 @@ def test_integer_is_read_as_a_float(folder: Path) -> None:
         (lambda data: data.update(quality=[]), r"\.quality"),
         (lambda data: data.update(files=["model.bin"]), r"\.files"),
         (lambda data: data["tokenizer"].update(stop_ids=["end"]), r"\.tokenizer\.stop_ids"),
+        (lambda data: data["tokenizer"].update(stop_ids=[0, 999_999]), r"an answer ends with token 999999"),
+        (lambda data: data["tokenizer"].update(stop_ids=[-1]), r"an answer ends with token -1"),
+        (lambda data: data["tokenizer"].update(stop_ids=[True]), r"\.tokenizer\.stop_ids"),
         (lambda data: data.update(source=None), r"\.source"),
     ],
 )
@@ -144,3 +147,58 @@ def test_sound_or_proven_tokenizer_is_accepted(folder: Path) -> None:
     assert manifest.misreading(folder, proven) == ""
     (folder / manifest.TOKENIZER_FILE).unlink()
     assert manifest.misreading(folder, found) == ""
+
+
+@pytest.mark.parametrize("name", ["smollm2", "Qwen2.5 Coder 0.5B", "a+b", "模型", "console", "nonesuch", "a" * 200])
+def test_name_is_good(name: str) -> None:
+    manifest.require_name(name)  # raises nothing
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *(
+            "",
+            ".",
+            "..",
+            "...",
+            "none",
+            ".hidden",
+            "a.",
+            "a ",
+            " a",
+            "a/b",
+            "a\\b",
+            "../a",
+            "a:b",
+            "remote:a",
+            "a?b",
+            "a*",
+        ),
+        *(
+            "con",
+            "CON",
+            "con.gguf",
+            "Nul .x",
+            "com1",
+            "lpt9.a",
+            "com¹",
+            "a\0b",
+            "a\nb",
+            "a\x1b[2J",
+            "a\u202eb",
+            "\ud800",
+        ),
+    ],
+)
+def test_name_that_no_folder_should_have_is_refused(name: str) -> None:
+    with pytest.raises(SettingsError, match=r"cannot be the name of a model; take letters, digits and dashes\."):
+        manifest.require_name(name)
+
+
+@pytest.mark.parametrize("name", ["a" * 201, "模" * 67, "a" * 260])
+def test_name_that_is_too_long_is_refused(name: str) -> None:
+    with pytest.raises(
+        SettingsError, match=r"The name of a model has at most 200 bytes, and .* has \d+; take a shorter"
+    ):
+        manifest.require_name(name)

@@ -91,6 +91,14 @@ def test_offsets_run_forward() -> None:
     assert starts == sorted(starts)
 
 
+def test_formula_takes_a_table_that_streamed_above_its_end() -> None:
+    source = "$$| a |\n|-|\n| a |\n|-|\n$$"
+    stream = MarkdownStream()
+    for sign in source:
+        stream.append(sign)
+    assert stream.blocks == parse(source)
+
+
 def test_formula_after_a_list_is_separate() -> None:
     item, formula, after = parse("- one\n$$\nx^2\n$$\nafter")
     assert isinstance(item, Paragraph)

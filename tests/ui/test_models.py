@@ -69,6 +69,7 @@ def exporter(root: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[int], Non
 
     def put(seconds: int) -> None:
         script = EXPORTER.format(seconds=seconds, root=str(root))
+        monkeypatch.setattr(exporting, "importer", lambda: None)
         monkeypatch.setattr(exporting, "command", lambda: (sys.executable, "-c", script))
         monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[2]), prepend=":")
 
@@ -382,7 +383,7 @@ def test_other_model_is_exported_by_name_and_refusals_are_reported(
     catalogue.other.weights.setCurrentText("Fast (4 bits)")
     press(catalogue, "Download and convert")
     qtbot.waitUntil(lambda: "bad is no recipe." in work.text, timeout=WAIT)
-    assert "Fetching bad --draft small one --weights int4 --json ..." in work.log
+    assert "Fetching bad --draft small one --weights int4 --json --defer-checks ..." in work.log
     press(work, "Try again")
     assert work.text == "Getting bad\n"
     qtbot.waitUntil(lambda: "bad is no recipe." in work.text, timeout=WAIT)
@@ -423,11 +424,16 @@ def test_dropped_folder_is_installed_or_refused(qtbot: QtBot, root: Path, tmp_pa
     (damaged / "openvino_model.bin").write_bytes(bytes(256))
     file = tmp_path / "a model.gguf"
     file.write_bytes(b"GGUF")
+    weights = tmp_path / "weights"
+    weights.mkdir()
+    (weights / "config.json").write_text("{}", encoding="utf-8")
     app = open_program(find=installed_model, loaded=False)
     work = app.window.models.work
     drop(app, file)
+    qtbot.waitUntil(lambda: "a model.gguf is not a GGUF file that can be used" in work.text, timeout=WAIT)
+    drop(app, weights)
     other = app.window.models.catalogue.other
-    assert (other.source.text(), other.isHidden()) == (str(file), False)
+    assert (other.source.text(), other.isHidden()) == (str(weights), False)
     drop(app, tmp_path)
     assert "This is not a model" in work.text
     drop(app, damaged)
@@ -445,6 +451,7 @@ def test_dropped_folder_is_installed_or_refused(qtbot: QtBot, root: Path, tmp_pa
 def test_missing_exporter_names_the_command(
     open_program: Open, monkeypatch: pytest.MonkeyPatch, wheel: Path | None
 ) -> None:
+    monkeypatch.setattr(exporting, "importer", lambda: None)
     monkeypatch.setattr(exporting, "command", lambda: None)
     monkeypatch.setattr(paths, "bundled_wheel", lambda: wheel)
     monkeypatch.setattr(exporting, "package", lambda: wheel)

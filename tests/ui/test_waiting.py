@@ -1,5 +1,6 @@
 """Every waiting moment says what it waits for: a model being loaded, a conversation being read."""
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -61,13 +62,14 @@ def test_loading_shows_step_seconds_and_the_last_duration(qtbot: QtBot, app: Pro
     composer = app.window.chat.composer
     app.link.loading.emit(None)
     assert composer.model_button.text() == "Loading toy"
-    assert composer._count.text() == "starting the engine · 0 s"
+    assert re.fullmatch(r"starting the engine · \d+ s", composer._count.text())
     app.link.loading.emit(Loading(Phase.MODEL, 41.6))
-    assert composer._count.text() == "checking and compiling the model · 0 s, usually about 42 s"
+    assert re.fullmatch(r"checking and compiling the model · \d+ s, usually about 42 s", composer._count.text())
     assert composer.model_button.toolTip().startswith("Loading toy: checking")
-    qtbot.waitUntil(lambda: " · 2 s," in composer._count.text(), timeout=WAIT)
+    qtbot.waitUntil(lambda: " · 0 s," not in composer._count.text(), timeout=WAIT)
     app.link.loading.emit(Loading(Phase.DRAFT, 41.6))
-    assert composer._count.text() == "checking and compiling the draft model · 2 s, usually about 42 s"
+    words = r"checking and compiling the draft model · [1-9]\d* s, usually about 42 s"  # of the load, not of the step
+    assert re.fullmatch(words, composer._count.text())
     assert app.link.facts
     app.link.loaded.emit(app.link.facts)
     assert composer.model_button.text() == "toy"
@@ -79,7 +81,7 @@ def test_waiting_message_shows_the_progress_of_loading(qtbot: QtBot, open_progra
     write(app, "hello")
     qtbot.waitUntil(lambda: app.link.generation is not None, timeout=WAIT)
     app.link.loading.emit(Loading(Phase.WARM_UP, 12.0))
-    assert shown(app)[-1].notice == "Loading toy: warming up · 0 s, usually about 12 s"
+    assert re.fullmatch(r"Loading toy: warming up · \d+ s, usually about 12 s", shown(app)[-1].notice)
     assert "warming up" not in app.window.chat.composer._count.text()  # once is enough
 
 
@@ -88,7 +90,7 @@ def test_narrow_composer_keeps_the_seconds_of_loading(app: Program) -> None:
     app.link.loading.emit(Loading(Phase.DRAFT, 60.0))
     app.window.resize(480, 500)
     composer.resize(330, composer.height())
-    assert composer._count.text() == "0 s"
+    assert re.fullmatch(r"\d+ s", composer._count.text())
 
 
 def test_long_step_shows_its_seconds(qtbot: QtBot, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -98,7 +100,7 @@ def test_long_step_shows_its_seconds(qtbot: QtBot, monkeypatch: pytest.MonkeyPat
     card.begin("Exporting tiny")
     card.show_step("Reading the tokenizer")
     assert card.text.endswith("Reading the tokenizer")
-    qtbot.waitUntil(lambda: card.text.endswith("Reading the tokenizer · 1 s"), timeout=WAIT)
+    qtbot.waitUntil(lambda: re.search(r"Reading the tokenizer · [1-9]\d* s$", card.text) is not None, timeout=WAIT)
     card.show_step("Writing")
     assert card.text.endswith("Writing")
     card.end("Cancelled.", bad=False)
@@ -158,7 +160,7 @@ def test_verification_shows_the_step_of_loading(
     assert card
     begun[0].loading.note(Loading(Phase.MODEL, 30.0))
     begun[0].loading.changed.emit()
-    assert card._state.text().endswith("checking and compiling the model · 0 s, usually about 30 s")
+    assert re.search(r"checking and compiling the model · \d+ s, usually about 30 s$", card._state.text())
     begin(begun[0])
     qtbot.waitUntil(lambda: "it loads and answers" in card._state.text(), timeout=WAIT)
 
@@ -167,7 +169,10 @@ def test_local_server_shows_the_seconds_of_loading(qtbot: QtBot, app: Program) -
     app.loader.unload()
     app.window.show_page(app.window.server)
     app.window.server.card.switch.click()
-    qtbot.waitUntil(lambda: app.server.state is ServerState.STARTING and " · 0 s" in app.server.sentence, timeout=WAIT)
+    qtbot.waitUntil(
+        lambda: app.server.state is ServerState.STARTING and bool(re.search(r" · \d+ s", app.server.sentence)),
+        timeout=WAIT,
+    )
     qtbot.waitUntil(lambda: app.server.state is ServerState.READY, timeout=WAIT)
     app.window.server.card.switch.click()
     qtbot.waitUntil(lambda: app.server.state is ServerState.OFF, timeout=WAIT)

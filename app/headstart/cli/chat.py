@@ -19,6 +19,7 @@ from headstart.cli import batch, models
 from headstart.cli.batch import BatchFlags
 from headstart.cli.command import INTERRUPTED, Load, argument, flag, given, group, suggestion
 from headstart.cli.editor import QUOTES, keep_keys, piped_lines, typed_lines, whole_text
+from headstart.cli.model_check import ModelCheck
 from headstart.cli.options import (
     ANSWER,
     OPTIONS,
@@ -172,6 +173,7 @@ def run(arguments: ChatFlags, load: Load) -> int:
             is_saved=(sys.stdout.isatty() or arguments.continue_) and not arguments.temporary,
             show_stats=arguments.stats,
             tools=tools,
+            check=ModelCheck(selection.name, screen),
         )
         stack.enter_context(closing(session))
 
@@ -185,6 +187,8 @@ def run(arguments: ChatFlags, load: Load) -> int:
                 session.engine = loader.open(selection)
                 raise
             selection, session.model = other, other.name
+            session.check.close()
+            session.check = ModelCheck(other.name, screen)
 
         session.switch = switch
         screen.legend()
@@ -437,6 +441,7 @@ class Session:
     is_saved: bool = False  # for --continue
     show_stats: bool = False
     tools: Tools | None = None
+    check: ModelCheck = field(default_factory=ModelCheck)
     last: Answer | None = None
     failures: int = 0
     interrupted: bool = False  # Ctrl+C stopped the last answer
@@ -449,6 +454,7 @@ class Session:
         return known.sampling if known else None
 
     def close(self) -> None:
+        self.check.close()
         self.engine.close()
 
     def ask(self, text: str) -> Answer:
@@ -698,6 +704,10 @@ def converse(session: Session, lines: Iterable[str]) -> None:
         except KeyboardInterrupt:
             session.interrupted = True
             session.screen.end_answer()
+        if session.last and (fault := session.check.go_on()):
+            session.failures += 1
+            session.screen.complain(fault)
+            return
         if session.finished:
             return
 

@@ -17,7 +17,7 @@ from headstart.cli.options import JsonFlags, installed_names
 from headstart.cli.render import Screen, answer, harmless, print_rows
 from headstart.engine import memory
 from headstart.engine.engine import LoadOptions, Message, Request
-from headstart.errors import ExportError, ModelNotFoundError, SettingsError
+from headstart.errors import ExporterNeededError, ExportError, ModelNotFoundError, SettingsError
 from headstart.library import exporter, import_folder, library, manifest
 from headstart.library.library import Broken, Entry, Model, Pair
 from headstart.library.manifest import Precision
@@ -82,7 +82,7 @@ def _add(arguments: AddFlags, _load: Load) -> int:
     folder = Path(arguments.source).expanduser()
     options = {"draft": arguments.draft, "weights": arguments.weights}
     more = [f"--{name}={value}" for name, value in options.items() if value]
-    if (folder / manifest.FILE_NAME).is_file():
+    if paths.exists(folder) and (folder / manifest.FILE_NAME).is_file():
         if more:
             raise SettingsError(f"{folder} is exported already; leave out --draft and --weights.")
         name = _copy_model(folder)
@@ -98,7 +98,7 @@ def find_or_export(name: str, *, yes: bool) -> str:
     Raises BrokenModelError and ExportError. `yes` is that of `export_model`.
     """
     path = Path(name).expanduser()
-    is_source = path.exists() and not (path / manifest.FILE_NAME).is_file()
+    is_source = paths.exists(path) and not (path / manifest.FILE_NAME).is_file()
     if not is_source or name in installed_names():
         try:
             return library.find(name).name
@@ -113,18 +113,22 @@ def export_model(source: str, more: Sequence[str] = (), *, yes: bool) -> Path:
 
     `yes` sets up the exporter without a question.
     """
-    if exporter.command() is None and exporter.package():
-        screen = Screen()
-        screen.remark(
-            f"{source} must be exported first, and the exporter is not set up. That fetches "
-            f"{exporter.FETCHED / 1e6:.0f} MB or more and takes {exporter.SIZE / 1e9:.1f} GB on the disk."
-        )
-        if not yes and not _confirm("Set the exporter up?"):
-            raise ExportError("Nothing was exported.")
-        try:
-            exporter.SetUp(_SetUpProgress(screen)).run()
-        finally:
-            exporter.sweep(lambda: True)
+    try:
+        return exporter.export(source, more)
+    except ExporterNeededError:
+        if exporter.package() is None:
+            raise
+    screen = Screen()
+    screen.remark(
+        f"{source} must be exported first, and the exporter is not set up. That fetches "
+        f"{exporter.FETCHED / 1e6:.0f} MB or more and takes {exporter.SIZE / 1e9:.1f} GB on the disk."
+    )
+    if not yes and not _confirm("Set the exporter up?"):
+        raise ExportError("Nothing was exported.")
+    try:
+        exporter.SetUp(_SetUpProgress(screen)).run()
+    finally:
+        exporter.sweep(lambda: True)
     return exporter.export(source, more)
 
 
@@ -284,6 +288,8 @@ def _list(arguments: JsonFlags, _load: Load) -> int:
 def _check(arguments: CheckFlags, load: Load) -> int:
     screen = Screen(text=False)
     entry = library.find(arguments.name)
+    if not entry.is_checked:
+        exporter.check(arguments.name)
     models = _models(entry)
     faults = [
         f"{model.name}: {fault}; export it again."

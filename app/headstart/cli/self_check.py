@@ -1,8 +1,9 @@
-"""Checks of the parts that a packed program may lack: server, JSON schema, tools, key ring, PDF, encryption, GenAI."""
+"""Checks of the parts that a packed program may lack: server, schema, tools, key ring, PDF, encryption, GGUF, GenAI."""
 
 import asyncio
 import importlib
 import json
+import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
@@ -14,12 +15,13 @@ from headstart.engine.cancelling import CancelEvent
 from headstart.engine.engine import Event, Finish, FinishReason, Origin, Request, Round, Step, Timing, Token, no_stats
 from headstart.engine.protocol import StartServer
 from headstart.errors import HeadstartError
-from headstart.library import library, vocabulary
+from headstart.library import exporter, library, vocabulary
 from headstart.library.library import Model
 
 _WORD, _PASSPHRASE = "tiger", "three blind mice"
 _TIMEOUT_SECONDS = 60.0  # for a trial that takes less than one
 _END = "<end>"
+_BYTES = tuple(map(chr, (*range(33, 127), *range(161, 173), *range(174, 324))))  # as GPT-2 writes them
 _LETTERS = "".join(map(chr, range(33, 127)))
 # A page that shows one word. Its offsets are wrong, and a reader must find the right ones.
 _PDF = f"""%PDF-1.4
@@ -48,6 +50,7 @@ def faults() -> Iterator[str]:
     trials: dict[str, Callable[[], None]] = {
         "The server": _serve,
         "An answer that keeps to a JSON schema": _keep_to_schema,
+        "Importing a GGUF file": _import_gguf,
         "Calling a tool": _call_tool,
         "The key ring": _look_for_key_ring,
         "Reading a PDF file": _read_pdf,
@@ -57,7 +60,7 @@ def faults() -> Iterator[str]:
     for name, trial in trials.items():
         try:
             trial()
-        except (ImportError, OSError, RuntimeError, ValueError, HeadstartError) as error:
+        except (ImportError, OSError, RuntimeError, ValueError, subprocess.TimeoutExpired, HeadstartError) as error:
             yield f"{name} fails: {' '.join(str(error).split())[:500] or repr(error)}"
 
 
@@ -185,6 +188,51 @@ def _encrypt() -> None:
         with closing(open_store(folder, encryption.unlock(folder, _PASSPHRASE))) as store:
             titles = [chat.title for chat in store.chats()]
         _check(encryption.is_encrypted(folder) and titles == [_WORD], f"it reads {titles}")
+
+
+def _import_gguf() -> None:
+    """Import a tiny model in a process of its own, as `headstart run FILE.gguf` does."""
+    command = exporter.importer()
+    _check(command is not None, "its program is missing")
+    with tempfile.TemporaryDirectory(prefix="headstart-check-") as folder:
+        file, made = Path(folder) / "tiny.gguf", Path(folder) / "tiny"
+        _write_gguf(file)
+        words = (*(command or ()), str(file), "--output", str(made), exporter.DEFER_CHECKS)
+        done = subprocess.run(words, capture_output=True, text=True, timeout=_TIMEOUT_SECONDS, check=False)
+        _check(done.returncode == 0, f"it says {done.stderr[-400:]}")
+        library.find(str(made))
+
+
+def _write_gguf(file: Path) -> None:
+    """Write a model of one layer, whose tokens are bytes, a pair of letters and an end."""
+    import gguf  # noqa: PLC0415
+    import numpy as np  # noqa: PLC0415
+
+    tokens, width = [*_BYTES, "ab", _END], 32
+    writer = gguf.GGUFWriter(file, "llama")
+    writer.add_name("tiny")
+    writer.add_block_count(1)
+    writer.add_context_length(64)
+    writer.add_embedding_length(width)
+    writer.add_feed_forward_length(width)
+    writer.add_head_count(1)
+    writer.add_layer_norm_rms_eps(1e-5)
+    writer.add_tokenizer_model("gpt2")
+    writer.add_tokenizer_pre("gpt-2")
+    writer.add_token_list(tokens)
+    writer.add_token_types([gguf.TokenType.CONTROL if token == _END else gguf.TokenType.NORMAL for token in tokens])
+    writer.add_token_merges(["a b"])
+    writer.add_eos_token_id(tokens.index(_END))
+    writer.add_chat_template("{% for message in messages %}{{ message.content }}" + _END + "{% endfor %}")
+    writer.add_tensor("token_embd.weight", np.ones((len(tokens), width), np.float32))
+    for name in ("output_norm", "blk.0.attn_norm", "blk.0.ffn_norm"):
+        writer.add_tensor(f"{name}.weight", np.ones(width, np.float32))
+    for name in ("attn_q", "attn_k", "attn_v", "attn_output", "ffn_gate", "ffn_up", "ffn_down"):
+        writer.add_tensor(f"blk.0.{name}.weight", np.ones((width, width), np.float32))
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
 
 
 def _ask_genai() -> None:

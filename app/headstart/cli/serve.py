@@ -206,7 +206,8 @@ def _load_model(flags: AnsweringFlags, load: Load, parallel: int | None, name: s
         return OpenModel(engine, entry.manifest.context_length)
     own = flags.draft if name == flags.model or flags.draft == library.NO_DRAFT else None
     selection = select_model(replace(flags, model=name, draft=own))
-    _say(f"Loading {selection.title} ...")
+    unchecked = [] if entry.is_checked else [f"{name} is not checked yet: headstart models check {name}"]
+    _say(f"Loading {selection.title} ...", *unchecked)
     try:
         engine = load(replace(selection.options, parallel=parallel or _PARALLEL))
     except MemoryBudgetError:

@@ -27,6 +27,6 @@ def read(folder: Path) -> Sampling:
         return Sampling(**{"temperature": 1.0, **values})
     except FileNotFoundError:
         return USUAL
-    except (OSError, TypeError, ValueError, AttributeError, RecursionError, SettingsError) as error:
+    except (OSError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError, SettingsError) as error:
         _log.warning("%s in %s does not say how to sample: %s", FILE_NAME, folder.name, error)
         return USUAL

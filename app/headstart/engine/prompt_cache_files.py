@@ -5,7 +5,7 @@ from contextlib import suppress
 
 from headstart import paths
 
-TERMINAL = "terminal"  # stands for a chat: the conversation that the terminal goes on with
+TERMINAL = "terminal"  # stands for a chat: the conversation that the terminal continues
 ANSWERS = "answers"  # a file of a chat with the tokens of its answers, which earlier versions kept if told to
 
 

@@ -22,12 +22,8 @@ _MAX_LOG_BYTES, _MAX_OLD_LOGS, _TAIL_LINES = 2**20, 3, 60
 
 def program(*arguments: str) -> tuple[str, ...]:
     """Return the command line of an engine's process: in a frozen program, the executable beside this one."""
-    if getattr(sys, "frozen", False):
-        window = Path(sys.executable)
-        return (
-            str(window.with_name(f"headstart-engine{window.suffix if window.suffix == '.exe' else ''}")),
-            *arguments,
-        )
+    if frozen := paths.bundled_program("headstart-engine"):
+        return (str(frozen), *arguments)
     # -P: the current folder may hold a file named like a module.
     return (sys.executable, "-P", "-m", "headstart.engine_process", *arguments)
 

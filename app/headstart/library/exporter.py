@@ -20,9 +20,11 @@ from typing import Protocol
 import psutil
 
 from headstart import paths, private_files
-from headstart.errors import ExportError
+from headstart.errors import ExporterNeededError, ExportError
 
 PROGRAM = "headstart-export"
+NEEDS_EXPORTER = 3  # exit code
+DEFER_CHECKS = "--defer-checks"  # leaves the checks of an imported model for later
 _PYTHON = "py -3" if sys.platform == "win32" else "python3"
 # Output goes to a pipe, so the program prints lines and no moving bar.
 _MODULE_CALL = "import sys; from headstart_export.cli import main; sys.exit(main())"
@@ -39,6 +41,33 @@ def program(name: str) -> Path:
 def is_whole() -> bool:
     """Return whether the environment can be used: it is complete, and its Python is still there."""
     return program(PROGRAM).is_file() and program("python").is_file() and not _mark().exists()
+
+
+def importer() -> tuple[str, ...] | None:
+    """Return the command that imports GGUF files, and needs no PyTorch; None if this program came without it.
+
+    It ends with the exit code `NEEDS_EXPORTER` where `command` is needed instead.
+    """
+    if frozen := paths.bundled_program(PROGRAM):
+        return (str(frozen),)
+    is_here = find_spec("headstart_export") and find_spec("gguf")
+    return (sys.executable, "-m", "headstart_export") if is_here else None
+
+
+def check_command(name: str) -> tuple[str, ...] | None:
+    """Return the command that checks an imported model at leisure; None without `importer`.
+
+    It prints {"failed_check": ...}, a `Translatable` as data, about a model that must not be used.
+    """
+    start = importer()
+    return (*start, "check", name, "--background", "--json") if start else None
+
+
+def check(name: str) -> None:
+    """Make the checks that an import left for later. Progress goes to standard error. Raises ExportError."""
+    start = importer()
+    if start and subprocess.run([*start, "check", name], stdout=subprocess.DEVNULL, check=False).returncode:
+        raise ExportError("{name} was not checked, for the reason above.", name=name)
 
 
 def command() -> tuple[str, ...] | None:
@@ -76,20 +105,22 @@ def _joined(words: Sequence[str]) -> str:
 def export(source: str, more: Sequence[str] = ()) -> Path:
     """Return the folder of a model; export it first if it is not there. Progress goes to standard error.
 
-    `source` is a recipe, a model of the hub, a folder or a GGUF file. Raises ExportError.
+    `source` is a recipe, a model of the hub, a folder or a GGUF file. Raises ExporterNeededError if PyTorch is needed
+    and not there, ExportError.
     """
-    program_ = command()
-    if program_ is None:
-        raise ExportError(
-            "{source} must be exported first, and the exporter is not installed; run: {command}",
-            source=source,
-            command=install_command([source]),
-        )
-    process = subprocess.run([*program_, source, "--if-missing", *more], stdout=subprocess.PIPE, text=True, check=False)
-    folder = process.stdout.strip().rpartition("\n")[2]
-    if process.returncode or not folder:
-        raise ExportError("{source} was not exported, for the reason above.", source=source)
-    return Path(folder)
+    words = (source, "--if-missing", DEFER_CHECKS, *more)
+    for program_ in filter(None, (importer(), command())):
+        done = subprocess.run([*program_, *words], stdout=subprocess.PIPE, text=True, check=False)
+        folder = done.stdout.strip().rpartition("\n")[2]
+        if done.returncode == 0 and folder:
+            return Path(folder)
+        if done.returncode != NEEDS_EXPORTER:
+            raise ExportError("{source} was not exported, for the reason above.", source=source)
+    raise ExporterNeededError(
+        "{source} must be exported first, and the exporter is not installed; run: {command}",
+        source=source,
+        command=install_command([source]),
+    )
 
 
 # Bytes to fetch and bytes on the disk, measured with PyTorch for processors alone.

@@ -20,7 +20,7 @@ from headstart.errors import (
 from headstart.library import manifest, vocabulary
 from headstart.library.manifest import Manifest, PairManifest
 
-NO_DRAFT = "none"
+NO_DRAFT = manifest.NO_DRAFT
 ELSEWHERE = "remote:"  # before the name of a model on another computer
 _MAX_DRAFTS = 3  # most drafts that are tried for a target
 FIRST_EXPORT = "headstart-export smollm2-135m-instruct"
@@ -34,6 +34,11 @@ class Model:
     name: str
     folder: Path
     manifest: Manifest
+
+    @property
+    def is_checked(self) -> bool:
+        """False for a model that was imported, and whose tokenizer and quality are not proven yet."""
+        return self.manifest.is_checked
 
     @property
     def misreading(self) -> Translatable:
@@ -55,6 +60,10 @@ class Pair:
     manifest: PairManifest
     target: Model
     draft: Model
+
+    @property
+    def is_checked(self) -> bool:
+        return self.target.is_checked and self.draft.is_checked
 
 
 @dataclass(frozen=True)
@@ -157,9 +166,7 @@ def rename(entry: Entry, name: str) -> None:
 
 def require_new(name: str, root: Path) -> None:
     """Raise SettingsError unless a model in `root` may get this name."""
-    is_folder_name = bool(name) and Path(name).name == name and "\\" not in name
-    if not is_folder_name or name.startswith((".", ELSEWHERE)) or name == NO_DRAFT:
-        raise SettingsError("{name!r} cannot be the name of a model; take letters, digits and dashes.", name=name)
+    manifest.require_name(name)
     if (root / name).exists():
         raise SettingsError(
             "A model named {folder} is installed already; remove it or rename the new folder.", folder=name
@@ -172,12 +179,7 @@ def size_on_disk(entry: Entry) -> int:
 
 
 def require_same_vocabulary(target: Model, draft: Model) -> None:
-    """Refuse a draft that speaks another vocabulary, naming the first id on which they differ.
-
-    An id that only one of the two has is no difference if it is a padding row of the other, that is past its
-    last id and within the rows of its output head (Qwen3 names ids that Qwen2.5 pads): it can be fed and
-    scored there, and a guess need not be good. Beyond those rows there is nothing to feed: a difference.
-    """
+    """Refuse a draft that speaks another vocabulary, naming the first id on which they differ."""
     difference = vocabulary_difference(target, draft)
     if difference is not None:
         raise MismatchedDraftError(
@@ -260,7 +262,7 @@ def _read_folder(folder: Path, name: str) -> Model | Pair:
     for part in (described.target, described.draft):
         if Path(part).name != part:
             raise BrokenModelError(
-                "{name} is damaged: {part!r} is no folder of it; export it again.", name=name, part=part
+                "{name} is damaged: {part!r} is not one of its folders; export it again.", name=name, part=part
             )
         models.append(_checked_model(f"{name}/{part}", folder / part, manifest.read_model(folder / part)))
     target, draft = models
@@ -274,23 +276,16 @@ def _checked_model(name: str, folder: Path, described: Manifest) -> Model:
         raise BrokenModelError(
             "{name} is damaged: {faults}; export it again with headstart-export.", name=name, faults=listed(faults)
         )
-    return Model(name, folder, read)
-
-
-def _open_part(folder: Path, name: str, part: str) -> Model:
-    if Path(part).name != part:
-        raise BrokenModelError(
-            "{name} is damaged: {part!r} is not one of its folders; export it again.", name=name, part=part
-        )
-    manifest.read_model(folder / part)  # a pair inside a pair is refused here
-    model = _open(folder / part, f"{name}/{part}")
-    assert isinstance(model, Model)
-    return model
+    if described.fault is not None:
+        raise BrokenModelError(Translatable.from_data(described.fault))
+    return Model(name, folder, described)
 
 
 def _at_path(name: str) -> Model | Pair | None:
     """Return the model at a path. A bare word is a path only if a model lies there."""
     path = Path(name).expanduser()
+    if not paths.exists(path):
+        return None
     written_as_path = "/" in name or os.sep in name or name in {".", ".."}
     if (written_as_path and path.is_dir()) or (path / manifest.FILE_NAME).is_file():
         return _read_folder(path.resolve(), name)

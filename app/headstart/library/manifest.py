@@ -3,14 +3,16 @@
 import dataclasses
 import hashlib
 import json
+import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
-from headstart.errors import BrokenModelError, Translatable
+from headstart.errors import BrokenModelError, SettingsError, Translatable
 
 FILE_NAME = "manifest.json"
 SCHEMA = 1
@@ -27,6 +29,11 @@ _DIGITS = re.compile(rb'"type":\s*"Digits"')
 TABLE_FILE = "table.npz"  # an n-gram table; optional, present if `files` lists it
 TABLE_CONTEXT = 3  # most tokens before an entry on which it depends
 TABLE_BITS = 21  # of each token in the key: three fit into 64 bits
+MAX_NAME = 200  # bytes; file systems take 255, and names of temporary folders have more around it
+NO_DRAFT = "none"  # in the place of a model's name
+# No folder of Windows can have these, whatever follows behind a dot.
+_DEVICES = {"con", "prn", "aux", "nul", *(f"{port}{digit}" for port in ("com", "lpt") for digit in "0123456789¹²³")}
+_SIGNS = set('<>:"/\\|?*')
 
 
 @dataclass(frozen=True)
@@ -46,6 +53,7 @@ class Source:
     revision: str | None = None
     sha256: str | None = None
     packages: tuple[str, ...] = ()
+    path: str | None = None  # of a GGUF file on this computer, until the model is checked against it
     files: Mapping[str, File] = field(default_factory=dict)  # of a folder of the hub, as they were fetched
 
 
@@ -186,6 +194,14 @@ class Manifest:
     learned: LearnedHead | None = None
     adapter: Adapter | None = None
     embedding: Embedding | None = None  # of the kind "embedding", which writes nothing
+    is_checked: bool = True  # False: imported from a GGUF file; tokenizer and quality are not proven yet
+    fault: Mapping[str, Any] | None = None  # what a check found, as `Translatable.as_data` gives it
+
+    def __post_init__(self) -> None:
+        """Raise ValueError for an end of answers that is no token. Heads do not score all of their target's tokens."""
+        rows = math.inf if self.is_eagle or self.is_hydra else self.logit_rows
+        if wrong := [index for index in self.tokenizer.stop_ids if not 0 <= index < rows]:
+            raise ValueError(f"an answer ends with token {wrong[0]}, which the model does not have")
 
     @property
     def is_eagle(self) -> bool:
@@ -210,6 +226,20 @@ class PairManifest:
     target: str = TARGET_FOLDER
     draft: str = DRAFT_FOLDER
     notes: tuple[str, ...] = field(default=())
+
+
+def require_name(name: str) -> None:
+    """Raise SettingsError unless a model, and its folder on any system, may have this name."""
+    is_reserved = name == NO_DRAFT or name.partition(".")[0].rstrip().lower() in _DEVICES
+    if not name or is_reserved or name != name.strip(" .") or not name.isprintable() or _SIGNS & set(name):
+        raise SettingsError("{name!r} cannot be the name of a model; take letters, digits and dashes.", name=name)
+    if (size := len(name.encode())) > MAX_NAME:
+        raise SettingsError(
+            "The name of a model has at most {most} bytes, and {name!r} has {size}; take a shorter one.",
+            most=MAX_NAME,
+            name=name,
+            size=size,
+        )
 
 
 def read(folder: Path) -> Manifest | PairManifest:

@@ -375,33 +375,3 @@ class EngineLink(QObject):
         if how == OUT_OF_MEMORY:
             return self.tr("The system ended the model, probably because memory ran out. Your text is kept.")
         return self.tr("The engine stopped unexpectedly ({}).").format(how)
-
-    def _end(self, sentence: str, can_retry: bool) -> None:
-        """Handle the end of the process; start another one if there is work."""
-        self._exit_timer.stop()
-        self._watch_timer.stop()
-        self.journal.write(f"engine process ended: {sentence}")
-        expected = self._is_retiring
-        self._process, self._is_ready, self._is_retiring = None, False, False
-        self._number += 1
-        if not expected:
-            self._report_crash(sentence, can_retry)
-        elif self._options or self._outbox:
-            self._spawn()
-
-    def _report_crash(self, sentence: str, can_retry: bool) -> None:
-        generation, options, was_loading = self._generation, self._options, self._options and not self._facts
-        self._drop_work()
-        self._outbox.clear()
-        if was_loading and can_retry:
-            more = self.tr("It was loading a model, which may need more memory than there is.")
-            sentence = sentences(sentence, more)
-        is_restarting = bool(options) and can_retry and not was_loading and self._budget.take()
-        if not is_restarting:
-            self._options = None
-            more = self.tr("Details are in the log: {}").format(self.journal.path)
-            sentence = sentences(sentence, more)
-        self._is_restarting = is_restarting
-        self.crashed.emit(sentence, generation)
-        if is_restarting:
-            self.start()

@@ -16,6 +16,7 @@ from headstart.ui.chat.tools import ToolsController
 from headstart.ui.formatting import listed, titled
 from headstart.ui.main_window import MainWindow
 from headstart.ui.models import model_choices
+from headstart.ui.models.model_check import ModelCheck
 from headstart.ui.models.model_loader import ModelLoader
 from headstart.ui.models.models_controller import ModelsController
 from headstart.ui.settings.settings_form import label, title
@@ -46,6 +47,7 @@ class ModelInUse(QObject):
         super().__init__(window)
         self._window, self._loader, self._chats = window, loader, chats
         self._models, self._settings, self._store, self._tools = models, settings, store, tools
+        self._check = ModelCheck(self)
         self._connect()
 
     @Slot()
@@ -58,6 +60,17 @@ class ModelInUse(QObject):
             self._loader.require(session.settings)
         except HeadstartError as error:
             self.show_error(translate_error(error), Cause.BUSY if isinstance(error, EngineBusyError) else Cause.MODEL)
+
+    @Slot()
+    def check(self) -> None:
+        """Check the model of the open chat in the background, if it was imported and is not checked yet."""
+        entry = self._entry()
+        if entry and self._loader.is_ready:
+            self._check.start(entry)
+            self.show()
+
+    def close(self) -> None:
+        self._check.close()
 
     @Slot()
     def load_again(self) -> None:
@@ -106,6 +119,7 @@ class ModelInUse(QObject):
         models.servers.chosen.connect(self._choose_model)
         models.servers.changed.connect(self._on_servers_changed)
         models.servers.removing.connect(self._on_server_removing)
+        self._check.ended.connect(self._on_checked)
         self._window.hidden_changed.connect(loader.link.set_hidden)
         self._window.actions_by_name["load"].triggered.connect(self.load_again)
         self._window.actions_by_name["unload"].triggered.connect(loader.unload)
@@ -144,22 +158,22 @@ class ModelInUse(QObject):
             self._store.remember(_WARNED.format(server.name), server.url)
             self._window.chat.notice.say(model_choices.warning(server), cause=Cause.REACH)
 
-    def _model_words(self, *, is_loaded: bool) -> tuple[str, str, str]:
-        """Return the name, details for the tooltip, and what is still to come."""
+    def _model_words(self, *, is_loaded: bool) -> tuple[str, str, str, str]:
+        """Return the name, details for the tooltip, and what is still to come, in full and in brief."""
         session, loader, facts = self._chats.current, self._loader, self._loader.link.facts
         if loader.status:
-            return loader.status, loader.progress, ""
+            return loader.status, loader.progress, "", ""
         if loader.fault:
-            return self.tr("No model loaded"), loader.fault, ""
+            return self.tr("No model loaded"), loader.fault, "", ""
         name = loader.name(session.settings) if session else ""
         if not name:
-            return self.tr("No model"), "", ""
+            return self.tr("No model"), "", "", ""
         if not facts or not is_loaded:
             tip = self.tr("{} is in memory.").format(loader.model) if facts else self.tr("No model is in memory.")
-            return name, tip, self.tr("loads with the next message")
+            return name, tip, self.tr("loads with the next message"), self.tr("not loaded")
         if facts.server:
             words = self.tr("{model} of the server {server}").format(model=facts.model, server=facts.server)
-            return name, words, ""
+            return name, words, "", ""
         guessing = [self.tr("draft model {}").format(facts.draft)] if facts.draft else []
         guessing += [self.tr("draft head")] if facts.head else []
         guessing = guessing or [self.tr("earlier text")]
@@ -167,7 +181,23 @@ class ModelInUse(QObject):
             model=facts.model, device=facts.device, guessing=listed(guessing)
         )
         engine = titled(title("engine"), label("engine", facts.engine))
-        return name, "\n".join((words, engine, *map(translate_error, facts.notes))), ""
+        entry = self._entry()
+        state = self.tr("being checked") if entry and self._check.name == entry.name else ""
+        return name, "\n".join((words, engine, *map(translate_error, facts.notes))), state, ""
+
+    def _entry(self) -> library.Model | library.Pair | None:
+        """Return the installed model of the open chat."""
+        session = self._chats.current
+        name = self._loader.name(session.settings) if session else ""
+        return next((entry for entry in self._models.choices.usable if entry.name == name), None)
+
+    @Slot(str, str)
+    def _on_checked(self, name: str, fault: str) -> None:
+        if fault and self._loader.model == name:
+            self._loader.unload()
+            self.show_error(fault, Cause.MODEL)
+        self.show_installed()
+        self.show()
 
     @Slot()
     def _on_loaded(self) -> None:

@@ -222,6 +222,7 @@ class Program(QObject):
         self.checkpoints.close()
         self.store.remember(GEOMETRY, self.window.state())
         self.choices.close()
+        self.model_in_use.close()
         self.models.close()
         self.race.close()
         self.bench.close()
@@ -237,6 +238,7 @@ class Program(QObject):
         chats.listed.connect(self._on_listed)
         chats.events.error_occurred.connect(self.model_in_use.show_error)
         chats.events.answered.connect(self.model_in_use.show)
+        chats.events.answered.connect(self.model_in_use.check)
         chats.events.hint_shown.connect(self.chat_controller.show_hint)
         chats.events.saved.connect(self.chat_controller.show_saved)
         self.model_in_use.shown.connect(self.chat_controller.composing.count.set_exact)
@@ -246,6 +248,7 @@ class Program(QObject):
         self.chat_controller.undoable.connect(self.undo_stack.push)
         self.chat_controller.fork_requested.connect(chats.fork)
         self.chat_controller.answered.connect(self.commands.update)
+        self.chat_controller.model_dropped.connect(self.models.adding.add_path)
         chats.events.answered.connect(self.attention.on_answered)
         chats.events.answered.connect(self.window.models.work.retire)
 

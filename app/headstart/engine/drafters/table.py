@@ -84,7 +84,7 @@ class TableDrafter:
         return Draft(tuple(tokens), tuple(chances), origin=self.name)
 
     def _find(self, before: tuple[int, ...]) -> tuple[float, int] | None:
-        """Return the likeliest token behind the longest end of `before` that is known, with its chance."""
+        """Return the likeliest token after the longest known end of `before`, with its chance."""
         entries = (self._table.find(manifests.table_key(before[start:])) for start in range(len(before)))
         return next((entry for entry in entries if entry), None)
 

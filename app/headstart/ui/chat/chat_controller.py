@@ -401,6 +401,7 @@ class ChatController(QObject):
     fork_requested = Signal(object)
     answered = Signal(object)  # MessageContent of a complete answer
     undoable = Signal(object)  # Undoable
+    model_dropped = Signal(str)  # path of a GGUF file
     updated = Signal()  # the transcript shows the messages of the chat
 
     def __init__(self, page: ChatPage, link: EngineLink, parent: QObject | None = None) -> None:
@@ -596,6 +597,11 @@ class ChatController(QObject):
 
     @Slot(object)
     def _attach(self, files: list[Path]) -> None:
+        for model in [file for file in files if file.suffix.lower() == ".gguf"]:
+            files.remove(model)
+            self.model_dropped.emit(str(model))
+        if not files:
+            return
         self._page.composer.attach(files)
         self._page.composer.setFocus()
 

@@ -246,15 +246,19 @@ class Composer(QFrame):
         self._block_reason = reason
         self._update_send_button()
 
-    def show_model(self, name: str, tip: str, state: str = "", progress: tuple[str, str] = ("", "")) -> None:
-        """Show the model that will answer, its state and the `progress` of loading as a full and a short text."""
+    def show_model(
+        self, name: str, tip: str, state: str = "", brief: str = "", progress: tuple[str, str] = ("", "")
+    ) -> None:
+        """Show the model that will answer, and its state, `brief` where there is little room.
+
+        `progress` is that of loading, as a full and a short text.
+        """
         button = self.model_button
         text = f"{name} · {state}" if state else name
         short = button.fontMetrics().elidedText(
             name, Qt.TextElideMode.ElideMiddle, scaled(_MAX_MODEL_WIDTH, self.font())
         )
-        brief = self.tr("not loaded")
-        self._model_texts = (f"{short} · {state}", f"{short} · {brief}", short) if state else (short,)
+        self._model_texts = (f"{short} · {state}", f"{short} · {brief or state}", short) if state else (short,)
         self._progress_texts = progress
         button.setToolTip(tip if text in tip else f"{text}\n{tip}".rstrip())
         button.setAccessibleName(self.tr("Model: {}").format(text))

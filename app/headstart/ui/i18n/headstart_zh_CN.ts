@@ -959,16 +959,16 @@
         <translation>开始基准测试</translation>
     </message>
     <message>
-        <source>Measures on this computer how much time guessing ahead saves, with the model of the open chat. Each way of guessing answers the same prompts, in changing order. Chats wait until it has ended.</source>
-        <translation>用当前对话的模型，测量预先猜测在这台电脑上的效果。每种猜测方式都以轮换的顺序回答相同的提示词。测试结束之前，对话需要等待。</translation>
-    </message>
-    <message>
         <source>Nothing has been measured on this computer yet.</source>
         <translation>这台电脑上还没有测试结果。</translation>
     </message>
     <message>
         <source>Progress of the benchmark</source>
         <translation>基准测试进度</translation>
+    </message>
+    <message>
+        <source>Measures on this computer how much time guessing ahead saves, with the model of the open chat. Each way of guessing answers the same prompts, in changing order. Chats wait until it has ended.</source>
+        <translation>用当前对话的模型，测量预先猜测在这台电脑上的效果。每种猜测方式都以轮换的顺序回答相同的提示词。测试结束之前，对话需要等待。</translation>
     </message>
 </context>
 <context>
@@ -1064,14 +1064,6 @@
 <context>
     <name>Catalogue</name>
     <message>
-        <source>Turns texts into vectors for programs, by the local server. It cannot chat.</source>
-        <translation>通过本地服务器为程序把文本转换为向量。它不能聊天。</translation>
-    </message>
-    <message>
-        <source>Continues texts for programs, by the local server. It cannot chat.</source>
-        <translation>通过本地服务器为程序续写文本。它不能聊天。</translation>
-    </message>
-    <message>
         <source>Good at most things.</source>
         <translation>擅长大多数任务。</translation>
     </message>
@@ -1138,6 +1130,14 @@
     <message>
         <source>Show all {}</source>
         <translation>显示全部 {} 个</translation>
+    </message>
+    <message>
+        <source>Turns texts into vectors for programs, by the local server. It cannot chat.</source>
+        <translation>通过本地服务器为程序把文本转换为向量。它不能聊天。</translation>
+    </message>
+    <message>
+        <source>Continues texts for programs, by the local server. It cannot chat.</source>
+        <translation>通过本地服务器为程序续写文本。它不能聊天。</translation>
     </message>
 </context>
 <context>
@@ -1447,10 +1447,6 @@
     <message>
         <source>Files go with questions; an answer has none.</source>
         <translation>附件只能随问题发送；回答不能带附件。</translation>
-    </message>
-    <message>
-        <source>not loaded</source>
-        <translation>未加载</translation>
     </message>
     <message>
         <source>Model: {}</source>
@@ -1888,8 +1884,8 @@
 <context>
     <name>ExporterNote</name>
     <message>
-        <source>The first model brings the exporter along</source>
-        <translation>第一个模型会附带安装导出工具</translation>
+        <source>Some models bring the exporter along</source>
+        <translation>有些模型需要导出工具</translation>
     </message>
     <message>
         <source>Copy command</source>
@@ -1908,12 +1904,12 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>在终端中操作</translation>
     </message>
     <message>
-        <source>The exporter, which converts models, is not installed here and has to be set up by hand.</source>
-        <translation>这里尚未安装用于转换模型的导出工具，需要手动设置。</translation>
+        <source>The exporter, which converts models that are no GGUF files, is not installed here and has to be set up by hand.</source>
+        <translation>导出工具用于转换非 GGUF 格式的模型；这里没有安装，需要手动设置。</translation>
     </message>
     <message>
-        <source>The exporter converts models. It needs PyTorch and is set up in a folder of its own before the first model, which takes Python 3.11 or newer with venv and the network. It fetches about {fetched}, which take {size} on the disk, and much more where PyTorch comes with libraries for graphics cards, as it usually does on Linux. Nothing is fetched before you choose a model.</source>
-        <translation>导出工具用于转换模型。它需要 PyTorch，会在获取第一个模型之前安装到单独的文件夹中；这需要 Python 3.11 或更新版本及 venv，并需要网络。将下载约 {fetched}，在磁盘上占用 {size}；如果 PyTorch 附带显卡库（在 Linux 上通常如此），则会大得多。选择模型之前不会下载任何内容。</translation>
+        <source>A GGUF file is ready in seconds. Models of other formats go through the exporter. It needs PyTorch and is set up in a folder of its own before the first such model, which takes Python 3.11 or newer with venv and the network. It fetches about {fetched}, which take {size} on the disk, and much more where PyTorch comes with libraries for graphics cards, as it usually does on Linux. Nothing is fetched before you choose a model.</source>
+        <translation>GGUF 文件几秒即可使用。其他格式的模型要经过导出工具。它需要 PyTorch，在第一个这样的模型之前装进自己的文件夹，为此需要带 venv 的 Python 3.11 或更新版本以及网络。它大约下载 {fetched}，占用磁盘 {size}；如果 PyTorch 带有显卡的库（在 Linux 上通常如此），则会大得多。在您选择模型之前不会下载任何东西。</translation>
     </message>
 </context>
 <context>
@@ -2094,6 +2090,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>无法转换 {model_type!r} 类型的模型（{error}）。</translation>
     </message>
     <message>
+        <source>Models of this kind can have no head: their output rows were not found.</source>
+        <translation>这种模型不能有草稿头：找不到它的输出行。</translation>
+    </message>
+    <message>
         <source>Name what to export: a recipe, a hub id, a folder or a .gguf file (--list shows recipes).</source>
         <translation>请填写要导出的内容：配方、hub ID、文件夹或 .gguf 文件。</translation>
     </message>
@@ -2186,6 +2186,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>发生意外错误（{kind}：{reason}）；没有留下未完成的内容。请重试；如果再次出现，请报告此问题。</translation>
     </message>
     <message>
+        <source>The GGUF file cannot be converted ({reason}).</source>
+        <translation>无法转换该 GGUF 文件（{reason}）。</translation>
+    </message>
+    <message>
         <source>The Python found here is {version}, and 3.11 or newer is needed; install one and try again.</source>
         <translation>这里找到的是 Python {version}，需要 3.11 或更高版本；请安装后重试。</translation>
     </message>
@@ -2254,10 +2258,6 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>无法使用转换后的模型（{reason}）；未保留任何内容。</translation>
     </message>
     <message>
-        <source>The converted model gives other results {fault}; nothing was kept.</source>
-        <translation>转换后的模型的计算结果不同（{fault}）；未保留任何内容。</translation>
-    </message>
-    <message>
         <source>The converted tokenizer cannot be compared with its source ({reason}); nothing was kept.</source>
         <translation>无法将转换后的分词器与其来源比较（{reason}）；未保留任何内容。</translation>
     </message>
@@ -2310,10 +2310,6 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>引擎意外停止（{ending}，系统在内存不足时会这样做）；需要时会重新启动。</translation>
     </message>
     <message>
-        <source>The engine&apos;s line is not a message of Headstart: {excerpt}</source>
-        <translation>引擎的这一行不是 Headstart 的消息：{excerpt}</translation>
-    </message>
-    <message>
         <source>The engine&apos;s line is of an unknown kind: {excerpt}</source>
         <translation>引擎的这一行属于未知的类型：{excerpt}</translation>
     </message>
@@ -2338,20 +2334,12 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>设置导出工具期间需要 {needed} 的磁盘空间，而可用空间为 {free}；请腾出空间后重试。</translation>
     </message>
     <message>
-        <source>The index of the search is damaged; start Headstart again to rebuild it; no chat is lost.</source>
-        <translation>搜索索引已损坏；请重新启动 Headstart 以重建索引：不会丢失任何对话。</translation>
-    </message>
-    <message>
         <source>The key cannot be kept: there is no keyring, and {path} cannot be written ({strerror}). Set it in the environment variable {variable} instead.</source>
         <translation>无法保存密钥：没有系统密钥环，且无法写入 {path}（{strerror}）。请改在环境变量 {variable} 中设置密钥。</translation>
     </message>
     <message>
         <source>The key in {where} cannot be read ({reason}); make it readable for you.</source>
         <translation>无法读取 {where} 中的密钥（{reason}）；请使其可供您读取。</translation>
-    </message>
-    <message>
-        <source>The key of the chat history is damaged: put a copy of it at {path}; without it the chats cannot be read.</source>
-        <translation>聊天历史记录的密钥已损坏：请用它的副本替换 {path}；没有密钥便无法读取对话。</translation>
     </message>
     <message>
         <source>The list of draft tokens in {folder} {fault}; export the model again.</source>
@@ -2368,6 +2356,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>The model&apos;s config.json does not say how long its context is, so it cannot be used.</source>
         <translation>该模型的 config.json 没有说明上下文的长度，因此无法使用。</translation>
+    </message>
+    <message>
+        <source>The name of a model has at most {most} bytes, and {name!r} has {size}; take a shorter one.</source>
+        <translation>模型名称最多 {most} 字节，而 {name!r} 有 {size} 字节；请使用更短的名称。</translation>
     </message>
     <message>
         <source>The package index cannot be reached; check this computer&apos;s network and try again. What was fetched to its end is not fetched again.</source>
@@ -2426,6 +2418,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>目标模型没有写出可用于统计 token 的文本；请分别导出两个模型，这样就不需要这些文本。</translation>
     </message>
     <message>
+        <source>The weights of the file cannot be used ({reason}).</source>
+        <translation>无法使用该文件的权重（{reason}）。</translation>
+    </message>
+    <message>
         <source>The “args” of the server {name} must be a list of texts.</source>
         <translation>服务器 {name} 的“args”必须是文本列表。</translation>
     </message>
@@ -2474,32 +2470,60 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>{adapter} 不是为 {name} 制作的：那里缺少 {place}，或其形状不同；请将适配器与它所针对的模型一起指定。</translation>
     </message>
     <message>
+        <source>{fault} The model would get wrong tokens, so it is not used; choose another.</source>
+        <translation>{fault} 模型会得到错误的 token，因此不使用它；请选择另一个模型。</translation>
+    </message>
+    <message>
+        <source>{file} cannot be converted: {error}.</source>
+        <translation>{file} 无法转换：{error}。</translation>
+    </message>
+    <message>
+        <source>{file} does not hold all weights of its kind: {tensor} is missing. Fetch it again, or choose another version of the model.</source>
+        <translation>{file} 没有包含该类模型的全部权重：缺少 {tensor}。请重新获取，或选择该模型的其他版本。</translation>
+    </message>
+    <message>
+        <source>{file} holds a model of the kind {name!r}, which is not read from GGUF files; known are {known}. Use the model&apos;s Hugging Face folder or hub id instead.</source>
+        <translation>{file} 中的模型属于 {name!r} 类型，不能从 GGUF 文件读取；支持的有 {known}。请改用该模型的 Hugging Face 文件夹或 hub ID。</translation>
+    </message>
+    <message>
+        <source>{file} holds weights that are not known of its kind, such as {tensor}; use the model&apos;s Hugging Face folder or hub id instead.</source>
+        <translation>{file} 包含该类模型中未知的权重，例如 {tensor}；请改用该模型的 Hugging Face 文件夹或 hub ID。</translation>
+    </message>
+    <message>
         <source>{file} of {adapter} cannot be read ({error}); fetch it again.</source>
         <translation>无法读取 {adapter} 的 {file}（{error}）；请重新获取。</translation>
+    </message>
+    <message>
+        <source>{file} says that {key} is {index!r}, but the vocabulary has no such token; correct the file, or fetch the model again.</source>
+        <translation>{file} 中的 {key} 为 {index!r}，但词表中没有这个 token；请更正该文件，或重新获取模型。</translation>
     </message>
     <message>
         <source>{folder} holds an adapter ({adapter_file}); name its model, and this folder with --adapter.</source>
         <translation>{folder} 中是适配器（{adapter_file}）；请指定它的模型，并将此文件夹作为适配器。</translation>
     </message>
     <message>
-        <source>{folder} is not a LoRA adapter ({error}); name a folder with the {settings} and {weights} that PEFT saves.</source>
-        <translation>{folder} 不是 LoRA 适配器（{error}）；请指定含有 PEFT 所保存的 {settings} 和 {weights} 的文件夹。</translation>
-    </message>
-    <message>
         <source>{name!r} cannot be the name of a model; take letters, digits and dashes.</source>
         <translation>{name!r} 不能用作模型名称；请使用字母、数字和连字符。</translation>
     </message>
     <message>
-        <source>{name} in {folder} is not an ordinary file; fetch the model again.</source>
-        <translation>{folder} 中的 {name} 不是普通文件；请重新获取该模型。</translation>
+        <source>{name} holds weights of type {kind}, which this version of Headstart does not know; update Headstart, or take a Q4_K_M file.</source>
+        <translation>{name} 包含类型为 {kind} 的权重，此版本的 Headstart 不支持该类型；请更新 Headstart，或使用 Q4_K_M 文件。</translation>
     </message>
     <message>
         <source>{name} is a GGUF file of the kind {kind!r}, which can only be exported from .safetensors files; use the model&apos;s Hugging Face folder or hub id instead.</source>
         <translation>{name} 是 {kind!r} 类型的 GGUF 文件，这类模型只能从 .safetensors 文件导出；请改用该模型的 Hugging Face 文件夹或 hub id。</translation>
     </message>
     <message>
+        <source>{name} is a GGUF file of version {version}, which this version of Headstart does not know; update Headstart, or take a file of version 3.</source>
+        <translation>{name} 是版本 {version} 的 GGUF 文件，此版本的 Headstart 不支持该版本；请更新 Headstart，或使用版本 3 的文件。</translation>
+    </message>
+    <message>
         <source>{name} is a model of the kind {kind!r}, which cannot be exported; take {recipe}, or another of a kind that `headstart-export --list --architectures` names.</source>
         <translation>{name} 是 {kind!r} 类型的模型，无法导出；请改用 {recipe}。</translation>
+    </message>
+    <message>
+        <source>{name} is damaged: {part!r} is not one of its folders; export it again.</source>
+        <translation>{name} 已损坏：{part!r} 不是它的文件夹；请重新导出。</translation>
     </message>
     <message>
         <source>{name} is not what its source is: it chooses among {found} tokens, and its source among {rows}. Name the source that it was made from, or export it again.</source>
@@ -2510,6 +2534,14 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>{name} 与其来源不同：两者每个 token 相差 {found} nat（KL），而导出时相差 {before}。请指定导出它时所用的来源，或重新导出。</translation>
     </message>
     <message>
+        <source>{name} is one of {count} parts of a model, and {missing} is not beside it; put all parts into one folder.</source>
+        <translation>{name} 是某模型 {count} 个部分之一，但旁边没有 {missing}；请将所有部分放入同一文件夹。</translation>
+    </message>
+    <message>
+        <source>{name} is one of {count} parts of a model, but its name does not say so; the names of the parts must end in -00001-of-{last}.gguf and so on.</source>
+        <translation>{name} 是某模型 {count} 个部分之一，但其名称未体现这一点；各部分的名称必须以 -00001-of-{last}.gguf 等结尾。</translation>
+    </message>
+    <message>
         <source>{name} makes vectors in steps that cannot be done here ({kinds}); choose a model of a transformer and a pooling.</source>
         <translation>{name} 生成向量的某些步骤在这里无法执行（{kinds}）；请选择由 Transformer 和池化组成的模型。</translation>
     </message>
@@ -2518,8 +2550,8 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>{name} 合并 token 的方式在这里无法执行（{how}）；请选择取平均值、第一个或最后一个 token 的模型。</translation>
     </message>
     <message>
-        <source>{name} scales its positions, which is lost when a GGUF file is read; use the model&apos;s Hugging Face folder or hub id instead.</source>
-        <translation>{name} 会缩放位置，而读取 GGUF 文件时会丢失这一点；请改用该模型的 Hugging Face 文件夹或 hub id。</translation>
+        <source>{name} says that {key} is {index}, but its vocabulary has no such token; take another file of the model.</source>
+        <translation>{name} 中的 {key} 为 {index}，但其词表中没有这个 token；请使用该模型的其他文件。</translation>
     </message>
     <message>
         <source>{name} turns texts into vectors: it writes nothing, and is no part of a pair.</source>
@@ -2594,6 +2626,14 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>其间另一个回答已经开始；请在它结束后继续这个回答。</translation>
     </message>
     <message>
+        <source>The converted model gives other results {fault}, so it is not used; choose another one.</source>
+        <translation>转换后的模型{fault}得出不同的结果，因此不使用它；请选择另一个模型。</translation>
+    </message>
+    <message>
+        <source>The head in {folder} is not one for this model ({error}).</source>
+        <translation>{folder} 中的草稿头不适合这个模型（{error}）。</translation>
+    </message>
+    <message>
         <source>The tokenizer in {folder} is damaged ({reason}); export the model again.</source>
         <translation>{folder} 中的分词器已损坏（{reason}）；请重新导出模型。</translation>
     </message>
@@ -2640,10 +2680,6 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>There is no device {device} here; present: {here}. Choose one with {option}.</source>
         <translation>这台电脑上没有设备 {device}；现有设备：{here}。请用{option}选择其中之一。</translation>
-    </message>
-    <message>
-        <source>There is no device {device} here; present: {here}. Choose one with {option}; `headstart doctor` says why a {wanted} cannot be used.</source>
-        <translation>这台电脑上没有设备 {device}；现有设备：{here}。请用{option}选择其中之一。如果这台电脑有 {wanted}，则其驱动程序缺失或您无权使用。</translation>
     </message>
     <message>
         <source>There is no file or folder {source}; check the path.</source>
@@ -2766,10 +2802,6 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>草稿模型 {draft} 与 {target} 不匹配：{difference}；请选择分词器相同的草稿模型。</translation>
     </message>
     <message>
-        <source>files in it are not a list</source>
-        <translation>其中的文件不是列表</translation>
-    </message>
-    <message>
         <source>host must be an address such as {example}, not {host!r}.</source>
         <translation>主机必须是 {example} 这样的地址，而不是 {host!r}。</translation>
     </message>
@@ -2828,10 +2860,6 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>it has {size:,} MB and at most {most_bytes} MB are read</source>
         <translation>它有 {size:,} MB，而最多只能读取 {most_bytes} MB</translation>
-    </message>
-    <message>
-        <source>it is not an export of chats</source>
-        <translation>它不是导出的对话</translation>
     </message>
     <message>
         <source>it is not JSON ({error})</source>
@@ -2918,10 +2946,6 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>只读取，可能从网络读取</translation>
     </message>
     <message>
-        <source>projects in it are not a list</source>
-        <translation>其中的项目不是列表</translation>
-    </message>
-    <message>
         <source>reading the message</source>
         <translation>读取消息</translation>
     </message>
@@ -2936,14 +2960,6 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>starting</source>
         <translation>启动</translation>
-    </message>
-    <message>
-        <source>tags in it are not a list</source>
-        <translation>其中的标签不是列表</translation>
-    </message>
-    <message>
-        <source>the arguments of a call in it are not a table</source>
-        <translation>其中某次调用的参数不是表</translation>
     </message>
     <message>
         <source>the connection is refused</source>
@@ -2978,10 +2994,6 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>{broken} / {found} 个结果不是有效数字</translation>
     </message>
     <message>
-        <source>{constant} in it is not a number</source>
-        <translation>其中的 {constant} 不是数字</translation>
-    </message>
-    <message>
         <source>{device} has {size}</source>
         <translation>{device} 只有 {size}</translation>
     </message>
@@ -2998,28 +3010,12 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>{fault} 请重新导出该模型。</translation>
     </message>
     <message>
-        <source>{fault} The model would get wrong tokens, so nothing was kept; choose another.</source>
-        <translation>{fault} 模型会得到错误的 token，因此未保留任何内容；请选择其他模型。</translation>
-    </message>
-    <message>
-        <source>{file} cannot be read ({error}); `headstart serve --new-key` makes a new one.</source>
-        <translation>无法读取 {file}（{error}）；请按“新密钥”重新生成。</translation>
-    </message>
-    <message>
         <source>{file} cannot be read ({error}); name a file of keys.</source>
         <translation>无法读取 {file}（{error}）；请指定一个密钥文件。</translation>
     </message>
     <message>
-        <source>{file} cannot be written ({strerror}); make room or correct its permissions.</source>
-        <translation>无法写入 {file}（{strerror}）；请腾出空间或更正其权限。</translation>
-    </message>
-    <message>
         <source>{file} has no key: write one on each line.</source>
         <translation>{file} 中没有密钥：请每行写一个。</translation>
-    </message>
-    <message>
-        <source>{file} is damaged; `headstart serve --new-key` makes a new one.</source>
-        <translation>{file} 已损坏；请按“新密钥”重新生成。</translation>
     </message>
     <message>
         <source>{file} is not a safetensors file that can be read; fetch it again.</source>
@@ -3098,10 +3094,6 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>{folder} 中的 {index} 没有说明权重的位置；请重新获取。</translation>
     </message>
     <message>
-        <source>{index} in {folder} leads to {name!r}, which is not a .safetensors file of this folder; loading another can run any code, so it is refused.</source>
-        <translation>{folder} 中的 {index} 指向 {name!r}，它不是此文件夹中的 .safetensors 文件；加载其他文件可能会运行任意代码，因此已拒绝。</translation>
-    </message>
-    <message>
         <source>{listing}; {part}</source>
         <translation>{listing}；{part}</translation>
     </message>
@@ -3112,14 +3104,6 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>{model} does not run in {name} here, as {why}; it runs in {instead}.</source>
         <translation>{model} 在此处不能以 {name} 运行（{why}）；已改用 {instead}。</translation>
-    </message>
-    <message>
-        <source>{model} is damaged: {name!r} is not one of its files; export it again.</source>
-        <translation>{model} 已损坏：{name!r} 不是它的文件；请重新导出。</translation>
-    </message>
-    <message>
-        <source>{name!r} is not an exported model; there are {names}.</source>
-        <translation>{name!r} 不是已导出的模型；现有 {names}。</translation>
     </message>
     <message>
         <source>{name} and the source are not both a pair; name the recipe of the pair, or its two sources with --against and --draft.</source>
@@ -3210,10 +3194,6 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>{name} 有 {present} 字节，应为 {wanted} 字节</translation>
     </message>
     <message>
-        <source>{name} in {folder} is missing or not an ordinary file; fetch it again.</source>
-        <translation>{folder} 中的 {name} 缺失或不是普通文件；请重新获取。</translation>
-    </message>
-    <message>
         <source>{name} is a pair; name one model of it as the draft: {draft}.</source>
         <translation>{name} 是模型组合；请指定其中一个模型作为草稿模型：{draft}。</translation>
     </message>
@@ -3242,20 +3222,12 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>{name} 已损坏：{names}。请在模型页面重新导出。</translation>
     </message>
     <message>
-        <source>{name} is damaged: {part!r} is not one of its folders; export it again.</source>
-        <translation>{name} 已损坏：{part!r} 不是它的文件夹；请重新导出。</translation>
-    </message>
-    <message>
         <source>{name} is empty; there is nothing to attach.</source>
         <translation>{name} 是空的；没有可附加的内容。</translation>
     </message>
     <message>
         <source>{name} is missing</source>
         <translation>缺少 {name}</translation>
-    </message>
-    <message>
-        <source>{name} is neither a PDF nor text in UTF-8; attach text, Markdown, code or PDF, or save it as text first.</source>
-        <translation>{name} 不是 PDF，也不是 UTF-8 文本；请附加文本、Markdown、代码或 PDF，或先将其另存为文本。</translation>
     </message>
     <message>
         <source>{name} is not a time</source>
@@ -3294,6 +3266,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>{name} 中不能有空文本。</translation>
     </message>
     <message>
+        <source>{name} needs the exporter, which is not set up.</source>
+        <translation>{name} 需要导出工具，而它尚未设置。</translation>
+    </message>
+    <message>
         <source>{name} of {source} is not the file that commit {revision} had when it was exported before; empty the hub&apos;s cache and try again, or name another --output if the new one is to be trusted.</source>
         <translation>{source} 的 {name} 与以前导出时提交 {revision} 中的文件不同；请清空 hub 的缓存后重试，或者在信任新文件时先移除该模型。</translation>
     </message>
@@ -3316,6 +3292,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>{name} wants to call the tool {tool!r}, which it was not offered; what it wrote besides is kept: ask again, or turn off the tools of that server.</source>
         <translation>{name} 想调用未向它提供的工具 {tool!r}；它写出的其他内容已保留：请重新提问，或关闭该服务器的工具。</translation>
+    </message>
+    <message>
+        <source>{name} was not checked, for the reason above.</source>
+        <translation>由于上述原因，没有检查 {name}。</translation>
     </message>
     <message>
         <source>{order} guesses among the tokens that it was made for: leave out --draft-vocab.</source>
@@ -3514,6 +3494,22 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>{target} 有 {num_hidden_layers} 层，但 OpenVINO GenAI 只能为至少 {least_layers} 层的模型运行 EAGLE-3 草稿头；请选择普通的草稿模型。</translation>
     </message>
     <message>
+        <source>{tensor} holds numbers that are not finite; fetch the file again.</source>
+        <translation>{tensor} 含有非有限的数值；请重新下载该文件。</translation>
+    </message>
+    <message>
+        <source>{tensor} in {file} has the shape {shape} and not {expected}; choose another version of the model.</source>
+        <translation>{file} 中 {tensor} 的形状是 {shape}，而不是 {expected}；请选择该模型的其他版本。</translation>
+    </message>
+    <message>
+        <source>{title} is not what was expected: the joined file has the SHA-256 {found} instead of {wanted}. It was deleted; run the command again.</source>
+        <translation>{title} 与预期不符：合并后的文件的 SHA-256 为 {found}，而不是 {wanted}。已将其删除；请重新导出。</translation>
+    </message>
+    <message>
+        <source>{why}, in f32 too</source>
+        <translation>{why}，使用 f32 时也一样</translation>
+    </message>
+    <message>
         <source>{title} has a file that belongs outside its folder ({path}), so it is refused; choose another model.</source>
         <translation>{title} 中有一个文件的位置在其文件夹之外（{path}），因此已拒绝；请选择其他模型。</translation>
     </message>
@@ -3522,8 +3518,88 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>{title} 不是可以读取的模型 zip 文件（{error}）；请选择其他模型。</translation>
     </message>
     <message>
-        <source>{title} is not what was expected: the joined file has the SHA-256 {found} instead of {wanted}. It was deleted; run the command again.</source>
-        <translation>{title} 与预期不符：合并后的文件的 SHA-256 为 {found}，而不是 {wanted}。已将其删除；请重新导出。</translation>
+        <source>The engine&apos;s line is not a message of Headstart: {excerpt}</source>
+        <translation>引擎的这一行不是 Headstart 的消息：{excerpt}</translation>
+    </message>
+    <message>
+        <source>The index of the search is damaged; start Headstart again to rebuild it; no chat is lost.</source>
+        <translation>搜索索引已损坏；请重新启动 Headstart 以重建索引：不会丢失任何对话。</translation>
+    </message>
+    <message>
+        <source>The key of the chat history is damaged: put a copy of it at {path}; without it the chats cannot be read.</source>
+        <translation>聊天历史记录的密钥已损坏：请用它的副本替换 {path}；没有密钥便无法读取对话。</translation>
+    </message>
+    <message>
+        <source>{folder} is not a LoRA adapter ({error}); name a folder with the {settings} and {weights} that PEFT saves.</source>
+        <translation>{folder} 不是 LoRA 适配器（{error}）；请指定含有 PEFT 所保存的 {settings} 和 {weights} 的文件夹。</translation>
+    </message>
+    <message>
+        <source>{name} in {folder} is not an ordinary file; fetch the model again.</source>
+        <translation>{folder} 中的 {name} 不是普通文件；请重新获取该模型。</translation>
+    </message>
+    <message>
+        <source>{name} scales its positions, which is lost when a GGUF file is read; use the model&apos;s Hugging Face folder or hub id instead.</source>
+        <translation>{name} 会缩放位置，而读取 GGUF 文件时会丢失这一点；请改用该模型的 Hugging Face 文件夹或 hub id。</translation>
+    </message>
+    <message>
+        <source>There is no device {device} here; present: {here}. Choose one with {option}; `headstart doctor` says why a {wanted} cannot be used.</source>
+        <translation>这台电脑上没有设备 {device}；现有设备：{here}。请用{option}选择其中之一。如果这台电脑有 {wanted}，则其驱动程序缺失或您无权使用。</translation>
+    </message>
+    <message>
+        <source>files in it are not a list</source>
+        <translation>其中的文件不是列表</translation>
+    </message>
+    <message>
+        <source>it is not an export of chats</source>
+        <translation>它不是导出的对话</translation>
+    </message>
+    <message>
+        <source>projects in it are not a list</source>
+        <translation>其中的项目不是列表</translation>
+    </message>
+    <message>
+        <source>tags in it are not a list</source>
+        <translation>其中的标签不是列表</translation>
+    </message>
+    <message>
+        <source>the arguments of a call in it are not a table</source>
+        <translation>其中某次调用的参数不是表</translation>
+    </message>
+    <message>
+        <source>{constant} in it is not a number</source>
+        <translation>其中的 {constant} 不是数字</translation>
+    </message>
+    <message>
+        <source>{file} cannot be read ({error}); `headstart serve --new-key` makes a new one.</source>
+        <translation>无法读取 {file}（{error}）；请按“新密钥”重新生成。</translation>
+    </message>
+    <message>
+        <source>{file} cannot be written ({strerror}); make room or correct its permissions.</source>
+        <translation>无法写入 {file}（{strerror}）；请腾出空间或更正其权限。</translation>
+    </message>
+    <message>
+        <source>{file} is damaged; `headstart serve --new-key` makes a new one.</source>
+        <translation>{file} 已损坏；请按“新密钥”重新生成。</translation>
+    </message>
+    <message>
+        <source>{index} in {folder} leads to {name!r}, which is not a .safetensors file of this folder; loading another can run any code, so it is refused.</source>
+        <translation>{folder} 中的 {index} 指向 {name!r}，它不是此文件夹中的 .safetensors 文件；加载其他文件可能会运行任意代码，因此已拒绝。</translation>
+    </message>
+    <message>
+        <source>{model} is damaged: {name!r} is not one of its files; export it again.</source>
+        <translation>{model} 已损坏：{name!r} 不是它的文件；请重新导出。</translation>
+    </message>
+    <message>
+        <source>{name!r} is not an exported model; there are {names}.</source>
+        <translation>{name!r} 不是已导出的模型；现有 {names}。</translation>
+    </message>
+    <message>
+        <source>{name} in {folder} is missing or not an ordinary file; fetch it again.</source>
+        <translation>{folder} 中的 {name} 缺失或不是普通文件；请重新获取。</translation>
+    </message>
+    <message>
+        <source>{name} is neither a PDF nor text in UTF-8; attach text, Markdown, code or PDF, or save it as text first.</source>
+        <translation>{name} 不是 PDF，也不是 UTF-8 文本；请附加文本、Markdown、代码或 PDF，或先将其另存为文本。</translation>
     </message>
     <message>
         <source>{url!r} is not the address of a server; write it like https://host:8000/v1.</source>
@@ -3540,10 +3616,6 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>{what} in it is not a table</source>
         <translation>其中的 {what} 不是表</translation>
-    </message>
-    <message>
-        <source>{why}, in f32 too</source>
-        <translation>{why}，使用 f32 时也一样</translation>
     </message>
 </context>
 <context>
@@ -4169,6 +4241,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>将随下一条消息加载</translation>
     </message>
     <message>
+        <source>not loaded</source>
+        <translation>未加载</translation>
+    </message>
+    <message>
         <source>{model} of the server {server}</source>
         <translation>服务器 {server} 的 {model}</translation>
     </message>
@@ -4187,6 +4263,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>{model} on {device}; guesses come from: {guessing}</source>
         <translation>{model}，运行于 {device}；猜测来源：{guessing}</translation>
+    </message>
+    <message>
+        <source>being checked</source>
+        <translation>正在检查</translation>
     </message>
     <message>
         <source>Load anyway</source>
@@ -4478,10 +4558,6 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>首选项页面</translation>
     </message>
     <message>
-        <source>Restore the defaults of this page</source>
-        <translation>恢复本页默认设置</translation>
-    </message>
-    <message>
         <source>Close</source>
         <translation>关闭</translation>
     </message>
@@ -4524,6 +4600,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>Show the folder: {}</source>
         <translation>打开文件夹：{}</translation>
+    </message>
+    <message>
+        <source>Restore the defaults of this page</source>
+        <translation>恢复本页默认设置</translation>
     </message>
 </context>
 <context>
@@ -4821,12 +4901,12 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>/{} 还没有文本。</translation>
     </message>
     <message>
-        <source>Typed as /name at the beginning of a message. {cursor} is where you continue to write; {selection} and {clipboard} put in the text selected in the chat or copied.</source>
-        <translation>在消息开头输入“/名称”即可使用。{cursor} 是继续输入的位置；{selection} 和 {clipboard} 会填入对话中所选的文本或剪贴板中的文本。</translation>
-    </message>
-    <message>
         <source>Text</source>
         <translation>文本</translation>
+    </message>
+    <message>
+        <source>Typed as /name at the beginning of a message. {cursor} is where you continue to write; {selection} and {clipboard} put in the text selected in the chat or copied.</source>
+        <translation>在消息开头输入“/名称”即可使用。{cursor} 是继续输入的位置；{selection} 和 {clipboard} 会填入对话中所选的文本或剪贴板中的文本。</translation>
     </message>
 </context>
 <context>
@@ -5121,10 +5201,6 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>预先猜测</translation>
     </message>
     <message>
-        <source>The model repeats itself, so its speed is no gain. Try another prompt.</source>
-        <translation>模型一直在重复，重复得快没有意义。请换一个提示词。</translation>
-    </message>
-    <message>
         <source>The answer is too short for a speed.</source>
         <translation>回答太短，无法测速。</translation>
     </message>
@@ -5135,6 +5211,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>Without guessing: mean of two answers. The slower of them took {noise}× as long as the other; a gain below that is noise.</source>
         <translation>不预先猜测：两次回答的平均值，较慢的一次用时为另一次的 {noise} 倍；低于这一倍数的提升属于波动。</translation>
+    </message>
+    <message>
+        <source>The model repeats itself, so its speed is no gain. Try another prompt.</source>
+        <translation>模型一直在重复，重复得快没有意义。请换一个提示词。</translation>
     </message>
 </context>
 <context>
@@ -6199,10 +6279,6 @@ The model is loaded a second time there and takes its memory again.</source>
         <translation>工具</translation>
     </message>
     <message>
-        <source>What it may do, according to its server</source>
-        <translation>据其服务器所述可能做的事</translation>
-    </message>
-    <message>
         <source>About</source>
         <translation>说明</translation>
     </message>
@@ -6221,6 +6297,10 @@ The model is loaded a second time there and takes its memory again.</source>
     <message>
         <source>Starting the servers…</source>
         <translation>正在启动服务器…</translation>
+    </message>
+    <message>
+        <source>What it may do, according to its server</source>
+        <translation>据其服务器所述可能做的事</translation>
     </message>
 </context>
 <context>
@@ -6392,10 +6472,6 @@ The model is loaded a second time there and takes its memory again.</source>
         <translation>正在寻找合适的草稿模型…</translation>
     </message>
     <message>
-        <source>A tuning is running; stop it on its page, or wait for its end.</source>
-        <translation>正在调优；请在其页面上停止，或等它结束。</translation>
-    </message>
-    <message>
         <source>Guessing ahead: with earlier text alone</source>
         <translation>预先猜测：只根据前文</translation>
     </message>
@@ -6414,6 +6490,10 @@ The model is loaded a second time there and takes its memory again.</source>
     <message>
         <source>At most {} s left.</source>
         <translation>最多还需 {} 秒。</translation>
+    </message>
+    <message>
+        <source>A tuning is running; stop it on its page, or wait for its end.</source>
+        <translation>正在调优；请在其页面上停止，或等它结束。</translation>
     </message>
 </context>
 <context>

@@ -959,16 +959,16 @@
         <translation>開始基準測試</translation>
     </message>
     <message>
-        <source>Measures on this computer how much time guessing ahead saves, with the model of the open chat. Each way of guessing answers the same prompts, in changing order. Chats wait until it has ended.</source>
-        <translation>用目前對話的模型，測量預先猜測在這台電腦上的效果。每種猜測方式都以輪換的順序回答相同的提示詞。測試結束之前，對話需要等待。</translation>
-    </message>
-    <message>
         <source>Nothing has been measured on this computer yet.</source>
         <translation>這台電腦上還沒有測試結果。</translation>
     </message>
     <message>
         <source>Progress of the benchmark</source>
         <translation>基準測試進度</translation>
+    </message>
+    <message>
+        <source>Measures on this computer how much time guessing ahead saves, with the model of the open chat. Each way of guessing answers the same prompts, in changing order. Chats wait until it has ended.</source>
+        <translation>用目前對話的模型，測量預先猜測在這台電腦上的效果。每種猜測方式都以輪換的順序回答相同的提示詞。測試結束之前，對話需要等待。</translation>
     </message>
 </context>
 <context>
@@ -1064,14 +1064,6 @@
 <context>
     <name>Catalogue</name>
     <message>
-        <source>Turns texts into vectors for programs, by the local server. It cannot chat.</source>
-        <translation>透過本機伺服器為程式把文字轉換為向量。它不能聊天。</translation>
-    </message>
-    <message>
-        <source>Continues texts for programs, by the local server. It cannot chat.</source>
-        <translation>透過本機伺服器為程式續寫文字。它不能聊天。</translation>
-    </message>
-    <message>
         <source>Good at most things.</source>
         <translation>擅長大多數任務。</translation>
     </message>
@@ -1138,6 +1130,14 @@
     <message>
         <source>Show all {}</source>
         <translation>顯示全部 {} 個</translation>
+    </message>
+    <message>
+        <source>Turns texts into vectors for programs, by the local server. It cannot chat.</source>
+        <translation>透過本機伺服器為程式把文字轉換為向量。它不能聊天。</translation>
+    </message>
+    <message>
+        <source>Continues texts for programs, by the local server. It cannot chat.</source>
+        <translation>透過本機伺服器為程式續寫文字。它不能聊天。</translation>
     </message>
 </context>
 <context>
@@ -1447,10 +1447,6 @@
     <message>
         <source>Files go with questions; an answer has none.</source>
         <translation>附件只能隨問題傳送；回答不能帶附件。</translation>
-    </message>
-    <message>
-        <source>not loaded</source>
-        <translation>未載入</translation>
     </message>
     <message>
         <source>Model: {}</source>
@@ -1888,8 +1884,8 @@
 <context>
     <name>ExporterNote</name>
     <message>
-        <source>The first model brings the exporter along</source>
-        <translation>第一個模型會一併安裝匯出工具</translation>
+        <source>Some models bring the exporter along</source>
+        <translation>有些模型需要匯出工具</translation>
     </message>
     <message>
         <source>Copy command</source>
@@ -1908,12 +1904,12 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>在終端機中操作</translation>
     </message>
     <message>
-        <source>The exporter, which converts models, is not installed here and has to be set up by hand.</source>
-        <translation>這裡尚未安裝用於轉換模型的匯出工具，需要手動設定。</translation>
+        <source>The exporter, which converts models that are no GGUF files, is not installed here and has to be set up by hand.</source>
+        <translation>匯出工具用於轉換非 GGUF 格式的模型；這裡沒有安裝，需要手動設定。</translation>
     </message>
     <message>
-        <source>The exporter converts models. It needs PyTorch and is set up in a folder of its own before the first model, which takes Python 3.11 or newer with venv and the network. It fetches about {fetched}, which take {size} on the disk, and much more where PyTorch comes with libraries for graphics cards, as it usually does on Linux. Nothing is fetched before you choose a model.</source>
-        <translation>匯出工具用於轉換模型。它需要 PyTorch，會在取得第一個模型之前安裝到獨立的資料夾中；這需要 Python 3.11 或更新版本及 venv，並需要網路。將下載約 {fetched}，在磁碟上佔用 {size}；如果 PyTorch 附帶顯示卡函式庫（在 Linux 上通常如此），則會大得多。選擇模型之前不會下載任何內容。</translation>
+        <source>A GGUF file is ready in seconds. Models of other formats go through the exporter. It needs PyTorch and is set up in a folder of its own before the first such model, which takes Python 3.11 or newer with venv and the network. It fetches about {fetched}, which take {size} on the disk, and much more where PyTorch comes with libraries for graphics cards, as it usually does on Linux. Nothing is fetched before you choose a model.</source>
+        <translation>GGUF 檔案幾秒即可使用。其他格式的模型要經過匯出工具。它需要 PyTorch，在第一個這樣的模型之前裝進自己的資料夾，為此需要帶 venv 的 Python 3.11 或更新版本以及網路。它大約下載 {fetched}，佔用磁碟 {size}；如果 PyTorch 帶有顯示卡的程式庫（在 Linux 上通常如此），則會大得多。在您選擇模型之前不會下載任何東西。</translation>
     </message>
 </context>
 <context>
@@ -2094,6 +2090,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>無法轉換 {model_type!r} 類型的模型（{error}）。</translation>
     </message>
     <message>
+        <source>Models of this kind can have no head: their output rows were not found.</source>
+        <translation>這種模型不能有草稿頭：找不到它的輸出列。</translation>
+    </message>
+    <message>
         <source>Name what to export: a recipe, a hub id, a folder or a .gguf file (--list shows recipes).</source>
         <translation>請填寫要匯出的內容：配方、hub ID、資料夾或 .gguf 檔案。</translation>
     </message>
@@ -2186,6 +2186,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>發生意外錯誤（{kind}：{reason}）；沒有留下未完成的內容。請重試；如果再次出現，請回報此問題。</translation>
     </message>
     <message>
+        <source>The GGUF file cannot be converted ({reason}).</source>
+        <translation>無法轉換該 GGUF 檔案（{reason}）。</translation>
+    </message>
+    <message>
         <source>The Python found here is {version}, and 3.11 or newer is needed; install one and try again.</source>
         <translation>這裡找到的是 Python {version}，需要 3.11 或更新版本；請安裝後重試。</translation>
     </message>
@@ -2254,10 +2258,6 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>無法使用轉換後的模型（{reason}）；未保留任何內容。</translation>
     </message>
     <message>
-        <source>The converted model gives other results {fault}; nothing was kept.</source>
-        <translation>轉換後的模型的計算結果不同（{fault}）；未保留任何內容。</translation>
-    </message>
-    <message>
         <source>The converted tokenizer cannot be compared with its source ({reason}); nothing was kept.</source>
         <translation>無法將轉換後的分詞器與其來源比較（{reason}）；未保留任何內容。</translation>
     </message>
@@ -2310,10 +2310,6 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>引擎意外停止（{ending}，系統在記憶體不足時會這樣做）；需要時會重新啟動。</translation>
     </message>
     <message>
-        <source>The engine&apos;s line is not a message of Headstart: {excerpt}</source>
-        <translation>引擎的這一行不是 Headstart 的訊息：{excerpt}</translation>
-    </message>
-    <message>
         <source>The engine&apos;s line is of an unknown kind: {excerpt}</source>
         <translation>引擎的這一行屬於未知的類型：{excerpt}</translation>
     </message>
@@ -2338,20 +2334,12 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>設定匯出工具期間需要 {needed} 的磁碟空間，而可用空間為 {free}；請騰出空間後重試。</translation>
     </message>
     <message>
-        <source>The index of the search is damaged; start Headstart again to rebuild it; no chat is lost.</source>
-        <translation>搜尋索引已損毀；請重新啟動 Headstart 以重建索引：不會遺失任何對話。</translation>
-    </message>
-    <message>
         <source>The key cannot be kept: there is no keyring, and {path} cannot be written ({strerror}). Set it in the environment variable {variable} instead.</source>
         <translation>無法儲存金鑰：沒有系統金鑰圈，且無法寫入 {path}（{strerror}）。請改在環境變數 {variable} 中設定金鑰。</translation>
     </message>
     <message>
         <source>The key in {where} cannot be read ({reason}); make it readable for you.</source>
         <translation>無法讀取 {where} 中的金鑰（{reason}）；請使其可供您讀取。</translation>
-    </message>
-    <message>
-        <source>The key of the chat history is damaged: put a copy of it at {path}; without it the chats cannot be read.</source>
-        <translation>聊天歷程記錄的金鑰已損毀：請用它的副本取代 {path}；沒有金鑰便無法讀取對話。</translation>
     </message>
     <message>
         <source>The list of draft tokens in {folder} {fault}; export the model again.</source>
@@ -2368,6 +2356,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>The model&apos;s config.json does not say how long its context is, so it cannot be used.</source>
         <translation>該模型的 config.json 沒有說明上下文的長度，因此無法使用。</translation>
+    </message>
+    <message>
+        <source>The name of a model has at most {most} bytes, and {name!r} has {size}; take a shorter one.</source>
+        <translation>模型名稱最多 {most} 位元組，而 {name!r} 有 {size} 位元組；請使用更短的名稱。</translation>
     </message>
     <message>
         <source>The package index cannot be reached; check this computer&apos;s network and try again. What was fetched to its end is not fetched again.</source>
@@ -2426,6 +2418,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>目標模型沒有寫出可用於統計 token 的文字；請分別匯出兩個模型，這樣就不需要這些文字。</translation>
     </message>
     <message>
+        <source>The weights of the file cannot be used ({reason}).</source>
+        <translation>無法使用該檔案的權重（{reason}）。</translation>
+    </message>
+    <message>
         <source>The “args” of the server {name} must be a list of texts.</source>
         <translation>伺服器 {name} 的「args」必須是文字清單。</translation>
     </message>
@@ -2474,32 +2470,60 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>{adapter} 不是為 {name} 製作的：那裡缺少 {place}，或其形狀不同；請將適配器與它所針對的模型一起指定。</translation>
     </message>
     <message>
+        <source>{fault} The model would get wrong tokens, so it is not used; choose another.</source>
+        <translation>{fault} 模型會得到錯誤的 token，因此不使用它；請選擇另一個模型。</translation>
+    </message>
+    <message>
+        <source>{file} cannot be converted: {error}.</source>
+        <translation>{file} 無法轉換：{error}。</translation>
+    </message>
+    <message>
+        <source>{file} does not hold all weights of its kind: {tensor} is missing. Fetch it again, or choose another version of the model.</source>
+        <translation>{file} 未包含該類模型的全部權重：缺少 {tensor}。請重新取得，或選擇該模型的其他版本。</translation>
+    </message>
+    <message>
+        <source>{file} holds a model of the kind {name!r}, which is not read from GGUF files; known are {known}. Use the model&apos;s Hugging Face folder or hub id instead.</source>
+        <translation>{file} 中的模型屬於 {name!r} 類型，無法從 GGUF 檔案讀取；支援的有 {known}。請改用該模型的 Hugging Face 資料夾或 hub ID。</translation>
+    </message>
+    <message>
+        <source>{file} holds weights that are not known of its kind, such as {tensor}; use the model&apos;s Hugging Face folder or hub id instead.</source>
+        <translation>{file} 包含該類模型中未知的權重，例如 {tensor}；請改用該模型的 Hugging Face 資料夾或 hub ID。</translation>
+    </message>
+    <message>
         <source>{file} of {adapter} cannot be read ({error}); fetch it again.</source>
         <translation>無法讀取 {adapter} 的 {file}（{error}）；請重新取得。</translation>
+    </message>
+    <message>
+        <source>{file} says that {key} is {index!r}, but the vocabulary has no such token; correct the file, or fetch the model again.</source>
+        <translation>{file} 中的 {key} 為 {index!r}，但詞表中沒有這個 token；請更正該檔案，或重新取得模型。</translation>
     </message>
     <message>
         <source>{folder} holds an adapter ({adapter_file}); name its model, and this folder with --adapter.</source>
         <translation>{folder} 中是適配器（{adapter_file}）；請指定它的模型，並將此資料夾作為適配器。</translation>
     </message>
     <message>
-        <source>{folder} is not a LoRA adapter ({error}); name a folder with the {settings} and {weights} that PEFT saves.</source>
-        <translation>{folder} 不是 LoRA 適配器（{error}）；請指定含有 PEFT 所儲存的 {settings} 和 {weights} 的資料夾。</translation>
-    </message>
-    <message>
         <source>{name!r} cannot be the name of a model; take letters, digits and dashes.</source>
         <translation>{name!r} 不能用作模型名稱；請使用字母、數字和連字號。</translation>
     </message>
     <message>
-        <source>{name} in {folder} is not an ordinary file; fetch the model again.</source>
-        <translation>{folder} 中的 {name} 不是一般檔案；請重新取得該模型。</translation>
+        <source>{name} holds weights of type {kind}, which this version of Headstart does not know; update Headstart, or take a Q4_K_M file.</source>
+        <translation>{name} 包含類型為 {kind} 的權重，此版本的 Headstart 不支援該類型；請更新 Headstart，或使用 Q4_K_M 檔案。</translation>
     </message>
     <message>
         <source>{name} is a GGUF file of the kind {kind!r}, which can only be exported from .safetensors files; use the model&apos;s Hugging Face folder or hub id instead.</source>
         <translation>{name} 是 {kind!r} 類型的 GGUF 檔案，這類模型只能從 .safetensors 檔案匯出；請改用該模型的 Hugging Face 資料夾或 hub id。</translation>
     </message>
     <message>
+        <source>{name} is a GGUF file of version {version}, which this version of Headstart does not know; update Headstart, or take a file of version 3.</source>
+        <translation>{name} 是版本 {version} 的 GGUF 檔案，此版本的 Headstart 不支援該版本；請更新 Headstart，或使用版本 3 的檔案。</translation>
+    </message>
+    <message>
         <source>{name} is a model of the kind {kind!r}, which cannot be exported; take {recipe}, or another of a kind that `headstart-export --list --architectures` names.</source>
         <translation>{name} 是 {kind!r} 類型的模型，無法匯出；請改用 {recipe}。</translation>
+    </message>
+    <message>
+        <source>{name} is damaged: {part!r} is not one of its folders; export it again.</source>
+        <translation>{name} 已損毀：{part!r} 不是它的資料夾；請重新匯出。</translation>
     </message>
     <message>
         <source>{name} is not what its source is: it chooses among {found} tokens, and its source among {rows}. Name the source that it was made from, or export it again.</source>
@@ -2510,6 +2534,14 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>{name} 與其來源不同：兩者每個 token 相差 {found} nat（KL），而匯出時相差 {before}。請指定匯出它時所用的來源，或重新匯出。</translation>
     </message>
     <message>
+        <source>{name} is one of {count} parts of a model, and {missing} is not beside it; put all parts into one folder.</source>
+        <translation>{name} 是某模型 {count} 個部分之一，但旁邊沒有 {missing}；請將所有部分放入同一資料夾。</translation>
+    </message>
+    <message>
+        <source>{name} is one of {count} parts of a model, but its name does not say so; the names of the parts must end in -00001-of-{last}.gguf and so on.</source>
+        <translation>{name} 是某模型 {count} 個部分之一，但其名稱未體現這一點；各部分的名稱必須以 -00001-of-{last}.gguf 等結尾。</translation>
+    </message>
+    <message>
         <source>{name} makes vectors in steps that cannot be done here ({kinds}); choose a model of a transformer and a pooling.</source>
         <translation>{name} 產生向量的某些步驟在這裡無法執行（{kinds}）；請選擇由 Transformer 和池化組成的模型。</translation>
     </message>
@@ -2518,8 +2550,8 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>{name} 合併 token 的方式在這裡無法執行（{how}）；請選擇取平均值、第一個或最後一個 token 的模型。</translation>
     </message>
     <message>
-        <source>{name} scales its positions, which is lost when a GGUF file is read; use the model&apos;s Hugging Face folder or hub id instead.</source>
-        <translation>{name} 會縮放位置，而讀取 GGUF 檔案時會遺失這一點；請改用該模型的 Hugging Face 資料夾或 hub id。</translation>
+        <source>{name} says that {key} is {index}, but its vocabulary has no such token; take another file of the model.</source>
+        <translation>{name} 中的 {key} 為 {index}，但其詞表中沒有這個 token；請使用該模型的其他檔案。</translation>
     </message>
     <message>
         <source>{name} turns texts into vectors: it writes nothing, and is no part of a pair.</source>
@@ -2594,6 +2626,14 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>其間另一個回答已經開始；請在它結束後繼續這個回答。</translation>
     </message>
     <message>
+        <source>The converted model gives other results {fault}, so it is not used; choose another one.</source>
+        <translation>轉換後的模型{fault}得出不同的結果，因此不使用它；請選擇另一個模型。</translation>
+    </message>
+    <message>
+        <source>The head in {folder} is not one for this model ({error}).</source>
+        <translation>{folder} 中的草稿頭不適合這個模型（{error}）。</translation>
+    </message>
+    <message>
         <source>The tokenizer in {folder} is damaged ({reason}); export the model again.</source>
         <translation>{folder} 中的分詞器已損毀（{reason}）；請重新匯出模型。</translation>
     </message>
@@ -2640,10 +2680,6 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>There is no device {device} here; present: {here}. Choose one with {option}.</source>
         <translation>這台電腦上沒有裝置 {device}；現有裝置：{here}。請用{option}選擇其中之一。</translation>
-    </message>
-    <message>
-        <source>There is no device {device} here; present: {here}. Choose one with {option}; `headstart doctor` says why a {wanted} cannot be used.</source>
-        <translation>這台電腦上沒有裝置 {device}；現有裝置：{here}。請用{option}選擇其中之一。如果這台電腦有 {wanted}，則其驅動程式缺少或您無權使用。</translation>
     </message>
     <message>
         <source>There is no file or folder {source}; check the path.</source>
@@ -2766,10 +2802,6 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>草稿模型 {draft} 與 {target} 不相容：{difference}；請選擇分詞器相同的草稿模型。</translation>
     </message>
     <message>
-        <source>files in it are not a list</source>
-        <translation>其中的檔案不是清單</translation>
-    </message>
-    <message>
         <source>host must be an address such as {example}, not {host!r}.</source>
         <translation>主機必須是 {example} 這樣的位址，而不是 {host!r}。</translation>
     </message>
@@ -2828,10 +2860,6 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>it has {size:,} MB and at most {most_bytes} MB are read</source>
         <translation>它有 {size:,} MB，而最多只能讀取 {most_bytes} MB</translation>
-    </message>
-    <message>
-        <source>it is not an export of chats</source>
-        <translation>它不是匯出的對話</translation>
     </message>
     <message>
         <source>it is not JSON ({error})</source>
@@ -2918,10 +2946,6 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>只讀取，可能從網路讀取</translation>
     </message>
     <message>
-        <source>projects in it are not a list</source>
-        <translation>其中的專案不是清單</translation>
-    </message>
-    <message>
         <source>reading the message</source>
         <translation>讀取訊息</translation>
     </message>
@@ -2936,14 +2960,6 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>starting</source>
         <translation>啟動</translation>
-    </message>
-    <message>
-        <source>tags in it are not a list</source>
-        <translation>其中的標籤不是清單</translation>
-    </message>
-    <message>
-        <source>the arguments of a call in it are not a table</source>
-        <translation>其中某次呼叫的參數不是表</translation>
     </message>
     <message>
         <source>the connection is refused</source>
@@ -2978,10 +2994,6 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>{broken} / {found} 個結果不是有效數字</translation>
     </message>
     <message>
-        <source>{constant} in it is not a number</source>
-        <translation>其中的 {constant} 不是數字</translation>
-    </message>
-    <message>
         <source>{device} has {size}</source>
         <translation>{device} 只有 {size}</translation>
     </message>
@@ -2998,28 +3010,12 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>{fault} 請重新匯出該模型。</translation>
     </message>
     <message>
-        <source>{fault} The model would get wrong tokens, so nothing was kept; choose another.</source>
-        <translation>{fault} 模型會得到錯誤的 token，因此未保留任何內容；請選擇其他模型。</translation>
-    </message>
-    <message>
-        <source>{file} cannot be read ({error}); `headstart serve --new-key` makes a new one.</source>
-        <translation>無法讀取 {file}（{error}）；請按「新金鑰」重新產生。</translation>
-    </message>
-    <message>
         <source>{file} cannot be read ({error}); name a file of keys.</source>
         <translation>無法讀取 {file}（{error}）；請指定一個金鑰檔案。</translation>
     </message>
     <message>
-        <source>{file} cannot be written ({strerror}); make room or correct its permissions.</source>
-        <translation>無法寫入 {file}（{strerror}）；請騰出空間或更正其權限。</translation>
-    </message>
-    <message>
         <source>{file} has no key: write one on each line.</source>
         <translation>{file} 中沒有金鑰：請每行寫一個。</translation>
-    </message>
-    <message>
-        <source>{file} is damaged; `headstart serve --new-key` makes a new one.</source>
-        <translation>{file} 已損壞；請按「新金鑰」重新產生。</translation>
     </message>
     <message>
         <source>{file} is not a safetensors file that can be read; fetch it again.</source>
@@ -3098,10 +3094,6 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>{folder} 中的 {index} 沒有說明權重的位置；請重新取得。</translation>
     </message>
     <message>
-        <source>{index} in {folder} leads to {name!r}, which is not a .safetensors file of this folder; loading another can run any code, so it is refused.</source>
-        <translation>{folder} 中的 {index} 指向 {name!r}，它不是此資料夾中的 .safetensors 檔案；載入其他檔案可能會執行任意程式碼，因此已拒絕。</translation>
-    </message>
-    <message>
         <source>{listing}; {part}</source>
         <translation>{listing}；{part}</translation>
     </message>
@@ -3112,14 +3104,6 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>{model} does not run in {name} here, as {why}; it runs in {instead}.</source>
         <translation>{model} 在此處不能以 {name} 執行（{why}）；已改用 {instead}。</translation>
-    </message>
-    <message>
-        <source>{model} is damaged: {name!r} is not one of its files; export it again.</source>
-        <translation>{model} 已損毀：{name!r} 不是它的檔案；請重新匯出。</translation>
-    </message>
-    <message>
-        <source>{name!r} is not an exported model; there are {names}.</source>
-        <translation>{name!r} 不是已匯出的模型；現有 {names}。</translation>
     </message>
     <message>
         <source>{name} and the source are not both a pair; name the recipe of the pair, or its two sources with --against and --draft.</source>
@@ -3210,10 +3194,6 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>{name} 有 {present} 位元組，應為 {wanted} 位元組</translation>
     </message>
     <message>
-        <source>{name} in {folder} is missing or not an ordinary file; fetch it again.</source>
-        <translation>{folder} 中的 {name} 缺少或不是一般檔案；請重新取得。</translation>
-    </message>
-    <message>
         <source>{name} is a pair; name one model of it as the draft: {draft}.</source>
         <translation>{name} 是模型組合；請指定其中一個模型作為草稿模型：{draft}。</translation>
     </message>
@@ -3242,20 +3222,12 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>{name} 已損毀：{names}。請在模型頁面重新匯出。</translation>
     </message>
     <message>
-        <source>{name} is damaged: {part!r} is not one of its folders; export it again.</source>
-        <translation>{name} 已損毀：{part!r} 不是它的資料夾；請重新匯出。</translation>
-    </message>
-    <message>
         <source>{name} is empty; there is nothing to attach.</source>
         <translation>{name} 是空的；沒有可附加的內容。</translation>
     </message>
     <message>
         <source>{name} is missing</source>
         <translation>缺少 {name}</translation>
-    </message>
-    <message>
-        <source>{name} is neither a PDF nor text in UTF-8; attach text, Markdown, code or PDF, or save it as text first.</source>
-        <translation>{name} 不是 PDF，也不是 UTF-8 文字；請附加文字、Markdown、程式碼或 PDF，或先將其另存為文字檔。</translation>
     </message>
     <message>
         <source>{name} is not a time</source>
@@ -3294,6 +3266,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>{name} 中不能有空白文字。</translation>
     </message>
     <message>
+        <source>{name} needs the exporter, which is not set up.</source>
+        <translation>{name} 需要匯出工具，而它尚未設定。</translation>
+    </message>
+    <message>
         <source>{name} of {source} is not the file that commit {revision} had when it was exported before; empty the hub&apos;s cache and try again, or name another --output if the new one is to be trusted.</source>
         <translation>{source} 的 {name} 與以前匯出時提交 {revision} 中的檔案不同；請清空 hub 的快取後重試，或者在信任新檔案時先移除該模型。</translation>
     </message>
@@ -3316,6 +3292,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>{name} wants to call the tool {tool!r}, which it was not offered; what it wrote besides is kept: ask again, or turn off the tools of that server.</source>
         <translation>{name} 想呼叫未向它提供的工具 {tool!r}；它寫出的其他內容已保留：請重新提問，或關閉該伺服器的工具。</translation>
+    </message>
+    <message>
+        <source>{name} was not checked, for the reason above.</source>
+        <translation>由於上述原因，沒有檢查 {name}。</translation>
     </message>
     <message>
         <source>{order} guesses among the tokens that it was made for: leave out --draft-vocab.</source>
@@ -3514,6 +3494,22 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>{target} 有 {num_hidden_layers} 層，但 OpenVINO GenAI 只能為至少 {least_layers} 層的模型執行 EAGLE-3 草稿頭；請選擇一般的草稿模型。</translation>
     </message>
     <message>
+        <source>{tensor} holds numbers that are not finite; fetch the file again.</source>
+        <translation>{tensor} 含有非有限的數值；請重新下載該檔案。</translation>
+    </message>
+    <message>
+        <source>{tensor} in {file} has the shape {shape} and not {expected}; choose another version of the model.</source>
+        <translation>{file} 中 {tensor} 的形狀是 {shape}，而不是 {expected}；請選擇該模型的其他版本。</translation>
+    </message>
+    <message>
+        <source>{title} is not what was expected: the joined file has the SHA-256 {found} instead of {wanted}. It was deleted; run the command again.</source>
+        <translation>{title} 與預期不符：合併後的檔案的 SHA-256 為 {found}，而不是 {wanted}。已將其刪除；請重新匯出。</translation>
+    </message>
+    <message>
+        <source>{why}, in f32 too</source>
+        <translation>{why}，使用 f32 時也一樣</translation>
+    </message>
+    <message>
         <source>{title} has a file that belongs outside its folder ({path}), so it is refused; choose another model.</source>
         <translation>{title} 中有一個檔案的位置在其資料夾之外（{path}），因此已拒絕；請選擇其他模型。</translation>
     </message>
@@ -3522,8 +3518,88 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>{title} 不是可以讀取的模型 zip 檔案（{error}）；請選擇其他模型。</translation>
     </message>
     <message>
-        <source>{title} is not what was expected: the joined file has the SHA-256 {found} instead of {wanted}. It was deleted; run the command again.</source>
-        <translation>{title} 與預期不符：合併後的檔案的 SHA-256 為 {found}，而不是 {wanted}。已將其刪除；請重新匯出。</translation>
+        <source>The engine&apos;s line is not a message of Headstart: {excerpt}</source>
+        <translation>引擎的這一行不是 Headstart 的訊息：{excerpt}</translation>
+    </message>
+    <message>
+        <source>The index of the search is damaged; start Headstart again to rebuild it; no chat is lost.</source>
+        <translation>搜尋索引已損毀；請重新啟動 Headstart 以重建索引：不會遺失任何對話。</translation>
+    </message>
+    <message>
+        <source>The key of the chat history is damaged: put a copy of it at {path}; without it the chats cannot be read.</source>
+        <translation>聊天歷程記錄的金鑰已損毀：請用它的副本取代 {path}；沒有金鑰便無法讀取對話。</translation>
+    </message>
+    <message>
+        <source>{folder} is not a LoRA adapter ({error}); name a folder with the {settings} and {weights} that PEFT saves.</source>
+        <translation>{folder} 不是 LoRA 適配器（{error}）；請指定含有 PEFT 所儲存的 {settings} 和 {weights} 的資料夾。</translation>
+    </message>
+    <message>
+        <source>{name} in {folder} is not an ordinary file; fetch the model again.</source>
+        <translation>{folder} 中的 {name} 不是一般檔案；請重新取得該模型。</translation>
+    </message>
+    <message>
+        <source>{name} scales its positions, which is lost when a GGUF file is read; use the model&apos;s Hugging Face folder or hub id instead.</source>
+        <translation>{name} 會縮放位置，而讀取 GGUF 檔案時會遺失這一點；請改用該模型的 Hugging Face 資料夾或 hub id。</translation>
+    </message>
+    <message>
+        <source>There is no device {device} here; present: {here}. Choose one with {option}; `headstart doctor` says why a {wanted} cannot be used.</source>
+        <translation>這台電腦上沒有裝置 {device}；現有裝置：{here}。請用{option}選擇其中之一。如果這台電腦有 {wanted}，則其驅動程式缺少或您無權使用。</translation>
+    </message>
+    <message>
+        <source>files in it are not a list</source>
+        <translation>其中的檔案不是清單</translation>
+    </message>
+    <message>
+        <source>it is not an export of chats</source>
+        <translation>它不是匯出的對話</translation>
+    </message>
+    <message>
+        <source>projects in it are not a list</source>
+        <translation>其中的專案不是清單</translation>
+    </message>
+    <message>
+        <source>tags in it are not a list</source>
+        <translation>其中的標籤不是清單</translation>
+    </message>
+    <message>
+        <source>the arguments of a call in it are not a table</source>
+        <translation>其中某次呼叫的參數不是表</translation>
+    </message>
+    <message>
+        <source>{constant} in it is not a number</source>
+        <translation>其中的 {constant} 不是數字</translation>
+    </message>
+    <message>
+        <source>{file} cannot be read ({error}); `headstart serve --new-key` makes a new one.</source>
+        <translation>無法讀取 {file}（{error}）；請按「新金鑰」重新產生。</translation>
+    </message>
+    <message>
+        <source>{file} cannot be written ({strerror}); make room or correct its permissions.</source>
+        <translation>無法寫入 {file}（{strerror}）；請騰出空間或更正其權限。</translation>
+    </message>
+    <message>
+        <source>{file} is damaged; `headstart serve --new-key` makes a new one.</source>
+        <translation>{file} 已損壞；請按「新金鑰」重新產生。</translation>
+    </message>
+    <message>
+        <source>{index} in {folder} leads to {name!r}, which is not a .safetensors file of this folder; loading another can run any code, so it is refused.</source>
+        <translation>{folder} 中的 {index} 指向 {name!r}，它不是此資料夾中的 .safetensors 檔案；載入其他檔案可能會執行任意程式碼，因此已拒絕。</translation>
+    </message>
+    <message>
+        <source>{model} is damaged: {name!r} is not one of its files; export it again.</source>
+        <translation>{model} 已損毀：{name!r} 不是它的檔案；請重新匯出。</translation>
+    </message>
+    <message>
+        <source>{name!r} is not an exported model; there are {names}.</source>
+        <translation>{name!r} 不是已匯出的模型；現有 {names}。</translation>
+    </message>
+    <message>
+        <source>{name} in {folder} is missing or not an ordinary file; fetch it again.</source>
+        <translation>{folder} 中的 {name} 缺少或不是一般檔案；請重新取得。</translation>
+    </message>
+    <message>
+        <source>{name} is neither a PDF nor text in UTF-8; attach text, Markdown, code or PDF, or save it as text first.</source>
+        <translation>{name} 不是 PDF，也不是 UTF-8 文字；請附加文字、Markdown、程式碼或 PDF，或先將其另存為文字檔。</translation>
     </message>
     <message>
         <source>{url!r} is not the address of a server; write it like https://host:8000/v1.</source>
@@ -3540,10 +3616,6 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>{what} in it is not a table</source>
         <translation>其中的 {what} 不是表格</translation>
-    </message>
-    <message>
-        <source>{why}, in f32 too</source>
-        <translation>{why}，使用 f32 時也一樣</translation>
     </message>
 </context>
 <context>
@@ -4169,6 +4241,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>將隨下一則訊息載入</translation>
     </message>
     <message>
+        <source>not loaded</source>
+        <translation>未載入</translation>
+    </message>
+    <message>
         <source>{model} of the server {server}</source>
         <translation>伺服器 {server} 的 {model}</translation>
     </message>
@@ -4187,6 +4263,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>{model} on {device}; guesses come from: {guessing}</source>
         <translation>{model}，執行於 {device}；猜測來源：{guessing}</translation>
+    </message>
+    <message>
+        <source>being checked</source>
+        <translation>正在檢查</translation>
     </message>
     <message>
         <source>Load anyway</source>
@@ -4478,10 +4558,6 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>偏好設定頁面</translation>
     </message>
     <message>
-        <source>Restore the defaults of this page</source>
-        <translation>還原本頁預設值</translation>
-    </message>
-    <message>
         <source>Close</source>
         <translation>關閉</translation>
     </message>
@@ -4524,6 +4600,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>Show the folder: {}</source>
         <translation>開啟資料夾：{}</translation>
+    </message>
+    <message>
+        <source>Restore the defaults of this page</source>
+        <translation>還原本頁預設值</translation>
     </message>
 </context>
 <context>
@@ -4821,12 +4901,12 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>/{} 還沒有內容。</translation>
     </message>
     <message>
-        <source>Typed as /name at the beginning of a message. {cursor} is where you continue to write; {selection} and {clipboard} put in the text selected in the chat or copied.</source>
-        <translation>在訊息開頭輸入「/名稱」即可使用。{cursor} 是繼續輸入的位置；{selection} 與 {clipboard} 會填入對話中選取的文字或剪貼簿中的文字。</translation>
-    </message>
-    <message>
         <source>Text</source>
         <translation>內容</translation>
+    </message>
+    <message>
+        <source>Typed as /name at the beginning of a message. {cursor} is where you continue to write; {selection} and {clipboard} put in the text selected in the chat or copied.</source>
+        <translation>在訊息開頭輸入「/名稱」即可使用。{cursor} 是繼續輸入的位置；{selection} 與 {clipboard} 會填入對話中選取的文字或剪貼簿中的文字。</translation>
     </message>
 </context>
 <context>
@@ -5121,10 +5201,6 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>預先猜測</translation>
     </message>
     <message>
-        <source>The model repeats itself, so its speed is no gain. Try another prompt.</source>
-        <translation>模型一直在重複，重複得快沒有意義。請換一個提示詞。</translation>
-    </message>
-    <message>
         <source>The answer is too short for a speed.</source>
         <translation>回答太短，無法測速。</translation>
     </message>
@@ -5135,6 +5211,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>Without guessing: mean of two answers. The slower of them took {noise}× as long as the other; a gain below that is noise.</source>
         <translation>不預先猜測：兩次回答的平均值，較慢的一次用時為另一次的 {noise} 倍；低於這一倍數的提升屬於波動。</translation>
+    </message>
+    <message>
+        <source>The model repeats itself, so its speed is no gain. Try another prompt.</source>
+        <translation>模型一直在重複，重複得快沒有意義。請換一個提示詞。</translation>
     </message>
 </context>
 <context>
@@ -6199,10 +6279,6 @@ The model is loaded a second time there and takes its memory again.</source>
         <translation>工具</translation>
     </message>
     <message>
-        <source>What it may do, according to its server</source>
-        <translation>據其伺服器所述可能做的事</translation>
-    </message>
-    <message>
         <source>About</source>
         <translation>說明</translation>
     </message>
@@ -6221,6 +6297,10 @@ The model is loaded a second time there and takes its memory again.</source>
     <message>
         <source>Starting the servers…</source>
         <translation>正在啟動伺服器…</translation>
+    </message>
+    <message>
+        <source>What it may do, according to its server</source>
+        <translation>據其伺服器所述可能做的事</translation>
     </message>
 </context>
 <context>
@@ -6392,10 +6472,6 @@ The model is loaded a second time there and takes its memory again.</source>
         <translation>正在尋找合適的草稿模型…</translation>
     </message>
     <message>
-        <source>A tuning is running; stop it on its page, or wait for its end.</source>
-        <translation>正在調校；請在其頁面上停止，或等它結束。</translation>
-    </message>
-    <message>
         <source>Guessing ahead: with earlier text alone</source>
         <translation>預先猜測：只根據前文</translation>
     </message>
@@ -6414,6 +6490,10 @@ The model is loaded a second time there and takes its memory again.</source>
     <message>
         <source>At most {} s left.</source>
         <translation>最多還需 {} 秒。</translation>
+    </message>
+    <message>
+        <source>A tuning is running; stop it on its page, or wait for its end.</source>
+        <translation>正在調校；請在其頁面上停止，或等它結束。</translation>
     </message>
 </context>
 <context>

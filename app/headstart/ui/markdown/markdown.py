@@ -336,6 +336,20 @@ def _push_formula(state: StateBlock, start: int, last: int) -> bool:
     return True
 
 
+def _below_formulas(source: str, lines: Sequence[int]) -> set[int]:
+    r"""Return the lines that a formula above may come to include: no empty line is between them and a $$ or \[."""
+    below: set[int] = set()
+    if not any(opening in source for opening in _DISPLAY):
+        return below
+    is_open = False
+    for number, (start, end) in enumerate(pairwise(lines)):
+        text = source[start:end].strip()
+        if is_open and text:
+            below.add(number)
+        is_open = bool(text) and (is_open or text.startswith(tuple(_DISPLAY)))
+    return below
+
+
 _LINE_END = re.compile(r"\r\n?|\n")
 _REPLACED = re.compile(r"[\r\0]")  # characters that the parser replaces
 _DELIMITERS = re.compile(r"[|:\- \t]*")  # possibly the delimiter row of a table
@@ -463,6 +477,7 @@ class _BlockParser:
     def __post_init__(self) -> None:
         self.checkpoint = _Checkpoint(0, 0, self.open_list)
         self._lines = [0, *(match.end() for match in _LINE_END.finditer(self.source)), len(self.source)]
+        self._below_formulas = _below_formulas(self.source, self._lines)
         self._quotes = self._outer = 0
         self._lists: list[_List] = []
         self._heading = 0
@@ -495,6 +510,8 @@ class _BlockParser:
         """
         assert token.map
         first, end = token.map
+        if first in self._below_formulas:
+            return False
         line = self.source[self._lines[first] : self._lines[first + 1]]
         if token.type == "paragraph_open" and not _DELIMITERS.fullmatch(line):
             return True

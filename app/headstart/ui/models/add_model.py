@@ -14,11 +14,11 @@ from headstart.ui.widgets.theme import SMALL
 
 
 class ExporterNote(Card):
-    """The exporter, which the first model needs besides, and how to set it up by hand."""
+    """The exporter, which models of other formats need besides, and how to set it up by hand."""
 
     def __init__(self, example: str, parent: QWidget | None = None) -> None:
         """`example` is the model that the command makes."""
-        super().__init__(parent, self.tr("The first model brings the exporter along"))
+        super().__init__(parent, self.tr("Some models bring the exporter along"))
         self._command = install_command((example,))
         by_hand = QWidget(self)
         copy = button(self.tr("Copy command"), by_hand)
@@ -34,12 +34,16 @@ class ExporterNote(Card):
 
     def _introduction(self) -> str:
         if exporter.package() is None:
-            return self.tr("The exporter, which converts models, is not installed here and has to be set up by hand.")
+            return self.tr(
+                "The exporter, which converts models that are no GGUF files, is not installed here and has to be set "
+                "up by hand."
+            )
         return self.tr(
-            "The exporter converts models. It needs PyTorch and is set up in a folder of its own before the first "
-            "model, which takes Python 3.11 or newer with venv and the network. It fetches about {fetched}, which take "
-            "{size} on the disk, and much more where PyTorch comes with libraries for graphics cards, as it usually "
-            "does on Linux. Nothing is fetched before you choose a model."
+            "A GGUF file is ready in seconds. Models of other formats go through the exporter. It needs PyTorch and is "
+            "set up in a folder of its own before the first such model, which takes Python 3.11 or newer with venv and "
+            "the network. It fetches about {fetched}, which take {size} on the disk, and much more where PyTorch comes "
+            "with libraries for graphics cards, as it usually does on Linux. Nothing is fetched before you choose a "
+            "model."
         ).format(fetched=format_size(FETCHED), size=format_size(SIZE))
 
 

@@ -12,7 +12,7 @@ from PySide6.QtCore import QT_TRANSLATE_NOOP, QObject, QThreadPool, Signal, Slot
 from headstart import paths
 from headstart.errors import Translatable
 from headstart.library import exporter, import_folder, manifest
-from headstart.library.exporter import PROGRAM
+from headstart.library.exporter import DEFER_CHECKS, NEEDS_EXPORTER, PROGRAM
 from headstart.ui.background_task import BackgroundTask
 from headstart.ui.line_process import Ending, LineProcess
 from headstart.ui.models.catalogue import recipes
@@ -36,6 +36,7 @@ class ExportRun(QObject):
     progressed = Signal(object, object)  # bytes of this step, of how many
     shared = Signal(int)  # hundredths of this step
     ended = Signal(bool, str)  # whether a model was made; its folder or the last sentence
+    exporter_needed = Signal()  # instead of `ended`: this model needs PyTorch
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -54,7 +55,7 @@ class ExportRun(QObject):
         """Export a recipe, hub id, folder or .gguf file into the library; `words` may hold options."""
         self._last = ""
         self._is_cancelled = False
-        self._child.start([*program, *words, "--json"])
+        self._child.start([*program, *words, "--json", DEFER_CHECKS])
         self._pid = self._child.pid
 
     def cancel(self) -> None:
@@ -103,6 +104,9 @@ class ExportRun(QObject):
             self._last = self.tr("The export was ended from outside, perhaps for want of memory.")
         if not ending.is_good:
             self._sweep()
+        if ending.code == NEEDS_EXPORTER and not self._is_cancelled:
+            self.exporter_needed.emit()
+            return
         self.ended.emit(ending.is_good, self._last)
 
     def _sweep(self) -> None:
@@ -233,6 +237,7 @@ class AddModelController(QObject):
         self._run.fetching.connect(card.set_pausable)
         self._run.shared.connect(card.show_share)
         self._run.ended.connect(self._on_exported)
+        self._run.exporter_needed.connect(self._on_exporter_needed)
         self._setup.ended.connect(self._on_set_up)
         card.cancel_requested.connect(self._on_cancel)
         card.pause_requested.connect(self._on_pause)
@@ -254,27 +259,28 @@ class AddModelController(QObject):
 
     @Slot(object)
     def get(self, words: Sequence[str]) -> None:
-        """Make the model that the words of `headstart-export` name; set the exporter up first if it is missing."""
+        """Make the model that the words of `headstart-export` name; set the exporter up first if it needs that."""
         if self.is_busy:
             return
         self._words, self._model = tuple(words), ""
         self._fetching = True
-        if exporter.command():
-            self._export()
+        if importer := exporter.importer():
+            self._export(importer)
         else:
-            self._card.begin(self.tr("Setting up the exporter"))
-            self._setup.start()
+            self._on_exporter_needed()
         self.busy.emit(True)  # noqa: FBT003 - Qt's own signature
 
     @Slot(str)
     def add_path(self, name: str) -> None:
-        """Add a dropped or chosen path: copy an exported model, or name the source of one that must be exported."""
+        """Add a dropped or chosen path: copy an exported model, import a GGUF file, or name the source of an export."""
         path = Path(name)
         if self.is_busy:
             return
         if (path / manifest.FILE_NAME).is_file():
             self._begin_copy(path)
-        elif path.suffix.lower() == ".gguf" or (path / "config.json").is_file():
+        elif path.suffix.lower() == ".gguf":
+            self.get((str(path),))
+        elif (path / "config.json").is_file():
             self.source_chosen.emit(str(path))
         else:
             self._card.begin(path.name)
@@ -327,9 +333,15 @@ class AddModelController(QObject):
         else:
             self.get(self._words)
 
-    def _export(self) -> None:
-        program = exporter.command()
-        assert program
+    @Slot()
+    def _on_exporter_needed(self) -> None:
+        if program := exporter.command():
+            self._export(program)
+        else:
+            self._card.begin(self.tr("Setting up the exporter"))
+            self._setup.start()
+
+    def _export(self, program: Sequence[str]) -> None:
         source = self._words[0]
         title = next((recipe.title for recipe in recipes() if recipe.name == source), source)
         self._card.begin(self.tr("Getting {}").format(title))
@@ -353,8 +365,9 @@ class AddModelController(QObject):
 
     @Slot(bool, str)
     def _on_set_up(self, usable: bool, sentence: str) -> None:
-        if usable:
-            self._export()
+        program = exporter.command()
+        if usable and program:
+            self._export(program)
             self.exporter_ready.emit()
         else:
             self._end(sentence, bad=True, next_step=self.tr("Try again"))

@@ -176,7 +176,7 @@ class ModelsController(QObject):
         """Show the note on the exporter if it is missing, and whether models can be got now."""
         is_missing = exporter.command() is None
         self._page.exporter.setVisible(is_missing)
-        can_get = not is_missing or exporter.package() is not None
+        can_get = not is_missing or exporter.importer() is not None or exporter.package() is not None
         for part in (self._page.catalogue, self._page.welcome):
             part.set_enabled(enabled=can_get and not self.adding.is_busy)
 

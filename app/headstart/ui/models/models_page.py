@@ -157,8 +157,8 @@ class ModelsPage(Page):
 
     def _lay_out(self) -> None:
         self._list = stacked(None, spacing=MEDIUM)
-        add(self.column, self.welcome, self.exporter, self._list)
-        add(self.column, self.catalogue, self.placement, self._folder, self.servers, self.serve)
+        add(self.column, self.welcome, self._list)
+        add(self.column, self.catalogue, self.exporter, self.placement, self._folder, self.servers, self.serve)
         self.column.addStretch(1)
 
     def _card(self, entry: Entry) -> ModelCard:

@@ -1,0 +1,49 @@
+"""The check of an imported model in the background."""
+
+import json
+
+from PySide6.QtCore import QObject, Signal, Slot
+
+from headstart.errors import Translatable
+from headstart.library import exporter
+from headstart.library.library import Model, Pair
+from headstart.ui.line_process import Ending, LineProcess
+from headstart.ui.translation import translate_error
+
+
+class ModelCheck(QObject):
+    """A process that checks one model at a time. A check that cannot be made is not begun again in this session."""
+
+    ended = Signal(str, str)  # name, what is wrong with it; empty: nothing, or the check could not be made
+
+    def __init__(self, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self.name = ""  # of the model that is being checked
+        self._begun: set[str] = set()
+        self._fault = ""
+        self._child = LineProcess(self)
+        self._child.line_read.connect(self._on_line)
+        self._child.ended.connect(self._on_ended)
+
+    def start(self, entry: Model | Pair) -> None:
+        """Check an installed model, unless that is done or under way."""
+        command = exporter.check_command(entry.name)
+        if command and not entry.is_checked and not self.name and entry.name not in self._begun:
+            self._begun.add(entry.name)
+            self.name, self._fault = entry.name, ""
+            self._child.start(command, merged=False)
+
+    def close(self) -> None:
+        self._child.close()
+
+    @Slot(str)
+    def _on_line(self, line: str) -> None:
+        try:
+            self._fault = translate_error(Translatable.from_data(json.loads(line)["failed_check"]))
+        except (ValueError, KeyError, TypeError):
+            return
+
+    @Slot(object)
+    def _on_ended(self, _ending: Ending) -> None:
+        name, self.name = self.name, ""
+        self.ended.emit(name, self._fault)

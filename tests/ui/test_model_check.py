@@ -1,0 +1,86 @@
+"""The check of an imported model, after its first answer."""
+
+import dataclasses
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from pytestqt.qtbot import QtBot
+
+from headstart.errors import BrokenModelError
+from headstart.library import exporter, library, manifest
+from headstart.ui.engine_request import installed_model
+from headstart.ui.program import Program
+from tests.model_folders import write_model
+from tests.ui.person import WAIT, ask
+
+Open = Callable[..., Program]
+
+# A check that waits for a file, writes into the manifest what it is given, and fails if that is a fault.
+CHECK = """
+import json, sys, time
+from pathlib import Path
+folder, go_on, words = Path(sys.argv[1]), Path(sys.argv[2]), json.loads(sys.argv[3])
+while not go_on.exists():
+    time.sleep(0.01)
+path = folder / "manifest.json"
+path.write_text(json.dumps(json.loads(path.read_text()) | words))
+if words.get("fault"):
+    print(json.dumps({"failed_check": words["fault"]}))
+    sys.exit(1)
+"""
+
+
+@pytest.fixture
+def imported(headstart_home: Path) -> Path:
+    """The folder of an installed model that is not checked."""
+    folder = write_model(headstart_home / "models" / "smol")
+    manifest.write(folder, dataclasses.replace(manifest.read_model(folder), is_checked=False))
+    return folder
+
+
+@pytest.fixture
+def check(imported: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[[dict[str, object]], Path]:
+    """Puts a stand-in for the check in its place; returns the file that lets it go on."""
+
+    def put(words: dict[str, object]) -> Path:
+        command = (sys.executable, "-c", CHECK, str(imported), str(tmp_path / "go on"), json.dumps(words))
+        monkeypatch.setattr(exporter, "check_command", lambda _name: command)
+        return tmp_path / "go on"
+
+    return put
+
+
+def state(app: Program) -> str:
+    return app.window.chat.composer.model_button.accessibleName() + app.window.chat.composer.model_button.text()
+
+
+def test_model_is_marked_until_it_is_checked(
+    qtbot: QtBot, imported: Path, check: Callable[[dict[str, object]], Path], open_program: Open
+) -> None:
+    go_on = check({"is_checked": True})
+    app = open_program(find=installed_model)
+    assert "being checked" not in state(app)
+    ask(qtbot, app, "Hello")
+    qtbot.waitUntil(lambda: "being checked" in state(app), timeout=WAIT)
+    go_on.touch()
+    qtbot.waitUntil(lambda: "being checked" not in state(app), timeout=WAIT)
+    assert library.find("smol").is_checked
+    assert app.loader.is_ready
+    ask(qtbot, app, "Once more")
+    assert "being checked" not in state(app)
+
+
+def test_model_that_fails_its_check_is_used_no_more(
+    qtbot: QtBot, imported: Path, check: Callable[[dict[str, object]], Path], open_program: Open
+) -> None:
+    go_on = check({"fault": {"template": "It reads wrong tokens, so it is not used.", "values": {}}})
+    app = open_program(find=installed_model)
+    ask(qtbot, app, "Hello")
+    go_on.touch()
+    qtbot.waitUntil(lambda: "It reads wrong tokens, so it is not used." in app.window.chat.notice.text, timeout=WAIT)
+    assert not app.loader.is_ready
+    with pytest.raises(BrokenModelError, match="so it is not used"):
+        library.find("smol")
