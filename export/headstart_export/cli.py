@@ -429,7 +429,8 @@ def _result(recipe: ModelRecipe, weights: str) -> int:
 
 
 def _download(recipe: ModelRecipe) -> int:
-    return max(source.bytes for source in recipe.sources if isinstance(source, HubSource | PackageSource))
+    source = recipe.sources[0]  # the others stand in for it
+    return source.bytes if isinstance(source, HubSource | PackageSource) else 0
 
 
 def configure_server(folder: Path) -> Path:

@@ -193,7 +193,7 @@ def test_first_start_gets_a_model_with_one_button(
     exporter(0)
     app = open_program(find=installed_model, loaded=False)
     assert app.window.pages.currentWidget() is app.window.models
-    assert "downloads up to 273 MB" in words(app.window.models.welcome)
+    assert "downloads up to 98 MB" in words(app.window.models.welcome)
     press(app.window.models.welcome, "Get SmolLM2 135M Instruct")
     qtbot.waitUntil(lambda: app.loader.is_ready, timeout=WAIT)
     assert app.window.pages.currentWidget() is app.window.chat
