@@ -147,11 +147,17 @@ def _compare_with_file(
         )
         return None
     ids = quality.text_ids(tokenizer, TEXT_LIMIT)
+    reference = write_reference(source, ids, space, progress)
+    with progress.step("Checking the result against its source") as advance:
+        return quality.run(folder, reference, ids, advance=advance)
+
+
+def write_reference(source: Path, ids: list[int], space: Workspace, progress: Progress) -> Path:
+    """Save the logits of a file's own weights on the test text; return the place."""
     half, reference = space.scratch / "half", space.scratch / "reference.npy"
     with progress.step("Reading the test text with the weights of the file"):
         half.mkdir(exist_ok=True)
         gguf_model.convert(source, half, "fp16", ignore)
         quality.save_logits(half, ids, reference)
         shutil.rmtree(half)
-    with progress.step("Checking the result against its source") as advance:
-        return quality.run(folder, reference, ids, advance=advance)
+    return reference

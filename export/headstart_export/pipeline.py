@@ -27,6 +27,7 @@ from headstart_export import (
     draft_vocab,
     embedding,
     gguf_import,
+    gguf_model,
     head_graph,
     quality,
     quantize,
@@ -696,7 +697,10 @@ def _compared(order: ModelOrder, folder: Path, job: Job, target: Prepared | None
         chat = tokenizer_proof.render(tokenizer)
         texts = tokenizer_proof.prove(folder, source, tokenizer, chat, advance)
     converted = Converted(folder, texts, chat.tail if chat else "")
-    return Prepared(order, fetched, facts, tokenizer, converted, lora=merged)
+    is_imported = gguf_import.takes(order, fetched.path)
+    if not is_imported:
+        gguf_import.require_exporter(order.recipe.title)
+    return Prepared(order, fetched, facts, tokenizer, converted, lora=merged, is_imported=is_imported)
 
 
 def _verify(model: Prepared, job: Job) -> Verified:
@@ -704,10 +708,14 @@ def _verify(model: Prepared, job: Job) -> Verified:
     recorded = manifest.read_model(folder)
     quantize.require(recorded.precision.mode, quantize.read_back(folder / convert.MODEL_FILE))
     ids = quality.text_ids(model.tokenizer, TEXT_LIMIT)
-    loaded, width = _read_reference(model, ids, reference, job)
-    rows = int(loaded.config.vocab_size)
-    del loaded
-    gc.collect()
+    if model.is_imported:
+        reference, width = gguf_import.write_reference(model.fetched.path, ids, job.space, job.progress), 0
+        rows = gguf_model.inspect(model.fetched.path).vocabulary
+    else:
+        loaded, width = _read_reference(model, ids, reference, job)
+        rows = int(loaded.config.vocab_size)
+        del loaded
+        gc.collect()
     if rows != recorded.logit_rows and not model.head_of:
         raise ExportError(
             "{name} is not what its source is: it chooses among {found} tokens, and its source among {rows}. Name the "

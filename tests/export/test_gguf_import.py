@@ -102,3 +102,10 @@ def test_export_of_safetensors_says_that_it_needs_the_exporter(
     assert quiet.err == ""
     assert "needs the exporter" in loud.err
     assert not list(tmp_path.iterdir())
+
+
+def test_verify_needs_no_converters(lean: Offline, imported: Path, tiny_gguf_file: Path) -> None:
+    assert lean.export(["check", str(imported)])[0].code == 0
+    (outcome,) = lean.export(["verify", str(imported), "--against", str(tiny_gguf_file)])
+    assert outcome.code == 0, outcome.err
+    assert "is what it was made from" in outcome.out
