@@ -619,7 +619,11 @@ def check(folder: Path, cache: Path, progress: Progress) -> None:
                 recorded = gguf_import.check(part, space, progress, proven)
                 if not isinstance(pair, manifest.PairManifest):
                     recorded = _add_table(part, recorded, Job(space, cache, progress))
-                progress.note(_in_a_line(recorded, recorded.quality.top1_agreement if recorded.quality else 1.0))
+                if recorded.quality:
+                    agreement = recorded.quality.top1_agreement
+                    progress.note(_in_a_line(recorded, agreement))
+                    if recorded.role != "draft" and agreement < quality.FLOOR:
+                        progress.note(_warning(recorded, agreement))
             proven = recorded.tokenizer
 
 
