@@ -11,6 +11,7 @@ from typing import Any
 
 import psutil
 
+from headstart.engine.runners import precision
 from headstart.errors import ExporterNeededError, ExportError, FailedCheckError, Translatable
 from headstart.library import manifest
 from headstart_export import (
@@ -25,7 +26,7 @@ from headstart_export import (
     tokenizer_proof,
 )
 from headstart_export.progress import Advance, Progress, ignore, megabytes
-from headstart_export.recipe import LocalSource, ModelOrder, ModelRecipe, PackageSource
+from headstart_export.recipe import AS_IN_FILE, DEFAULT_WEIGHTS, LocalSource, ModelOrder, ModelRecipe, PackageSource
 from headstart_export.workspace import Workspace
 
 TEXT_LIMIT = 768  # tokens of the fixed text that quality is measured on
@@ -86,8 +87,14 @@ def convert_model(order: ModelOrder, source: Path, folder: Path, advance: Advanc
         advance=advance,
         path=str(source),
         folder=str(folder),
-        weights=order.weights,
+        weights=_form(order),
     )
+
+
+def _form(order: ModelOrder) -> str:
+    """Return the form of the weights: blocks of 4 bits are faster than INT8 only with kernels of our own."""
+    runs_own_kernels = precision.OWN in precision.candidates(manifest.Precision(AS_IN_FILE), "CPU")
+    return order.weights if order.weights != AS_IN_FILE or runs_own_kernels else DEFAULT_WEIGHTS
 
 
 def write_model(path: str, folder: str, weights: str) -> None:

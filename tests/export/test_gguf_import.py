@@ -7,8 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from headstart.engine.kernels import selftest
 from headstart.errors import BrokenModelError
 from headstart.library import library, manifest
+from headstart_export import gguf_import, recipe
 from headstart_export.cli import NEEDS_EXPORTER
 from tests.export.conftest import NO_NETWORK, Offline
 
@@ -109,3 +111,11 @@ def test_verify_needs_no_converters(lean: Offline, imported: Path, tiny_gguf_fil
     (outcome,) = lean.export(["verify", str(imported), "--against", str(tiny_gguf_file)])
     assert outcome.code == 0, outcome.err
     assert "is what it was made from" in outcome.out
+
+
+def test_blocks_of_4_bits_are_kept_only_for_own_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
+    order = recipe.understand(recipe.Arguments("smollm2-135m-instruct"))
+    assert isinstance(order, recipe.ModelOrder)
+    for proven, form in ((True, "gguf"), (False, "int8")):
+        monkeypatch.setattr(selftest, "proven", lambda proven=proven: proven)
+        assert gguf_import._form(order) == form
