@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from headstart.errors import ExportError
-from headstart_export import answers, cli, quantize, workspace
+from headstart_export import answers, cli, gguf_import, quantize, workspace
 
 
 def hang(*_arguments: Any, **_options: Any) -> NoReturn:
@@ -46,6 +46,7 @@ def has_room(*_arguments: Any) -> None: ...
 STAGES: dict[str, tuple[Any, str, Callable[..., Any]]] = {
     "as it is": (answers, "more_prompts", list),  # a hundred answers are enough for tiny models
     "hangs while compressing": (quantize, "compress", hang),
+    "hangs while importing": (gguf_import, "convert_model", hang),
     "fails while compressing": (quantize, "compress", fail),
     "writes nothing": (answers, "written", write_nothing),
     "compresses nothing": (quantize, "compress", compress_nothing),

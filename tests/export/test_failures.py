@@ -49,9 +49,11 @@ def test_model_without_a_peer_has_no_draft_vocab(offline: Offline, tiny_source: 
     assert [path.name for path in tmp_path.iterdir()] == ["alone"]
 
 
-def compressing(offline: Offline, source: Path, output: Path) -> "subprocess.Popen[str]":
+def compressing(
+    offline: Offline, source: Path, output: Path, stage: str = "hangs while compressing"
+) -> "subprocess.Popen[str]":
     """An export that hangs after most of its work."""
-    process = offline.start("-m", "tests.export.staged", "hangs while compressing")
+    process = offline.start("-m", "tests.export.staged", stage)
     assert process.stdin is not None
     assert process.stderr is not None
     process.stdin.write(json.dumps([[str(source), "--output", str(output)]]))
@@ -90,7 +92,7 @@ def test_killed_import_of_a_gguf_file_is_cleaned_up_by_the_next(
     offline: Offline, tiny_gguf_file: Path, tmp_path: Path
 ) -> None:
     output = tmp_path / "model"
-    process = compressing(offline, tiny_gguf_file, output)
+    process = compressing(offline, tiny_gguf_file, output, "hangs while importing")
     process.kill()
     process.communicate()
     assert list(tmp_path.glob(f"{export_leftovers.PREFIX}*"))
@@ -123,7 +125,7 @@ def test_full_disk_is_a_sentence(offline: Offline, tiny_source: Path, small_disk
     assert list(small_disk.iterdir()) == []
 
 
-@pytest.mark.parametrize("small_disk", [100, 700], indirect=True)
+@pytest.mark.parametrize("small_disk", [60, 100], indirect=True)
 def test_full_disk_is_a_sentence_while_a_gguf_file_is_imported(
     offline: Offline, tiny_gguf_file: Path, small_disk: Path
 ) -> None:
