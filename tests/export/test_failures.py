@@ -125,7 +125,7 @@ def test_full_disk_is_a_sentence(offline: Offline, tiny_source: Path, small_disk
     assert list(small_disk.iterdir()) == []
 
 
-@pytest.mark.parametrize("small_disk", [60, 100], indirect=True)
+@pytest.mark.parametrize("small_disk", [100], indirect=True)
 def test_full_disk_is_a_sentence_while_a_gguf_file_is_imported(
     offline: Offline, tiny_gguf_file: Path, small_disk: Path
 ) -> None:
