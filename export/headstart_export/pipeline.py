@@ -635,7 +635,8 @@ def _add_table(folder: Path, recorded: manifest.Manifest, job: Job) -> manifest.
     if not texts:
         return recorded
     counted = table.make(texts, folder)
-    recorded = replace(recorded, table=counted, files=manifest.hash_files(folder))
+    files = manifest.hash_files(folder)
+    recorded = replace(recorded, table=counted, files=files, size_bytes=sum(file.size for file in files.values()))
     manifest.write(folder, recorded)
     return recorded
 
