@@ -130,6 +130,8 @@ class NotEnoughSpaceError(ExportError):
 class ExporterNeededError(ExportError):
     """PyTorch and the converters are needed, and not installed here."""
 
+    export_status: ClassVar[int] = 3  # exit code of `headstart-export`, by which its caller knows
+
 
 class FailedCheckError(ExportError):
     """A finished model is not what its source is."""

@@ -26,7 +26,6 @@ from headstart_export.recipe import HubSource, ModelRecipe, PackageSource, PairR
 from headstart_export.workspace import STORED, TOKENIZER
 
 TRUST_WARNING = "Warning: --trust-remote-code runs the Python code that comes with the model, as you, on this computer."
-NEEDS_EXPORTER = 3  # exit code; `headstart.library.exporter` knows it
 # Files for OpenVINO Model Server. Fields and defaults: its `LLMCalculatorOptions`. Paths in the graph are relative to
 # the graph's folder, paths in the list of servables to the list's, so the export can be moved or mounted anywhere.
 GRAPH_FILE = "graph.pbtxt"
@@ -93,7 +92,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except ExporterNeededError as error:
         if not getattr(options, "defer_checks", False):  # else Headstart sets the exporter up and calls again
             _failed(error.text, options)
-        return NEEDS_EXPORTER
+        return ExporterNeededError.export_status
     except HeadstartError as error:
         return _failed(error.text, options)
     except KeyboardInterrupt:
@@ -368,10 +367,11 @@ def _libraries(options: argparse.Namespace, reporter: progress.Progress) -> Iter
 
 
 def _list_architectures(*, as_json: bool) -> None:
-    from headstart_export import weights  # noqa: PLC0415
+    from headstart_export import decoder, weights  # noqa: PLC0415
 
+    in_gguf = {*weights.GGUF.values(), *(kind.model_type for kind in decoder.ARCHITECTURES.values())}
     rows = [
-        {"architecture": kind, "tried": kind in weights.TRIED, "gguf": kind in weights.GGUF.values()}
+        {"architecture": kind, "tried": kind in weights.TRIED, "gguf": kind in in_gguf}
         for kind in sorted((*weights.TRIED, *weights.UNTRIED))
     ]
     if as_json:

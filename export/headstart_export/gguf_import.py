@@ -1,4 +1,4 @@
-"""The short way from a GGUF file to a model: which orders can take it, and the check that follows later.
+"""The short way from a GGUF file to a model: which files can take it, and the check that follows later.
 
 It needs neither PyTorch nor the converters: `gguf_model` writes the graph and takes the weights from the file.
 """
@@ -26,19 +26,14 @@ from headstart_export import (
     tokenizer_proof,
 )
 from headstart_export.progress import Advance, Progress, ignore, megabytes
-from headstart_export.recipe import AS_IN_FILE, DEFAULT_WEIGHTS, LocalSource, ModelOrder, ModelRecipe, PackageSource
+from headstart_export.recipe import AS_IN_FILE, DEFAULT_WEIGHTS, ModelOrder
 from headstart_export.workspace import Workspace
 
 TEXT_LIMIT = 768  # tokens of the fixed text that quality is measured on
 _MINUTES = 60
 _LOOK_MINUTES, _LOOK_MEMORY = 1, 2 << 30
-_REFERENCE_BYTES = 6.5  # of memory, for each weight: 16 bits in the file, and 32 as OpenVINO computes
-
-
-def may_take(order: ModelOrder) -> bool:
-    """Return whether an order, as far as its options and its first source tell, is for a GGUF file."""
-    plain = order.adapter is None and order.int4 == quantize.USUAL and order.weights in gguf_weights.FORMS
-    return plain and _is_gguf(order.recipe)
+# Bytes for the 16-bit model that quality is measured against, which OpenVINO computes in 32 bits.
+_MEMORY_PER_WEIGHT, _DISK_PER_WEIGHT = 7.6, 4.2  # the 1.5B took 13.5 GB of memory
 
 
 def takes(order: ModelOrder, source: Path) -> bool:
@@ -46,7 +41,7 @@ def takes(order: ModelOrder, source: Path) -> bool:
 
     Raises ExportError, before weights are read, for a file of a known kind that cannot be converted.
     """
-    if not (may_take(order) and source.is_file() and gguf.probe(source)["architecture"] in decoder.ARCHITECTURES):
+    if not (order.may_be_imported and source.is_file() and gguf.probe(source)["architecture"] in decoder.ARCHITECTURES):
         return False
     failure = Translatable("The GGUF file cannot be converted ({reason}).")
     refusal = process.call(find_refusal, minutes=_LOOK_MINUTES, memory=_LOOK_MEMORY, failure=failure, path=str(source))
@@ -64,20 +59,21 @@ def find_refusal(path: str) -> dict[str, Any] | None:
     return None
 
 
-def _is_gguf(recipe: ModelRecipe) -> bool:
-    source = recipe.sources[0]
-    if isinstance(source, LocalSource):
-        return source.path.is_file()
-    return source.content == "gguf" if isinstance(source, PackageSource) else source.file is not None
-
-
 def require_exporter(name: str) -> None:
     """Raise ExporterNeededError where the converters are not installed."""
     if find_spec("torch") is None or find_spec("nncf") is None:
         raise ExporterNeededError("{name} needs the exporter, which is not set up.", name=name)
 
 
-def convert_model(order: ModelOrder, source: Path, folder: Path, advance: Advance) -> None:
+def best_form(order: ModelOrder) -> str:
+    """Return the form of the weights: blocks of 4 bits are faster only with own kernels, and guesses may be rough."""
+    if order.weights == AS_IN_FILE:
+        runs_own_kernels = precision.OWN in precision.candidates(manifest.Precision(AS_IN_FILE), "CPU")
+        return AS_IN_FILE if runs_own_kernels else DEFAULT_WEIGHTS
+    return gguf_weights.MIXED if order.weights == quantize.INT4 and order.role != "draft" else order.weights
+
+
+def convert_model(source: Path, folder: Path, form: str, advance: Advance = ignore) -> None:
     """Write graph, weights and config.json into a folder, in a process of its own. Raises ExportError."""
     failure = Translatable("The GGUF file cannot be converted ({reason}).")
     process.call(
@@ -87,19 +83,13 @@ def convert_model(order: ModelOrder, source: Path, folder: Path, advance: Advanc
         advance=advance,
         path=str(source),
         folder=str(folder),
-        weights=_form(order),
+        form=form,
     )
 
 
-def _form(order: ModelOrder) -> str:
-    """Return the form of the weights: blocks of 4 bits are faster than INT8 only with kernels of our own."""
-    runs_own_kernels = precision.OWN in precision.candidates(manifest.Precision(AS_IN_FILE), "CPU")
-    return order.weights if order.weights != AS_IN_FILE or runs_own_kernels else DEFAULT_WEIGHTS
-
-
-def write_model(path: str, folder: str, weights: str) -> None:
-    """Convert a file, in this process."""
-    gguf_model.convert(Path(path), Path(folder), weights, process.tell)
+def write_model(path: str, folder: str, form: str) -> None:
+    """Convert a file in this process, for `convert_model`."""
+    gguf_model.convert(Path(path), Path(folder), form, process.tell)
 
 
 def check(
@@ -146,13 +136,16 @@ def _compare_with_file(
     if not source.is_file() or manifest.hash_file(source) != recorded.source.sha256:
         progress.note(f"The quality of {recorded.name} is not measured: its GGUF file is not where it was.")
         return None
-    wanted, free = int(recorded.parameters * _REFERENCE_BYTES), int(psutil.virtual_memory().available)
-    if wanted > free:
-        progress.note(
-            f"The quality of {recorded.name} is not measured: that takes {megabytes(wanted)} of memory, and "
-            f"{megabytes(free)} are free."
-        )
-        return None
+    for what, per_weight, free in (
+        ("memory", _MEMORY_PER_WEIGHT, int(psutil.virtual_memory().available)),
+        ("disk", _DISK_PER_WEIGHT, shutil.disk_usage(space.root).free),
+    ):
+        if (needed := int(recorded.parameters * per_weight)) > free:
+            progress.note(
+                f"The quality of {recorded.name} is not measured: that takes {megabytes(needed)} of {what}, and "
+                f"{megabytes(free)} are free."
+            )
+            return None
     ids = quality.text_ids(tokenizer, TEXT_LIMIT)
     reference = write_reference(source, ids, space, progress)
     with progress.step("Checking the result against its source") as advance:
@@ -164,7 +157,7 @@ def write_reference(source: Path, ids: list[int], space: Workspace, progress: Pr
     half, reference = space.scratch / "half", space.scratch / "reference.npy"
     with progress.step("Reading the test text with the weights of the file"):
         half.mkdir(exist_ok=True)
-        gguf_model.convert(source, half, "fp16", ignore)
+        convert_model(source, half, "fp16")
         quality.save_logits(half, ids, reference)
         shutil.rmtree(half)
     return reference

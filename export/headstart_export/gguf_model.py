@@ -29,20 +29,6 @@ _GEMMA_27B = 62  # layers, by which llama.cpp knows the one that scales its atte
 
 
 @dataclass(frozen=True)
-class Facts:
-    """The facts about a model in its file. `stored`: bytes of the weights by form; making them takes twice that."""
-
-    architecture: str  # of transformers
-    parameters: int
-    layers: int
-    hidden_size: int
-    vocabulary: int  # rows of the output head
-    context_length: int
-    weights: str  # the form that suits the file
-    stored: Mapping[str, int]
-
-
-@dataclass(frozen=True)
 class _File:
     """A readable file of a known kind."""
 
@@ -52,21 +38,11 @@ class _File:
     sizes: Sizes
 
 
-def inspect(path: Path) -> Facts:
-    """Return what a file says. Raises ExportError, by name, for whatever is not known how to convert."""
+def inspect(path: Path) -> Sizes:
+    """Return the measures of a model. Raises ExportError, by name, for whatever is not known how to convert."""
     file = _read(path)
     _config(file)
-    stored = {form: _stored(file, form) for form in gguf_weights.FORMS}
-    return Facts(
-        file.kind.model_class,
-        sum(int(tensor.n_elements) for tensor in file.tensors.values()),
-        file.sizes.layers,
-        file.sizes.width,
-        file.sizes.vocabulary,
-        file.sizes.context,
-        "gguf" if stored["gguf"] < stored["int8"] else "int8",
-        stored,
-    )
+    return file.sizes
 
 
 def convert(path: Path, folder: Path, weights: str, advance: Advance = ignore) -> None:
@@ -98,9 +74,11 @@ def _compression(file: _File, weights: str) -> dict[str, str]:
     """Return what NNCF would note of the weights in the model."""
     if weights == "fp16":
         return {}
-    group = gguf_weights.group_size(file.tensors.values(), weights)
-    mode = "int8_asym" if group is None else {"gguf": "gguf", "int4": "int4_sym"}[weights]
-    return {"mode": mode, "group_size": str(group or -1)}
+    group, ratio = gguf_weights.four_bit_group_and_share(file.tensors, weights)
+    if group is None:
+        return {"mode": "int8_asym", "group_size": "-1"}
+    mode = "gguf" if weights == "gguf" else "int4_sym"
+    return {"mode": mode, "group_size": str(group), **({"ratio": f"{ratio:.2f}"} if mode == "int4_sym" else {})}
 
 
 def _read(path: Path) -> _File:
@@ -241,15 +219,6 @@ def _require_tensors(file: _File, name: str) -> None:
                 file=name,
                 tensor=gguf.shown(tensor),
             )
-
-
-def _stored(file: _File, form: str) -> int:
-    """Return the bytes of the weights in a form."""
-    total = 0
-    for tensor in file.tensors.values():
-        is_matrix = len(tensor.shape) == 2
-        total += gguf_weights.packing(tensor, form).row_bytes * int(tensor.shape[1]) if is_matrix else tensor.n_bytes
-    return int(total)
 
 
 def _config(file: _File) -> dict[str, Any]:

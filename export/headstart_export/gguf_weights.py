@@ -1,11 +1,12 @@
 """Weights of a GGUF file in the forms that an OpenVINO model stores, worked on a few rows at a time.
 
 `gguf` keeps the file's own blocks of 4 bits where they have 4 bits and makes INT8 of all else; `int8` has a scale and a
-zero point for each row; `int4` is symmetric by groups, with INT8 embeddings and output head; `fp16` is the weights.
+zero point for each row; `int4` is symmetric by groups, with INT8 embeddings and output head; `int4-mixed` also makes
+INT8 of what the file stores in more bits than most of its layers; `fp16` is the weights.
 """
 
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,7 +18,8 @@ from numpy.typing import NDArray
 from headstart.errors import ExportError
 from headstart_export.progress import Advance
 
-FORMS = ("gguf", "int8", "int4", "fp16")
+MIXED = "int4-mixed"
+FORMS = ("gguf", "int8", "int4", MIXED, "fp16")
 GROUP = 32  # weights of a block of 4 bits that share a scale
 VOCABULARY = ("token_embd.weight", "output.weight")
 _INT4_GROUPS = (128, 64, 32)
@@ -38,11 +40,6 @@ class Packing:
     parts: Parts  # type and shape of a row of each
     pack: Callable[[Bytes], Arrays]  # from rows as the file has them to rows of each part
 
-    @property
-    def row_bytes(self) -> int:
-        """Bytes that a row takes in all parts."""
-        return sum(_bytes_of(*part) for part in self.parts)
-
 
 def packing(tensor: Any, form: str) -> Packing:
     """Return how a matrix of the file is stored in a form."""
@@ -62,10 +59,29 @@ def packing(tensor: Any, form: str) -> Packing:
     return Packing((("u8", (width,)), ("f16", (1,)), ("u8", (1,))), lambda data: _int8(_dequantize(tensor, data)))
 
 
-def group_size(tensors: Iterable[Any], form: str) -> int | None:
-    """Return the fewest weights that share a scale of 4-bit weights in a form; None if it has no such weights."""
-    matrices = (packing(tensor, form).parts[0] for tensor in tensors if len(tensor.shape) == 2)
-    return min((shape[-1] for kind, shape in matrices if kind in {"i4", "u4"}), default=None)
+def forms(tensors: Mapping[str, Any], form: str) -> dict[str, str]:
+    """Return the form of each matrix, by name, in a model of a form."""
+    matrices = {name: tensor for name, tensor in tensors.items() if len(tensor.shape) == 2}
+    if form != MIXED:
+        return dict.fromkeys(matrices, form)
+    layers = [tensor for name, tensor in matrices.items() if name not in VOCABULARY]
+    by_bits = sorted((tensor.n_bytes / tensor.n_elements, int(tensor.n_elements)) for tensor in layers)
+    sums = np.cumsum([count for _, count in by_bits])
+    usual = by_bits[int(np.searchsorted(sums, sums[-1] / 2))][0]  # bytes of the median weight
+    return {name: "int8" if tensor.n_bytes / tensor.n_elements > usual else "int4" for name, tensor in matrices.items()}
+
+
+def four_bit_group_and_share(tensors: Mapping[str, Any], form: str) -> tuple[int | None, float]:
+    """Return the fewest weights that share a scale of 4-bit weights, and their share of the layers' weights.
+
+    None if a model of this form has no 4-bit weights.
+    """
+    chosen = forms(tensors, form)
+    parts = {name: packing(tensors[name], chosen[name]).parts[0] for name in chosen}
+    four_bit = {name: shape[-1] for name, (kind, shape) in parts.items() if kind in {"i4", "u4"}}
+    counts = {name: int(tensors[name].n_elements) for name in chosen if name not in VOCABULARY}
+    share = sum(count for name, count in counts.items() if name in four_bit) / max(sum(counts.values()), 1)
+    return min(four_bit.values(), default=None), share
 
 
 class Weights:
@@ -76,7 +92,7 @@ class Weights:
     """
 
     def __init__(self, tensors: Mapping[str, Any], form: str, store: Path, advance: Advance) -> None:
-        self._tensors, self._form, self._store, self._advance = tensors, form, store, advance
+        self._tensors, self._forms, self._store, self._advance = tensors, forms(tensors, form), store, advance
         self._done, self._total = 0, sum(int(tensor.n_bytes) for tensor in tensors.values())
         self._views: list[Any] = []
         self._pool = ThreadPoolExecutor(os.cpu_count() or 1, "weights")
@@ -121,7 +137,7 @@ class Weights:
 
     def _stored(self, tensor: Any, order: NDArray[np.int64] | None, rows: int) -> list[Any]:
         """Store a matrix, and return a constant for each of its parts."""
-        packed = packing(tensor, self._form)
+        packed = packing(tensor, self._forms[tensor.name])
         data = tensor.data.view(np.uint8).reshape(int(tensor.shape[1]), -1)
         step = max(1, _PIECE // int(tensor.shape[0]))
         starts = range(0, rows, step)

@@ -53,6 +53,7 @@ PACKAGES = ("openvino", "openvino-tokenizers", "nncf", "optimum-intel", "transfo
 TEXT_LIMIT = 768  # tokens of the fixed text that quality is measured on
 _STEPS = 8  # get, tokenizer, load, read, convert, compress, check, describe: what the progress counts of each model
 _IMPORT_STEPS = 4  # get, tokenizer, convert, describe
+_CHECK_STEPS = 3  # tokenizer, read, check
 _VERIFYING = 6  # compare files, get, tokenizer, load, read, check
 FULL = 1 << 20  # a disk with fewer free bytes is what made a write fail
 
@@ -64,7 +65,6 @@ class Job:
     space: Workspace
     cache: Path
     progress: Progress
-    defers_checks: bool = False  # of models from GGUF files: `check` makes them later
 
 
 @dataclass(frozen=True)
@@ -116,10 +116,10 @@ def export(
     `defers_checks`: leave out the proofs of a model from a GGUF file, which its manifest then says; see `check`.
     """
     for model in (order.target, order.draft) if isinstance(order, PairOrder) else (order,):
-        if not gguf_import.may_take(model):
+        if not model.may_be_imported:
             gguf_import.require_exporter(model.recipe.title)
     progress.expect(_steps(order) + 1)
-    with opened(order, output, cache, progress, force=force, defers_checks=defers_checks) as job:
+    with opened(order, output, cache, progress, force=force) as job:
         found = prepare(order.target if isinstance(order, PairOrder) else order, job)
         progress.expect(_steps(order, found) - _steps(order))
         if isinstance(order, PairOrder):
@@ -146,7 +146,7 @@ def _steps(order: Order, known: Prepared | None = None) -> int:
 
 
 def _model_steps(order: ModelOrder, known: Prepared | None = None, *, writes: bool = False) -> int:
-    if known.is_imported if known else gguf_import.may_take(order):
+    if known.is_imported if known else order.may_be_imported:
         return _IMPORT_STEPS + bool(order.recipe.head and order.role != "draft")
     if order.role == "draft":
         return _STEPS
@@ -213,15 +213,13 @@ def _build_embedding(model: Prepared, recipe: embedding.Recipe, job: Job) -> Non
 
 
 @contextmanager
-def opened(
-    order: Order, output: Path, cache: Path, progress: Progress, *, force: bool, defers_checks: bool = False
-) -> Iterator[Job]:
+def opened(order: Order, output: Path, cache: Path, progress: Progress, *, force: bool) -> Iterator[Job]:
     """Make room for an order; what is built in `space.result` becomes the output if nothing is raised."""
     workspace.refuse_existing(output, replace=force)
     workspace.clean_leftovers(output)
     workspace.require_room(order, output, cache)
     with workspace.opened(output, replace=force) as space, _full_disk_as_sentence(output, cache):
-        yield Job(space, cache, progress, defers_checks)
+        yield Job(space, cache, progress)
         with progress.step("Moving it into place"):
             space.move_into_place()
 
@@ -271,6 +269,7 @@ def prepare(order: ModelOrder, job: Job, target: Prepared | None = None) -> Prep
     is_imported = gguf_import.takes(order, fetched.path)
     if not is_imported:
         gguf_import.require_exporter(order.recipe.title)
+        workspace.require_memory(order.name, workspace.memory(order, facts.parameters, is_imported=False))
         if facts.is_stretched:
             raise ExportError(
                 "{name} scales its positions, which is lost when a GGUF file is read; use the model's Hugging Face "
@@ -354,21 +353,16 @@ def _list_tokens(
     if not 0 < rows < len(target.tokenizer):
         return None
     if order.draft_tokens:
-        folder.mkdir(exist_ok=True)
         tokens = draft_vocab.committed(recipes_folder() / "draft_vocab" / f"{order.draft_tokens}.npy")
-        draft_vocab.write(tokens, rows, folder)
-        return manifest.Shortlist(draft_vocab.FILE_NAME, rows)
-    if target.is_imported and not texts:
-        folder_of_target = job.space.result / manifest.TARGET_FOLDER
-        texts = _have_it_write(folder_of_target, target.facts.parameters, job, only_few=True)
-    if not texts:
+    elif texts:
+        with job.progress.step("Ranking the tokens that the target writes"):
+            counts = np.load(_counts(job))
+            tokens = draft_vocab.rank(target.tokenizer, counts, draft_vocab.texts_at_hand())
+    else:
         raise ExportError("The target writes no texts whose tokens could be counted; --draft-vocab full does without.")
     folder.mkdir(exist_ok=True)
-    with job.progress.step("Ranking the tokens that the target writes"):
-        counts = np.load(_counts(job))
-        ranked = draft_vocab.rank(target.tokenizer, counts, draft_vocab.texts_at_hand())
-    draft_vocab.write(ranked, order.draft_vocab, folder)
-    return manifest.Shortlist(draft_vocab.FILE_NAME, order.draft_vocab)
+    draft_vocab.write(tokens, rows, folder)
+    return manifest.Shortlist(draft_vocab.FILE_NAME, rows)
 
 
 def build(
@@ -386,7 +380,8 @@ def build(
     folder.mkdir(exist_ok=True)
     if model.is_imported:
         _import(model, folder, job, shortlist)
-        return []
+        is_ranking = pair and model.order.role != "draft" and _is_ranked(pair, model)
+        return _have_it_write(folder, model.facts.parameters, job, only_few=True) if is_ranking else []
     half = _convert(model, job)
     for name in ("config.json", "generation_config.json"):
         if (half.folder / name).is_file():
@@ -421,9 +416,14 @@ def build(
 
 def _import(model: Prepared, folder: Path, job: Job, shortlist: manifest.Shortlist | None) -> None:
     """Convert and describe a model from a GGUF file; it is not checked yet."""
-    source = model.fetched.path
+    source, form = model.fetched.path, gguf_import.best_form(model.order)
+    if model.order.weights == AS_IN_FILE != form:
+        job.progress.note(
+            f"{model.order.name} gets {form} weights: the blocks of its file are faster only with Headstart's own "
+            "kernels, which do not run here."
+        )
     with job.progress.step(f"Converting {model.order.recipe.title}", in_bytes=True) as advance:
-        gguf_import.convert_model(model.order, source, folder, advance)
+        gguf_import.convert_model(source, folder, form, advance)
     shutil.copytree(model.converted.folder, folder, dirs_exist_ok=True)
     stop_ids = settle_generation(
         folder, model.tokenizer, model.order.recipe, model.converted.tail, job.progress.note, model.facts.ends
@@ -611,20 +611,31 @@ def check(folder: Path, cache: Path, progress: Progress) -> None:
     """
     pair = manifest.read(folder)
     folders = [folder / pair.target, folder / pair.draft] if isinstance(pair, manifest.PairManifest) else [folder]
-    with workspace.opened(cache / f"check-{pair.name}", replace=False) as space:
+    parts = {part: manifest.read_model(part) for part in folders}
+    progress.expect(_CHECK_STEPS * sum(not recorded.is_checked for recorded in parts.values()))
+    with (
+        workspace.opened(cache / f"check-{pair.name}", replace=False) as space,
+        _full_disk_as_sentence(folder, cache),
+    ):
         proven = None
-        for part in folders:
-            recorded = manifest.read_model(part)
+        for part, recorded in parts.items():
             if not recorded.is_checked:
-                recorded = gguf_import.check(part, space, progress, proven)
-                if not isinstance(pair, manifest.PairManifest):
-                    recorded = _add_table(part, recorded, Job(space, cache, progress))
-                if recorded.quality:
-                    agreement = recorded.quality.top1_agreement
-                    progress.note(_in_a_line(recorded, agreement))
-                    if recorded.role != "draft" and agreement < quality.FLOOR:
-                        progress.note(_warning(recorded, agreement))
-            proven = recorded.tokenizer
+                proven = _check_part(part, proven, Job(space, cache, progress), is_alone=len(parts) == 1).tokenizer
+            else:
+                proven = recorded.tokenizer
+
+
+def _check_part(folder: Path, proven: manifest.Tokenizer | None, job: Job, *, is_alone: bool) -> manifest.Manifest:
+    """Check one model, and make its table of usual words if it is no part of a pair. `proven`: a proven tokenizer."""
+    recorded = gguf_import.check(folder, job.space, job.progress, proven)
+    if is_alone:
+        recorded = _add_table(folder, recorded, job)
+    if recorded.quality:
+        agreement = recorded.quality.top1_agreement
+        job.progress.note(_in_a_line(recorded, agreement))
+        if recorded.role != "draft" and agreement < quality.FLOOR:
+            job.progress.note(_warning(recorded, agreement))
+    return recorded
 
 
 def _add_table(folder: Path, recorded: manifest.Manifest, job: Job) -> manifest.Manifest:

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from headstart import paths
 from headstart.errors import ExportError
-from headstart_export import gguf, quantize
+from headstart_export import gguf, gguf_weights, quantize
 from headstart_export.quantize import Int4
 
 Precision = Literal["gguf", "int8", "int8-sym", "int4", "fp16"]
@@ -167,6 +167,16 @@ class ModelOrder(Struct, frozen=True):
     @property
     def name(self) -> str:
         return self.recipe.name
+
+    @property
+    def may_be_imported(self) -> bool:
+        """Tell whether it is for a GGUF file without PyTorch, as far as its options and its first source tell."""
+        source = self.recipe.sources[0]
+        if isinstance(source, LocalSource):
+            is_gguf = source.path.is_file()
+        else:
+            is_gguf = source.content == "gguf" if isinstance(source, PackageSource) else source.file is not None
+        return is_gguf and self.adapter is None and self.int4 == quantize.USUAL and self.weights in gguf_weights.FORMS
 
     @property
     def calibrated(self) -> bool:

@@ -39,6 +39,7 @@ TOKENIZER = 30 << 20  # bytes of a folder's tokenizer files
 LIBRARIES = 1300 << 20
 PER_WEIGHT = 1.6
 PER_WEIGHT_GGUF = 3.0
+IMPORT = 600 << 20  # of a GGUF file without PyTorch, whatever its size; 375 MB were the most that was seen
 PER_WEIGHT_CALIBRATED = 8.0  # SmolLM2's took 1.6 GB in all: OpenVINO computes in 32 bits, beside what NNCF keeps
 
 
@@ -137,7 +138,10 @@ def require_room(order: Order, output: Path, cache: Path) -> None:
     models = (order.target, order.draft) if isinstance(order, PairOrder) else (order,)
     counts = [parameters(model) for model in models]
     results = [int(count * STORED[model.weights]) + TOKENIZER for model, count in zip(models, counts, strict=True)]
-    intermediate = int(max(counts) * HALF) + REFERENCE  # temporary files of the largest model
+    if all(model.may_be_imported for model in models):
+        intermediate = max(results)  # weights are written twice
+    else:
+        intermediate = int(max(counts) * HALF) + REFERENCE  # temporary files of the largest model
     disks: dict[int, list[Need]] = defaultdict(list)
     for place, needed in ((output, sum(results)), (output, intermediate), *_downloads(models, cache)):
         existing = next(folder for folder in (place.absolute(), *place.absolute().parents) if folder.exists())
@@ -154,7 +158,10 @@ def require_room(order: Order, output: Path, cache: Path) -> None:
                 place=place,
                 free=megabytes(free),
             )
-    require_memory(order.name, max(map(memory, models, counts)))
+    expected = zip(models, counts, strict=True)
+    require_memory(
+        order.name, max(memory(model, count, is_imported=model.may_be_imported) for model, count in expected)
+    )
 
 
 def parameters(order: ModelOrder) -> int:
@@ -165,8 +172,10 @@ def parameters(order: ModelOrder) -> int:
     return order.recipe.parameters or (sources.size(first) // 2 if isinstance(first, HubSource) else 0)
 
 
-def memory(order: ModelOrder, count: int) -> int:
+def memory(order: ModelOrder, count: int, *, is_imported: bool) -> int:
     """Return the expected peak, in bytes, of exporting a model with `count` weights from its largest source."""
+    if is_imported:
+        return IMPORT
     gguf = any(
         isinstance(source, PackageSource)
         or (isinstance(source, HubSource) and source.file is not None)

@@ -8,10 +8,9 @@ from pathlib import Path
 import pytest
 
 from headstart.engine.kernels import selftest
-from headstart.errors import BrokenModelError
+from headstart.errors import BrokenModelError, ExporterNeededError
 from headstart.library import library, manifest
 from headstart_export import gguf_import, recipe
-from headstart_export.cli import NEEDS_EXPORTER
 from tests.export.conftest import NO_NETWORK, Offline
 
 pytestmark = pytest.mark.slow
@@ -100,7 +99,7 @@ def test_export_of_safetensors_says_that_it_needs_the_exporter(
         [str(tiny_source), "--output", str(tmp_path / "a"), "--defer-checks"],
         [str(tiny_source), "--output", str(tmp_path / "b")],
     )
-    assert (quiet.code, loud.code) == (NEEDS_EXPORTER, NEEDS_EXPORTER)
+    assert quiet.code == loud.code == ExporterNeededError.export_status
     assert quiet.err == ""
     assert "needs the exporter" in loud.err
     assert not list(tmp_path.iterdir())
@@ -116,6 +115,13 @@ def test_verify_needs_no_converters(lean: Offline, imported: Path, tiny_gguf_fil
 def test_blocks_of_4_bits_are_kept_only_for_own_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
     order = recipe.understand(recipe.Arguments("smollm2-135m-instruct"))
     assert isinstance(order, recipe.ModelOrder)
-    for proven, form in ((True, "gguf"), (False, "int8")):
-        monkeypatch.setattr(selftest, "proven", lambda proven=proven: proven)
-        assert gguf_import._form(order) == form
+    monkeypatch.setattr(selftest, "proven", lambda: True)
+    assert gguf_import.best_form(order) == "gguf"
+    monkeypatch.setattr(selftest, "proven", lambda: False)
+    assert gguf_import.best_form(order) == "int8"
+
+
+def test_only_a_draft_is_int4_throughout() -> None:
+    pair = recipe.understand(recipe.Arguments("qwen2.5-coder-int4"))
+    assert isinstance(pair, recipe.PairOrder)
+    assert [gguf_import.best_form(order) for order in (pair.target, pair.draft)] == ["int4-mixed", "int4"]

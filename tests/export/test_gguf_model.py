@@ -208,12 +208,19 @@ def test_embeddings_and_head_keep_8_bits_in_int4(make: Make, tmp_path: Path) -> 
         assert "u8" in unpacked(path, name, "int4", tmp_path / "store")[1]
 
 
+def test_mixed_int4_keeps_8_bits_for_what_the_file_stores_in_more(make: Make) -> None:
+    path = make(kind="Q4_0")
+    tensors = {tensor.name: tensor for tensor in files.read(path).tensors}
+    assert set(gguf_weights.forms(tensors, "int4-mixed").values()) == {"int4"}
+    fine = {tensor.name: tensor for tensor in files.read(make(kind="Q8_0")).tensors}
+    name = "blk.1.ffn_down.weight"
+    forms = gguf_weights.forms(tensors | {name: fine[name]}, "int4-mixed")
+    assert [each for each, form in forms.items() if form == "int8"] == [name]
+
+
 def test_facts_say_what_a_file_holds(make: Make) -> None:
-    facts = gguf_model.inspect(make(kind="Q4_0"))
-    assert (facts.architecture, facts.layers, facts.hidden_size) == ("LlamaForCausalLM", LAYERS, WIDTH)
-    assert (facts.vocabulary, facts.context_length, facts.weights) == (ROWS, CONTEXT, "gguf")
-    assert facts.stored["gguf"] < facts.stored["int8"] < facts.stored["fp16"]
-    assert gguf_model.inspect(make(kind="F32")).weights == "int8"
+    sizes = gguf_model.inspect(make(kind="Q4_0"))
+    assert (sizes.layers, sizes.width, sizes.vocabulary, sizes.context) == (LAYERS, WIDTH, ROWS, CONTEXT)
 
 
 @pytest.mark.parametrize("form", gguf_weights.FORMS)
@@ -231,7 +238,6 @@ def test_numbers_that_are_not_finite_are_refused(form: str, make: Make, tmp_path
 def test_conversion_writes_what_the_app_reads(make: Make, tmp_path: Path) -> None:
     tokens = [str(index) for index in range(ROWS)]
     path = make("gemma3", settings={"tokenizer.ggml.eos_token_id": 7, "tokenizer.ggml.tokens": tokens})
-    stored = gguf_model.inspect(path).stored
     heard: list[tuple[int, int]] = []
     for form, mode in {"int8": "int8_asym", "int4": "int4_sym", "fp16": None, "gguf": "int8_asym"}.items():
         heard.clear()
@@ -244,7 +250,6 @@ def test_conversion_writes_what_the_app_reads(make: Make, tmp_path: Path) -> Non
         ]
         precision = quantize.read_back(folder / gguf_model.MODEL_FILE)
         assert (precision.mode, precision.group_size) == (mode, 128 if form == "int4" else None)
-        assert stored[form] == pytest.approx((folder / "openvino_model.bin").stat().st_size, rel=0.05)
         assert heard == sorted(heard)
         assert heard[-1][0] == heard[-1][1] > path.stat().st_size * 0.9
     config = json.loads((tmp_path / "int8" / "config.json").read_text(encoding="utf-8"))

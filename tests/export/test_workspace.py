@@ -126,8 +126,8 @@ def model(name: str) -> ModelOrder:
 @pytest.mark.parametrize(
     ("free", "sentence"),
     [
-        ({"disk": 1}, r"smollm2-135m-instruct needs 1\.\d GB of disk space at .*, but only 1\.0 GB is free; make room"),
-        ({"memory": 1}, r"smollm2-135m-instruct needs about 1\.8 GB of memory, but only 1\.0 GB is free; close"),
+        ({"disk": 1}, r"qwen3-0\.6b needs \d\.\d GB of disk space at .*, but only 1\.0 GB is free; make room"),
+        ({"memory": 1}, r"qwen3-0\.6b needs about 2\.6 GB of memory, but only 1\.0 GB is free; close"),
     ],
 )
 def test_low_disk_space_is_refused_with_both_sizes(
@@ -135,14 +135,14 @@ def test_low_disk_space_is_refused_with_both_sizes(
 ) -> None:
     give(monkeypatch, **free)
     with pytest.raises(NotEnoughSpaceError, match=sentence):
-        workspace.require_room(model("smollm2-135m-instruct"), tmp_path / "out", tmp_path / "cache")
+        workspace.require_room(model("qwen3-0.6b"), tmp_path / "out", tmp_path / "cache")
 
 
-@pytest.mark.parametrize(("disk", "is_enough"), [(11, False), (12, True)])
+@pytest.mark.parametrize(("disk", "is_enough"), [(9, False), (10, True)])
 def test_pair_needs_space_for_sources_and_results(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, disk: int, is_enough: bool
 ) -> None:
-    # Twice 1.6 GB of sources, results of 1.8 and 0.5 and an intermediate of 3.6 GB by a rough count, all on one disk.
+    # Three times 1.6 GB of sources, results of 2.0 and 0.6 by a rough count, and the first of them again, on one disk.
     give(monkeypatch, disk=disk)
     with nullcontext() if is_enough else pytest.raises(NotEnoughSpaceError):
         workspace.require_room(understand(Arguments("qwen2.5-coder")), tmp_path / "out", tmp_path / "cache")
@@ -163,13 +163,14 @@ def test_copy_of_the_target_is_not_fetched_again(
 
 def test_memory_suffices_for_the_measured_export(tmp_path: Path) -> None:
     target, draft = model("qwen2.5-coder-1.5b-instruct"), model("qwen2.5-coder-0.5b-instruct")
-    assert 5.8e9 < workspace.memory(target, 1_777_088_000) < 7e9
-    assert 2.6e9 < workspace.memory(draft, 630_167_424) < 4e9
+    assert 5.8e9 < workspace.memory(target, 1_777_088_000, is_imported=False) < 7e9
+    assert 2.6e9 < workspace.memory(draft, 630_167_424, is_imported=False) < 4e9
+    assert workspace.memory(target, 1_777_088_000, is_imported=True) < 1e9
     folder = model(str(tmp_path))
-    assert 2.9e9 < workspace.memory(folder, 1_777_088_000) < 4.5e9
-    assert 1.9e9 < workspace.memory(folder, 630_167_424) < 3e9
+    assert 2.9e9 < workspace.memory(folder, 1_777_088_000, is_imported=False) < 4.5e9
+    assert 1.9e9 < workspace.memory(folder, 630_167_424, is_imported=False) < 3e9
     calibrated = replace(folder, weights="int4", int4=Int4("awq"))
-    assert 1.9e9 < workspace.memory(calibrated, 134_515_008) < 3e9
+    assert 1.9e9 < workspace.memory(calibrated, 134_515_008, is_imported=False) < 3e9
 
 
 def test_local_model_needs_no_download_space(tiny_source: Path) -> None:

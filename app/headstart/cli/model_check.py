@@ -1,11 +1,10 @@
 """The check of an imported model while you chat in the terminal."""
 
-import json
 import subprocess
 from contextlib import suppress
 
 from headstart.cli.render import Screen
-from headstart.errors import HeadstartError, Translatable
+from headstart.errors import HeadstartError
 from headstart.library import exporter, library
 
 
@@ -34,6 +33,7 @@ class ModelCheck:
         if self._process and self._process.poll() is None:
             exporter.kill(self._process.pid)
             self._process.wait()
+            exporter.sweep_checks()
 
     def _start(self) -> None:
         command = exporter.check_command(self._name)
@@ -47,8 +47,8 @@ class ModelCheck:
 
     def _outcome(self, process: subprocess.Popen[str]) -> str:
         for line in process.communicate()[0].splitlines():
-            with suppress(ValueError, KeyError, TypeError):
-                return Translatable.from_data(json.loads(line)["failed_check"])
+            if fault := exporter.failed_check(line):
+                return fault
         if process.returncode:
             self._screen.remark(f"{self._name} could not be checked; `headstart models check {self._name}` says why.")
         else:

@@ -20,10 +20,10 @@ from typing import Protocol
 import psutil
 
 from headstart import paths, private_files
-from headstart.errors import ExporterNeededError, ExportError
+from headstart.errors import ExporterNeededError, ExportError, Translatable
+from headstart.library import export_leftovers
 
 PROGRAM = "headstart-export"
-NEEDS_EXPORTER = 3  # exit code
 DEFER_CHECKS = "--defer-checks"  # leaves the checks of an imported model for later
 _PYTHON = "py -3" if sys.platform == "win32" else "python3"
 # Output goes to a pipe, so the program prints lines and no moving bar.
@@ -46,7 +46,7 @@ def is_whole() -> bool:
 def importer() -> tuple[str, ...] | None:
     """Return the command that imports GGUF files, and needs no PyTorch; None if this program came without it.
 
-    It ends with the exit code `NEEDS_EXPORTER` where `command` is needed instead.
+    It ends with `ExporterNeededError.export_status` where `command` is needed instead.
     """
     if frozen := paths.bundled_program(PROGRAM):
         return (str(frozen),)
@@ -57,10 +57,25 @@ def importer() -> tuple[str, ...] | None:
 def check_command(name: str) -> tuple[str, ...] | None:
     """Return the command that checks an imported model at leisure; None without `importer`.
 
-    It prints {"failed_check": ...}, a `Translatable` as data, about a model that must not be used.
+    `failed_check` reads what it prints. `sweep_checks` removes what is left of it after it was killed.
     """
     start = importer()
     return (*start, "check", name, "--background", "--json") if start else None
+
+
+def failed_check(line: str) -> Translatable | None:
+    """Return why a model must not be used, if a line that its check printed says that."""
+    try:
+        return Translatable.from_data(json.loads(line)["failed_check"])
+    except (ValueError, KeyError, TypeError):
+        return None
+
+
+def sweep_checks() -> None:
+    """Remove the files of checks whose processes have ended."""
+    for left in export_leftovers.found(paths.cache_folder()):
+        if left.owner is None:
+            left.remove()
 
 
 def check(name: str) -> None:
@@ -114,7 +129,7 @@ def export(source: str, more: Sequence[str] = ()) -> Path:
         folder = done.stdout.strip().rpartition("\n")[2]
         if done.returncode == 0 and folder:
             return Path(folder)
-        if done.returncode != NEEDS_EXPORTER:
+        if done.returncode != ExporterNeededError.export_status:
             raise ExportError("{source} was not exported, for the reason above.", source=source)
     raise ExporterNeededError(
         "{source} must be exported first, and the exporter is not installed; run: {command}",

@@ -10,9 +10,9 @@ from pathlib import Path
 from PySide6.QtCore import QT_TRANSLATE_NOOP, QObject, QThreadPool, Signal, Slot
 
 from headstart import paths
-from headstart.errors import Translatable
+from headstart.errors import ExporterNeededError, Translatable
 from headstart.library import exporter, import_folder, manifest
-from headstart.library.exporter import DEFER_CHECKS, NEEDS_EXPORTER, PROGRAM
+from headstart.library.exporter import DEFER_CHECKS, PROGRAM
 from headstart.ui.background_task import BackgroundTask
 from headstart.ui.line_process import Ending, LineProcess
 from headstart.ui.models.catalogue import recipes
@@ -104,7 +104,7 @@ class ExportRun(QObject):
             self._last = self.tr("The export was ended from outside, perhaps for want of memory.")
         if not ending.is_good:
             self._sweep()
-        if ending.code == NEEDS_EXPORTER and not self._is_cancelled:
+        if ending.code == ExporterNeededError.export_status and not self._is_cancelled:
             self.exporter_needed.emit()
             return
         self.ended.emit(ending.is_good, self._last)

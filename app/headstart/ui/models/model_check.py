@@ -1,10 +1,7 @@
 """The check of an imported model in the background."""
 
-import json
-
 from PySide6.QtCore import QObject, Signal, Slot
 
-from headstart.errors import Translatable
 from headstart.library import exporter
 from headstart.library.library import Model, Pair
 from headstart.ui.line_process import Ending, LineProcess
@@ -34,14 +31,14 @@ class ModelCheck(QObject):
             self._child.start(command, merged=False)
 
     def close(self) -> None:
-        self._child.close()
+        if self._child.is_running:
+            self._child.close()
+            exporter.sweep_checks()
 
     @Slot(str)
     def _on_line(self, line: str) -> None:
-        try:
-            self._fault = translate_error(Translatable.from_data(json.loads(line)["failed_check"]))
-        except (ValueError, KeyError, TypeError):
-            return
+        if fault := exporter.failed_check(line):
+            self._fault = translate_error(fault)
 
     @Slot(object)
     def _on_ended(self, _ending: Ending) -> None:
