@@ -430,6 +430,7 @@ def test_dropped_folder_is_installed_or_refused(qtbot: QtBot, root: Path, tmp_pa
     app = open_program(find=installed_model, loaded=False)
     work = app.window.models.work
     drop(app, file)
+    assert work.text.startswith("Getting a model.gguf")
     qtbot.waitUntil(lambda: "a model.gguf is not a GGUF file that can be used" in work.text, timeout=WAIT)
     drop(app, weights)
     other = app.window.models.catalogue.other

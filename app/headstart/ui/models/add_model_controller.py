@@ -343,7 +343,8 @@ class AddModelController(QObject):
 
     def _export(self, program: Sequence[str]) -> None:
         source = self._words[0]
-        title = next((recipe.title for recipe in recipes() if recipe.name == source), source)
+        name = Path(source).name if Path(source).is_absolute() else source
+        title = next((recipe.title for recipe in recipes() if recipe.name == source), name)
         self._card.begin(self.tr("Getting {}").format(title))
         self._run.start(program, self._words)
 
