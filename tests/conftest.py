@@ -1,5 +1,6 @@
 """Fixtures shared by all tests: isolation from the user's data, tiny models, real models."""
 
+import dataclasses
 import hashlib
 import importlib.metadata
 import json
@@ -9,6 +10,7 @@ import shutil
 import subprocess
 import sys
 import sysconfig
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -94,6 +96,21 @@ def tiny_quantized(tiny_models: Path) -> Path:
 def tiny_other(tiny_models: Path) -> Path:
     """A Llama-like model folder whose vocabulary (500 tokens) does not fit the target's."""
     return tiny_models / "other"
+
+
+@pytest.fixture(scope="session")
+def tiny_thinking(tiny_models: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+    """Make model folders with a chat template and the tokens around thinking of Qwen3, Gemma 4 and gpt-oss."""
+
+    def make(template: str) -> Path:
+        folder = tmp_path_factory.mktemp("thinking") / "thinker"
+        shutil.copytree(tiny_models / "thinking", folder)
+        (folder / "chat_template.jinja").write_text(template, encoding="utf-8")
+        files = manifest.hash_files(folder)
+        manifest.write(folder, dataclasses.replace(manifest.read_model(folder), files=files))
+        return folder
+
+    return make
 
 
 @pytest.fixture(scope="session")

@@ -8,7 +8,7 @@ import importlib.metadata
 import json
 import os
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ from typing import Any
 from headstart.library import manifest, vocabulary
 from headstart_export import process
 
-MODELS = ("target", "draft", "other", "quantized")
+MODELS = ("target", "draft", "other", "thinking", "quantized")
 SPECIAL_TOKENS = ("<|endoftext|>", "<|im_start|>", "<|im_end|>")  # ids 0, 1, 2
 CONTEXT_LENGTH = 1024
 CHAT_TEMPLATE = (
@@ -37,6 +37,8 @@ class Plan:
     logit_rows: int  # the head is padded beyond the vocabulary, as in real models
     seed: int
     noise: float = 0.0
+    visible: tuple[str, ...] = ()  # added tokens that decoded text shows
+    hidden: tuple[str, ...] = ()  # added tokens that it does not show
     hidden_size: int = 64
     head_size: int = 16
     weights: str = "fp16"
@@ -47,6 +49,17 @@ PLANS = (
     Plan("target", "target", "Qwen2", 600, 640, seed=1),
     Plan("draft", "draft", "Qwen2", 600, 624, seed=1, noise=0.05),
     Plan("other", "any", "Llama", 500, 500, seed=3),
+    # It has the tokens around thinking and calls of Qwen3, Gemma 4 and gpt-oss, and no chat template.
+    Plan(
+        "thinking",
+        "target",
+        "Qwen2",
+        600,
+        640,
+        seed=1,
+        visible=("<think>", "</think>", "<tool_call>", "</tool_call>"),
+        hidden=("<|channel>", "<channel|>", "<|channel|>", "<|message|>", "<|start|>", "<|end|>"),
+    ),
     # Its sizes are those that our own kernels take.
     Plan("quantized", "any", "Qwen2", 600, 640, seed=1, hidden_size=256, head_size=64, weights="int8"),
 )
@@ -58,36 +71,41 @@ def build(folder: Path) -> None:
     process.prepare()
     for plan in PLANS:
         source, model = folder / f"{plan.name}-hf", folder / plan.name
-        tokenizer = make_tokenizer(plan.vocabulary)
+        tokenizer = make_tokenizer(plan.vocabulary, plan.visible, plan.hidden)
         tokenizer.save_pretrained(source)
         parameters = _save_weights(plan, source)
         _export(source, model, tokenizer, plan.weights)
         manifest.write(model, _describe(plan, model, parameters))
 
 
-def make_tokenizer(size: int) -> Any:
-    """A byte-level BPE tokenizer of `size` entries with ChatML's markers, trained on a few kB of text."""
-    from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers  # noqa: PLC0415
+def make_tokenizer(size: int, visible: Sequence[str] = (), hidden: Sequence[str] = ()) -> Any:
+    """A byte-level BPE tokenizer of `size` entries with ChatML's markers, trained on a few kB of text.
+
+    With `visible` or `hidden`, added tokens, it has no chat template.
+    """
+    from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers, trainers  # noqa: PLC0415
     from transformers import PreTrainedTokenizerFast  # noqa: PLC0415
 
     tokenizer = Tokenizer(models.BPE())
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     tokenizer.decoder = decoders.ByteLevel()
     trainer = trainers.BpeTrainer(
-        vocab_size=size,
+        vocab_size=size - len(visible) - len(hidden),
         special_tokens=list(SPECIAL_TOKENS),
         initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
         show_progress=False,
     )
     tokenizer.train_from_iterator(_training_text(), trainer)
+    tokenizer.add_tokens([AddedToken(text, normalized=False) for text in visible])
+    tokenizer.add_special_tokens([AddedToken(text, normalized=False) for text in hidden])
     assert tokenizer.get_vocab_size() == size
     end, _, stop = SPECIAL_TOKENS
     return PreTrainedTokenizerFast(
         tokenizer_object=tokenizer,
         eos_token=stop,
         pad_token=end,
-        additional_special_tokens=list(SPECIAL_TOKENS),
-        chat_template=CHAT_TEMPLATE,
+        additional_special_tokens=[*SPECIAL_TOKENS, *hidden],
+        chat_template=None if visible or hidden else CHAT_TEMPLATE,
         clean_up_tokenization_spaces=False,
     )
 

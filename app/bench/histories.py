@@ -93,7 +93,8 @@ def write(
     def note(row: Row, _token: int) -> None:
         answer.digests.append(blake2b(row.tobytes(), digest_size=16).digest())
 
-    job = replace(engine._job(request, None, None, tuple(written)), on_logits=note)  # noqa: SLF001 - rows are no part of an answer
+    ids = engine.tokenizer.prompt_of(request, engine.context)
+    job = replace(engine._job(request, ids, None, None, tuple(written)), on_logits=note)  # noqa: SLF001 - rows are no part of an answer
     runner = engine.target.runner
     with runner.at_work() if isinstance(runner, PagedRunner) else nullcontext():
         for event in engine._decoder.run(job, cancel):  # noqa: SLF001

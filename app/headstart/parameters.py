@@ -283,6 +283,22 @@ class AnswerParams:
         read=valid_text,
     )
     stop_on_repetition: bool = parameter(default=True, meaning="End an answer that says the same again and again.")
+    thinking: bool | None = parameter(
+        None,
+        "Think before the answer, where the model has a switch for it.",
+        name="think",
+        title="Thinking",
+        without_value="yes",
+    )
+    thinking_budget: int | None = parameter(
+        None,
+        "Most tokens of thinking; then the answer begins.",
+        name="think_budget",
+        low=0,
+        title="Thinking budget",
+        unit=" tokens",
+        start=1024,
+    )
 
     def __post_init__(self) -> None:
         """Refuse values out of bounds."""

@@ -51,7 +51,7 @@ def hasty(monkeypatch: pytest.MonkeyPatch) -> int:
         def __init__(self) -> None:
             self._count = 0
 
-        def add(self, _token: int, _text: str) -> int:
+        def add(self, _token: int, _text: str = "") -> int:
             self._count += 1
             return 4 if self._count >= tokens else 0
 

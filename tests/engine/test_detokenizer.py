@@ -100,7 +100,7 @@ def answer(ids: list[int], stops: Sequence[str], sizes: Sequence[int]) -> Answer
         shown, used = shown + progress.text, used + progress.tokens_used
         if progress.stopped:
             break
-    shown += text.finish()
+    shown += text.finish()[1]
     return Answer(shown, text.token_ids, used, text.stopped)
 
 
@@ -199,7 +199,7 @@ def test_answer_has_the_fewest_tokens_that_cover_its_text(text: str, stops: list
 def test_stop_string_is_found_in_the_flush() -> None:
     text = AnswerText(decode_bytes, [UNKNOWN])
     assert text.push([0x61, 0xF0]).text == "a"
-    assert text.finish() == ""
+    assert text.finish() == ("", "")
     assert text.stopped
     assert text.token_ids == (0x61,)
 
@@ -222,7 +222,7 @@ def test_repetition_ends_at_the_same_place_for_any_runs(before: list[int], sizes
         shown += text.push(run).text
         if text.ended:
             break
-    shown += text.finish()
+    shown += text.finish()[1]
     assert (text.ended, text.stopped) == (FinishReason.REPETITION, False)
     assert text.repeats == 4
     assert shown == without_unfinished(decode_bytes([list(text.token_ids)])[0])

@@ -14,9 +14,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headstart.engine import tokenizer as tokenizers_module
+from headstart.engine import chat_template
+from headstart.engine.chat_template import ChatTemplate
 from headstart.engine.engine import Call, Message, Request, Tool, Tools
-from headstart.engine.tokenizer import SpecialTokenEscaper, Tokenizer
+from headstart.engine.tokenizer import Tokenizer
 from headstart.errors import BrokenModelError, ChatTemplateError, ContextOverflowError, SettingsError
 from headstart.library import vocabulary
 from tests.engine import tiny_tokenizers
@@ -148,15 +149,6 @@ def test_control_tokens_come_from_the_template(
     assert byte_level.decode(ids, keep_special=True) == shown + "<|im_start|>assistant\n"
 
 
-def test_visible_markers_of_the_model_are_tokens(byte_level: Tokenizer, tokenizer_folders: Path) -> None:
-    thinking = next(
-        index for index, text in vocabulary.read(tokenizer_folders / BYTE_LEVEL).items() if text == "<think>"
-    )
-    thought = "<think>hm</think>ok"
-    assert thinking in byte_level.prompt([Message("user", "?"), Message("assistant", thought)])
-    assert thinking not in byte_level.prompt([Message("user", thought)])
-
-
 def test_last_answer_is_left_open(byte_level: Tokenizer) -> None:
     ids = byte_level.prompt([Message("user", "hi"), Message("assistant", "ho")])
     assert byte_level.decode(ids, keep_special=True) == "<|im_start|>user\nhi<|im_end|>\n<|im_start|>assistant\nho"
@@ -190,7 +182,38 @@ def test_refusal_of_the_template_is_quoted(tokenizer_folders: Path, tmp_path: Pa
     tokenizer = with_template(tokenizer_folders, template, tmp_path / "model")
     assert tokenizer.prompt([Message("user", "hi")]) == tokenizer.encode("hi")
     with pytest.raises(ChatTemplateError, match=r"refused this conversation \(Roles must alternate\); change"):
-        tokenizer.prompt([Message("user", "hi"), Message("user", "hi")])
+        tokenizer.prompt([Message("assistant", "ho"), Message("user", "hi")])
+
+
+NO_SYSTEM = (
+    "{% for m in messages %}{% if m.role == 'system' %}{{ raise_exception('System role not supported') }}{% endif %}"
+    "{% if (m.role == 'user') != (loop.index0 % 2 == 0) %}{{ raise_exception('Roles must alternate') }}{% endif %}"
+    "[{{ m.role }}] {{ m.content }}\n{% endfor %}"
+)  # as Gemma 2
+SYSTEM_FIRST = (
+    "{% for m in messages %}{% if m.role == 'system' and not loop.first %}"
+    "{{ raise_exception('System message must be at the beginning.') }}{% endif %}[{{ m.role }}] {{ m.content }}\n"
+    "{% endfor %}"
+)  # as Qwen3.5
+
+
+@pytest.mark.parametrize(
+    ("template", "turns", "expected"),
+    [
+        (NO_SYSTEM, "user:hi user:ho", "[user] hi\n\nho\n"),
+        (NO_SYSTEM, "system:brief user:hi", "[user] brief\nhi\n"),  # by GenAI itself
+        (NO_SYSTEM, "user:hi system:brief assistant:ho user:no", "[user] hi\n\nbrief\n[assistant] ho\n[user] no\n"),
+        (SYSTEM_FIRST, "system:brief user:hi", "[system] brief\n[user] hi\n"),
+        (SYSTEM_FIRST, "system:brief user:hi system:now", "[system] brief\n[user] hi\n\nnow\n"),
+        (SYSTEM_FIRST, "system:brief system:now user:hi", "[system] brief\n\nnow\n[user] hi\n"),
+    ],
+)
+def test_conversation_is_arranged_as_the_template_needs_it(
+    tokenizer_folders: Path, tmp_path: Path, template: str, turns: str, expected: str
+) -> None:
+    tokenizer = with_template(tokenizer_folders, template, tmp_path / "model")
+    messages = [Message(*turn.partition(":")[::2]) for turn in turns.split()]
+    assert tokenizer.decode(tokenizer.prompt(messages)) == expected
 
 
 def test_missing_template_is_reported(tokenizer_folders: Path) -> None:
@@ -256,9 +279,9 @@ def test_endless_template_ends_only_its_process(tokenizer_folders: Path, tmp_pat
     folder = with_template(tokenizer_folders, ENDLESS, tmp_path / "model").folder
     code = (
         "import sys; from pathlib import Path\n"
-        "from headstart.engine import tokenizer; from headstart.engine.engine import Message\n"
+        "from headstart.engine import chat_template; from headstart.engine.engine import Message\n"
         "from headstart.engine.tokenizer import Tokenizer\n"
-        "tokenizer._MAX_RENDER_S = 1.0\n"
+        "chat_template._MAX_RENDER_S = 1.0\n"
         "Tokenizer(Path(sys.argv[1])).prompt([Message('user', 'hi')])"
     )
     done = subprocess.run(
@@ -285,9 +308,9 @@ class Slow:
 
 def main() -> None:
     """Two threads render, and the one that ends must not call off the guard of the other."""
-    tokenizers_module._MAX_RENDER_S = 1.0
+    chat_template._MAX_RENDER_S = 1.0
     slow = Slow()
-    template = tokenizers_module.ChatTemplate(slow, "any", SpecialTokenEscaper(()), SpecialTokenEscaper(()))
+    template = ChatTemplate(slow, "any", (), ())
 
     def render(content: str) -> None:
         template._render([{"role": "user", "content": content}], [], add_generation_prompt=False)

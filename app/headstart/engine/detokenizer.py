@@ -12,8 +12,9 @@ from itertools import accumulate, groupby
 import numpy as np
 from numpy.typing import NDArray
 
-from headstart.engine.engine import FinishReason, Likelihood, Origin, Piece, Request, Round, Scored, Step, Timing
+from headstart.engine.engine import FinishReason, Likelihood, Origin, Piece, Request, Round, Scored, Step, Timing, Token
 from headstart.engine.sampling import Row, largest
+from headstart.engine.thinking import ThinkingReader
 
 # Decodes several token sequences at once, like Tokenizer.decode_many.
 DecodeMany = Callable[[list[list[int]]], list[str]]
@@ -117,6 +118,7 @@ class Progress:
     # One text for each token that belongs to the answer; may be empty. Text that was held back as the possible
     # beginning of a stop string comes with the token that released it.
     texts: tuple[str, ...]
+    thinking: tuple[str, ...]  # likewise, the text of the section before the answer proper
     stopped: bool  # by a stop string
 
     @property
@@ -132,10 +134,19 @@ class Progress:
 class AnswerText:
     """The text of one answer, token by token. Stop ids must not be pushed.
 
-    It ends before a stop string, or after a text has stood there several times in a row.
+    It ends before a stop string, or after a text has stood there several times in a row. Thinking is not searched for
+    stop strings, and it may list and repeat more.
     """
 
-    def __init__(self, decode: DecodeMany, stops: Sequence[str] = (), *, stop_on_repetition: bool = False) -> None:
+    def __init__(
+        self,
+        decode: DecodeMany,
+        stops: Sequence[str] = (),
+        *,
+        stop_on_repetition: bool = False,
+        reader: ThinkingReader | None = None,
+    ) -> None:
+        """`reader` separates thinking; None: the model does not think."""
         self.ended: FinishReason | None = None
         self.repeats = 0  # the largest number so far; 0: no repetition
         self._repetition = Repetition()
@@ -144,7 +155,9 @@ class AnswerText:
         self._stops = StopStrings(stops)
         self._ids: list[int] = []
         self._lengths: list[int] = []  # certain characters after each token, including those held back or cut
-        self._shown = 0  # characters returned
+        self._shown = 0  # characters of the answer proper that were returned
+        self._reader = reader
+        self._left_out: int | None = None  # characters before the answer proper; None: it has not begun
 
     @property
     def stopped(self) -> bool:
@@ -154,29 +167,40 @@ class AnswerText:
     def push(self, ids: Sequence[int]) -> Progress:
         """Add a run of tokens. The result is the same for every way to cut an answer into runs."""
         assert self.ended is None
-        texts = []
+        texts, thinking = [], []
         for token, certain in zip(ids, self._detokenizer.push(ids), strict=True):
             self._ids.append(token)
             self._lengths.append(len(certain) + (self._lengths[-1] if self._lengths else 0))
-            texts.append(self._show(certain))
-            self.repeats = max(self.repeats, self._repetition.add(token, certain))
+            self.repeats = max(self.repeats, self._count_repeats(token, certain))
+            thought, answer = self._separate(token, certain)
+            thinking.append(thought)
+            texts.append(self._show(answer))
             if self.repeats and self._stop_on_repetition:
                 self.ended = self.ended or FinishReason.REPETITION
             if self.ended:
                 break
-        return Progress(tuple(texts), self.stopped)
+        return Progress(tuple(texts), tuple(thinking), self.stopped)
 
-    def finish(self) -> str:
-        """Return the rest of the text, after the last token; empty after a stop string."""
+    @property
+    def thinking_tokens(self) -> int:
+        """The number of tokens before the answer proper."""
+        return self._reader.tokens if self._reader else 0
+
+    def finish(self) -> tuple[str, str]:
+        """Return the rest of the thinking and of the text, after the last token; empty after a stop string."""
         if self.stopped:
-            return ""
+            return "", ""
         # After a repetition the detokenizer may be ahead: leave an incomplete character out.
-        rest = "" if self.ended else self._show(self._detokenizer.flush())
-        if self.stopped:
-            return rest
+        thinking, rest = "", "" if self.ended else self._detokenizer.flush()
+        if self._reader:
+            thinking, rest = self._reader.finish(rest)
+        if not self.ended:
+            rest = self._show(rest)
+            if self.stopped:
+                return thinking, rest
         held = self._stops.flush()
         self._shown += len(held)
-        return rest + held
+        return thinking, rest + held
 
     @property
     def token_ids(self) -> tuple[int, ...]:
@@ -186,11 +210,27 @@ class AnswerText:
     @property
     def settled(self) -> int:
         """The number of tokens that the answer is sure to have: the fewest that cover the text shown."""
-        return bisect.bisect_left(self._lengths, self._shown) + 1 if self._shown else 0
+        length = (self._left_out or 0) + self._shown
+        return bisect.bisect_left(self._lengths, length) + 1 if self._shown else 0
 
     def start_of(self, place: int) -> int:
         """Return the number of characters that were certain before the token at index `place`."""
         return self._lengths[place - 1] if place else 0
+
+    def _separate(self, token: int, certain: str) -> tuple[str, str]:
+        """Return the thinking and the text of the answer proper that a token made certain."""
+        if self._reader is None:
+            return "", certain
+        thinking, answer = self._reader.push(certain, token)
+        if answer and self._left_out is None:
+            self._left_out = self._lengths[-1] - len(answer)
+        return thinking, answer
+
+    def _count_repeats(self, token: int, certain: str) -> int:
+        if self._reader is None or self._reader.has_answer:
+            return self._repetition.add(token, certain)
+        repeats = self._repetition.add(token)  # thoughts may list things
+        return repeats if repeats >= _MIN_THOUGHT_REPEATS else 0
 
     def _show(self, certain: str) -> str:
         text, stopped = self._stops.push(certain)
@@ -237,7 +277,8 @@ class Scorer:
     def new_scores(self, text: AnswerText, *, ended: bool = False) -> tuple[Scored, ...]:
         """Return the new tokens of `text` that are certain, or all that are left once it has `ended`."""
         count = len(text.token_ids) if ended else text.settled
-        fresh, self._scored_count = range(self._scored_count, count), count
+        fresh = range(max(self._scored_count, text.thinking_tokens), count)  # of the answer proper
+        self._scored_count = max(self._scored_count, count)
         return tuple(Scored(self._noted[at][0], self.start + text.start_of(at), self._noted[at][1]) for at in fresh)
 
     def clear(self) -> None:
@@ -261,18 +302,22 @@ def step_of(round_: Round, text: AnswerText, scorer: Scorer | None = None) -> St
     started = time.perf_counter()
     progress = text.push([token.id for token in round_.tokens])
     tokens = round_.tokens[: progress.tokens_used]
-    labelled = zip((token.origin for token in tokens), progress.texts, strict=True)
-    pieces = tuple(
-        Piece("".join(part for _, part in run), origin) for origin, run in groupby(labelled, key=lambda pair: pair[0])
-    )
+    pieces = (*_pieces(tokens, progress.thinking, is_thinking=True), *_pieces(tokens, progress.texts))
     spent = (time.perf_counter() - started) * 1000.0
     timing = replace(round_.timing, other_ms=round_.timing.other_ms + spent)
     return Step(
         progress.text,
         replace(round_, tokens=tokens, timing=timing),
-        tuple(piece for piece in pieces if piece.text),
+        pieces,
         scorer.new_scores(text) if scorer else (),
     )
+
+
+def _pieces(tokens: Sequence[Token], texts: Sequence[str], *, is_thinking: bool = False) -> Iterator[Piece]:
+    """Yield the texts of tokens, joined where they have one origin."""
+    for origin, run in groupby(zip(tokens, texts, strict=True), key=lambda pair: pair[0].origin):
+        if text := "".join(part for _, part in run):
+            yield Piece(text, origin, is_thinking)
 
 
 def echo_of(request: Request, ids: Sequence[int], decode: DecodeMany, scorer: Scorer | None = None) -> Step:
@@ -285,14 +330,16 @@ def echo_of(request: Request, ids: Sequence[int], decode: DecodeMany, scorer: Sc
 
 def rest_of(text: AnswerText, scorer: Scorer | None = None) -> Iterator[Step]:
     """Yield a last step with the text that was held back as a possible stop string, if there is any."""
-    rest = text.finish()
+    thinking, rest = text.finish()
     scored = scorer.new_scores(text, ended=True) if scorer else ()
-    if rest or scored:
-        yield Step(rest, _NOTHING_RUN, (Piece(rest, Origin.TARGET),) if rest else (), scored)
+    pieces = (Piece(thinking, Origin.TARGET, is_thinking=True), Piece(rest, Origin.TARGET))
+    if thinking or rest or scored:
+        yield Step(rest, _NOTHING_RUN, tuple(piece for piece in pieces if piece.text), scored)
 
 
 MAX_PERIOD = 200  # tokens
 _MIN_REPEATS = 4
+_MIN_THOUGHT_REPEATS = 8
 _MIN_TOKENS = 64
 _MAX_RULE_PERIOD, _MIN_RULE_TOKENS = 3, 128  # tokens; a drawn line or a row of zeros is not a loop
 _PERIODS: NDArray[np.int64] = np.arange(1, MAX_PERIOD + 1)

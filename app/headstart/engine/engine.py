@@ -54,6 +54,16 @@ class Message:
     role: str  # "system", "user", "assistant", or "tool" for a result
     content: str
     calls: tuple[Call, ...] = ()  # of an assistant
+    thinking: str = ""  # of an assistant, before its content
+
+
+@dataclass(frozen=True)
+class ThinkingSupport:
+    """Abilities of a model that thinks."""
+
+    by_default: bool  # it thinks unless you switch it off
+    can_switch: bool  # you may choose whether it thinks
+    takes_effort: bool  # its template knows `reasoning_effort`
 
 
 @dataclass(frozen=True)
@@ -133,6 +143,9 @@ class Request:
     tokens_only: bool = False  # return the prompt as text in a Step and its tokens in Finish, and write nothing
     echo: bool = False  # return `prompt` in the first Step, with log-probabilities if requested; it is read again
     inputs: tuple[str | tuple[int, ...], ...] = ()  # texts or token ids to turn into vectors, instead of an answer
+    thinking: bool | None = parameters.AnswerParams.thinking  # think before the answer; None: as the model does
+    thinking_budget: int | None = parameters.AnswerParams.thinking_budget  # the most tokens of it; None: no limit
+    effort: str = ""  # of thinking, for chat templates that know `reasoning_effort`
 
     def __post_init__(self) -> None:
         """Raise SettingsError for a request that no engine could answer."""
@@ -207,6 +220,7 @@ class Piece:
 
     text: str
     origin: Origin
+    is_thinking: bool = False  # it stands before the answer proper
 
 
 @dataclass(frozen=True)
@@ -230,11 +244,16 @@ class Scored:
 class Step:
     """A round with the text that it made certain."""
 
-    text: str  # whole characters; may be empty
+    text: str  # of the answer proper; whole characters; may be empty
     round: Round
-    pieces: tuple[Piece, ...] = ()  # `text` cut by origin
+    pieces: tuple[Piece, ...] = ()  # the thinking, then `text`, cut by origin
     # The tokens that became certain, if log-probabilities are requested; never those of a stop string.
     scored: tuple[Scored, ...] = ()
+
+    @property
+    def thinking(self) -> str:
+        """The text of the thinking section that this round made certain."""
+        return "".join(piece.text for piece in self.pieces if piece.is_thinking)
 
 
 @dataclass(frozen=True)
@@ -363,7 +382,15 @@ class Tally:
         """Tokens so far."""
         return self._origins.total()
 
-    def stats(self, *, plain_ms: float | None, ledger_ms: float, context_length: int, repeats: int = 0) -> Stats:
+    def stats(
+        self,
+        *,
+        plain_ms: float | None,
+        ledger_ms: float,
+        context_length: int,
+        repeats: int = 0,
+        thinking_tokens: int = 0,
+    ) -> Stats:
         """Return the answer's statistics; the arguments are known to the policy, the runner and the text alone.
 
         Without guesses the answer would have taken its time plus the time that guessing earned, so the speedup
@@ -391,6 +418,7 @@ class Tally:
             context_used=min(prompt + written, context_length),  # the last token need not be read
             context_length=context_length,
             repeats=repeats,
+            thinking_tokens=thinking_tokens,
         )
 
 

@@ -41,8 +41,10 @@ from headstart.engine.runners.hydra import HydraRunner
 from headstart.engine.runners.paged import PagedRunner
 from headstart.engine.runners.precision import name_of, pass_ms
 from headstart.engine.runners.runner import NonFiniteError
+from headstart.engine.sampling import Constraint
 from headstart.engine.sequence import Job
 from headstart.engine.speculative import Decoder
+from headstart.engine.thinking import ThinkingConstraint
 from headstart.engine.tokenizer import Tokenizer, tokens_of
 from headstart.errors import BrokenModelError, SettingsError, Translatable
 from headstart.library.manifest import Manifest, ModelSpec
@@ -133,14 +135,21 @@ class LocalEngine:
 
     def _generate(self, request: Request, cancel: CancelEvent | None) -> Iterator[Event]:
         tally = Tally()
-        text = AnswerText(self.tokenizer.decode_many, request.stop, stop_on_repetition=request.stop_on_repetition)
+        ids = self.tokenizer.prompt_of(request, self.context)
+        thinking = None if request.is_text else self.tokenizer.thinking
+        text = AnswerText(
+            self.tokenizer.decode_many,
+            request.stop,
+            stop_on_repetition=request.stop_on_repetition,
+            reader=thinking.reader(is_open=thinking.is_open(ids)) if thinking else None,
+        )
         scorer = None if request.likeliest is None else Scorer(self._token_bytes.decode, request.likeliest)
         prompt = Scorer(self._token_bytes.decode, request.likeliest or 0) if request.echo and scorer else None
         is_echoed = not request.echo
         reason = FinishReason.STOP  # unless the decoder or the text gives another reason
-        for event in self._events(request, scorer, prompt, cancel or CancelEvent()):
+        for event in self._events(request, ids, scorer, prompt, cancel or CancelEvent()):
             if not is_echoed and not isinstance(event, Prefill):
-                ids, is_echoed = self.tokenizer.prompt_of(request, self.context), True
+                is_echoed = True
                 echo = echo_of(request, ids, self.tokenizer.decode_many, prompt)
                 if scorer:
                     scorer.start = len(echo.text)
@@ -200,14 +209,14 @@ class LocalEngine:
             vars(self).pop(name, None)
 
     def _events(
-        self, request: Request, scorer: Scorer | None, prompt: Scorer | None, cancel: CancelEvent
+        self, request: Request, ids: list[int], scorer: Scorer | None, prompt: Scorer | None, cancel: CancelEvent
     ) -> Iterator[Prefill | Round | FinishReason]:
         """Yield the decoder's events. If the target's arithmetic breaks, another target continues from there."""
         written: list[int] = []
         note = Translatable()
         while True:
             try:
-                for event in self._decoder.run(self._job(request, scorer, prompt, tuple(written)), cancel):
+                for event in self._decoder.run(self._job(request, ids, scorer, prompt, tuple(written)), cancel):
                     if isinstance(event, Round):
                         written += [token.id for token in event.tokens]
                     elif isinstance(event, Prefill) and note:
@@ -269,24 +278,47 @@ class LocalEngine:
             sources = replace(sources, head=head.runner)
         return Decoder(target.runner, drafters_of(sources), self.policy, self._prefixes[0])
 
-    def _job(self, request: Request, scorer: Scorer | None, prompt: Scorer | None, written: tuple[int, ...]) -> Job:
+    def _job(
+        self,
+        request: Request,
+        ids: list[int],
+        scorer: Scorer | None,
+        prompt: Scorer | None,
+        written: tuple[int, ...],
+    ) -> Job:
         if prompt:
             prompt.clear()
         beyond = max(request.sampling.logit_bias, default=0)
         if beyond >= self.target.runner.vocabulary:
             raise SettingsError("The model has no token {id}: leave out its bias.", id=beyond)
         return Job(
-            tuple(self.tokenizer.prompt_of(request, self.context)),
+            tuple(ids),
             request.max_new_tokens,
             self._stop_ids | self.tokenizer.infill_ends if request.suffix else self._stop_ids,
             request.sampling.settled(self.sampling),
             request.speculation,
             tuple(self.tokenizer.encode(request.prediction)),
-            grammar.constraint_for(request, self._token_bytes),
+            self._constraint(request, ids),
             scorer.note if scorer else None,
             written,
             request.keep,
             prompt.note if prompt and not written else None,
+        )
+
+    def _constraint(self, request: Request, ids: list[int]) -> Constraint | None:
+        """Return the constraint of an answer and of the section before it, if there is one."""
+        constraint, thinking = grammar.constraint_for(request, self._token_bytes), self.tokenizer.thinking
+        if thinking is None or request.is_text:
+            return constraint
+        if constraint is None and request.thinking_budget is None and not thinking.skip_ids:
+            return None
+        return ThinkingConstraint(
+            thinking,
+            constraint,
+            self.target.runner.vocabulary,
+            self._stop_ids,
+            is_open=thinking.is_open(ids),
+            budget=request.thinking_budget,
         )
 
     def _finish(self, reason: FinishReason, tally: Tally, text: AnswerText) -> Finish:
@@ -296,7 +328,11 @@ class LocalEngine:
             self._learned.put(_POLICY, policy.to_json())
         context = self.target.runner.context
         stats = tally.stats(
-            plain_ms=policy.plain_ms, ledger_ms=policy.ledger_ms, context_length=context, repeats=text.repeats
+            plain_ms=policy.plain_ms,
+            ledger_ms=policy.ledger_ms,
+            context_length=context,
+            repeats=text.repeats,
+            thinking_tokens=text.thinking_tokens,
         )
         return Finish(reason, stats, text.token_ids)
 

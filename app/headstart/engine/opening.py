@@ -188,6 +188,7 @@ def _model_info(engine: "LocalEngine | GenaiEngine", resolved: ResolvedOptions) 
         parallel=1 + len(getattr(engine, "others", ())),
         arithmetic=getattr(engine, "arithmetic", ""),
         is_batch_invariant=is_batch_invariant,
+        thinking=getattr(engine.tokenizer.thinking, "support", None),
     )
 
 

@@ -22,6 +22,7 @@ from headstart.engine.engine import (
     Sampling,
     Speculation,
     Step,
+    ThinkingSupport,
 )
 from headstart.engine.tuning.messages import (
     ForgetTuned,
@@ -160,6 +161,7 @@ class ModelInfo:
     parallel: int = 1  # answers at the same time; other requests wait
     arithmetic: str = ""  # what the model computes in; empty if unknown
     is_batch_invariant: bool = False  # guesses leave its logits unchanged to the bit
+    thinking: ThinkingSupport | None = None  # None: it does not think, or that is unknown
 
     @property
     def has_draft(self) -> bool:

@@ -30,6 +30,7 @@ class Stats:
     context_used: int
     context_length: int
     repeats: int = 0  # how often a part of its text stands in a row; 0: no repetition
+    thinking_tokens: int = 0  # output tokens before the answer proper
 
     @property
     def tpot_ms(self) -> float | None:
@@ -76,7 +77,7 @@ def merge_stats(stats: Stats, earlier: Mapping[str, object]) -> Stats:
     """
     if not earlier:
         return stats
-    counts = ("output_tokens", "rounds", "drafted", "accepted", "decode_ms", "ledger_ms")
+    counts = ("output_tokens", "thinking_tokens", "rounds", "drafted", "accepted", "decode_ms", "ledger_ms")
     sums: dict[str, Any] = {name: getattr(stats, name) + (number(earlier, name) or 0) for name in counts}
     for name in ("by_origin", "by_part"):
         before, after = earlier.get(name), getattr(stats, name)

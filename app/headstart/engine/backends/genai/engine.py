@@ -187,7 +187,13 @@ class GenaiEngine:
                     break
         text = answer.text
         yield from rest_of(text)
-        stats = answer.tally.stats(plain_ms=None, ledger_ms=0.0, context_length=self.context, repeats=text.repeats)
+        stats = answer.tally.stats(
+            plain_ms=None,
+            ledger_ms=0.0,
+            context_length=self.context,
+            repeats=text.repeats,
+            thinking_tokens=text.thinking_tokens,
+        )
         yield Finish(text.ended or answer.reason, stats, text.token_ids)
 
     def close(self) -> None:
@@ -198,8 +204,14 @@ class GenaiEngine:
         """Return a new answer. Raises what `generate` raises before the first token."""
         request = replace(request, sampling=request.sampling.settled(self.sampling))
         chosen = guessing(request, self._drafting, npu=self._longest_prompt is not None)
-        text = AnswerText(self.tokenizer.decode_many, request.stop, stop_on_repetition=request.stop_on_repetition)
         prompt = self._prompt(request)
+        thinking = None if request.is_text else self.tokenizer.thinking
+        text = AnswerText(
+            self.tokenizer.decode_many,
+            request.stop,
+            stop_on_repetition=request.stop_on_repetition,
+            reader=thinking.reader(is_open=thinking.is_open(prompt)) if thinking else None,
+        )
         left = self.context - len(prompt) + 1  # the last token need not be read
         max_tokens = min(request.max_new_tokens, left)
         limit = FinishReason.CONTEXT if left < request.max_new_tokens else FinishReason.LENGTH

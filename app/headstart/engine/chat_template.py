@@ -1,0 +1,401 @@
+"""The chat template of a model: a conversation in the form that the model was trained on."""
+
+import faulthandler
+import itertools
+import json
+import re
+import threading
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import cached_property
+from typing import Any
+
+from headstart.engine.engine import Call, Message, ThinkingSupport, Tool, written_call
+from headstart.engine.thinking import marks_of
+from headstart.errors import ChatTemplateError
+
+_RENDERING = threading.Lock()  # a process has only one such timer
+_MAX_RENDER_S = 60.0  # for one conversation; the longest ones that fit a context take less than a second
+# Unicode reserves this character for internal use. It does no harm if a text has it all the same.
+_NONCHARACTER = "\ufdd0"
+_WORD = re.compile(r"[\w\s▁]*")
+_PROBE = "headstart_probe"
+_ABOUT_TOOLS = """# Tools
+
+You may call one or more of these functions to help with what the user asks:
+<tools>
+{tools}
+</tools>
+
+To call a function, answer with its name and its arguments as a JSON object:
+<tool_call>
+{{"name": "the name", "arguments": {{"an argument": "its value"}}}}
+</tool_call>
+The results come back in <tool_response></tool_response>."""
+ABOUT_RESULTS = (
+    "The results of the functions that you have called stand in <tool_response></tool_response>. Answer the user with "
+    "them."
+)
+
+
+class SpecialTokenEscaper:
+    """Splits a text inside every occurrence of a special token's text, after the first character.
+
+    Encoded piece by piece, the text cannot give these tokens, and the pieces still join to the same text. A special
+    token of one character cannot be split and is left alone.
+    """
+
+    def __init__(self, tokens: Iterable[str]) -> None:
+        self._tokens = frozenset(text for text in tokens if len(text) > 1)
+        self._lengths = sorted({len(text) for text in self._tokens})
+        self._beginnings = frozenset(text[0] for text in self._tokens)
+
+    def insert_separators(self, text: str, separator: str) -> str:
+        """Return `text` with `separator` wherever it must be split."""
+        # An occurrence may begin inside another, and some models have thousands of such tokens.
+        starts = [
+            at for at, character in enumerate(text) if character in self._beginnings and self._has_token_at(text, at)
+        ]
+        edges = [0, *(at + 1 for at in starts), len(text)]
+        return separator.join(text[start:end] for start, end in itertools.pairwise(edges))
+
+    def split(self, text: str) -> list[str]:
+        separator = unused_separator([text])
+        return self.insert_separators(text, separator).split(separator)
+
+    def _has_token_at(self, text: str, start: int) -> bool:
+        return any(text[start : start + length] in self._tokens for length in self._lengths)
+
+
+class ChatTemplate:
+    """Renders messages so that control tokens come from the template alone.
+
+    OpenVINO GenAI's own interpreter runs the template; it executes no Python and reads no files.
+    """
+
+    def __init__(self, native: Any, name: str, added: Iterable[str], control: Iterable[str]) -> None:
+        """Prepare a template.
+
+        `native` is an `openvino_genai.Tokenizer`; `name` is the model's name in errors; `added` and `control` are
+        added tokens of its vocabulary.
+        """
+        self._native = native
+        self._name = name
+        self.marks = marks_of(native.chat_template, frozenset(added))
+        # Templates look for the marks in earlier answers. What only quotes them must not be taken for a section.
+        spelled = (self.marks.begins.strip(), self.marks.ends) if self.marks else ()
+        self._escaper = SpecialTokenEscaper({*markers(added, control), *spelled})
+
+    def pieces(
+        self,
+        messages: Sequence[Message],
+        tools: Sequence[Tool] = (),
+        *,
+        add_generation_prompt: bool = True,
+        thinking: bool | None = None,
+        effort: str = "",
+    ) -> list[str]:
+        """Return the prompt, split where a message contains a control token's text. Encode each piece by itself.
+
+        If the last message is an answer, the prompt ends inside it, so that it is continued. Raises
+        ChatTemplateError without a template, if the template has no place for a message, or if the model cannot think
+        as asked.
+        """
+        is_continued = (
+            add_generation_prompt and len(messages) > 1 and messages[-1].role == "assistant" and not messages[-1].calls
+        )
+        separator = unused_separator([*_strings(_data(messages)), *_strings([_as_openai(tool) for tool in tools])])
+        messages = self._fitting([self._escaped(message, separator) for message in messages])
+        offered = [_escaped(_as_openai(tool), self._escaper, separator) for tool in tools]
+        if (tools or any(message.calls or message.role == "tool" for message in messages)) and not self._supports_tools:
+            messages, offered = self._fitting(without_tools(messages, offered)), []
+        values = self._values(thinking, effort)
+        closed = messages[: len(messages) - is_continued]
+        prompt = self._render(_data(closed), offered, add_generation_prompt=add_generation_prompt, values=values)
+        if add_generation_prompt:
+            prompt += self._beginning(prompt, messages[-1] if is_continued else None, thinking)
+        return prompt.split(separator)
+
+    @cached_property
+    def support(self) -> ThinkingSupport | None:
+        """The abilities of the model to think; None if it does not think."""
+        if self.marks is None or not self._native.chat_template:
+            return None
+        on, off, default = (self._probe(self._values(value, "")) for value in (True, False, None))
+        can_switch = on != off
+        by_default = default == on if can_switch else self._opens(default)
+        takes_effort = self._probe({"reasoning_effort": "low"}) != self._probe({"reasoning_effort": "high"})
+        return ThinkingSupport(by_default or takes_effort, can_switch, takes_effort)
+
+    def _probe(self, values: Mapping[str, Any]) -> str:
+        try:
+            return self._render(_data([Message("user", "?")]), [], add_generation_prompt=True, values=values)
+        except ChatTemplateError:
+            return ""
+
+    def _values(self, thinking: bool | None, effort: str) -> dict[str, Any]:
+        """Return the values by which templates switch thinking."""
+        switch = {} if thinking is None else {"enable_thinking": thinking, "thinking": thinking}
+        return switch | ({"reasoning_effort": effort} if effort else {})
+
+    def _opens(self, prompt: str) -> bool:
+        """Return whether a prompt ends in an open section."""
+        return self.marks is not None and prompt.rstrip().endswith(self.marks.begins.rstrip())
+
+    def _beginning(self, prompt: str, continued: Message | None, thinking: bool | None) -> str:
+        """Return the beginning of the answer: a section that is left out, or the text to be continued."""
+        marks, is_open, text = self.marks, self._opens(prompt), continued.content if continued else ""
+        if continued and continued.thinking and marks:
+            opening = "" if is_open else marks.opening
+            return f"{opening}{continued.thinking}{marks.closing if text else ''}{text}"
+        if thinking and not (self.support and (self.support.can_switch or self.support.by_default)):
+            raise ChatTemplateError("{name} has no switch for thinking: leave the choice to it.", name=self._name)
+        if marks and self.support and thinking is False and marks.skips:
+            raise ChatTemplateError(
+                "{name} always thinks before it answers: ask for less of it, with the effort `low`.", name=self._name
+            )
+        return (marks.closing if marks and is_open and (text or thinking is False) else "") + text
+
+    def _fitting(self, messages: Sequence[Message]) -> Sequence[Message]:
+        """Return the conversation as the template can hold it. Raises ChatTemplateError if it cannot.
+
+        System messages stand at the front, or in the turn of the user; turns of one role in a row are joined.
+        """
+        refusal = None
+        for arrange in (_as_they_are, _joined, _system_in_turns, _without_system):
+            arranged = arrange(messages)
+            try:
+                self._check_roles(arranged)
+            except ChatTemplateError as error:
+                refusal = refusal or error
+            else:
+                return arranged
+        assert refusal
+        raise refusal
+
+    @cached_property
+    def _supports_tools(self) -> bool:
+        """True if it shows tools, their calls and results, and calls in the format that answers have."""
+        call = Call(_PROBE, '{"a": "b"}')
+        turns = [Message("user", "?"), Message("assistant", "", (call,)), Message("tool", f"{_PROBE} result")]
+        try:
+            rendered = self._render(
+                _data(turns), [_as_openai(Tool(_PROBE, "{}", f"{_PROBE} does"))], add_generation_prompt=True
+            )
+        except ChatTemplateError:
+            return False
+        return all(text in rendered for text in (written_call(call), f"{_PROBE} does", f"{_PROBE} result"))
+
+    def _check_roles(self, messages: Sequence[Message]) -> None:
+        """Raise ChatTemplateError if the template drops a message.
+
+        Many templates leave out a message that they have no rule for; a probe with known contents shows it.
+        """
+        if not self._native.chat_template:
+            raise ChatTemplateError(
+                "{name} has no chat template, so it cannot hold a conversation; export the instruct or "
+                "chat version of this model.",
+                name=self._name,
+            )
+        probes = [f"headstart{index}probe" for index in range(len(messages))]
+        turns = [replace(message, content=probe, thinking="") for message, probe in zip(messages, probes, strict=True)]
+        rendered = self._render(_data(turns), [], add_generation_prompt=False)
+        for message, probe in zip(messages, probes, strict=True):
+            if probe not in rendered or not message.role.isidentifier():
+                raise ChatTemplateError(
+                    'The chat template of {name} has no place for a message of role "{role}" here; leave it '
+                    "out, or use the roles system, user and assistant in their usual order.",
+                    name=self._name,
+                    role=message.role,
+                )
+
+    def _escaped(self, message: Message, separator: str) -> Message:
+        """Return a message with `separator` wherever its texts must be split."""
+        content, thinking = (_escaped(text, self._escaper, separator) for text in (message.content, message.thinking))
+        calls = tuple(
+            Call(
+                _escaped(call.name, self._escaper, separator),
+                _json(_escaped(json.loads(well_formed(call.arguments)), self._escaper, separator)),
+            )
+            for call in message.calls
+        )
+        return replace(message, content=content, thinking=thinking, calls=calls)
+
+    def _render(
+        self,
+        history: list[dict[str, Any]],
+        tools: list[dict[str, Any]],
+        *,
+        add_generation_prompt: bool,
+        values: Mapping[str, Any] | None = None,
+    ) -> str:
+        extra: dict[str, Any] = {"tools": tools} if tools else {}
+        if values:
+            extra["extra_context"] = dict(values)
+        try:
+            with _time_limit():
+                return str(
+                    self._native.apply_chat_template(history, add_generation_prompt=add_generation_prompt, **extra)
+                )
+        except RuntimeError as error:
+            raise ChatTemplateError(
+                "The chat template of {name} refused this conversation ({reason}); change the system "
+                "prompt or the order of the messages, or start a new conversation.",
+                name=self._name,
+                reason=_reason(error),
+            ) from None
+
+
+def _as_they_are(messages: Sequence[Message]) -> Sequence[Message]:
+    return messages
+
+
+def _joined(messages: Sequence[Message]) -> Sequence[Message]:
+    """Join neighbours of one role, except results of tools."""
+    turns = list[Message]()
+    for message in messages:
+        last = turns[-1] if turns else None
+        if last and last.role == message.role and message.role != "tool" and not last.calls:
+            content = "\n\n".join(filter(None, (last.content, message.content)))
+            turns[-1] = replace(message, content=content, thinking=last.thinking or message.thinking)
+        else:
+            turns.append(message)
+    return turns
+
+
+def _system_in_turns(messages: Sequence[Message]) -> Sequence[Message]:
+    """Keep the system messages at the front, and make turns of the user of later ones."""
+    begun = list(itertools.takewhile(lambda message: message.role == "system", messages))
+    return _joined([*begun, *(_as_user(message) for message in messages[len(begun) :])])
+
+
+def _without_system(messages: Sequence[Message]) -> Sequence[Message]:
+    """Make turns of the user of all system messages."""
+    return _joined([_as_user(message) for message in messages])
+
+
+def _as_user(message: Message) -> Message:
+    return replace(message, role="user") if message.role == "system" else message
+
+
+def _data(messages: Sequence[Message]) -> list[dict[str, Any]]:
+    """Return a conversation as templates read it."""
+    return [_as_data(message) for message in messages]
+
+
+def _as_data(message: Message) -> dict[str, Any]:
+    data: dict[str, Any] = {"role": message.role, "content": message.content}
+    if message.thinking:
+        data["reasoning_content"] = message.thinking
+        if not (message.calls and message.content):  # gpt-oss takes one of them beside a call
+            data["thinking"] = message.thinking
+    if message.calls:
+        data["tool_calls"] = [
+            {"type": "function", "function": {"name": call.name, "arguments": json.loads(well_formed(call.arguments))}}
+            for call in message.calls
+        ]
+    return data
+
+
+def without_tools(messages: Sequence[Message], tools: Sequence[Mapping[str, Any]]) -> list[Message]:
+    """Return the conversation for a template without tools: the system prompt lists them, as Hermes does.
+
+    Calls become a part of their answer, and results become a message of the user.
+    """
+    turns = list[Message]()
+    for message in messages:
+        text = "\n".join([message.content] * bool(message.content) + [written_call(call) for call in message.calls])
+        if message.role != "tool":
+            turns.append(replace(message, content=text, calls=()))
+            continue
+        result = f"<tool_response>\n{message.content}\n</tool_response>"
+        if turns and turns[-1].content.endswith("</tool_response>") and turns[-1].role == "user":
+            turns[-1] = replace(turns[-1], content=f"{turns[-1].content}\n{result}")
+        else:
+            turns.append(Message("user", result))
+    about = _ABOUT_TOOLS.format(tools="\n".join(map(_json, tools)))
+    return with_system(turns, about) if tools else turns
+
+
+def with_system(turns: Sequence[Message], about: str) -> list[Message]:
+    """Return the conversation with `about` added to its system prompt."""
+    if turns and turns[0].role == "system":
+        return [Message("system", f"{turns[0].content}\n\n{about}"), *turns[1:]]
+    return [Message("system", about), *turns]
+
+
+def _as_openai(tool: Tool) -> dict[str, Any]:
+    about = {"description": tool.description} if tool.description else {}
+    parameters = json.loads(well_formed(tool.parameters))
+    return {"type": "function", "function": {"name": tool.name, **about, "parameters": parameters}}
+
+
+def _json(data: object) -> str:
+    return json.dumps(data, ensure_ascii=False)
+
+
+def _escaped(data: Any, escaper: SpecialTokenEscaper, separator: str) -> Any:
+    """Return JSON data with `separator` wherever a string in it must be split."""
+    match data:
+        case str():
+            return escaper.insert_separators(well_formed(data), separator)
+        case list():
+            return [_escaped(item, escaper, separator) for item in data]
+        case dict():
+            return {
+                escaper.insert_separators(well_formed(key), separator): _escaped(item, escaper, separator)
+                for key, item in data.items()
+            }
+        case _:
+            return data
+
+
+def _strings(data: Any) -> Iterator[str]:
+    """Yield every string in JSON data."""
+    match data:
+        case str():
+            yield data
+        case list():
+            for item in data:
+                yield from _strings(item)
+        case dict():
+            for key, item in data.items():
+                yield key
+                yield from _strings(item)
+
+
+@contextmanager
+def _time_limit() -> Iterator[None]:
+    """End the process if a template does not end: native code cannot be interrupted."""
+    with _RENDERING:
+        faulthandler.dump_traceback_later(_MAX_RENDER_S, exit=True, file=2)
+        try:
+            yield
+        finally:
+            faulthandler.cancel_dump_traceback_later()
+
+
+def _reason(error: RuntimeError) -> str:
+    """Return the template's own message out of GenAI's several lines."""
+    match = re.search(r"Minja's error: (.+?)(?: at row \d+|$)", str(error), re.MULTILINE)
+    return match.group(1) if match else str(error).strip().splitlines()[-1]
+
+
+def markers(added: Iterable[str], special: Iterable[str]) -> frozenset[str]:
+    """Return the added tokens that must not come from typed text: all except plain words and white space.
+
+    Some tokenizers have runs of spaces or newlines as added tokens; these control nothing.
+    """
+    return frozenset(special) | {text for text in added if not _WORD.fullmatch(text)}
+
+
+def unused_separator(texts: Sequence[str]) -> str:
+    """Return a string that occurs in none of the texts, nor across a border with itself."""
+    longest = max((len(run) for text in texts for run in re.findall(f"{_NONCHARACTER}+", text)), default=0)
+    return _NONCHARACTER * (longest + 1)
+
+
+def well_formed(text: str) -> str:
+    """Return `text` with surrogate pairs joined and lone surrogates replaced: UTF-8 has none."""
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")

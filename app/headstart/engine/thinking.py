@@ -1,0 +1,281 @@
+"""The section in which a model thinks before it answers: its marks, its text and its limit."""
+
+import copy
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from headstart.engine.engine import ThinkingSupport
+from headstart.engine.sampling import Allowed, Constraint
+
+# Unicode reserves this character for internal use. It marks a token of the model, which typed text cannot give.
+_NONCHARACTER = "\ufdd1"
+
+
+@dataclass(frozen=True)
+class Marks:
+    """The texts around a section, and the white space that the model writes beside them."""
+
+    begins: str
+    ends: str
+    skips: str = ""  # begins an answer without a section
+    after_begin: str = "\n"
+    before_end: str = "\n"
+    after_end: str = "\n\n"
+
+    @property
+    def opening(self) -> str:
+        return self.begins + self.after_begin
+
+    @property
+    def closing(self) -> str:
+        return self.before_end + self.ends + self.after_end
+
+
+THINK = Marks("<think>", "</think>")  # Qwen3, DeepSeek-R1, GLM, SmolLM3 and most others
+_GEMMA = Marks("<|channel>thought\n", "<channel|>", "", "", "", "")
+_HARMONY = Marks(  # gpt-oss
+    "<|channel|>analysis<|message|>",
+    "<|end|><|start|>assistant<|channel|>final<|message|>",
+    "<|channel|>final<|message|>",
+    "",
+    "",
+    "",
+)
+_KNOWN = (
+    THINK,
+    _GEMMA,
+    _HARMONY,
+    Marks("<seed:think>", "</seed:think>"),
+    Marks("[THINK]", "[/THINK]"),
+    Marks("<thought>", "</thought>"),
+    Marks("<thinking>", "</thinking>"),
+    Marks("<reasoning>", "</reasoning>"),
+)
+
+
+def marks_of(template: str, added: Collection[str]) -> Marks | None:
+    """Return the marks that a chat template or the added tokens of a vocabulary name; None if it has none."""
+    named = (marks for marks in _KNOWN if marks.begins.strip() in template or marks.ends in template)
+    spelled = (marks for marks in _KNOWN if {marks.begins, marks.ends} <= set(added))
+    return next(named, None) or next(spelled, None)
+
+
+class ThinkingReader:
+    """Reader that separates thinking from the answer, piece by piece.
+
+    Only a section at the beginning counts: marks that are quoted later are text like any other.
+    """
+
+    def __init__(
+        self, begins: str, ends: str, skips: str = "", names: Mapping[int, str] | None = None, *, is_open: bool = False
+    ) -> None:
+        """Read an answer.
+
+        `names` has the tokens that occur in the marks, by id: their texts are marked there. `is_open`: the prompt ends
+        inside a section.
+        """
+        self._begins, self._ends, self._skips, self._names = begins, ends, skips, names or {}
+        self._place = "thinking" if is_open else "start"
+        self._held = ""  # not certain yet: it may belong to a mark, or to the white space before one
+        self._is_bare = True  # nothing of this part was returned yet; white space is skipped there
+        self.is_plain = False  # the answer began without a mark
+        self.tokens = 0  # pieces of the section and its end mark
+
+    @property
+    def is_thinking(self) -> bool:
+        return self._place == "thinking"
+
+    @property
+    def has_answer(self) -> bool:
+        """True once the answer proper has begun."""
+        return self._place == "answer"
+
+    def push(self, text: str, token: int = -1) -> tuple[str, str]:
+        """Add a piece, the text that `token` completed. Return the thinking and the answer that are certain now."""
+        if self._place == "answer" and not self._is_bare:
+            return "", text
+        if token in self._names:
+            text = marked(text, self._names[token])
+        self._held += text
+        thinking = ""
+        self.tokens += self._place == "thinking"
+        if self._place == "start":
+            self._begin()
+        if self._place == "thinking":
+            thinking = self._take_thinking()
+        return thinking, self._take_answer() if self._place == "answer" else ""
+
+    def finish(self, text: str = "") -> tuple[str, str]:
+        """Add the last piece, and return the rest."""
+        thinking, answer = self.push(text) if text else ("", "")
+        held, self._held = self._held, ""
+        if self._place == "thinking":
+            return thinking + held.rstrip(), answer
+        return thinking, answer + ("" if self.has_answer else held)
+
+    def _begin(self) -> None:
+        rest = self._held.lstrip()
+        if rest.startswith(self._begins):
+            self._place, self._held = "thinking", rest[len(self._begins) :]
+        elif rest.startswith(self._ends):  # of a section that the prompt opened in a form of its own
+            self._place, self._held = "answer", rest[len(self._ends) :]
+        elif self._skips and rest.startswith(self._skips):
+            self._place, self._held = "answer", rest[len(self._skips) :]
+        elif not any(mark.startswith(rest) for mark in (self._begins, self._ends, self._skips)):
+            self._place, self._is_bare, self.is_plain = "answer", False, True  # its white space stays
+            self._held = self._without_marks(self._held)
+
+    def _take_thinking(self) -> str:
+        if self._is_bare:  # some models open a section again
+            self._held = self._held.lstrip().removeprefix(self._begins).lstrip()
+            if self._begins.startswith(self._held):
+                return ""
+        thinking, mark, rest = self._held.partition(self._ends)
+        if mark:
+            self._place, self._held = "answer", rest
+            thinking = thinking.rstrip()
+        else:
+            beginning = next((n for n in range(len(self._ends) - 1, 0, -1) if thinking.endswith(self._ends[:n])), 0)
+            certain = thinking[: len(thinking) - beginning].rstrip()
+            thinking, self._held = certain, thinking[len(certain) :]
+        self._is_bare = bool(mark) or (self._is_bare and not thinking)
+        return self._without_marks(thinking)
+
+    def _without_marks(self, text: str) -> str:
+        for name in self._names.values() if _NONCHARACTER in text else ():
+            text = text.replace(marked("", name), "")
+        return text
+
+    def _take_answer(self) -> str:
+        answer = self._held.lstrip() if self._is_bare else self._held
+        self._held = "" if answer else self._held
+        self._is_bare = self._is_bare and not answer
+        return answer
+
+
+@dataclass(frozen=True)
+class ThinkingTokens:
+    """The marks of a model as its tokens give them."""
+
+    marks: Marks
+    support: ThinkingSupport
+    names: Mapping[int, str]  # names of the added tokens in the marks, by id
+    begin_ids: tuple[int, ...]
+    end_ids: tuple[int, ...]
+    skip_ids: tuple[int, ...]
+    closing_ids: tuple[int, ...]  # the end mark with the white space before it
+    decode: Callable[[int], str]  # text of one token, for marks without tokens of their own
+
+    def reader(self, *, is_open: bool) -> ThinkingReader:
+        begins, ends, skips = ("".join(map(self._text, ids)) for ids in (self.begin_ids, self.end_ids, self.skip_ids))
+        return ThinkingReader(begins, ends, skips, self.names, is_open=is_open)
+
+    def _text(self, token: int) -> str:
+        return marked("", self.names[token]) if token in self.names else self.decode(token)
+
+    def is_open(self, prompt: Sequence[int]) -> bool:
+        """Return whether a prompt ends inside a section."""
+        if not self.names:
+            end = "".join(map(self.decode, prompt[-2 * len(self.begin_ids) - 2 :]))
+            return end.rstrip().endswith(self.marks.begins.rstrip())
+        return _last(prompt, self.begin_ids) > _last(prompt, self.end_ids)
+
+
+def marked(text: str, name: str) -> str:
+    """Return the text that a token of a mark completed, with the token's own name marked."""
+    return f"{text.removesuffix(name)}{_NONCHARACTER}{name}"
+
+
+def _last(ids: Sequence[int], part: tuple[int, ...]) -> int:
+    """Return the place of the last occurrence of `part`, or -1."""
+    size, first = len(part), part[0]
+    places = (at for at in range(len(ids) - size, -1, -1) if ids[at] == first and tuple(ids[at : at + size]) == part)
+    return next(places, -1)
+
+
+class ThinkingConstraint:
+    """The tokens that may come next in an answer with a section; see sampling.Constraint.
+
+    Inside the section everything may follow. A budget ends it by its end mark. After it, `inner` constrains the answer.
+    """
+
+    def __init__(
+        self,
+        tokens: ThinkingTokens,
+        inner: Constraint | None,
+        width: int,
+        stop_ids: Iterable[int],
+        *,
+        is_open: bool,
+        budget: int | None = None,
+    ) -> None:
+        """Constrain one answer. `width`: the size of the vocabulary; `budget`: the most tokens of the section."""
+        self._tokens, self._inner, self._width, self._budget = tokens, inner, width, budget
+        self._stop_ids = list(stop_ids)
+        self._reader = tokens.reader(is_open=is_open)
+        self._written: list[int] = []  # tokens so far, until the answer proper begins
+
+    def allowed(self, run: Sequence[int]) -> Allowed | None:
+        reader, written = self._reader, self._written
+        if not reader.has_answer:
+            reader, written = copy.copy(reader), list(written)
+            run = self._read(reader, written, run)
+        if reader.has_answer:
+            return None if self._inner is None else self._inner.allowed(run)
+        if not reader.is_thinking:
+            return self._beginning(written)
+        return self._inside(reader, written)
+
+    def commit(self, token: int) -> None:
+        if self._reader.has_answer:
+            rest: Sequence[int] = [token]
+        else:
+            rest = self._read(self._reader, self._written, [token])
+        if self._inner is not None:
+            for each in rest:
+                self._inner.commit(each)
+
+    def _read(self, reader: ThinkingReader, written: list[int], run: Sequence[int]) -> Sequence[int]:
+        """Read tokens until the answer proper begins. Return those that belong to it."""
+        for place, token in enumerate(run):
+            reader.push(self._tokens.decode(token), token)
+            written.append(token)
+            if reader.has_answer:
+                return [*(written if reader.is_plain else ()), *run[place + 1 :]]
+        return []
+
+    def _beginning(self, written: list[int]) -> Allowed | None:
+        """Return what may follow before it is known whether the answer has a section."""
+        count = len(written)
+        begun = [ids for ids in (self._tokens.begin_ids, self._tokens.skip_ids) if list(ids[:count]) == written]
+        following = [ids[count] for ids in begun if len(ids) > count]
+        # Every answer of gpt-oss begins with a mark. A mark begun with a token of its own is written to its end.
+        if following and (self._tokens.skip_ids or (written and written[0] in self._tokens.names)):
+            return self._only(following)
+        allowed = None if self._inner is None else self._inner.allowed(written)
+        if allowed is not None and following:
+            allowed = allowed.copy()
+            allowed[following] = True
+        return allowed
+
+    def _inside(self, reader: ThinkingReader, written: list[int]) -> Allowed | None:
+        ends, closing = self._tokens.end_ids, self._tokens.closing_ids
+        over = -1 if self._budget is None else reader.tokens - self._budget
+        if 0 <= over < len(closing):
+            return self._only([closing[over]])
+        if len(ends) > 1 and ends[0] in self._tokens.names:  # once begun, the end mark is written to its end
+            begun = next((n for n in range(len(ends) - 1, 0, -1) if tuple(written[-n:]) == ends[:n]), 0)
+            if begun:
+                return self._only([ends[begun]])
+        if self._inner is None or not self._stop_ids:
+            return None
+        allowed = np.ones(self._width, np.bool_)
+        allowed[self._stop_ids] = False  # the answer still has to come
+        return allowed
+
+    def _only(self, ids: list[int]) -> Allowed:
+        allowed = np.zeros(self._width, np.bool_)
+        allowed[ids] = True
+        return allowed
