@@ -347,6 +347,7 @@ class Turn(NamedTuple):
     role: str
     content: str
     call: ToolCall | None = None
+    thinking: str = ""
 
 
 def turns(messages: Iterable[Message]) -> tuple[Turn, ...]:

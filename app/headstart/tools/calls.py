@@ -35,7 +35,7 @@ def events(generate: Callable[[Request], Iterator[Event]], request: Request) -> 
         return
     steps, held_back, text, is_repeated = generate(request), list[Event](), "", False
     for event in steps:
-        if isinstance(event, Prefill):
+        if isinstance(event, Prefill) or (isinstance(event, Step) and event.thinking and not event.text):
             yield event
             continue
         held_back.append(event)

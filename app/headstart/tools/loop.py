@@ -32,7 +32,9 @@ def unknown(call: Call) -> Result:
 def engine_turns(turns: Iterable[Turn]) -> tuple[Message, ...]:
     """Translate the turns of a conversation into the engine's messages."""
     return tuple(
-        Message(turn.role, turn.content, (Call(turn.call.name, turn.call.arguments),) if turn.call else ())
+        Message(
+            turn.role, turn.content, (Call(turn.call.name, turn.call.arguments),) if turn.call else (), turn.thinking
+        )
         for turn in turns
     )
 
@@ -54,10 +56,12 @@ class ToolLoop:
     request: Request
     text: str = ""  # shown so far; a continued answer begins with its text
     calls: tuple[ToolCall, ...] = ()  # so far; a continued answer begins with its calls
+    thinking: str = ""  # so far, of all rounds; a continued answer begins with its thinking
     max_calls: int = MAX_CALLS
     _reader: CallReader | None = field(init=False)
     _round_start: int = field(init=False)  # length of the text before this round
     _written: str = field(init=False, default="")  # text of this round
+    _thought: str = field(init=False, default="")  # thinking of this round
     _name: str = field(init=False, default="")  # of the call
     _arguments: str = field(init=False, default="")
 
@@ -66,13 +70,15 @@ class ToolLoop:
 
     def take(self, step: Step) -> Step:
         """Return the step with the text to show: without the call."""
+        thought = tuple(self._think(piece) for piece in step.pieces if piece.is_thinking)
+        pieces = tuple(piece for piece in step.pieces if not piece.is_thinking)
         if self._reader is None:
             self.text += step.text
-            return step
-        whole = "".join(piece.text for piece in step.pieces) == step.text
-        pieces = step.pieces if whole else (Piece(step.text, step.round.drafter),)
+            return replace(step, pieces=thought + pieces) if thought else step
+        whole = "".join(piece.text for piece in pieces) == step.text
+        pieces = pieces if whole else (Piece(step.text, step.round.drafter),)
         visible = tuple(Piece(text, piece.origin) for piece in pieces if (text := self._push(piece.text)))
-        return replace(step, text="".join(piece.text for piece in visible), pieces=visible)
+        return replace(step, text="".join(piece.text for piece in visible), pieces=thought + visible)
 
     def end(self) -> tuple[Step | None, Call | None]:
         """Return the text that was held back and the call whose result the model waits for; None if there is none."""
@@ -86,10 +92,11 @@ class ToolLoop:
         shortened = _shorten(result)
         tool_call = ToolCall(len(self.text), call.name, call.arguments, shortened.text, shortened.failed)
         self.calls = (*self.calls, tool_call)
-        messages, before = self.request.messages, ""
+        messages, before = self.request.messages, Message("assistant", "")
         if messages[-1].role == "assistant":  # the answer was continued
-            messages, before = messages[:-1], messages[-1].content
-        message = Message("assistant", before + self._written, (call,))
+            messages, before = messages[:-1], messages[-1]
+        content, thinking = before.content + self._written, before.thinking + self._thought
+        message = Message("assistant", content, (call,), thinking)
         tools = self.request.tools if len(self.calls) < self.max_calls else None
         self.request = replace(
             self.request, messages=(*messages, message, Message("tool", shortened.text)), tools=tools
@@ -99,7 +106,15 @@ class ToolLoop:
 
     def _begin(self) -> None:
         self._reader = CallReader(bare=not self.request.schema) if self.request.tools else None
-        self._round_start, self._written, self._name, self._arguments = len(self.text), "", "", ""
+        self._round_start, self._written, self._thought = len(self.text), "", ""
+        self._name, self._arguments = "", ""
+
+    def _think(self, piece: Piece) -> Piece:
+        """Add a piece of thinking. A paragraph begins after a call."""
+        before = "\n\n" if self.thinking and not self._thought and self.request.messages[-1].role == "tool" else ""
+        self._thought += piece.text
+        self.thinking += before + piece.text
+        return replace(piece, text=before + piece.text)
 
     def _push(self, piece: str) -> str:
         assert self._reader
