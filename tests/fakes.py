@@ -44,7 +44,7 @@ class ScriptedEngine:
 
     An exception in the script is raised. `pause` seconds pass before each round, cut short by `cancel`, and
     `before_round` is called with the number of the request and that of the round. `requests` holds what was asked.
-    Prompt tokens are words; a prompt longer than `context` overflows.
+    Prompt tokens are words; a prompt longer than `context` overflows. A script ends before the first stop string in it.
     """
 
     scripts: Sequence[Script] = ("The quick brown fox jumps over the lazy dog.",)
@@ -71,6 +71,8 @@ class ScriptedEngine:
         self.closed = True
 
     def _rounds(self, script: str, request: Request, cancel: threading.Event, prompt: int) -> Iterator[Event]:
+        end, stop = min(((script.find(stop), stop) for stop in request.stop if stop in script), default=(None, ""))
+        script = script[:end]
         words = _words(script)[: request.max_new_tokens]
         reason = FinishReason.STOP if len(words) == len(_words(script)) else FinishReason.LENGTH
         rounds, start = list[Round](), 0
@@ -88,7 +90,8 @@ class ScriptedEngine:
             start += len(step.text)
             words = words[len(pieces) :]
         ids = tuple(token.id for item in rounds for token in item.tokens)
-        yield Finish(reason, _stats(rounds, prompt, self.context), ids)
+        stop_text = stop if reason is FinishReason.STOP else ""
+        yield Finish(reason, _stats(rounds, prompt, self.context), ids, stop_text=stop_text)
 
     def _wait(self, cancel: threading.Event) -> None:
         # Not cancel.wait(): a main thread waiting on a lock would see Ctrl+C only afterwards on some systems.

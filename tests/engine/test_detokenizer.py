@@ -169,6 +169,7 @@ def test_stop_strings_cut_the_same_for_any_runs(text: str, stops: list[str], siz
             break
         assert seen == shown or any(stop.startswith(seen.removeprefix(shown)) for stop in stops)
     assert (shown if has_ended else shown + stop_strings.flush(), has_ended) == cut(text, stops)
+    assert (stop_strings.found in stops and text.startswith(shown + stop_strings.found)) == has_ended
 
 
 @settings(deadline=None, max_examples=150)
@@ -206,8 +207,9 @@ def test_stop_string_is_found_in_the_flush() -> None:
 
 def test_stop_string_may_end_inside_a_token(byte_level: Tokenizer) -> None:
     ids = byte_level.encode("The quick brown fox")
-    progress = AnswerText(byte_level.decode_many, ["ick"]).push(ids)
-    assert progress.text == "The qu"
+    text = AnswerText(byte_level.decode_many, ["fox", "ick"])
+    progress = text.push(ids)
+    assert (progress.text, text.stop_text) == ("The qu", "ick")
     assert progress.stopped
     assert "ick" in byte_level.decode(ids[: progress.tokens_used])
     assert "ick" not in byte_level.decode(ids[: progress.tokens_used - 1])

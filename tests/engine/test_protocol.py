@@ -103,7 +103,7 @@ REPORTS: tuple[protocol.Report, ...] = (
     protocol.Prefilled(3, Prefill(0, 17)),
     protocol.Stepped(3, Step("ab", ROUND, (Piece("a", Origin.DRAFT), Piece("b", Origin.TARGET)))),
     protocol.Stepped(3, Step("é", ROUND, (), (Scored(HALF, 0, (HALF, HALF)), Scored(HALF, 0)))),
-    protocol.Finished(3, Finish(FinishReason.CONTEXT, STATS, (7, 8))),
+    protocol.Finished(3, Finish(FinishReason.CONTEXT, STATS, (7, 8), stop_text="END")),
     protocol.Counted(5, 17, 8192),
     protocol.Described(
         6, protocol.Description((protocol.Device("CPU", "A processor"),), 2**34, 2**33, {"openvino": "2026"})

@@ -301,7 +301,7 @@ def test_stop_string_ends_the_answer(connect: Open, script: Script) -> None:
     script.words = ("One", " two E", "N", "D three", " four")
     events = list(connect().generate(Request(ASKED.messages, stop=("END",))))
     assert text_of(events) == "One two "
-    assert finish_of(events).reason is FinishReason.STOP
+    assert (finish_of(events).reason, finish_of(events).stop_text) == (FinishReason.STOP, "END")
     script.words = ("One", " E", "N")
     assert text_of(list(connect().generate(Request(ASKED.messages, stop=("END",))))) == "One EN"
 

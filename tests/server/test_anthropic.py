@@ -96,6 +96,16 @@ def test_answer_without_tools_is_text(running: Running) -> None:
     assert (cut["content"][0]["type"], cut["stop_reason"]) == ("text", "max_tokens")
 
 
+def test_stop_sequence_that_ended_the_answer_is_named(running: Running, engine: ScriptedEngine) -> None:
+    engine.scripts = ["One. Two."]
+    fields = {"stop_reason": "stop_sequence", "stop_sequence": "."}
+    whole = json.loads(ask(running, stop_sequences=["Two", "."])[1])
+    assert {name: whole[name] for name in fields} == fields
+    assert events(ask(running, stop_sequences=["Two", "."], stream=True)[1])[-2]["delta"] == fields
+    other = json.loads(ask(running, stop_sequences=["Four"])[1])
+    assert (other["stop_reason"], other["stop_sequence"]) == ("end_turn", None)
+
+
 def test_errors_have_the_form_of_anthropic() -> None:
     with serving(ScriptedEngine([ContextOverflowError("Too long.")])) as running:
         status, text = ask(running)

@@ -404,6 +404,21 @@ def test_repetition_ends_the_answer_on_request(kind: str) -> None:
     assert (last.choices[0].finish_reason, last.choices[0].to_dict()["stop_reason"]) == ("length", "repetition")
 
 
+@pytest.mark.parametrize("kind", ["chat", "text"])
+def test_stop_text_that_ended_the_answer_is_named(client: openai.OpenAI, kind: str) -> None:
+    def asked(**more: Any) -> Any:
+        stops = ["fox", "brown"]
+        if kind == "chat":
+            return client.chat.completions.create(model=MODEL, messages=HI, stop=stops, **more)
+        return client.completions.create(model=MODEL, prompt="Hi", stop=stops, **more)
+
+    (whole,), (cut,) = asked().choices, asked(max_tokens=1).choices
+    *_, last = asked(stream=True)
+    for choice in (whole, last.choices[0]):
+        assert (choice.finish_reason, choice.to_dict()["stop_reason"]) == ("stop", "brown")
+    assert (cut.finish_reason, "stop_reason" in cut.to_dict()) == ("length", False)
+
+
 @pytest.mark.parametrize(
     ("asked", "param", "words"),
     [

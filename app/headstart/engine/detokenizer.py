@@ -89,14 +89,19 @@ class StopStrings:
         self._stops = tuple(stops)
         self._longest = max(map(len, stops), default=0)
         self._held = ""
+        self.found = ""  # the stop string that ended the text
 
     def push(self, text: str) -> tuple[str, bool]:
         """Return the text that no stop string can claim any more, and whether a stop string follows it."""
         pending = self._held + text
         starts = [(stop, pending.find(stop)) for stop in self._stops]
-        matches = [(start + len(stop), start) for stop, start in starts if start >= 0]
-        self._held = "" if matches else self._beginning(pending)
-        end = min(matches)[1] if matches else len(pending) - len(self._held)
+        matches = [(start + len(stop), start, stop) for stop, start in starts if start >= 0]
+        if matches:
+            _, end, self.found = min(matches)
+            self._held = ""
+        else:
+            self._held = self._beginning(pending)
+            end = len(pending) - len(self._held)
         return pending[:end], bool(matches)
 
     def flush(self) -> str:
@@ -163,6 +168,11 @@ class AnswerText:
     def stopped(self) -> bool:
         """True if a stop string ended it."""
         return self.ended is FinishReason.STOP
+
+    @property
+    def stop_text(self) -> str:
+        """The stop string that ended it, or ""."""
+        return self._stops.found
 
     def push(self, ids: Sequence[int]) -> Progress:
         """Add a run of tokens. The result is the same for every way to cut an answer into runs."""

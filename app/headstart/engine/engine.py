@@ -264,6 +264,7 @@ class Finish:
     stats: Stats
     token_ids: tuple[int, ...]  # after a stop string the fewest that cover the text before it
     vectors: tuple[bytes, ...] = ()  # of Request.inputs, as 32-bit little-endian floats
+    stop_text: str = ""  # the stop string that ended the answer
 
 
 Event = Prefill | Step | Finish

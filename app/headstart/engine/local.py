@@ -334,7 +334,7 @@ class LocalEngine:
             repeats=text.repeats,
             thinking_tokens=text.thinking_tokens,
         )
-        return Finish(reason, stats, text.token_ids)
+        return Finish(reason, stats, text.token_ids, stop_text=text.stop_text)
 
 
 def load(resolved: ResolvedOptions, tell: Callable[[Phase], None] = lambda _: None) -> LocalEngine:

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta, Struct
 
-from headstart.engine.engine import Call, FinishReason, Message, Request, Stats
+from headstart.engine.engine import Call, Finish, FinishReason, Message, Request, Stats
 from headstart.server.replies import AnswerChunk, Block, BlockFormatter
 from headstart.server.requests import (
     UNSUPPORTED_IN_MESSAGES,
@@ -150,14 +150,14 @@ class MessagesFormatter(BlockFormatter):
             "usage": {"input_tokens": 0, "output_tokens": 0},
         }
 
-    def reply(self, reason: FinishReason, stats: Stats) -> dict[str, Any]:
+    def reply(self, end: Finish) -> dict[str, Any]:
         content = [
             {"type": "tool_use", "id": block.id, "name": block.name, "input": _arguments(block.text)}
             if block.name
             else {"type": "text", "text": block.text}
             for block in self.blocks or [Block(0)]
         ]
-        return self._message | {"content": content, "stop_reason": self._reason(reason), "usage": _usage(stats)}
+        return self._message | {"content": content, **self._stop_fields(end), "usage": _usage(end.stats)}
 
     def start(self) -> Iterable[object]:
         yield {"type": "message_start", "message": self._message}
@@ -175,15 +175,16 @@ class MessagesFormatter(BlockFormatter):
     def end_block(self, block: Block) -> Iterable[dict[str, Any]]:
         yield {"type": "content_block_stop", "index": block.index}
 
-    def end_reply(self, reason: FinishReason, stats: Stats) -> Iterable[dict[str, Any]]:
-        delta = {"stop_reason": self._reason(reason), "stop_sequence": None}
-        yield {"type": "message_delta", "delta": delta, "usage": _usage(stats)}
+    def end_reply(self, end: Finish) -> Iterable[dict[str, Any]]:
+        yield {"type": "message_delta", "delta": self._stop_fields(end), "usage": _usage(end.stats)}
         yield {"type": "message_stop"}
 
-    def _reason(self, reason: FinishReason) -> str:
-        if reason is not FinishReason.STOP:
-            return "max_tokens"
-        return "tool_use" if self.has_called else "end_turn"
+    def _stop_fields(self, end: Finish) -> dict[str, str | None]:
+        if end.reason is not FinishReason.STOP:
+            return {"stop_reason": "max_tokens", "stop_sequence": None}
+        if self.has_called or not end.stop_text:
+            return {"stop_reason": "tool_use" if self.has_called else "end_turn", "stop_sequence": None}
+        return {"stop_reason": "stop_sequence", "stop_sequence": end.stop_text}
 
 
 def _arguments(text: str) -> Any:

@@ -16,7 +16,8 @@ from headstart.engine.engine import Finish, FinishReason, Likelihood, Scored, St
 from headstart.tools.calls import CallPart, CallReader
 
 Reason = Literal["stop", "length", "tool_calls"]
-StopReason = Literal["repetition"] | UnsetType  # an addition to OpenAI's format, where a repetition is a length
+# An addition to OpenAI's format: "repetition", which is a length there, or, as in vLLM, the stop string.
+StopReason = str | UnsetType
 
 
 @dataclass(frozen=True)
@@ -272,7 +273,7 @@ class ReplyFormatter(Protocol):
 
     last: bytes  # sent after the last event of a stream
 
-    def complete(self, chunk: AnswerChunk, reason: FinishReason, stats: Stats) -> object:
+    def complete(self, chunk: AnswerChunk, end: Finish) -> object:
         """Return the whole reply."""
         ...
 
@@ -284,7 +285,7 @@ class ReplyFormatter(Protocol):
         """Return the events of a part of the answer."""
         ...
 
-    def finish(self, reason: FinishReason, stats: Stats) -> Iterable[object]:
+    def finish(self, end: Finish) -> Iterable[object]:
         """Return the last events."""
         ...
 
@@ -346,12 +347,12 @@ class ChatFormatter(_OpenAIFormatter):
         super().__init__(context, index)
         self._reader = reader
 
-    def complete(self, chunk: AnswerChunk, reason: FinishReason, stats: Stats) -> object:
+    def complete(self, chunk: AnswerChunk, end: Finish) -> object:
         text, calls = read_whole(chunk.text, self._reader)
         tool_calls = [ToolCall(call.id, FunctionCall(call.name, call.arguments)) for call in calls]
         message = AnswerMessage(text if text or not tool_calls else None, tool_calls=tool_calls or UNSET)
-        choice = ChatChoice(message, index=self._index, logprobs=_chat_logprobs(chunk), **self._finish_fields(reason))
-        self._context.usages.append(usage_of(stats))
+        choice = ChatChoice(message, index=self._index, logprobs=_chat_logprobs(chunk), **self._finish_fields(end))
+        self._context.usages.append(usage_of(end.stats))
         return ChatCompletion(*self._header, [choice], self._context.usage, self._context.fingerprint())
 
     def start(self) -> Iterable[object]:
@@ -364,22 +365,22 @@ class ChatFormatter(_OpenAIFormatter):
         for part in parts:
             yield self._part(Delta(tool_calls=[_delta(part)]))
 
-    def finish(self, reason: FinishReason, stats: Stats) -> Iterable[object]:
+    def finish(self, end: Finish) -> Iterable[object]:
         rest = self._reader.flush() if self._reader else ""
         if rest:
             yield self._part(Delta(content=rest))
-        yield self._part(Delta(), None, reason)
-        self._context.usages.append(usage_of(stats))
+        yield self._part(Delta(), None, end)
+        self._context.usages.append(usage_of(end.stats))
         if self._has_final_usage:
             yield ChatChunk(*self._header, [], self._context.usage, self._context.fingerprint())
 
-    def _part(self, delta: Delta, chunk: AnswerChunk | None = None, reason: FinishReason | None = None) -> ChatChunk:
-        choice = ChunkChoice(delta, index=self._index, logprobs=_chat_logprobs(chunk), **self._finish_fields(reason))
+    def _part(self, delta: Delta, chunk: AnswerChunk | None = None, end: Finish | None = None) -> ChatChunk:
+        choice = ChunkChoice(delta, index=self._index, logprobs=_chat_logprobs(chunk), **self._finish_fields(end))
         return ChatChunk(*self._header, [choice], self._empty_usage, self._context.fingerprint())
 
-    def _finish_fields(self, reason: FinishReason | None) -> dict[str, Any]:
-        has_called = reason is FinishReason.STOP and self._reader and self._reader.calls
-        return _finish_fields(reason) | ({"finish_reason": "tool_calls"} if has_called else {})
+    def _finish_fields(self, end: Finish | None) -> dict[str, Any]:
+        has_called = end and end.reason is FinishReason.STOP and self._reader and self._reader.calls
+        return _finish_fields(end) | ({"finish_reason": "tool_calls"} if has_called else {})
 
 
 class TextFormatter(_OpenAIFormatter):
@@ -387,9 +388,9 @@ class TextFormatter(_OpenAIFormatter):
 
     prefix = "cmpl"
 
-    def complete(self, chunk: AnswerChunk, reason: FinishReason, stats: Stats) -> object:
-        self._context.usages.append(usage_of(stats))
-        return self._part(chunk, reason, self._context.usage)
+    def complete(self, chunk: AnswerChunk, end: Finish) -> object:
+        self._context.usages.append(usage_of(end.stats))
+        return self._part(chunk, end, self._context.usage)
 
     def start(self) -> Iterable[object]:
         yield self._part(AnswerChunk(), None, self._empty_usage)
@@ -397,14 +398,14 @@ class TextFormatter(_OpenAIFormatter):
     def extend(self, chunk: AnswerChunk) -> Iterable[object]:
         yield self._part(chunk, None, self._empty_usage)
 
-    def finish(self, reason: FinishReason, stats: Stats) -> Iterable[object]:
-        yield self._part(AnswerChunk(), reason, self._empty_usage)
-        self._context.usages.append(usage_of(stats))
+    def finish(self, end: Finish) -> Iterable[object]:
+        yield self._part(AnswerChunk(), end, self._empty_usage)
+        self._context.usages.append(usage_of(end.stats))
         if self._has_final_usage:
             yield TextCompletion(*self._header, [], self._context.usage, self._context.fingerprint())
 
-    def _part(self, chunk: AnswerChunk, reason: FinishReason | None, usage: Usage | UnsetType | None) -> TextCompletion:
-        choice = TextChoice(chunk.text, index=self._index, logprobs=_text_logprobs(chunk), **_finish_fields(reason))
+    def _part(self, chunk: AnswerChunk, end: Finish | None, usage: Usage | UnsetType | None) -> TextCompletion:
+        choice = TextChoice(chunk.text, index=self._index, logprobs=_text_logprobs(chunk), **_finish_fields(end))
         return TextCompletion(*self._header, [choice], usage, self._context.fingerprint())
 
 
@@ -432,7 +433,7 @@ class BlockFormatter:
         self._is_block_open = False  # the last one
         self._scored: tuple[Scored, ...] = ()  # tokens of text that the reader holds back
 
-    def reply(self, reason: FinishReason, stats: Stats) -> dict[str, Any]:
+    def reply(self, end: Finish) -> dict[str, Any]:
         """Return the whole reply, made of `blocks`."""
         raise NotImplementedError
 
@@ -448,14 +449,14 @@ class BlockFormatter:
         """Return the events of a block that is whole, or was cut off."""
         raise NotImplementedError
 
-    def end_reply(self, reason: FinishReason, stats: Stats) -> Iterable[dict[str, Any]]:
+    def end_reply(self, end: Finish) -> Iterable[dict[str, Any]]:
         """Return the events after the last block."""
         raise NotImplementedError
 
-    def complete(self, chunk: AnswerChunk, reason: FinishReason, stats: Stats) -> object:
-        for _ in (*self.extend(chunk), *self.finish(reason, stats)):
+    def complete(self, chunk: AnswerChunk, end: Finish) -> object:
+        for _ in (*self.extend(chunk), *self.finish(end)):
             pass
-        return self.reply(reason, stats)
+        return self.reply(end)
 
     def extend(self, chunk: AnswerChunk) -> Iterable[dict[str, Any]]:
         self._scored += chunk.scored or ()
@@ -468,10 +469,10 @@ class BlockFormatter:
             else:
                 yield from self._extend(part.arguments)
 
-    def finish(self, reason: FinishReason, stats: Stats) -> Iterable[dict[str, Any]]:
+    def finish(self, end: Finish) -> Iterable[dict[str, Any]]:
         yield from self._write(self._reader.flush() if self._reader else "")
-        yield from self._close_block(reason)
-        yield from self.end_reply(reason, stats)
+        yield from self._close_block(end.reason)
+        yield from self.end_reply(end)
 
     def encode(self, event: object) -> bytes:
         """Return an event with its name as bytes of the stream."""
@@ -583,14 +584,16 @@ def merge_replies(replies: Sequence[Any]) -> object:
     return replace(replies[-1], choices=choices)
 
 
-def _finish_fields(reason: FinishReason | None) -> dict[str, Any]:
+def _finish_fields(end: Finish | None) -> dict[str, Any]:
     """Return the fields that say why an answer ended.
 
     OpenAI's reason is `length` for every limit. OpenAI has no word for a repetition.
     """
+    if end is None:
+        return {"finish_reason": None}
     return {
-        "finish_reason": reason and ("stop" if reason is FinishReason.STOP else "length"),
-        "stop_reason": "repetition" if reason is FinishReason.REPETITION else UNSET,
+        "finish_reason": "stop" if end.reason is FinishReason.STOP else "length",
+        "stop_reason": "repetition" if end.reason is FinishReason.REPETITION else end.stop_text or UNSET,
     }
 
 

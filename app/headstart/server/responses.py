@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta, Struct
 
-from headstart.engine.engine import Call, FinishReason, Message, Request, Scored, Stats, Tools
+from headstart.engine.engine import Call, Finish, FinishReason, Message, Request, Scored, Stats, Tools
 from headstart.server.errors import invalid
 from headstart.server.replies import AnswerChunk, Block, BlockFormatter, logprobs_of
 from headstart.server.requests import (
@@ -171,13 +171,13 @@ class ResponsesFormatter(BlockFormatter):
             "truncation": "disabled",
         }
 
-    def reply(self, reason: FinishReason, stats: Stats) -> dict[str, Any]:
-        is_whole = reason is FinishReason.STOP
+    def reply(self, end: Finish) -> dict[str, Any]:
+        is_whole = end.reason is FinishReason.STOP
         return self._response | {
             "status": _status(is_whole=is_whole),
             "incomplete_details": None if is_whole else {"reason": "max_output_tokens"},
             "output": [self._item(block, _status(is_whole=block.is_whole)) for block in self.blocks],
-            "usage": _usage(stats),
+            "usage": _usage(end.stats),
         }
 
     def start(self) -> Iterable[object]:
@@ -211,8 +211,8 @@ class ResponsesFormatter(BlockFormatter):
             yield {"type": "response.content_part.done", **place, "part": part}
         yield {"type": "response.output_item.done", "output_index": block.index, "item": item}
 
-    def end_reply(self, reason: FinishReason, stats: Stats) -> Iterable[dict[str, Any]]:
-        response = self.reply(reason, stats)
+    def end_reply(self, end: Finish) -> Iterable[dict[str, Any]]:
+        response = self.reply(end)
         yield {"type": f"response.{response['status']}", "response": response}
 
     def encode(self, event: object) -> bytes:

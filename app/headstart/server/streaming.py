@@ -63,7 +63,7 @@ class AnswerResponse(Response):
                 if isinstance(event, Step):
                     steps.append(event)
                 elif isinstance(event, Finish):
-                    return formatter.complete(self._chunk(*steps), _finish_reason(event, answer), event.stats)
+                    return formatter.complete(self._chunk(*steps), _unless_cancelled(event, answer))
         raise stopping()
 
     async def _stream(self, send: Send) -> None:
@@ -114,7 +114,7 @@ class AnswerResponse(Response):
             case Step(text, scored=scored):
                 reply_events = formatter.extend(self._chunk(event)) if text or scored else ()
             case Finish():
-                reply_events = formatter.finish(_finish_reason(event, answer), event.stats)
+                reply_events = formatter.finish(_unless_cancelled(event, answer))
         return [formatter.encode(each) for each in reply_events]
 
     def _chunk(self, *steps: Step) -> AnswerChunk:
@@ -126,10 +126,11 @@ class AnswerResponse(Response):
             await send(message)
 
 
-def _finish_reason(finish: Finish, answer: Answer) -> FinishReason:
+def _unless_cancelled(finish: Finish, answer: Answer) -> Finish:
+    """Return the end of an answer. Raises RefusedError if the server ended it."""
     if finish.reason is FinishReason.CANCELLED and not answer.out_of_time:
         raise stopping()
-    return finish.reason
+    return finish
 
 
 def _comment(text: str) -> bytes:

@@ -155,7 +155,7 @@ class RemoteEngine:
         if not cancel.is_set():
             yield from _steps(answer.calls(request.tools))
         default = FinishReason.CANCELLED if cancel.is_set() else FinishReason.STOP
-        yield Finish(answer.reason or default, answer.stats(self.model.context), ())
+        yield Finish(answer.reason or default, answer.stats(self.model.context), (), stop_text=stops.found)
 
     def close(self) -> None:
         """Close the connections. Closing again does nothing."""

@@ -194,7 +194,7 @@ class GenaiEngine:
             repeats=text.repeats,
             thinking_tokens=text.thinking_tokens,
         )
-        yield Finish(text.ended or answer.reason, stats, text.token_ids)
+        yield Finish(text.ended or answer.reason, stats, text.token_ids, stop_text=text.stop_text)
 
     def close(self) -> None:
         """Free the memory. Closing again does nothing."""
