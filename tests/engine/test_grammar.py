@@ -11,7 +11,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headstart.engine import grammar
-from headstart.engine.engine import Mode, Origin, Request, Sampling, Speculation, Tool, Tools
+from headstart.engine.engine import (
+    Call,
+    Mode,
+    Origin,
+    Request,
+    Sampling,
+    Speculation,
+    Tool,
+    Tools,
+    written_call,
+)
 from headstart.engine.grammar import TokenBytes
 from headstart.engine.local import LocalEngine
 from headstart.errors import SettingsError
@@ -139,6 +149,12 @@ def test_answer_with_tools_may_be_text(pair_engine: LocalEngine) -> None:
 )
 def test_tool_calls_have_one_format(token_bytes: TokenBytes, tools: Tools, text: str, fits: bool) -> None:
     assert reads(grammar.tool_constraint(tools, token_bytes), token_bytes, text) is fits
+
+
+@pytest.mark.parametrize("name", ["two words", 'a "quote"', "back\\slash", "naïve 🙂", "a\nb", "f" * 200])
+def test_tool_may_have_any_name(token_bytes: TokenBytes, name: str) -> None:
+    tools = Tools((Tool(name, '{"type": "object"}'),), required=True)
+    assert reads(grammar.tool_constraint(tools, token_bytes), token_bytes, written_call(Call(name, "{}")))
 
 
 def test_numbers_of_a_tool_call_have_a_maximum_length(token_bytes: TokenBytes) -> None:

@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from headstart.engine.engine import Call, written_call
 from headstart.tools.calls import CallReader
 
 ARGUMENTS = '{"a": "}\\n</tool_call> \\"{", "b": [{"c": 1}]}'
@@ -46,6 +47,18 @@ def read(answer: str, size: int, *, bare: bool = True) -> tuple[str, list[tuple[
 def test_text_and_tool_calls_are_separated(answer: str, text: str, calls: int, size: int) -> None:
     assert json.loads(ARGUMENTS)
     assert read(answer, size) == (text, [("f", ARGUMENTS)] * calls)
+
+
+@pytest.mark.parametrize("name", ["two words", 'a "quote"', "back\\slash", "naïve 🙂", "a\nb", "f" * 200])
+@pytest.mark.parametrize("size", [1, 1000])
+def test_tool_call_may_have_any_name(name: str, size: int) -> None:
+    written = written_call(Call(name, ARGUMENTS))
+    assert read(written, size) == ("", [(name, json.dumps(json.loads(ARGUMENTS)))])
+
+
+def test_json_with_a_damaged_name_is_no_tool_call() -> None:
+    damaged = '{"name": "\\q", "arguments": {}}'
+    assert read(damaged, 4) == (damaged, [])
 
 
 def test_structured_text_is_no_tool_call() -> None:

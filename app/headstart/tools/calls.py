@@ -1,6 +1,7 @@
 """Calls of tools in the text of an answer in progress."""
 
 import itertools
+import json
 import re
 import secrets
 from collections.abc import Callable, Iterator, Sequence
@@ -20,7 +21,7 @@ from headstart.engine.engine import (
 
 _BLOCK = "```json\n"  # models that are bad at the format put a call into such a block
 _HEAD_BEGINS, _HEAD_ENDS = '{"name": "', '", "arguments": '
-_HEAD = re.compile(rf'\s*(?:{_BLOCK})?{re.escape(_HEAD_BEGINS)}([^"]*)(".*)', re.DOTALL)
+_HEAD = re.compile(rf'\s*(?:{_BLOCK})?{re.escape(_HEAD_BEGINS)}((?:[^"\\]|\\.)*)(".*)', re.DOTALL)
 
 
 def events(generate: Callable[[Request], Iterator[Event]], request: Request) -> Iterator[Event]:
@@ -142,12 +143,13 @@ class CallReader:
         match = _HEAD.match(self._held)
         if match is None or (_HEAD_ENDS.startswith(match[2]) and match[2] != _HEAD_ENDS):
             return []
-        if not match[2].startswith(_HEAD_ENDS):  # JSON that is not a call
+        name = _text_in_json(match[1]) if match[2].startswith(_HEAD_ENDS) else None
+        if name is None:  # JSON that is not a call
             self._place = "text"
             return []
         self._held, self._place = match[2].removeprefix(_HEAD_ENDS), "arguments"
         self.calls += 1
-        return [CallPart(self.calls - 1, f"call_{secrets.token_hex(12)}", match[1])]
+        return [CallPart(self.calls - 1, f"call_{secrets.token_hex(12)}", name)]
 
     def _take_arguments(self) -> list[CallPart]:
         """Return the arguments up to the end of the JSON object."""
@@ -168,3 +170,10 @@ class CallReader:
             self._quoted = True
         else:
             self._depth += (character in "{[") - (character in "}]")
+
+
+def _text_in_json(escaped: str) -> str | None:
+    try:
+        return str(json.loads(f'"{escaped}"', strict=False))
+    except ValueError:
+        return None
