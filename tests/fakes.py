@@ -60,6 +60,9 @@ class ScriptedEngine:
         prompt = sum(len(text.split()) for text in (request.prompt, *(turn.content for turn in request.messages)))
         if isinstance(script, Exception):
             raise script
+        if request.tokens_only:
+            yield Finish(FinishReason.STOP, _stats([], prompt, self.context), tuple(range(prompt)))
+            return
         if prompt >= self.context:
             raise ContextOverflowError(f"The prompt has {prompt} tokens and the context only {self.context}.")
         yield Prefill(prompt, prompt)

@@ -52,6 +52,7 @@ from headstart.engine.engine import (
     Tally,
     Timing,
     Token,
+    no_stats,
     written_call,
 )
 from headstart.engine.generation_config import USUAL
@@ -113,6 +114,9 @@ class ToyEngine:
 
     def generate(self, request: Request, cancel: threading.Event | None = None) -> Iterator[Event]:
         prompt = _count(request, request.prompt)
+        if request.tokens_only:
+            yield Finish(FinishReason.STOP, no_stats(), tuple(range(prompt)))
+            return
         if prompt >= self._context:
             raise ContextOverflowError(
                 f"The conversation has {prompt} tokens, but the context holds {self._context}: start a new chat."

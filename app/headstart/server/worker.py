@@ -133,7 +133,7 @@ class Worker:
     """A queue and the threads that answer its requests.
 
     The next one is the oldest request of the client that was served least recently. Answers at the same time are of one
-    model; a request for another model waits for their end.
+    model; a request for another model waits for their end. A request for tokens alone waits for no answer.
     """
 
     def __init__(
@@ -256,16 +256,23 @@ class Worker:
     def _next(self) -> _QueuedRequest | None:
         """Wait for a request; return None if none came for a while, or the server stops."""
         with self._changed:
-            while not self._waiting or len(self._running) >= self._parallel:
+            while not (ready := self._ready()):
                 changed = self._changed.wait(None if self._running else self.limits.idle_seconds)
                 if self._stopped or not changed:
                     return None
-            queued = min(self._waiting, key=lambda queued: self._last_turns.get(queued.client, 0))
+            queued = min(ready, key=lambda queued: self._last_turns.get(queued.client, 0))
             self._waiting.remove(queued)
             if not self._waiting:
                 self._last_turns.clear()
             self._last_turns[queued.client] = next(self._numbers)
             return queued
+
+    def _ready(self) -> list[_QueuedRequest]:
+        """Return the waiting requests that may begin. Those for tokens alone need no place beside answers."""
+        if len(self._running) < self._parallel:
+            return self._waiting
+        at_work = {queued.model.id for queued in self._running}
+        return [queued for queued in self._waiting if queued.request.tokens_only and at_work == {queued.model.id}]
 
     def _queue_full(self) -> RefusedError:
         pause = min(_MAX_RETRY_SECONDS, max(1, math.ceil(self._average_seconds)))

@@ -2,7 +2,7 @@
 
 One thread reads orders, so that a cancel is seen at once. One loads and answers. One counts tokens meanwhile. Several
 answers at the same time have a thread each. The local server has threads of its own; its requests wait in the same
-queue as the orders.
+queues as the orders.
 """
 
 import argparse
@@ -77,7 +77,7 @@ class QueuedRequest:
     """A request of the local server: queued on the server's thread, answered on the thread of the model."""
 
     def __init__(self, request: Request, cancel: CancelEvent) -> None:
-        self._request, self._cancel = request, cancel
+        self.request, self._cancel = request, cancel
         self._events: queue.SimpleQueue[Event | HeadstartError | None] = queue.SimpleQueue()
         self._lock = threading.Lock()
         self._begun = self._withdrawn = False
@@ -95,7 +95,7 @@ class QueuedRequest:
         with self._lock:
             self._begun = not self._withdrawn
         if self._begun:
-            for event in engine.generate(self._request, self._cancel):
+            for event in engine.generate(self.request, self._cancel):
                 self._events.put(event)
                 yield event
 
@@ -230,11 +230,18 @@ class Host:
                 self._cancels.get(number, CancelEvent()).set()
             case CountTokens() | Describe() | RecallTuned() | ForgetTuned() | StartServer() | StopServer():
                 self._side_orders.put(order)
-            case Generate(number) | Bench(number) | Tune(number):
+            case Generate(number, request):
+                self._cancels[number] = CancelEvent()
+                self._queue_for(request).put(order)
+            case Bench(number) | Tune(number):
                 self._cancels[number] = CancelEvent()
                 self._work.put(order)
             case _:
                 self._work.put(order)
+
+    def _queue_for(self, request: Request) -> "queue.SimpleQueue[Work | None]":
+        """Return the queue of a request. One for tokens alone does not wait for answers, once there is a model."""
+        return self._side_orders if request.tokens_only and self._opened else self._work
 
     def serve(self) -> None:
         """Work until `close`."""
@@ -390,7 +397,8 @@ class Host:
         assert self._serve, "this process has no local server"
         facts = self._model().facts
         self._stop_server()
-        self._server = self._serve(order, SharedEngine(self._work.put), facts, self._send)
+        engine = SharedEngine(lambda queued: self._queue_for(queued.request).put(queued))
+        self._server = self._serve(order, engine, facts, self._send)
 
     def _stop_server(self, order: StopServer | None = None) -> None:
         server, self._server = self._server, None
