@@ -290,6 +290,36 @@ def test_tools_and_their_history_reach_the_engine(client: openai.OpenAI, engine:
     assert parallel == Tools((look,), parallel=True)
 
 
+def test_parts_of_a_history_that_are_no_text_are_noted(running: Running, engine: ScriptedEngine) -> None:
+    image: Any = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AA=="}}
+    messages: Any = [
+        *HI,
+        {"role": "assistant", "content": None, "refusal": "I cannot."},
+        {
+            "role": "assistant",
+            "content": [{"type": "refusal", "refusal": "No."}, {"type": "thinking", "thinking": "x"}],
+        },
+        {"role": "assistant", "content": "", "tool_calls": [called("{}") | {"function": {"name": "two words / 1"}}]},
+        {"role": "tool", "tool_call_id": "call_1", "content": [{"type": "text", "text": "seen"}, image]},
+        {"role": "tool", "tool_call_id": "call_1", "content": None},
+        *HI,
+    ]
+    tools = [{"type": "web_search"}, {"type": "custom", "custom": {"name": "patch"}}, tool("two words / 1")]
+    body = {"model": MODEL, "messages": messages, "tools": tools}
+    status, headers, _ = running.ask("POST", "/v1/chat/completions", body=json.dumps(body))
+    assert (status, headers["x-headstart-left-out"]) == (200, "web_search, custom")
+    (request,) = engine.requests
+    assert request.messages[1:-1] == (
+        Message("assistant", "I cannot."),
+        Message("assistant", "No."),
+        Message("assistant", "", (Call("two words / 1", "{}"),)),
+        Message("tool", "seen\n[images left out: this model reads text only]"),
+        Message("tool", ""),
+    )
+    assert request.tools is not None
+    assert [each.name for each in request.tools.offered] == ["two words / 1"]
+
+
 @pytest.mark.parametrize("text", ["", "I look there.\n"])
 def test_tool_call_is_sent_whole_and_streamed(text: str) -> None:
     asked: Any = {"model": MODEL, "messages": HI, "tools": [LOOK]}
@@ -424,8 +454,12 @@ def test_stop_text_that_ended_the_answer_is_named(client: openai.OpenAI, kind: s
     [
         ({"n": 17}, "n", "1 to 16 answers"),
         ({"n": 0}, "n", "1 to 16 answers"),
-        ({"tools": [{"type": "function", "function": {"name": "f g"}}]}, "tools", "name"),
-        ({"tools": [{"type": "retrieval"}]}, "tools", "`tools.0..type` cannot be 'retrieval'"),
+        ({"tools": [tool("")]}, "tools", "name` must be a text of at least 1 character: correct it"),
+        ({"tools": [tool("f" * 257)]}, "tools", "a text of at most 256 characters"),
+        ({"tools": [{"type": "function"}]}, "tools", "`tools.0.` lacks `function`: add it"),
+        ({"tools": [{"type": "retrieval"}], "tool_choice": {"type": "retrieval"}}, "tool_choice", "nobody can call"),
+        ({"tools": [{"type": "retrieval"}], "tool_choice": "required"}, "tool_choice", "nobody can call these"),
+        ({"tool_choice": "always"}, "tool_choice", "cannot be 'always': choose 'auto', 'none' or 'required'"),
         ({"tools": [LOOK, LOOK]}, "tools", "Two tools are called 'look'"),
         ({"tools": [tool("f", {"type": "array"})]}, "tools", "'f' must be of the type `object`"),
         ({"tool_choice": "required"}, "tool_choice", "there are no `tools`"),
@@ -436,10 +470,10 @@ def test_stop_text_that_ended_the_answer_is_named(client: openai.OpenAI, kind: s
         ({"messages": [{"role": "assistant", "tool_calls": [called("{")]}]}, "messages", "are not a JSON object"),
         ({"logit_bias": {"5": 101}}, "logit_bias", "from -100 to 100 by token id"),
         ({"logit_bias": {"the": 1}}, "logit_bias", "from -100 to 100 by token id"),
-        ({"temperature": 3}, "temperature", "`temperature` must be a number <= 2.0"),
+        ({"temperature": 3}, "temperature", "`temperature` must be a number of 2 or less: correct it"),
         ({"stop": [""]}, "stop", "up to 16 that are not empty"),
         ({"stop": ["a"] * 17}, "stop", "up to 16 that are not empty"),
-        ({"max_tokens": "5"}, "max_tokens", "`max_tokens` must be a whole number or null, not a text: see"),
+        ({"max_tokens": "5"}, "max_tokens", "`max_tokens` must be a whole number or null, not a text: correct it"),
         ({"guided_json": PLACE, "response_format": {"type": "json_object"}}, "response_format", "keeps to one form"),
         ({"tools": [LOOK], "grammar": "start: /a/"}, "tools", "keeps to no grammar"),
         ({"min_tokens": 5}, "min_tokens", "no least length"),
@@ -453,12 +487,21 @@ def test_stop_text_that_ended_the_answer_is_named(client: openai.OpenAI, kind: s
         ({"structured_outputs": {"structural_tag": "{}"}}, "structured_outputs", "takes one of `json`"),
         ({"chat_template_kwargs": {"enable_thinking": False}}, "chat_template_kwargs", "chat template"),
         ({"modalities": ["text", "audio"]}, "modalities", "text only"),
-        ({"max_tokens": -2}, "max_tokens", ">= -1"),
-        ({"messages": []}, "messages", "length >= 1"),
-        ({"logprobs": True, "top_logprobs": 21}, "top_logprobs", "<= 20"),
+        ({"max_tokens": -2}, "max_tokens", "of -1 or more"),
+        ({"messages": []}, "messages", "a list of at least 1 item"),
+        ({"logprobs": True, "top_logprobs": 21}, "top_logprobs", "20 or less"),
         ({"response_format": {"type": "json_schema"}}, "response_format", "lacks `json_schema`"),
-        ({"messages": [{"role": "function", "content": "x"}]}, "messages", "function"),
-        ({"messages": [{"role": "user", "content": [{"type": "image_url"}]}]}, "messages", "reads text only"),
+        (
+            {"messages": [{"role": "function", "content": "x"}]},
+            "messages",
+            "'function': choose 'system', 'developer', 'user', 'assistant' or 'tool'",
+        ),
+        ({"messages": [{"role": "user", "content": [{"type": "image_url"}]}]}, "messages", "leave out the images in"),
+        ({"messages": [{"role": "user", "content": [{"type": "input_audio"}]}]}, "messages", "leave out the audio in"),
+        ({"messages": [{"role": "user", "content": [{"type": "file"}]}]}, "messages", "leave out the files in"),
+        ({"messages": [{"role": "user", "content": [{"type": "video_url"}]}]}, "messages", "leave out the videos in"),
+        ({"messages": [{"role": "user", "content": [{"type": "poem"}]}]}, "messages", "'poem', which is not read here"),
+        ({"messages": [{"role": "user", "content": [{"type": "text"}]}]}, "messages", r"content\[0\]` lacks `text`"),
         ({"prompt": "Once", "echo": True, "suffix": "end"}, "echo", "leave out `echo` or `suffix`"),
         ({"prompt": "Once", "best_of": 2}, "best_of", "ask for `n`"),
         ({"prompt": ""}, "prompt", "has nothing in it"),

@@ -79,6 +79,19 @@ def test_window_and_clients_take_turns(process: Hosted, ask: Callable[[str], str
         assert list(told) == ["You wrote: one ", "You wrote: two "]
 
 
+def test_tokens_are_counted_while_an_answer_is_written(process: Hosted) -> None:
+    url = serve(process)
+    process.say(order("toy: words 2000", 1))
+    process.hear(Stepped)
+    with openai.OpenAI(base_url=url, api_key=KEY, max_retries=0, timeout=PATIENCE) as client:
+        assert client.responses.input_tokens.count(model=MODEL, input="one two three").input_tokens == 4
+    process.say(Generate(2, Request((Message("user", "one two"),), tokens_only=True)))
+    finished = process.hear(Finished)[-1]
+    assert (finished.generation, len(finished.finish.token_ids)) == (2, 3)
+    process.say(Cancel(1))
+    assert process.hear(Finished)[-1].generation == 1
+
+
 def test_disconnect_before_the_turn_is_skipped(process: Hosted, ask: Callable[[str], str]) -> None:
     process.say(order("toy: words 2000", 1))
     process.hear(Stepped)

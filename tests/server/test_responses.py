@@ -16,6 +16,8 @@ FOX = "The quick brown fox jumps over the lazy dog."
 CALL = 'So:\n<tool_call>\n{"name": "look", "arguments": {"place": "in there"}}\n</tool_call>'
 PLACE = {"type": "object", "properties": {"place": {"type": "string"}}}
 LOOK: Any = {"type": "function", "name": "look", "description": "Looks", "parameters": PLACE, "strict": False}
+PATH = "/v1/responses"
+PATCH: Any = {"type": "custom", "name": "patch", "description": "Changes files", "format": {"type": "text"}}
 
 
 ENGINE = ScriptedEngine()
@@ -89,6 +91,73 @@ def test_input_with_tool_calls_reaches_the_engine(client: openai.OpenAI, engine:
     assert required.tools is not None
     assert (required.tools.required, json.loads(required.tools.offered[0].parameters)) == (True, PLACE)
     assert (only.tools and only.tools.only, none.tools) == ("look", None)
+
+
+IMAGE: Any = {"type": "input_image", "image_url": "data:image/png;base64,AA=="}
+NOTE = "[images left out: this model reads text only]"
+
+
+def test_history_of_an_agent_reaches_the_engine(running: Running, engine: ScriptedEngine) -> None:
+    thoughts = [{"type": "reasoning_text", "text": "Hm."}]
+    refusal = {"type": "refusal", "refusal": "I cannot."}
+    items: list[Any] = [
+        {"role": "user", "content": "Do it."},
+        {"type": "reasoning", "id": "r", "summary": [], "content": thoughts, "encrypted_content": "x"},
+        {"type": "message", "role": "assistant", "id": "m", "status": "completed", "content": [refusal]},
+        {"type": "custom_tool_call", "call_id": "1", "name": "apply_patch", "input": "*** Begin"},
+        {"type": "custom_tool_call_output", "call_id": "1", "output": "Done."},
+        {"type": "local_shell_call", "call_id": "2", "status": "completed", "action": {"type": "exec"}},
+        {"type": "local_shell_call_output", "call_id": "2", "output": "{}"},
+        {"type": "shell_call", "call_id": "3", "action": {"commands": ["ls"]}},
+        {"type": "shell_call_output", "call_id": "3", "output": [{"stdout": "a", "outcome": {"type": "exit"}}]},
+        {"type": "apply_patch_call", "call_id": "4", "operation": {"type": "delete_file", "path": "a"}},
+        {"type": "apply_patch_call_output", "call_id": "4", "status": "failed"},
+        {"type": "computer_call", "call_id": "5", "action": {"type": "screenshot"}},
+        {"type": "computer_call_output", "call_id": "5", "output": {"type": "computer_screenshot", "image_url": "x"}},
+        {"type": "mcp_call", "name": "roll", "server_label": "dice", "arguments": "{}", "output": "6"},
+        {"type": "function_call", "call_id": "6", "name": "two words / 1", "arguments": "{}"},
+        {"type": "function_call_output", "call_id": "6", "output": [{"type": "input_text", "text": "seen"}, IMAGE]},
+        {"type": "web_search_call", "id": "w", "status": "completed", "action": {"type": "search", "query": "q"}},
+        {"type": "compaction", "encrypted_content": "x"},
+        {"type": "tool_search_call", "arguments": {"query": "q"}, "execution": "client"},
+    ]
+    status, headers, _ = running.ask("POST", PATH, body=json.dumps({"model": MODEL, "input": items}))
+    assert (status, headers["x-headstart-left-out"]) == (200, "web_search_call, compaction, tool_search_call")
+    assert engine.requests[0].messages == (
+        Message("user", "Do it."),
+        Message("assistant", "I cannot.", (Call("apply_patch", '{"input": "*** Begin"}'),)),
+        Message("tool", "Done."),
+        Message("assistant", "", (Call("local_shell", '{"type": "exec"}'),)),
+        Message("tool", "{}"),
+        Message("assistant", "", (Call("shell", '{"commands": ["ls"]}'),)),
+        Message("tool", '[{"stdout": "a", "outcome": {"type": "exit"}}]'),
+        Message("assistant", "", (Call("apply_patch", '{"type": "delete_file", "path": "a"}'),)),
+        Message("tool", "failed"),
+        Message("assistant", "", (Call("computer", '{"type": "screenshot"}'),)),
+        Message("tool", NOTE),
+        Message("assistant", "", (Call("roll", '{"input": "{}"}'),)),
+        Message("tool", "6"),
+        Message("assistant", "", (Call("two words / 1", "{}"),)),
+        Message("tool", f"seen\n{NOTE}"),
+    )
+
+
+def test_tools_that_nobody_can_call_are_left_out_and_named(
+    running: Running, engine: ScriptedEngine, caplog: pytest.LogCaptureFixture
+) -> None:
+    kinds = ["web_search", "local_shell", "shell", "file_search", "code_interpreter", "mcp", "image_generation"]
+    kinds += ["tool_search", "apply_patch", "namespace"]
+    others = [{"type": kind, "name": "look"} for kind in kinds]
+    for stream in (True, False):
+        body = {"model": MODEL, "input": "Hi", "stream": stream, "tools": [*others, PATCH, LOOK]}
+        status, headers, text = running.ask("POST", PATH, body=json.dumps(body))
+        assert (status, headers["x-headstart-left-out"].split(", ")) == (200, [*kinds, "custom"])
+    assert [tool["name"] for tool in json.loads(text)["tools"]] == ["look"]
+    tools = engine.requests[0].tools
+    assert tools is not None
+    assert [tool.name for tool in tools.offered] == ["look"]
+    for kind in (*kinds, "custom"):
+        assert sum(f"{kind!r}" in record.getMessage() for record in caplog.records) == 1, "each is said once"
 
 
 def test_stream_events_have_the_order_of_openai(client: openai.OpenAI) -> None:
@@ -181,14 +250,25 @@ def test_stream_error_is_raised_by_the_client() -> None:
         ({"previous_response_id": "resp_1"}, "previous_response_id", "Nothing is stored here"),
         ({"conversation": "conv_1"}, "conversation", "Nothing is stored here"),
         ({"background": True}, "background", "not kept for later"),
-        ({"input": []}, "input", "length >= 1"),
+        ({"input": []}, "input", "a list of at least 1 item"),
         ({"input": [{"role": "user"}]}, "input", r"`input\[0\]` is a message: it needs `role` and `content`"),
         ({"input": [{"type": "function_call"}]}, "input", "it needs `name`"),
         ({"input": [{"type": "function_call_output", "call_id": "a"}]}, "input", "it needs `output`"),
         ({"input": [{"type": "function_call", "name": "f", "arguments": "{"}]}, "input", "are not a JSON object"),
         ({"input": [{"type": "item_reference", "id": "a"}]}, "input", "item_reference"),
-        ({"input": [{"role": "user", "content": [{"type": "input_image"}]}]}, "input", "reads text only"),
-        ({"tools": [{"type": "web_search"}]}, "tools", "web_search"),
+        (
+            {"input": [{"role": "user", "content": [{"type": "input_image"}]}]},
+            "input",
+            "leave out the images in `input",
+        ),
+        ({"tools": [{"type": "web_search"}], "tool_choice": {"type": "web_search"}}, "tool_choice", "nobody can call"),
+        (
+            {"tools": [PATCH], "tool_choice": {"type": "custom", "name": "patch"}},
+            "tool_choice",
+            "'patch', which nobody",
+        ),
+        ({"tools": [PATCH], "tool_choice": "required"}, "tool_choice", "nobody can call these"),
+        ({"tools": [{"type": "function"}]}, "tools", r"`tools\[0\]` lacks `name`"),
         ({"tools": [LOOK], "tool_choice": {"type": "function", "name": "run"}}, "tool_choice", "not in `tools`"),
         ({"text": {"format": {"type": "json_object"}}, "guided_json": PLACE}, "text", "keeps to one form"),
     ],

@@ -10,6 +10,7 @@ from typing import TypeGuard
 from headstart import paths
 from headstart.errors import (
     BrokenModelError,
+    HeadstartError,
     MakesVectorsError,
     MismatchedDraftError,
     ModelNotFoundError,
@@ -127,6 +128,15 @@ def find(name: str, root: Path | None = None) -> Model | Pair:
     if isinstance(entry, Broken):
         raise BrokenModelError(entry.reason)
     return entry
+
+
+def longest_context(name: str) -> int:
+    """Return the longest context that a model allows, in tokens; 0 if it is not installed."""
+    try:
+        entry = find(name)
+    except HeadstartError:
+        return 0
+    return (entry.target if isinstance(entry, Pair) else entry).manifest.context_length
 
 
 def choose(name: str | None, draft: str | None = None, root: Path | None = None) -> Choice:

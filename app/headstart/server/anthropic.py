@@ -7,56 +7,60 @@ from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
 import msgspec
-from msgspec import Meta, Struct
+from msgspec import Meta
 
 from headstart.engine.engine import Call, Finish, FinishReason, Message, Request, Stats
+from headstart.server.errors import RefusedError, invalid
 from headstart.server.replies import AnswerChunk, Block, BlockFormatter
 from headstart.server.requests import (
-    UNSUPPORTED_IN_MESSAGES,
     AnswerRequest,
     Defaults,
     FunctionTool,
     Name,
     Object,
-    TextPart,
+    Part,
+    given,
+    note_of,
     text_of,
     to_request,
     tool_of,
     tools_of,
-    with_unsupported,
+    unread,
 )
 from headstart.tools.calls import CallReader
 
-
-class TextBlock(Struct, frozen=True, tag_field="type", tag="text"):
-    """Some text."""
-
-    text: str
-
-
-class ToolUse(Struct, frozen=True, tag_field="type", tag="tool_use"):
-    """A call that the assistant made."""
-
-    id: str
-    name: Name
-    input: dict[str, Any]
+# The ends of the types of calls and results, also of those of tools that Anthropic's server runs, and of thoughts.
+_CALL, _RESULT, _THOUGHTS = "tool_use", "tool_result", "thinking"
+_READ = {"text", "document", "search_result", "image", "audio", "video", "file"}  # or refused
+_PING = {"type": "ping"}
 
 
-class ToolResult(Struct, frozen=True, tag_field="type", tag="tool_result"):
-    """The result of a call."""
+@dataclass(frozen=True)
+class Source:
+    """The content of a document: text, or blocks."""
 
-    tool_use_id: str
-    content: str | list[TextPart] | None = None
-    is_error: bool | None = None
-
-
-class Thinking(Struct, frozen=True, tag_field="type", tag="thinking"):
-    """Earlier thoughts, which are ignored."""
-
-    thinking: str = ""
+    type: str
+    data: str | None = None
+    content: "str | list[TurnBlock] | None" = None
 
 
-TurnBlock = TextBlock | ToolUse | ToolResult | Thinking
+@dataclass(frozen=True)
+class TurnBlock:
+    """A block of a turn or of a result: a text, a call, the result of a call, a document or a search result.
+
+    Images and other documents are refused; in results and earlier answers, a note takes their place. Thoughts are
+    ignored, and so are blocks of unknown types.
+    """
+
+    type: str
+    text: str | None = None
+    name: Name | None = None
+    input: dict[str, Any] | None = None
+    content: "str | list[TurnBlock] | dict[str, Any] | None" = None
+    source: str | Source | None = None
+    title: str | None = None
+    context: str | None = None
+    url: str | None = None
 
 
 @dataclass(frozen=True)
@@ -69,12 +73,12 @@ class Turn:
 
 @dataclass(frozen=True)
 class Tool:
-    """A tool that an answer may call."""
+    """A tool that an answer may call. Tools of other types than `custom` are left out: nobody can call them here."""
 
-    name: Name
-    input_schema: Object
+    name: Name | None = None
+    input_schema: Object | None = None
     description: str | None = None
-    type: Literal["custom"] | None = None
+    type: str | None = None
 
 
 @dataclass(frozen=True)
@@ -87,50 +91,170 @@ class ToolChoice:
 
 
 @dataclass(frozen=True)
-@with_unsupported(UNSUPPORTED_IN_MESSAGES)
+class OutputFormat:
+    """A JSON schema that the answer follows."""
+
+    schema: Object
+    type: Literal["json_schema"] = "json_schema"
+
+
+@dataclass(frozen=True)
+class OutputConfig:
+    """The form of the answer, and the effort, which is ignored."""
+
+    format: OutputFormat | None = None
+    effort: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
 class MessagesRequest:
     """Body of POST /v1/messages."""
 
     model: str
     max_tokens: Annotated[int, Meta(ge=0, le=2**31 - 1)]
     messages: Annotated[list[Turn], Meta(min_length=1)]
-    system: str | list[TextPart] | None = None
+    system: str | list[Part] | None = None
     stream: bool | None = None
     stop_sequences: list[Annotated[str, Meta(min_length=1)]] | None = None
-    temperature: Annotated[float, Meta(ge=0, le=1)] | None = None
+    temperature: Annotated[float, Meta(ge=0, le=2)] | None = None
     top_p: Annotated[float, Meta(gt=0, le=1)] | None = None
     top_k: Annotated[int, Meta(ge=0, le=2**31 - 1)] | None = None
     tools: list[Tool] | None = None
     tool_choice: ToolChoice | None = None
+    mcp_servers: list[Any] | None = None
+    output_config: OutputConfig | None = None
+    output_format: OutputFormat | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class CountTokensRequest(MessagesRequest):
+    """Body of POST /v1/messages/count_tokens."""
+
+    max_tokens: Annotated[int, Meta(ge=0, le=2**31 - 1)] | None = None  # type: ignore[assignment] # nothing is written
+
+
+@dataclass(frozen=True)
+class CountedTokens:
+    """Reply to POST /v1/messages/count_tokens."""
+
+    input_tokens: int
 
 
 def messages_to_request(body: MessagesRequest, defaults: Defaults) -> Request:
     """Translate a request. Raises RefusedError."""
-    system = (Message("system", text_of(body.system)),) if body.system else ()
-    turns = tuple(message for turn in body.messages for message in _messages(turn))
+    system = (Message("system", text_of(body.system, "system")),) if body.system else ()
+    turns = tuple(
+        message for place, turn in enumerate(body.messages) for message in _messages(turn, f"messages[{place}].content")
+    )
     choice = body.tool_choice or ToolChoice("auto")
-    offered = tuple(tool_of(FunctionTool(tool.name, tool.description, tool.input_schema)) for tool in body.tools or ())
+    others = [tool for tool in body.tools or () if not _is_function(tool)]
     tools = tools_of(
-        offered,
+        tuple(tool_of(_function(tool, place)) for place, tool in enumerate(body.tools or ()) if _is_function(tool)),
         required=choice.type in {"any", "tool"},
-        only=choice.name or "" if choice.type == "tool" else "",
+        only=given(choice.name, "tool_choice", "name") if choice.type == "tool" else "",
         parallel=choice.disable_parallel_tool_use is False,
+        left_out=[name for tool in others for name in (tool.type, tool.name) if name],
     )
     values: dict[str, Any] = {"temperature": body.temperature, "top_p": body.top_p, "top_k": body.top_k}
     shared = AnswerRequest(model=body.model, stop=body.stop_sequences, **values)
-    return to_request(shared, defaults, system + turns, body.max_tokens, None if choice.type == "none" else tools)
+    formats = {
+        "output_config": body.output_config and body.output_config.format,
+        "output_format": body.output_format,
+    }
+    schemas = {name: format_ and format_.schema for name, format_ in formats.items()}
+    tools = None if choice.type == "none" else tools
+    return to_request(shared, defaults, system + turns, body.max_tokens or 0, tools, schemas)
 
 
-def _messages(turn: Turn) -> Iterable[Message]:
-    """Translate a turn. Results of calls come before the other blocks of a user."""
-    blocks = [TextBlock(turn.content)] if isinstance(turn.content, str) else turn.content
-    for block in blocks:
-        if isinstance(block, ToolResult):
-            yield Message("tool", text_of(block.content or ""))
-    text = "".join(block.text for block in blocks if isinstance(block, TextBlock))
-    calls = tuple(Call(block.name, json.dumps(block.input)) for block in blocks if isinstance(block, ToolUse))
-    if text or calls or not any(isinstance(block, ToolResult) for block in blocks):
+def left_out_of_messages(body: MessagesRequest) -> list[str]:
+    """Return the types of the tools and blocks of a request that have no place here."""
+    blocks = [block for turn in body.messages if not isinstance(turn.content, str) for block in turn.content]
+    return [
+        *(tool.type or "" for tool in body.tools or () if not _is_function(tool)),
+        *(["mcp_servers"] if body.mcp_servers else []),
+        *(
+            each.type
+            for each in blocks
+            if each.type not in _READ and not each.type.endswith((_CALL, _RESULT, _THOUGHTS))
+        ),
+    ]
+
+
+def _is_function(tool: Tool) -> bool:
+    return tool.type in {None, "custom"}
+
+
+def _function(tool: Tool, place: int) -> FunctionTool:
+    where = f"tools[{place}]"
+    return FunctionTool(
+        given(tool.name, where, "name"), tool.description, given(tool.input_schema, where, "input_schema")
+    )
+
+
+def _messages(turn: Turn, place: str) -> Iterable[Message]:
+    """Translate a turn. Results of calls come before the other blocks of a user.
+
+    An answer of Anthropic's own server has the results of its tools in the middle, between two messages.
+    """
+    blocks = [TurnBlock("text", turn.content)] if isinstance(turn.content, str) else turn.content
+    is_answer, has_results = turn.role == "assistant", False
+    text, calls = "", tuple[Call, ...]()
+    for number, block in enumerate(blocks):
+        where = f"{place}[{number}]"
+        if block.type.endswith(_RESULT):
+            if is_answer and (text or calls):
+                yield Message(turn.role, text, calls)
+                text, calls = "", ()
+            yield Message("tool", _noted_text(block.content))
+            has_results = True
+        elif block.type.endswith(_CALL):
+            arguments = json.dumps(given(block.input, where, "input"))
+            calls += (Call(given(block.name, where, "name"), arguments),)
+        else:
+            text += _noted_text([block]) if is_answer else _text_of_block(block, where)
+    if text or calls or not has_results:
         yield Message(turn.role, text, calls)
+
+
+def _text_of_block(block: TurnBlock, place: str) -> str:
+    """Return the text of a block that is neither a call nor a result. Raises RefusedError for other media."""
+    source = block.source
+    match block.type:
+        case "text":
+            return given(block.text, place, "text")
+        case "search_result" | "web_search_result":
+            name = source if isinstance(source, str) else block.url
+            return _titled(block.title, name, _noted_text(block.content))
+        case "document" if isinstance(source, Source) and source.type == "text":
+            return _titled(block.title, block.context, given(source.data, f"{place}.source", "data"))
+        case "document" if isinstance(source, Source) and source.type == "content":
+            return _titled(block.title, block.context, _noted_text(source.content))
+        case "document":
+            sentence = f"Only documents of plain text are read here: leave out the file in `{place}`, or send its text."
+            raise invalid(sentence, "messages", "unsupported_value")
+        case "image" | "audio" | "video" | "file":
+            raise unread(block.type, place)
+        case _:
+            return ""
+
+
+def _titled(*parts: str | None) -> str:
+    return "\n".join(filter(None, parts)) + "\n\n"
+
+
+def _noted_text(content: str | list[TurnBlock] | dict[str, Any] | None) -> str:
+    """Return the text of a result or of an earlier answer, with notes in place of images and files."""
+    if isinstance(content, str):
+        return content
+    if isinstance(content, dict):
+        return json.dumps(content, ensure_ascii=False)
+    texts = list[str]()
+    for block in content or ():
+        try:
+            texts.append(_text_of_block(block, ""))
+        except RefusedError:
+            texts.append(f"{note_of('file' if block.type == 'document' else block.type)}\n")
+    return "".join(texts)
 
 
 class MessagesFormatter(BlockFormatter):
@@ -161,6 +285,10 @@ class MessagesFormatter(BlockFormatter):
 
     def start(self) -> Iterable[object]:
         yield {"type": "message_start", "message": self._message}
+        yield _PING
+
+    def comment(self, text: str) -> bytes:
+        return super().comment(text) + self.encode(_PING)
 
     def start_block(self, block: Block) -> Iterable[dict[str, Any]]:
         use = {"type": "tool_use", "id": block.id, "name": block.name, "input": {}}

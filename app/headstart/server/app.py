@@ -2,8 +2,9 @@
 
 import asyncio
 import hashlib
+import re
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import aclosing
 from dataclasses import replace
 from functools import cache
@@ -23,9 +24,26 @@ from starlette.routing import Route
 from headstart import __version__
 from headstart.engine.engine import Finish, Request, Step
 from headstart.errors import HeadstartError
-from headstart.server.anthropic import MessagesFormatter, MessagesRequest, messages_to_request
+from headstart.server.anthropic import (
+    CountedTokens,
+    CountTokensRequest,
+    MessagesFormatter,
+    MessagesRequest,
+    left_out_of_messages,
+    messages_to_request,
+)
 from headstart.server.auth import CLIENT, Access, Guard
-from headstart.server.errors import INVALID, SERVER, Fault, FaultBody, RefusedError, invalid, stopping, to_refusal
+from headstart.server.errors import (
+    INVALID,
+    SERVER,
+    Fault,
+    FaultBody,
+    MessagesFaultBody,
+    Notices,
+    RefusedError,
+    invalid,
+    stopping,
+)
 from headstart.server.metrics import TYPE, Metrics
 from headstart.server.models import Served, find
 from headstart.server.replies import (
@@ -51,11 +69,18 @@ from headstart.server.requests import (
     chat_to_request,
     embedding_to_request,
     fan_out,
+    other_kinds,
     parse_request,
     text_to_requests,
 )
-from headstart.server.responses import ResponsesFormatter, ResponsesRequest, responses_to_request
-from headstart.server.streaming import AnswerResponse
+from headstart.server.responses import (
+    InputTokens,
+    ResponsesFormatter,
+    ResponsesRequest,
+    left_out_of_responses,
+    responses_to_request,
+)
+from headstart.server.streaming import MODEL, AnswerResponse, refusal_of
 from headstart.server.tokens import Detokenized, DetokenizeRequest, Tokenized, TokenizeRequest, tokenize_to_request
 from headstart.server.worker import Limits, Worker
 from headstart.tools.calls import CallReader
@@ -71,11 +96,14 @@ _DEFAULT_ANSWER_TOKENS = 4096  # tokens, if the model's context is unknown
 _MAX_DISCARDED_BYTES = 2**30
 _MAX_FLOATS = 2_500_000  # in the embeddings of a request, which the engine reports in one line
 _CLOSE_CONNECTION = {"connection": "close"}
+_LEFT_OUT = "x-headstart-left-out"  # header of a reply: types of tools and parts that the request had in vain
+_MAX_LEFT_OUT = 20  # of them; clients choose their names
 _SCHEMA_REF = "#/components/schemas/{name}"
 _BODIES = (
     ChatRequest,
     TextRequest,
     MessagesRequest,
+    CountTokensRequest,
     ResponsesRequest,
     EmbeddingRequest,
     TokenizeRequest,
@@ -85,12 +113,15 @@ _ANSWERS = (
     Embeddings,
     Tokenized,
     Detokenized,
+    CountedTokens,
+    InputTokens,
     ChatCompletion,
     ChatChunk,
     TextCompletion,
     ModelList,
     Model,
     FaultBody,
+    MessagesFaultBody,
 )
 _FAULTS = {
     "400": "The request cannot be answered as it is.",
@@ -108,8 +139,9 @@ _FAULTS = {
 class Api:
     """The handlers of the routes."""
 
-    def __init__(self, worker: Worker, defaults: Defaults, metrics: Metrics) -> None:
+    def __init__(self, worker: Worker, defaults: Defaults, metrics: Metrics, notices: Notices) -> None:
         self._worker, self._models, self._defaults, self._metrics = worker, worker.models, defaults, metrics
+        self._notices = notices
         self._created = int(time.time())
 
     async def models(self, _: HttpRequest) -> Response:
@@ -127,7 +159,8 @@ class Api:
             ChatFormatter(context, _call_reader(engine_request), index)
             for index, engine_request in enumerate(engine_requests)
         ]
-        return self._answer(request, model, engine_requests, formatters, streamed=bool(body.stream))
+        left_out = other_kinds(body.tools or ())
+        return self._answer(request, model, engine_requests, formatters, streamed=bool(body.stream), left_out=left_out)
 
     async def complete(self, request: HttpRequest) -> Response:
         """Continue a text: POST /v1/completions."""
@@ -142,14 +175,32 @@ class Api:
         body, model = await self._read(request, MessagesRequest)
         engine_request = messages_to_request(body, self._defaults_for(model))
         formatter = MessagesFormatter(model.id, _call_reader(engine_request))
-        return self._answer(request, model, [engine_request], [formatter], streamed=bool(body.stream))
+        left_out = left_out_of_messages(body)
+        return self._answer(
+            request, model, [engine_request], [formatter], streamed=bool(body.stream), left_out=left_out
+        )
+
+    async def count_messages(self, request: HttpRequest) -> Response:
+        """Count the tokens of a conversation: POST /v1/messages/count_tokens."""
+        body, model = await self._read(request, CountTokensRequest)
+        engine_request = messages_to_request(body, self._defaults_for(model))
+        return _json(CountedTokens(await self._count(request, model, engine_request)))
 
     async def respond(self, request: HttpRequest) -> Response:
         """Answer a conversation: POST /v1/responses, OpenAI's newer API."""
         body, model = await self._read(request, ResponsesRequest)
         engine_request = responses_to_request(body, self._defaults_for(model))
         formatter = ResponsesFormatter(replace(body, model=model.id), engine_request, _call_reader(engine_request))
-        return self._answer(request, model, [engine_request], [formatter], streamed=bool(body.stream))
+        left_out = left_out_of_responses(body)
+        return self._answer(
+            request, model, [engine_request], [formatter], streamed=bool(body.stream), left_out=left_out
+        )
+
+    async def count_input(self, request: HttpRequest) -> Response:
+        """Count the tokens of a conversation: POST /v1/responses/input_tokens."""
+        body, model = await self._read(request, ResponsesRequest)
+        engine_request = responses_to_request(body, self._defaults_for(model))
+        return _json(InputTokens(await self._count(request, model, engine_request)))
 
     async def embed(self, request: HttpRequest) -> Response:
         """Turn texts into vectors: POST /v1/embeddings."""
@@ -190,6 +241,7 @@ class Api:
         if body.model is None and len(self._models.listed()) > 1:
             raise invalid("Several models are served here: name one in `model`.", "model")
         model = find(self._models, body.model or self._models.listed()[0].id)
+        request.scope[MODEL] = model.id
         if isinstance(body, EmbeddingRequest) != bool(model.dimensions):
             does = "turns texts into vectors and cannot chat" if model.dimensions else "writes and makes no vectors"
             raise invalid(f"The model {model.id!r} {does}: name another one.", "model", "unsupported_model")
@@ -206,6 +258,10 @@ class Api:
                 elif isinstance(event, Finish):
                     return text, event
         raise stopping()
+
+    async def _count(self, request: HttpRequest, model: Served, engine_request: Request) -> int:
+        _, finish = await self._run(request, model, replace(engine_request, tokens_only=True))
+        return len(finish.token_ids)
 
     def _context(self, body: AnswerRequest, model: Served, answers_per_prompt: int, answers: int) -> ReplyContext:
         with_usage = body.stream_options is not None and bool(body.stream_options.include_usage)
@@ -225,10 +281,18 @@ class Api:
         formatters: Sequence[ReplyFormatter],
         *,
         streamed: bool,
+        left_out: Iterable[str] = (),
     ) -> Response:
+        """Return the response to a request. `left_out`: types of its tools and parts that have no place here."""
         answers = self._worker.take(engine_requests, model, request.scope[CLIENT])
         send_seconds, with_tokens = self._worker.limits.send_seconds, engine_requests[0].likeliest is not None
-        return AnswerResponse(answers, formatters, send_seconds, streamed=streamed, with_tokens=with_tokens)
+        kinds = list(dict.fromkeys(re.sub(r"[^\w.-]", "_", kind[:80], flags=re.ASCII) for kind in left_out))
+        for kind in kinds[:_MAX_LEFT_OUT]:
+            self._notices.warn(f"A request has {kind!r}, which nobody can use here: it was left out.")
+        headers = {_LEFT_OUT: ", ".join(kinds[:_MAX_LEFT_OUT])} if kinds else {}
+        return AnswerResponse(
+            answers, formatters, send_seconds, streamed=streamed, with_tokens=with_tokens, more_headers=headers
+        )
 
     def _describe(self, model: Served) -> Model:
         shown = Model(model.id, self._created, model.context or None, model.context or None)
@@ -237,14 +301,16 @@ class Api:
 
 def application(worker: Worker, access: Access, defaults: Defaults, metrics: Metrics) -> Starlette:
     """Return the API behind its access checks. The caller counts the requests in `metrics`."""
-    api, origins = Api(worker, defaults, metrics), sorted(access.origins)
+    api, origins = Api(worker, defaults, metrics, access.notices), sorted(access.origins)
     pages = Middleware(CORSMiddleware, allow_origins=origins, allow_methods=["*"], allow_headers=["*"])
     routes = [
         Route("/v1/models", api.models),
         Route("/v1/chat/completions", api.chat, methods=["POST"]),
         Route("/v1/completions", api.complete, methods=["POST"]),
         Route("/v1/responses", api.respond, methods=["POST"]),
+        Route("/v1/responses/input_tokens", api.count_input, methods=["POST"]),
         Route("/v1/messages", api.messages, methods=["POST"]),
+        Route("/v1/messages/count_tokens", api.count_messages, methods=["POST"]),
         Route("/v1/embeddings", api.embed, methods=["POST"]),
         Route("/tokenize", api.tokenize, methods=["POST"]),
         Route("/detokenize", api.detokenize, methods=["POST"]),
@@ -309,23 +375,25 @@ async def _read_body(request: HttpRequest, limits: Limits) -> bytes:
     return bytes(body)
 
 
-async def _refusal_response(_: HttpRequest, error: Exception) -> Response:
+async def _refusal_response(request: HttpRequest, error: Exception) -> Response:
     assert isinstance(error, HeadstartError)
-    return to_refusal(error).response()
+    return refusal_of(error, request.scope).response(request.url.path)
 
 
 async def _http_error_response(request: HttpRequest, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     sentence = f"{request.method} {request.url.path[:80]} is not part of this API: see /openapi.json."
     code = "method_not_allowed" if error.status_code == HTTPStatus.METHOD_NOT_ALLOWED else "not_found"
-    return RefusedError(error.status_code, Fault(sentence, INVALID, code=code), error.headers).response()
+    return RefusedError(error.status_code, Fault(sentence, INVALID, code=code), error.headers).response(
+        request.url.path
+    )
 
 
-async def _bug_response(_: HttpRequest, error: Exception) -> Response:
+async def _bug_response(request: HttpRequest, error: Exception) -> Response:
     """Return the reply to a request that met a bug. The web server logs the bug."""
     sentence = f"The server failed ({type(error).__name__}): look at its output, and report it."
     # The web server closes the connection after a bug; the header keeps a client from sending its next request there.
-    return RefusedError(500, Fault(sentence, SERVER), _CLOSE_CONNECTION).response()
+    return RefusedError(500, Fault(sentence, SERVER), _CLOSE_CONNECTION).response(request.url.path)
 
 
 def _json(value: object) -> Response:
@@ -350,8 +418,10 @@ def _paths() -> dict[str, Any]:
     name = {"name": "model", "in": "path", "required": True, "schema": {"type": "string"}}
     chat = _request_body("ChatRequest") | _responses("ChatCompletion", "ChatChunk")
     text = _request_body("TextRequest") | _responses("TextCompletion", "TextCompletion")
-    message = _request_body("MessagesRequest") | _responses("")
+    message = _request_body("MessagesRequest") | _responses("", fault="MessagesFaultBody")
+    counted = _request_body("CountTokensRequest") | _responses("CountedTokens", fault="MessagesFaultBody")
     response = _request_body("ResponsesRequest") | _responses("")
+    counted_input = _request_body("ResponsesRequest") | _responses("InputTokens")
     tokenize = _request_body("TokenizeRequest") | _responses("Tokenized")
     embed = _request_body("EmbeddingRequest") | _responses("Embeddings")
     detokenize = _request_body("DetokenizeRequest") | _responses("Detokenized")
@@ -369,6 +439,12 @@ def _paths() -> dict[str, Any]:
         "/v1/messages": {
             "post": _operation("createMessage", "Answer a conversation, as Anthropic's API does.") | message
         },
+        "/v1/messages/count_tokens": {
+            "post": _operation("countMessageTokens", "Count the tokens of a conversation.") | counted
+        },
+        "/v1/responses/input_tokens": {
+            "post": _operation("countInputTokens", "Count the tokens of a conversation.") | counted_input
+        },
     }
 
 
@@ -380,15 +456,15 @@ def _request_body(schema: str) -> dict[str, Any]:
     return {"requestBody": {"required": True, "content": {"application/json": {"schema": _ref(schema)}}}}
 
 
-def _responses(schema: str, streamed: str | None = None) -> dict[str, Any]:
+def _responses(schema: str, streamed: str | None = None, fault: str = "FaultBody") -> dict[str, Any]:
     content: dict[str, Any] = {"application/json": {"schema": _ref(schema)} if schema else {}}
     description = "The answer."
     if streamed:
         description = f"The answer. With `stream`, each event holds a {streamed}, and the last event is [DONE]."
     if streamed or not schema:
         content["text/event-stream"] = {}
-    fault = {"application/json": {"schema": _ref("FaultBody")}}
-    replies = {status: {"description": text, "content": fault} for status, text in _FAULTS.items()}
+    faults = {"application/json": {"schema": _ref(fault)}}
+    replies = {status: {"description": text, "content": faults} for status, text in _FAULTS.items()}
     return {"responses": {"200": {"description": description, "content": content}} | replies}
 
 

@@ -1,7 +1,6 @@
 """Access checks: the Host, the Origin and the key of a request."""
 
 import ipaddress
-import logging
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -9,14 +8,11 @@ from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from headstart.server import keys
-from headstart.server.errors import FORBIDDEN, INVALID, Fault, RefusedError
+from headstart.server.errors import FORBIDDEN, INVALID, Fault, Notices, RefusedError
 
 _OPEN_PATHS = {"", "/openapi.json", "/health", "/v1/health"}  # no secrets there; the documentation agrees
 _OWN_SITE = {"", "none", "same-origin"}
-_MAX_LOGGED = 20  # sentences; their text comes from clients
 CLIENT = "headstart.client"  # key in the scope of a request: the client's address and the numbers of its keys
-
-_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -27,7 +23,7 @@ class Access:
     hosts: frozenset[str] = frozenset()  # allowed beside the names of this computer
     origins: frozenset[str] = frozenset()  # allowed beside programs and the server's own pages
     any_address: bool = False  # for a server for other computers, which does not know all of its addresses
-    _logged: set[str] = field(default_factory=set)
+    notices: Notices = field(default_factory=Notices)
 
     def page_refusal(self, scope: Scope) -> RefusedError | None:
         """Return the refusal of a request that a web page may have sent; None if it may pass.
@@ -42,13 +38,13 @@ class Access:
         host = headers.get("host", "")
         if not self._is_own_host(host):
             sentence = f"This server is not called {host[:80]!r}: use its address, or start it with "
-            self._warn_once(f"A request for the host {host[:80]!r} was refused: --allow-host NAME lets it in.")
+            self.notices.warn(f"A request for the host {host[:80]!r} was refused: --allow-host NAME lets it in.")
             return RefusedError(403, Fault(f"{sentence}--allow-host.", FORBIDDEN, code="host_not_allowed"))
         origin = headers.get("origin")
         from_elsewhere = origin is None and headers.get("sec-fetch-site", "") not in _OWN_SITE
         if from_elsewhere or (origin is not None and origin not in self.origins):
             page = (origin or "another site")[:80]
-            self._warn_once(f"A page of {page!r} was refused: --allow-origin ORIGIN lets pages in.")
+            self.notices.warn(f"A page of {page!r} was refused: --allow-origin ORIGIN lets pages in.")
             sentence = f"Web pages may not use this server ({page}): "
             remedy = "allow one with `headstart serve --allow-origin`."
             return RefusedError(403, Fault(sentence + remedy, FORBIDDEN, code="origin_not_allowed"))
@@ -74,12 +70,6 @@ class Access:
         )
         return RefusedError(401, Fault(sentence, INVALID, code="invalid_api_key"), {"www-authenticate": "Bearer"})
 
-    def _warn_once(self, sentence: str) -> None:
-        """Log a refusal for you: the developer of a page cannot see the reply that was refused."""
-        if sentence not in self._logged and len(self._logged) < _MAX_LOGGED:
-            self._logged.add(sentence)
-            _log.warning("%s", sentence)
-
     def _is_own_host(self, host: str) -> bool:
         """Return whether a Host header names this computer, with any port."""
         name, colon, port = host.rpartition(":")
@@ -102,4 +92,4 @@ class Guard:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         refusal = self._refusal(scope)
-        await (refusal.response() if refusal else self._app)(scope, receive, send)
+        await (refusal.response(scope["path"]) if refusal else self._app)(scope, receive, send)

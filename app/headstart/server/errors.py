@@ -1,7 +1,9 @@
-"""Errors of the API: an HTTP status and an object in OpenAI's format."""
+"""Errors of the API: an HTTP status and an object in the format of OpenAI, or of Anthropic on its routes."""
 
+import logging
+import secrets
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 import msgspec
@@ -11,6 +13,17 @@ from headstart.errors import ChatTemplateError, ContextOverflowError, EngineLost
 
 INVALID, SERVER, BUSY, FORBIDDEN = "invalid_request_error", "server_error", "rate_limit_error", "permission_error"
 _RETRY = {"retry-after": "1"}
+_MESSAGES = "/v1/messages"  # what the paths of Anthropic's API begin with
+_ANTHROPIC_TYPES = {
+    401: "authentication_error",
+    403: "permission_error",
+    404: "not_found_error",
+    413: "request_too_large",
+    429: "rate_limit_error",
+}
+_MAX_LOGGED = 20  # sentences; their text comes from clients
+
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -25,9 +38,26 @@ class Fault:
 
 @dataclass(frozen=True)
 class FaultBody:
-    """Body of every refusal; `type` is for Anthropic's clients."""
+    """Body of a refusal."""
 
     error: Fault
+    type: Literal["error"] = "error"
+
+
+@dataclass(frozen=True)
+class MessagesFault:
+    """Description of an error in Anthropic's words."""
+
+    type: str
+    message: str
+
+
+@dataclass(frozen=True)
+class MessagesFaultBody:
+    """Body of a refusal in Anthropic's format."""
+
+    error: MessagesFault
+    request_id: str
     type: Literal["error"] = "error"
 
 
@@ -45,8 +75,32 @@ class RefusedError(HeadstartError):
     def body(self) -> bytes:
         return msgspec.json.encode(FaultBody(self.fault))
 
-    def response(self) -> Response:
-        return Response(self.body, self.status, self.headers, "application/json")
+    def described(self, path: str) -> FaultBody | MessagesFaultBody:
+        """Return the body in the format of the API that has this path."""
+        if not path.startswith(_MESSAGES):
+            return FaultBody(self.fault)
+        usual = "invalid_request_error" if self.status < 500 else "api_error"
+        fault = MessagesFault(_ANTHROPIC_TYPES.get(self.status, usual), self.fault.message)
+        return MessagesFaultBody(fault, f"req_{secrets.token_hex(12)}")
+
+    def response(self, path: str) -> Response:
+        """Return the reply in the format of the API that has this path."""
+        body = self.described(path)
+        named = {"request-id": body.request_id} if isinstance(body, MessagesFaultBody) else {}
+        headers = {**(self.headers or {}), **named}
+        return Response(msgspec.json.encode(body), self.status, headers, "application/json")
+
+
+@dataclass(frozen=True)
+class Notices:
+    """Sentences for whoever runs the server, about requests whose clients show nothing. Each is logged once."""
+
+    _logged: set[str] = field(default_factory=set)
+
+    def warn(self, sentence: str) -> None:
+        if sentence not in self._logged and len(self._logged) < _MAX_LOGGED:
+            self._logged.add(sentence)
+            _log.warning("%s", sentence)
 
 
 def invalid(message: str, param: str | None = None, code: str | None = None) -> RefusedError:
@@ -60,16 +114,39 @@ def stopping() -> RefusedError:
     return RefusedError(503, Fault(sentence, SERVER, code="stopping"))
 
 
-def to_refusal(error: HeadstartError) -> RefusedError:
-    """Return the refusal that reports `error` to a client."""
+def to_refusal(error: HeadstartError, path: str, longest: int = 0) -> RefusedError:
+    """Return the refusal that reports `error` to a client of the API with this path.
+
+    `longest` is the longest context that the model allows, in tokens; 0: unknown.
+    """
     match error:
         case RefusedError():
             return error
         case ContextOverflowError():
-            return invalid(str(error), code="context_length_exceeded")
+            return invalid(_overflow(error, path, longest), code="context_length_exceeded")
         case SettingsError() | ChatTemplateError():
             return invalid(str(error))
         case EngineLostError():
             return RefusedError(503, Fault(str(error), SERVER, code="engine_lost"), _RETRY)
         case _:
             return RefusedError(500, Fault(str(error), SERVER))
+
+
+def _overflow(error: ContextOverflowError, path: str, longest: int) -> str:
+    """Return a sentence in the words that programs look for before they shorten a conversation."""
+    is_messages = path.startswith(_MESSAGES)
+    match error.text.values:
+        case {"count": int(count), "room": int(room), **others} if not others:
+            pass
+        case _:
+            return f"prompt is too long: {error}" if is_messages else str(error)
+    if longest > room:
+        remedy = f"start the server again with a longer `--context`; this model allows up to {longest}."
+    elif longest:
+        remedy = "the model allows no more, so take another one for longer conversations."
+    else:
+        remedy = "start the server again with a longer `--context`."
+    if is_messages:
+        return f"prompt is too long: {count} tokens > {room} maximum. Shorten the conversation, or {remedy}"
+    limit = f"This model's maximum context length is {room} tokens here, but the conversation has {count}"
+    return f"{limit}. Shorten the conversation, or {remedy}"

@@ -293,6 +293,10 @@ class ReplyFormatter(Protocol):
         """Return an event as bytes of the stream."""
         ...
 
+    def comment(self, text: str) -> bytes:
+        """Return bytes of the stream that clients skip; they keep the connection alive."""
+        ...
+
 
 @dataclass
 class ReplyContext:
@@ -313,7 +317,14 @@ class ReplyContext:
         return total_usage(self.usages, self.answers_per_prompt)
 
 
-class _OpenAIFormatter:
+class _EventFormatter:
+    """The common part of formats whose streams are server-sent events."""
+
+    def comment(self, text: str) -> bytes:
+        return f": {text}\n\n".encode()
+
+
+class _OpenAIFormatter(_EventFormatter):
     """The common part of OpenAI's older formats."""
 
     prefix: ClassVar[str]
@@ -421,7 +432,7 @@ class Block:
     is_whole: bool = False
 
 
-class BlockFormatter:
+class BlockFormatter(_EventFormatter):
     """Formatter of an answer as blocks, one after another: the base of Anthropic's format and of OpenAI's newer one."""
 
     last = b""

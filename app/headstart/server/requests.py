@@ -7,18 +7,19 @@ supported stands in a table of unsupported fields, so that it can be refused.
 import json
 import re
 import secrets
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, Literal, TypeVar
 
 import msgspec
-from msgspec import Meta, Struct
+from msgspec import Meta, Struct, inspect
 
 from headstart.engine.engine import MAX_LIKELIEST, Call, Message, Request, Sampling, Speculation, Tool, Tools
 from headstart.parameters import Parameter, SamplingParams, declared
 from headstart.server.errors import RefusedError, invalid
 
 _Class = TypeVar("_Class")
+_Value = TypeVar("_Value")
 _MAX_INT = 2**31 - 1  # the largest whole number that a field takes
 # Types of unsupported fields: they take only the values that change nothing.
 _Zero = Annotated[int, Meta(ge=0, le=0, description="Not supported: leave it out.")]
@@ -47,7 +48,7 @@ Object = Annotated[dict[str, Any], Meta(examples=[{"type": "object"}])]
 _Grammar = Annotated[_Text, Meta(description="In Lark's notation or llama.cpp's.", examples=['start: "yes" | "no"'])]
 _Choice = Annotated[list[_Text], Meta(min_length=1)]
 _Pattern = Annotated[_Text, Meta(examples=["[a-z]+"])]
-Name = Annotated[str, Meta(pattern=r"^[a-zA-Z0-9_.-]{1,64}$")]
+Name = Annotated[str, Meta(min_length=1, max_length=256)]
 _Stops = Annotated[list[_Text], Meta(max_length=16)]
 _StopOnRepetition = Annotated[
     bool,
@@ -68,14 +69,18 @@ _Seed = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1, description=_REPEATS)]
 
 
 @dataclass(frozen=True)
-class TextPart:
-    """A part of a message. The Responses API has two more names for its type."""
+class Part:
+    """A part of a message: a text, which the Responses API calls `input_text` or `output_text`, or a refusal.
 
-    type: Literal["text", "input_text", "output_text"]
-    text: str
+    Images, audio and files are refused; in results of tools and in earlier answers, a note takes their place.
+    """
+
+    type: str
+    text: str | None = None
+    refusal: str | None = None
 
 
-Content = str | Annotated[list[TextPart], Meta(min_length=1)]
+Content = str | list[Part]
 
 
 @dataclass(frozen=True)
@@ -118,12 +123,13 @@ class AssistantMessage(Struct, frozen=True, tag_field="role", tag="assistant"):
 
     content: Content | None = None
     tool_calls: list[ToolCall] | None = None
+    refusal: str | None = None
 
 
 class ToolMessage(Struct, frozen=True, tag_field="role", tag="tool"):
     """The result of a call. Results stand in the order of their calls."""
 
-    content: Content
+    content: Content | None
     tool_call_id: str | None = None
 
 
@@ -142,10 +148,10 @@ class FunctionTool:
 
 @dataclass(frozen=True)
 class OfferedTool:
-    """A tool that an answer may call."""
+    """A tool that an answer may call. Tools of other types than `function` are left out: nobody can call them here."""
 
-    type: Literal["function"]
-    function: FunctionTool
+    type: str = "function"
+    function: FunctionTool | None = None
 
 
 @dataclass(frozen=True)
@@ -159,8 +165,8 @@ class ChosenFunction:
 class ChosenTool:
     """The tool that an answer must call."""
 
-    type: Literal["function"]
-    function: ChosenFunction
+    type: str = "function"
+    function: ChosenFunction | None = None
 
 
 @dataclass(frozen=True)
@@ -282,16 +288,6 @@ UNSUPPORTED_IN_RESPONSES: Unsupported = {
     "conversation": (_NoText | _NoObject, "Nothing is stored here: leave out `conversation`, and send it as `input`."),
     "background": (Literal[False], "An answer is not kept for later here: leave out `background`."),
 }
-UNSUPPORTED_IN_MESSAGES: Unsupported = {
-    "output_format": (
-        _NoObject,
-        "This route keeps to no schema: leave out `output_format`, or use /v1/chat/completions.",
-    ),
-    "output_config": (
-        _NoObject,
-        "This route keeps to no schema: leave out `output_config`, or use /v1/chat/completions.",
-    ),
-}
 UNSUPPORTED_IN_TOKENIZE: Unsupported = {
     "parse_special": (
         Literal[True],
@@ -314,7 +310,6 @@ _REFUSALS = {
         _UNSUPPORTED_IN_CHAT,
         _UNSUPPORTED_IN_TEXT,
         UNSUPPORTED_IN_RESPONSES,
-        UNSUPPORTED_IN_MESSAGES,
         UNSUPPORTED_IN_TOKENIZE,
     )
     for name, (_, sentence) in table.items()
@@ -412,11 +407,14 @@ _Body = TypeVar("_Body")
 _NO_SCHEMAS: Mapping[str, dict[str, Any] | None] = {}
 _NO_PARAMETERS = {"type": "object", "properties": {}, "additionalProperties": False}
 _COMPLETION_TOKENS = 16  # default length of a completion, as in OpenAI's API
+FUNCTION = "function"  # the type of the tools that an answer may call
+_TEXT_TYPES = {"text", "input_text", "output_text"}
+_MEDIA = {"image": "images", "screenshot": "images", "audio": "audio", "video": "videos", "file": "files"}  # by type
 _FIELD_PATH = re.compile(r"`\$\.(\w+)")
-_OTHER_PART_TYPE = re.compile(r"\.content\[\.\.\.\]\.type|\.content\[\d+\]\.type")
 _WRONG_TYPE = re.compile(r"Expected `([^`]+)`(.*?)(?:, got `([^`]+)`)?", re.DOTALL)
 _MISSING_FIELD = re.compile(r"Object missing required field `([^`]+)`")
-_WRONG_CHOICE = re.compile(r"Invalid enum value (.+)", re.DOTALL)
+_WRONG_CHOICE = re.compile(r"Invalid (?:enum )?value (.+)", re.DOTALL)
+_BOUND = re.compile(r"( of length)? (>=|<=|>) (\S+)")
 _TYPE_NAMES = {
     "str": "a text",
     "int": "a whole number",
@@ -442,11 +440,11 @@ def parse_request(data: bytes, body_type: type[_Body]) -> _Body:
     try:
         return msgspec.convert(_with_whole_numbers(msgspec.json.decode(data)), body_type)
     except msgspec.ValidationError as error:
-        raise _validation_error(str(error)) from None
+        raise _validation_error(str(error), body_type) from None
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise invalid(f"The body is not JSON ({error}): send one object.") from None
     except RecursionError:
-        raise invalid("The body is nested too deeply: send one object as in /openapi.json.") from None
+        raise invalid("The body is nested too deeply: send one object with fewer levels.") from None
 
 
 def _with_whole_numbers(data: object) -> object:
@@ -463,7 +461,7 @@ def chat_to_request(body: ChatRequest, defaults: Defaults) -> Request:
     has_logprobs = body.top_logprobs is not None if body.logprobs is None else body.logprobs
     return replace(
         to_request(body, defaults, messages_of(body.messages), length, _tools(body), schemas),
-        prediction=text_of(body.prediction.content) if body.prediction else "",
+        prediction=text_of(body.prediction.content, "prediction.content") if body.prediction else "",
         likeliest=body.top_logprobs or 0 if has_logprobs else None,
     )
 
@@ -476,17 +474,17 @@ def messages_of(turns: Sequence[ChatMessage]) -> tuple[Message, ...]:
 def _message(turn: ChatMessage, place: str) -> Message:
     match turn:
         case SystemMessage() | DeveloperMessage():
-            return Message("system", text_of(turn.content))
+            return Message("system", text_of(turn.content, f"{place}.content"))
         case UserMessage():
-            return Message("user", text_of(turn.content))
+            return Message("user", text_of(turn.content, f"{place}.content"))
         case ToolMessage():
-            return Message("tool", text_of(turn.content))
+            return Message("tool", noted_text(turn.content or ""))
         case AssistantMessage():
             calls = tuple(
                 Call(call.function.name, arguments_of(call.function.arguments, f"{place}.tool_calls[{number}]"))
                 for number, call in enumerate(turn.tool_calls or ())
             )
-            return Message("assistant", text_of(turn.content or ""), calls)
+            return Message("assistant", noted_text(turn.content or turn.refusal or ""), calls)
 
 
 def arguments_of(text: str, place: str) -> str:
@@ -503,11 +501,35 @@ def arguments_of(text: str, place: str) -> str:
 
 def _tools(body: ChatRequest) -> Tools | None:
     choice = body.tool_choice
-    offered = tuple(tool_of(tool.function) for tool in body.tools or ())
+    offered = functions_of(body.tools or ())
     if choice == "none":
         return None
-    only = choice.function.name if isinstance(choice, ChosenTool) else ""
-    return tools_of(offered, required=choice == "required", only=only, parallel=bool(body.parallel_tool_calls))
+    only = (choice.function.name if choice.function else choice.type) if isinstance(choice, ChosenTool) else ""
+    return tools_of(
+        offered,
+        required=choice == "required",
+        only=only,
+        parallel=bool(body.parallel_tool_calls),
+        left_out=other_kinds(body.tools or ()),
+    )
+
+
+def functions_of(tools: Sequence[OfferedTool]) -> tuple[Tool, ...]:
+    """Return the tools that an answer may call. Raises RefusedError."""
+    functions = [(f"tools[{place}]", tool.function) for place, tool in enumerate(tools) if tool.type == FUNCTION]
+    return tuple(tool_of(given(function, place, "function")) for place, function in functions)
+
+
+def other_kinds(tools: Sequence[OfferedTool]) -> list[str]:
+    """Return the types of the tools that are left out."""
+    return [tool.type for tool in tools if tool.type != FUNCTION]
+
+
+def given(value: _Value | None, place: str, name: str) -> _Value:
+    """Return a field that the type of its object needs. Raises RefusedError if it is missing."""
+    if value is None:
+        raise invalid(f"`{place}` lacks `{name}`: add it.", place.partition("[")[0])
+    return value
 
 
 def tool_of(function: FunctionTool) -> Tool:
@@ -520,14 +542,24 @@ def tool_of(function: FunctionTool) -> Tool:
     return Tool(function.name, schema, function.description or "", strict=bool(function.strict))
 
 
-def tools_of(offered: tuple[Tool, ...], *, required: bool, only: str, parallel: bool) -> Tools | None:
-    """Return the tools that an answer may call, and how; None if there are none. Raises RefusedError."""
+def tools_of(
+    offered: tuple[Tool, ...], *, required: bool, only: str, parallel: bool, left_out: Collection[str] = ()
+) -> Tools | None:
+    """Return the tools that an answer may call, and how; None if there are none. Raises RefusedError.
+
+    `left_out` has the types and names of the tools that nobody can call here.
+    """
     names = [tool.name for tool in offered]
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice:
         raise invalid(f"Two tools are called {twice!r}: give each its own name.", "tools")
+    if only in left_out and only not in names:
+        raise invalid(f"`tool_choice` names {only!r}, which nobody can call here: choose a function.", "tool_choice")
     if only and only not in names:
         raise invalid(f"`tool_choice` names {only!r}, which is not in `tools`: choose one of them.", "tool_choice")
+    if required and left_out and not offered:
+        sentence = "`tool_choice` asks for a call, but nobody can call these `tools` here: send functions."
+        raise invalid(sentence, "tool_choice")
     if required and not offered:
         raise invalid("`tool_choice` asks for a call, but there are no `tools`: send some.", "tool_choice")
     return Tools(offered, required or bool(only), only, parallel) if offered else None
@@ -686,34 +718,116 @@ def _seed(seed: int | None, default: int | None) -> int:
     return secrets.randbits(63) if default is None else default
 
 
-def text_of(content: Content) -> str:
-    return content if isinstance(content, str) else "".join(part.text for part in content)
+def text_of(content: Content, place: str) -> str:
+    """Return the text of a message. Raises RefusedError for a part that is no text."""
+    if isinstance(content, str):
+        return content
+    return "".join(_text_of_part(part, f"{place}[{number}]") for number, part in enumerate(content))
 
 
-def _validation_error(error: str) -> RefusedError:
+def _text_of_part(part: Part, place: str) -> str:
+    if part.type == "refusal":
+        return given(part.refusal, place, "refusal")
+    if part.type in _TEXT_TYPES:
+        return given(part.text, place, "text")
+    raise unread(part.type, place)
+
+
+def noted_text(content: Content) -> str:
+    """Return the text of a result or of an earlier answer, with notes in place of what is no text."""
+    if isinstance(content, str):
+        return content
+    texts = [part.text if part.type in _TEXT_TYPES else part.refusal or note_of(part.type) for part in content]
+    return ("" if all(part.type in _TEXT_TYPES for part in content) else "\n").join(filter(None, texts))
+
+
+def note_of(type_: str) -> str:
+    """Return the note that takes the place of an image, audio or a file; empty for other types."""
+    kind = _media(type_)
+    return f"[{kind} left out: this model reads text only]" if kind else ""
+
+
+def unread(type_: str, place: str) -> RefusedError:
+    """Return the refusal of a part that is no text."""
+    kind = _media(type_)
+    if kind:
+        sentence = f"This model reads text only: leave out the {kind} in `{place}`."
+    else:
+        sentence = f"`{place}` has the type {type_[:80]!r}, which is not read here: send its text."
+    return invalid(sentence, re.split(r"[.[]", place)[0], "unsupported_value")
+
+
+def _media(type_: str) -> str:
+    return next((word for kind, word in _MEDIA.items() if kind in type_), "")
+
+
+def _validation_error(error: str, body_type: type[object]) -> RefusedError:
     match = _FIELD_PATH.search(error)
     name = match.group(1) if match else None
-    if name in {"messages", "input"} and _OTHER_PART_TYPE.search(error):
-        return invalid("This model reads text only: leave out images, audio and files.", name, "unsupported_value")
     if name in _REFUSALS:
         return invalid(_REFUSALS[name], name, "unsupported_value")
-    return invalid(f"{_rephrase(error)}: see /openapi.json.", name)
+    return invalid(_rephrase(error, body_type), name)
 
 
-def _rephrase(error: str) -> str:
-    """Return a sentence of msgspec in plain words."""
+def _rephrase(error: str, body_type: type[object]) -> str:
+    """Return a sentence of msgspec in plain words, with the remedy."""
     message, _, place = error.partition(" - at `$")
     field = place.rstrip("`").removeprefix(".")
     subject = f"`{field}`" if field else "The request"
     if missing := _MISSING_FIELD.fullmatch(message):
-        return f"{subject} lacks `{missing.group(1)}`"
+        return f"{subject} lacks `{missing.group(1)}`: add it."
     if choice := _WRONG_CHOICE.fullmatch(message):
-        return f"{subject} cannot be {choice.group(1)}"
+        values = [repr(value) for value in _values_at(body_type, field)]
+        return f"{subject} cannot be {choice.group(1)}: choose {_either(values) or 'another value'}."
     if mismatch := _WRONG_TYPE.fullmatch(message):
         expected, bounds, actual = (part or "" for part in mismatch.groups())
-        return f"{subject} must be {_type_names(expected)}{bounds}{actual and f', not {_type_names(actual)}'}"
-    return f"{subject} is not as it should be ({message})"
+        wrong = f", not {_type_names(actual)}" if actual else ""
+        return f"{subject} must be {_type_names(expected)}{_bounds(expected, bounds)}{wrong}: correct it."
+    return f"{subject} is not as it should be ({message}): correct it."
 
 
 def _type_names(types: str) -> str:
-    return " or ".join(_TYPE_NAMES.get(name, name) for name in types.split(" | "))
+    return _either([_TYPE_NAMES.get(name, name) for name in types.split(" | ")])
+
+
+def _bounds(expected: str, bounds: str) -> str:
+    """Return bounds of a number, or of the length of a text or list, in plain words."""
+    match = _BOUND.fullmatch(bounds)
+    if match is None:
+        return bounds
+    is_length, sign, number = match.groups()
+    if is_length:
+        unit = "character" if expected == "str" else "item"
+        return f" of at {'least' if sign == '>=' else 'most'} {number} {unit}{'' if number == '1' else 's'}"
+    number = number.removesuffix(".0")
+    return {">=": f" of {number} or more", "<=": f" of {number} or less", ">": f" above {number}"}[sign]
+
+
+def _either(words: Sequence[str]) -> str:
+    *before, last = words or [""]
+    return f"{', '.join(before)} or {last}" if before else last
+
+
+def _values_at(body_type: type[object], path: str) -> list[str]:
+    """Return the texts that a field of a body may have, if they are few; `path` is as msgspec writes it."""
+    kinds, tags = _alternatives(inspect.type_info(body_type)), list[str]()
+    for step in re.findall(r"\w+|\[[^]]*\]", path):
+        tags = [str(kind.tag) for kind in kinds if isinstance(kind, inspect.StructType) and kind.tag_field == step]
+        kinds = [inner for kind in kinds for inner in _alternatives(_inside(kind, step))]
+    literals = [str(value) for kind in kinds if isinstance(kind, inspect.LiteralType) for value in kind.values]
+    return [*tags, *literals]
+
+
+def _inside(kind: inspect.Type, step: str) -> inspect.Type | None:
+    if isinstance(kind, inspect.ListType):
+        return kind.item_type
+    if isinstance(kind, inspect.DictType):
+        return kind.value_type
+    fields = kind.fields if isinstance(kind, inspect.StructType | inspect.DataclassType) else ()
+    return next((field.type for field in fields if field.encode_name == step), None)
+
+
+def _alternatives(kind: inspect.Type | None) -> list[inspect.Type]:
+    if isinstance(kind, inspect.Metadata):
+        return _alternatives(kind.type)
+    return list(kind.types) if isinstance(kind, inspect.UnionType) else [kind] if kind else []

@@ -1,6 +1,7 @@
 """OpenAI's Responses API: requests, replies and events. Nothing is stored."""
 
 import itertools
+import json
 import secrets
 import time
 from collections.abc import Iterable
@@ -14,6 +15,7 @@ from headstart.engine.engine import Call, Finish, FinishReason, Message, Request
 from headstart.server.errors import invalid
 from headstart.server.replies import AnswerChunk, Block, BlockFormatter, logprobs_of
 from headstart.server.requests import (
+    FUNCTION,
     UNSUPPORTED_IN_RESPONSES,
     AnswerRequest,
     Content,
@@ -25,9 +27,12 @@ from headstart.server.requests import (
     Name,
     Object,
     Parallel,
+    Part,
     TextFormat,
     arguments_of,
     first_length,
+    given,
+    noted_text,
     schema_of,
     text_of,
     to_request,
@@ -38,33 +43,45 @@ from headstart.server.requests import (
 from headstart.tools.calls import CallReader
 
 _WITH_LOGPROBS = "message.output_text.logprobs"
+# Calls that a client answers, and their results. Other items hold no text that a model could read.
+_CALLS = {"function_call", "custom_tool_call", "local_shell_call", "shell_call", "apply_patch_call", "mcp_call"}
+_CALLS |= {"computer_call"}
+_OUTPUTS = {f"{call}_output" for call in _CALLS}
 
 
 @dataclass(frozen=True)
 class Item:
-    """A message, a call, the result of a call, or earlier thoughts, which are ignored."""
+    """A message, a call or the result of a call. Earlier thoughts and items of other types are ignored."""
 
-    type: Literal["message", "function_call", "function_call_output", "reasoning"] = "message"
+    type: str = "message"
     role: Literal["user", "assistant", "system", "developer"] | None = None
     content: Content | None = None
     name: Name | None = None
-    arguments: str = ""
-    output: Content | None = None
+    arguments: str | dict[str, Any] | None = None
+    input: str | None = None  # of a tool that takes a text
+    action: dict[str, Any] | None = None  # of a shell or a computer
+    operation: dict[str, Any] | None = None  # of a patch
+    output: Any = None
+    status: str | None = None  # the result of a patch
 
 
-@dataclass(frozen=True, kw_only=True)
-class FlatTool(FunctionTool):
-    """A tool that an answer may call."""
+@dataclass(frozen=True)
+class FlatTool:
+    """A tool that an answer may call. Tools of other types than `function` are left out: nobody can call them here."""
 
-    type: Literal["function"]
+    type: str = FUNCTION
+    name: Name | None = None
+    description: str | None = None
+    parameters: Object | None = None
+    strict: bool | None = None
 
 
 @dataclass(frozen=True)
 class FlatChoice:
     """The tool that an answer must call."""
 
-    type: Literal["function"]
-    name: Name
+    type: str = FUNCTION
+    name: Name | None = None
 
 
 class FlatSchema(Struct, frozen=True, tag_field="type", tag="json_schema"):
@@ -100,6 +117,14 @@ class ResponsesRequest(AnswerRequest):
     metadata: dict[str, str] | None = None
 
 
+@dataclass(frozen=True)
+class InputTokens:
+    """Reply to POST /v1/responses/input_tokens."""
+
+    input_tokens: int
+    object: Literal["response.input_tokens"] = "response.input_tokens"
+
+
 def responses_to_request(body: ResponsesRequest, defaults: Defaults) -> Request:
     """Translate a request. Raises RefusedError."""
     messages = [Message("user", body.input)] if isinstance(body.input, str) else _messages(body.input)
@@ -117,28 +142,79 @@ def _messages(items: Iterable[Item]) -> list[Message]:
     messages = list[Message]()
     for place, item in enumerate(items):
         match item:
+            case Item("message", role="assistant", content=content) if content is not None:
+                messages.append(Message("assistant", noted_text(content)))
             case Item("message", role=str(role), content=content) if content is not None:
-                messages.append(Message("system" if role == "developer" else role, text_of(content)))
-            case Item("function_call", name=str(name)):
-                call = Call(name, arguments_of(item.arguments, f"input[{place}]"))
+                text = text_of(content, f"input[{place}].content")
+                messages.append(Message("system" if role == "developer" else role, text))
+            case Item(type_) if type_ in _CALLS:
                 if not messages or messages[-1].role != "assistant":
                     messages.append(Message("assistant", ""))
-                messages[-1] = replace(messages[-1], calls=(*messages[-1].calls, call))
-            case Item("function_call_output", output=output) if output is not None:
-                messages.append(Message("tool", text_of(output)))
-            case Item("reasoning"):
-                pass
-            case _:
-                needed = {"message": "`role` and `content`", "function_call": "`name`"}.get(item.type, "`output`")
+                messages[-1] = replace(messages[-1], calls=(*messages[-1].calls, _call(item, f"input[{place}]")))
+                if item.output is not None:  # of a tool that OpenAI's server called
+                    messages.append(Message("tool", _output(item.output)))
+            case Item(type_) if type_ in _OUTPUTS and (item.output is not None or item.status is not None):
+                messages.append(Message("tool", _output(item.status if item.output is None else item.output)))
+            case Item("item_reference"):
+                sentence = (
+                    f"Nothing is stored here: send the item that `input[{place}]`, an item_reference, stands for."
+                )
+                raise invalid(sentence, "input", "unsupported_value")
+            case Item("message" | "function_call_output"):
+                needed = "`role` and `content`" if item.type == "message" else "`output`"
                 raise invalid(f"`input[{place}]` is a {item.type}: it needs {needed}.", "input")
     return messages
 
 
+def _call(item: Item, place: str) -> Call:
+    """Translate a call, also of a tool that is no function. Raises RefusedError."""
+    if item.type == "function_call":
+        if item.name is None:
+            raise invalid(f"`{place}` is a function_call: it needs `name`.", "input")
+        text = json.dumps(item.arguments) if isinstance(item.arguments, dict) else item.arguments or ""
+        return Call(item.name, arguments_of(text, place))
+    text = item.arguments if item.input is None else item.input
+    arguments = next(value for value in (item.action, item.operation, {"input": text}) if value is not None)
+    return Call(item.name or item.type.removesuffix("_call"), json.dumps(arguments))
+
+
+def _output(output: Any) -> str:
+    """Return the text of a result, with notes in place of images and files."""
+    if isinstance(output, str):
+        return output
+    try:
+        return noted_text(msgspec.convert(output if isinstance(output, list) else [output], list[Part]))
+    except msgspec.ValidationError:
+        return json.dumps(output, ensure_ascii=False)
+
+
+def left_out_of_responses(body: ResponsesRequest) -> list[str]:
+    """Return the types of the tools and items of a request that have no place here."""
+    items = [] if isinstance(body.input, str) else body.input
+    tools = [tool.type for tool in body.tools or () if tool.type != FUNCTION]
+    known = {"message", "reasoning", *_CALLS, *_OUTPUTS}
+    return [*tools, *(item.type for item in items if item.type not in known)]
+
+
+def _functions(body: ResponsesRequest) -> list[FunctionTool]:
+    """Return the tools that an answer may call. Raises RefusedError."""
+    return [
+        FunctionTool(given(tool.name, f"tools[{place}]", "name"), tool.description, tool.parameters, tool.strict)
+        for place, tool in enumerate(body.tools or ())
+        if tool.type == FUNCTION
+    ]
+
+
 def _tools(body: ResponsesRequest) -> Tools | None:
     choice = body.tool_choice
-    offered = tuple(map(tool_of, body.tools or ()))
-    only = choice.name if isinstance(choice, FlatChoice) else ""
-    tools = tools_of(offered, required=choice == "required", only=only, parallel=bool(body.parallel_tool_calls))
+    others = [tool for tool in body.tools or () if tool.type != FUNCTION]
+    tools = tools_of(
+        tuple(map(tool_of, _functions(body))),
+        required=choice == "required",
+        only=(choice.name or choice.type) if isinstance(choice, FlatChoice) else "",
+        parallel=bool(body.parallel_tool_calls),
+        left_out=[name for tool in others for name in (tool.type, tool.name) if name],
+    )
     return None if choice == "none" else tools
 
 
@@ -165,7 +241,7 @@ class ResponsesFormatter(BlockFormatter):
             "previous_response_id": None,
             "max_output_tokens": request.max_new_tokens,
             "text": msgspec.to_builtins(body.text or AnswerText(TextFormat())),
-            "tools": msgspec.to_builtins(body.tools or []),
+            "tools": [each for each in msgspec.to_builtins(body.tools or []) if each["type"] == FUNCTION],
             "tool_choice": msgspec.to_builtins(body.tool_choice or "auto"),
             "parallel_tool_calls": bool(body.parallel_tool_calls),
             "truncation": "disabled",

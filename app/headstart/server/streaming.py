@@ -1,7 +1,7 @@
 """An answer as an HTTP response, whole or streamed. It ends when its client disconnects."""
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, MutableMapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping, MutableMapping, Sequence
 from contextlib import aclosing, asynccontextmanager
 from typing import Any
 
@@ -10,14 +10,16 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from headstart.engine.engine import Event, Finish, FinishReason, Prefill, Step
-from headstart.errors import HeadstartError
-from headstart.server.errors import FaultBody, stopping, to_refusal
+from headstart.errors import ContextOverflowError, HeadstartError
+from headstart.library.library import longest_context
+from headstart.server.errors import RefusedError, stopping, to_refusal
 from headstart.server.replies import AnswerChunk, ReplyFormatter, merge_replies
 from headstart.server.worker import Answer, Waiting
 
 ANSWERS = "headstart.answers"  # key in the scope of a request: the answers to it
-_JSON_HEADERS = [(b"content-type", b"application/json")]
-_STREAM_HEADERS = [(b"content-type", b"text/event-stream; charset=utf-8"), (b"cache-control", b"no-store")]
+MODEL = "headstart.model"  # key in the scope of a request: the id of the model that it is for
+_JSON_HEADERS = {"content-type": "application/json"}
+_STREAM_HEADERS = {"content-type": "text/event-stream; charset=utf-8", "cache-control": "no-store"}
 
 
 class AnswerResponse(Response):
@@ -34,12 +36,14 @@ class AnswerResponse(Response):
         *,
         streamed: bool,
         with_tokens: bool = False,
+        more_headers: Mapping[str, str] | None = None,
     ) -> None:
         """`formatters` has one for each answer; `send_seconds` is the limit for sending a part of it.
 
         `with_tokens`: send the probability of each token, too.
         """
         super().__init__()
+        self._more_headers = more_headers or {}
         self._answers, self._formatters, self._send_seconds = answers, formatters, send_seconds
         self._streamed, self._with_tokens = streamed, with_tokens
 
@@ -48,10 +52,10 @@ class AnswerResponse(Response):
         scope[ANSWERS] = self._answers
         async with _cancelled_on_disconnect(receive, self._answers):
             if self._streamed:
-                await self._stream(send)
+                await self._stream(send, scope)
             else:
                 replies = [await self._complete(*pair) for pair in zip(self._answers, self._formatters, strict=True)]
-                await self._send(send, {"type": "http.response.start", "status": 200, "headers": _JSON_HEADERS})
+                await self._send(send, self._head(_JSON_HEADERS))
                 await self._send(
                     send, {"type": "http.response.body", "body": msgspec.json.encode(merge_replies(replies))}
                 )
@@ -66,11 +70,15 @@ class AnswerResponse(Response):
                     return formatter.complete(self._chunk(*steps), _unless_cancelled(event, answer))
         raise stopping()
 
-    async def _stream(self, send: Send) -> None:
-        async with aclosing(self._events()) as parts:
+    def _head(self, headers: Mapping[str, str]) -> MutableMapping[str, Any]:
+        raw = [(name.encode(), value.encode()) for name, value in {**headers, **self._more_headers}.items()]
+        return {"type": "http.response.start", "status": 200, "headers": raw}
+
+    async def _stream(self, send: Send, scope: Scope) -> None:
+        async with aclosing(self._events(scope)) as parts:
             first = await anext(parts)
             try:
-                await self._send(send, {"type": "http.response.start", "status": 200, "headers": _STREAM_HEADERS})
+                await self._send(send, self._head(_STREAM_HEADERS))
                 await self._send(send, {"type": "http.response.body", "body": first, "more_body": True})
                 async for part in parts:
                     await self._send(send, {"type": "http.response.body", "body": part, "more_body": True})
@@ -78,7 +86,7 @@ class AnswerResponse(Response):
             except TimeoutError:
                 return  # the client stopped reading; its answer stays cut off
 
-    async def _events(self) -> AsyncGenerator[bytes]:
+    async def _events(self, scope: Scope) -> AsyncGenerator[bytes]:
         """Yield the events of the stream, and comments while it waits.
 
         Errors after the first of them become an event.
@@ -90,7 +98,7 @@ class AnswerResponse(Response):
                     event = await anext(events, None)
                     has_begun |= event is not None
                     while isinstance(event, Waiting):
-                        yield _comment(event.why)
+                        yield formatter.comment(event.why)
                         event = await anext(events, None)
                     if event is None:
                         raise stopping()
@@ -103,14 +111,15 @@ class AnswerResponse(Response):
         except HeadstartError as error:
             if not has_begun:
                 raise
-            yield self._formatters[-1].encode(FaultBody(to_refusal(error).fault))
+            path = scope["path"]
+            yield self._formatters[-1].encode(refusal_of(error, scope).described(path))
 
     def _encode(self, event: Event | Waiting, answer: Answer, formatter: ReplyFormatter) -> list[bytes]:
         match event:
             case Prefill(done, total):
-                return [_comment(f"read {done} of {total} tokens")]
+                return [formatter.comment(f"read {done} of {total} tokens")]
             case Waiting(why):
-                return [_comment(why)]
+                return [formatter.comment(why)]
             case Step(text, scored=scored):
                 reply_events = formatter.extend(self._chunk(event)) if text or scored else ()
             case Finish():
@@ -133,9 +142,10 @@ def _unless_cancelled(finish: Finish, answer: Answer) -> Finish:
     return finish
 
 
-def _comment(text: str) -> bytes:
-    """Return a comment of the stream. Clients skip it; it keeps the connection alive."""
-    return f": {text}\n\n".encode()
+def refusal_of(error: HeadstartError, scope: Scope) -> RefusedError:
+    """Return the refusal that reports `error` to the client of a request."""
+    longest = longest_context(scope.get(MODEL, "")) if isinstance(error, ContextOverflowError) else 0
+    return to_refusal(error, scope["path"], longest)
 
 
 @asynccontextmanager

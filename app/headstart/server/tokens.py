@@ -12,8 +12,8 @@ from headstart.server.requests import (
     ChatMessage,
     OfferedTool,
     TokenId,
+    functions_of,
     messages_of,
-    tool_of,
     with_unsupported,
 )
 
@@ -67,7 +67,7 @@ def tokenize_to_request(body: TokenizeRequest) -> Request:
     if len(prompts) != 1:
         raise invalid("Send one of `content`, `prompt` and `messages`, with something in it.", "prompt")
     if body.messages:
-        tools = tuple(tool_of(tool.function) for tool in body.tools or ())
+        tools = functions_of(body.tools or ())
         return Request(messages_of(body.messages), tools=Tools(tools) if tools else None, tokens_only=True)
     options = (body.add_special, body.add_special_tokens)
     add_special = next((option for option in options if option is not None), body.prompt is not None)
