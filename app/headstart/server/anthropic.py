@@ -157,11 +157,11 @@ def messages_to_request(body: MessagesRequest, defaults: Defaults) -> Request:
     )
     values: dict[str, Any] = {"temperature": body.temperature, "top_p": body.top_p, "top_k": body.top_k}
     shared = AnswerRequest(model=body.model, stop=body.stop_sequences, **values)
-    formats = {
-        "output_config": body.output_config and body.output_config.format,
-        "output_format": body.output_format,
+    config = body.output_config or OutputConfig()
+    schemas = {
+        "output_config": config.format.schema if config.format else None,
+        "output_format": body.output_format.schema if body.output_format else None,
     }
-    schemas = {name: format_ and format_.schema for name, format_ in formats.items()}
     tools = None if choice.type == "none" else tools
     return to_request(shared, defaults, system + turns, body.max_tokens or 0, tools, schemas)
 

@@ -173,8 +173,8 @@ def _call(item: Item, place: str) -> Call:
             raise invalid(f"`{place}` is a function_call: it needs `name`.", "input")
         text = json.dumps(item.arguments) if isinstance(item.arguments, dict) else item.arguments or ""
         return Call(item.name, arguments_of(text, place))
-    text = item.arguments if item.input is None else item.input
-    arguments = next(value for value in (item.action, item.operation, {"input": text}) if value is not None)
+    given_text = {"input": item.arguments if item.input is None else item.input}
+    arguments = next(value for value in (item.action, item.operation, given_text) if value is not None)
     return Call(item.name or item.type.removesuffix("_call"), json.dumps(arguments))
 
 
