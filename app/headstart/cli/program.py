@@ -177,6 +177,10 @@ def _import_command(name: str) -> click.Command:
             from headstart.cli import serve  # noqa: PLC0415
 
             command = Command(serve.run, load_apart) if name == "serve" else Command(serve.list_running)
+        case "launch":
+            from headstart.cli import launch  # noqa: PLC0415
+
+            command = Command(launch.run, load_apart)
         case "models":
             from headstart.cli import models  # noqa: PLC0415
 
@@ -208,6 +212,7 @@ _SUMMARIES = {
     "chat": "Talk with a model, or get one answer",
     "run": "Chat with a model; export it first if it is not installed",
     "serve": "Serve your models to other programs on this computer, with OpenAI's API",
+    "launch": "Start a coding agent with a model of this computer: Claude Code, Codex, OpenCode, Qwen Code or aider",
     "ps": "List the models that servers of this computer have loaded",
     "models": "List the installed models, add, show, check, copy, rename or remove one",
     "remote": "Add, list, check and remove servers on other computers to chat with",

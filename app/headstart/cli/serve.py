@@ -5,13 +5,13 @@ import json
 import os
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from headstart import paths
 from headstart.cli.command import Load, flag, given, group
@@ -37,6 +37,9 @@ from headstart.server import keys, running_servers
 from headstart.server.models import LoadedModels, OpenModel, Served, build_of, find
 from headstart.server.running_servers import LoadedModel, RunningServer
 from headstart.server.worker import Limits
+
+if TYPE_CHECKING:
+    from headstart.server.server import Server
 
 HOST, PORT = "127.0.0.1", 8642
 KEY_VARIABLE = "HEADSTART_SERVER_KEY"
@@ -116,21 +119,27 @@ class ServeFlags:
 
 def run(arguments: ServeFlags, load: Load) -> int:
     """Serve until Ctrl+C. Return the exit code."""
-    from headstart.server.server import Server, listen  # noqa: PLC0415 - `headstart --help` need not wait for it
-
-    with _end_on_signal():
-        listener = listen(arguments.host, arguments.port, beyond=arguments.allow_network)
-        with closing(listener):  # first, because the port may be taken and a model takes seconds to load
-            flags = _with_model(arguments.model)
-            first = flags.model or ""
-            config = _server_config(arguments, first)
-            load_model = partial(_load_model, flags, load, arguments.parallel)
-            with closing(LoadedModels(partial(_served_models, flags), load_model, arguments.keep)) as models:
-                if first:
-                    models.open(find(models, first), lambda _: None)
-                Server(config, listener, models, _report).run()
+    with end_on_signal(), prepared_server(arguments, load, _report) as server:
+        server.run()
     _say("Stopped.")
     return 0
+
+
+@contextmanager
+def prepared_server(arguments: ServeFlags, load: Load, report: Callable[[ServerReport], None]) -> Iterator["Server"]:
+    """Context manager with a server that only has to be run, its first model loaded. It frees the models."""
+    from headstart.server.server import Server, listen  # noqa: PLC0415 - `headstart --help` need not wait for it
+
+    listener = listen(arguments.host, arguments.port, beyond=arguments.allow_network)
+    with closing(listener):  # first, because the port may be taken and a model takes seconds to load
+        flags = with_model(arguments.model)
+        first = flags.model or ""
+        config = _server_config(arguments, first)
+        load_model = partial(_load_model, flags, load, arguments.parallel)
+        with closing(LoadedModels(partial(served_models, flags), load_model, arguments.keep)) as models:
+            if first:
+                models.open(find(models, first), lambda _: None)
+            yield Server(config, listener, models, report)
 
 
 def list_running(arguments: JsonFlags, _load: Load) -> int:
@@ -165,12 +174,12 @@ def _since(model: LoadedModel) -> datetime:
     return datetime.fromtimestamp(int(model.since)).astimezone()
 
 
-def _with_model(flags: AnsweringFlags) -> AnsweringFlags:
+def with_model(flags: AnsweringFlags) -> AnsweringFlags:
     """Return the flags with the model to load first, or unchanged if requests choose among several models.
 
     Raises what choosing a model raises.
     """
-    installed = _served_models(flags)
+    installed = served_models(flags)
     writing = [model.id for model in installed if not model.dimensions]
     name = flags.model or last_used() or (writing[0] if len(writing) == 1 else None)
     if name in {model.id for model in installed if model.dimensions}:
@@ -182,7 +191,7 @@ def _with_model(flags: AnsweringFlags) -> AnsweringFlags:
     return flags
 
 
-def _served_models(flags: AnsweringFlags) -> list[Served]:
+def served_models(flags: AnsweringFlags) -> list[Served]:
     """Return the models that requests can name: the installed ones, and one that --model names by its folder."""
     entries = [entry for entry in library.installed() if not isinstance(entry, Broken)]
     if flags.model is not None and flags.model not in {entry.name for entry in entries}:
@@ -194,7 +203,8 @@ def _describe(entry: Model | Pair, flags: AnsweringFlags) -> Served:
     target = entry.target if isinstance(entry, Pair) else entry
     context = memory.context_of(target.manifest, flags.context)
     vectors = target.manifest.embedding
-    return Served(entry.name, context, build_of(entry), vectors.dimensions if vectors else 0)
+    dimensions = vectors.dimensions if vectors else 0
+    return Served(entry.name, context, build_of(entry), dimensions, size=target.manifest.size_bytes)
 
 
 def _load_model(flags: AnsweringFlags, load: Load, parallel: int | None, name: str) -> OpenModel:
@@ -282,7 +292,7 @@ def _keys(arguments: ServeFlags) -> tuple[str, ...]:
 
 
 @contextmanager
-def _end_on_signal() -> Iterator[None]:
+def end_on_signal() -> Iterator[None]:
     """Context manager that leaves on Ctrl+C or a request to end the program, after the clean-up."""
     try:
         previous = signal.signal(signal.SIGTERM, signal.default_int_handler)

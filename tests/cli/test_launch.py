@@ -1,0 +1,101 @@
+"""`headstart launch` from outside: the agent is a program that says what it was started with."""
+
+import json
+import shlex
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from headstart.cli import main
+from headstart.cli.launch import CLIENTS, Agent
+from headstart.cli.serve import KEY_VARIABLE
+from headstart.server import running_servers
+from headstart.server.models import OneModel, Served
+from tests.fakes import RecordingLoad, ScriptedEngine
+from tests.model_folders import write_model
+from tests.server.serving import KEY, serving
+from tests.waiting import wait_until
+
+AGENT = f"""#!{sys.executable}
+import json, os, sys, urllib.request
+base = os.environ["OPENAI_API_BASE"]
+ask = urllib.request.Request(base + "/models", headers={{"Authorization": "Bearer " + os.environ["OPENAI_API_KEY"]}})
+models = [each["id"] for each in json.load(urllib.request.urlopen(ask))["data"]]
+json.dump({{"arguments": sys.argv[1:], "models": models, "base": base}}, open("said.json", "w"))
+sys.exit(7)
+"""
+
+
+@pytest.fixture
+def model(headstart_home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The one installed model; no agent is installed."""
+    write_model(headstart_home / "models" / "smol")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv(KEY_VARIABLE, raising=False)
+    return "smol"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="the agent is a script with an interpreter in its first line")
+def test_launch_starts_a_server_and_an_agent_that_may_use_it(model: str, tmp_path: Path) -> None:
+    agent = tmp_path / "aider"
+    agent.write_text(AGENT, encoding="utf-8")
+    agent.chmod(0o755)
+    load = RecordingLoad()
+    assert main(["launch", "aider", "--", "--message", "Hi"], load=load) == 7
+    said = json.loads((tmp_path / "said.json").read_text(encoding="utf-8"))
+    assert said["models"] == [model]
+    assert said["arguments"][:2] == ["--model", f"openai/{model}"]
+    assert said["arguments"][-2:] == ["--message", "Hi"]
+    assert load.engine.closed
+    assert not running_servers.list_servers()
+
+
+@pytest.mark.parametrize("agent", list(CLIENTS))
+@pytest.mark.usefixtures("model")
+def test_missing_agent_is_told_how_to_be_installed(agent: Agent, capsys: pytest.CaptureFixture[str]) -> None:
+    load = RecordingLoad()
+    assert main(["launch", agent], load=load) == 2
+    assert CLIENTS[agent].install in capsys.readouterr().err
+    assert not load.options
+
+
+@pytest.mark.parametrize("agent", list(CLIENTS))
+def test_print_shows_the_variables_and_starts_nothing(
+    agent: Agent, model: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    load = RecordingLoad()
+    assert main(["launch", agent, "--print", "--", "--resume"], load=load) == 0
+    printed = capsys.readouterr().out
+    assert "http://127.0.0.1:8642" in printed
+    assert model in printed
+    command = printed.splitlines()[-1]
+    assert command.startswith(agent)
+    assert command.endswith("--resume")
+    assert not load.options
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="PowerShell quotes in another way")
+def test_settings_are_in_the_notation_of_the_agent(model: str, capsys: pytest.CaptureFixture[str]) -> None:
+    main(["launch", "codex", "--print"])
+    *_, command = capsys.readouterr().out.splitlines()
+    settings = tomllib.loads("\n".join(word for word in shlex.split(command) if "=" in word))
+    assert settings["model_provider"] in settings["model_providers"]
+    assert settings["model"] == model
+    main(["launch", "opencode", "--print"])
+    (config,) = (word for word in shlex.split(capsys.readouterr().out) if word.startswith("OPENCODE_CONFIG_CONTENT="))
+    assert json.loads(config.partition("=")[2])["model"] == f"headstart/{model}"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="PowerShell quotes in another way")
+def test_server_whose_key_is_known_is_used(
+    model: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with serving(ScriptedEngine(), models=OneModel(Served(model, 4096), ScriptedEngine())) as running:
+        for key, port in ((KEY, running.port), ("another", 8642)):
+            monkeypatch.setenv(KEY_VARIABLE, key)
+            wait_until(lambda: bool(running_servers.list_servers()))
+            main(["launch", "aider", "--print"])
+            assert f"export OPENAI_API_BASE=http://127.0.0.1:{port}/v1" in capsys.readouterr().out
