@@ -36,6 +36,19 @@ const cases = {
     });
     return `${text} / ${await runner.finalContent()}`;
   },
+  async ollama() {
+    const { Ollama } = await import("ollama");
+    const client = new Ollama({ host: new URL(url).origin, headers: { Authorization: `Bearer ${key}` } });
+    const parameters = { type: "object", properties: { city: { type: "string" } }, required: ["city"] };
+    const tools = [{ type: "function", function: { name: "weather", description: "The weather of a city", parameters } }];
+    const messages = [{ role: "user", content: question }];
+    const { message } = await client.chat({ model, messages, tools });
+    const [call] = message.tool_calls;
+    messages.push(message, { role: "tool", content: weather(call.function.arguments), tool_name: call.function.name });
+    let text = "";
+    for await (const part of await client.chat({ model, messages, tools, stream: true })) text += part.message.content;
+    return text;
+  },
   async tools() {
     const { sdk, asked } = await aiSdk();
     return (await sdk.generateText(asked)).text;

@@ -2,6 +2,7 @@
 
 `python clients.py URL MODEL` needs the key in HEADSTART_SERVE_KEY. It prints JSON, or a table with --markdown. What is
 not installed is left out: packages of the environment that runs it, commands on the PATH, packages of Node in --node.
+Agents are started as `headstart launch --print` says, so `headstart` has to be on the PATH, too.
 These are all of them. Each line is an environment of its own, because they want different versions of each other;
 --also adds to the table what a run in another one printed:
 
@@ -9,9 +10,10 @@ These are all of them. Each line is an environment of its own, because they want
     pip install instructor
     pip install litellm mcp
     pip install llama-index-llms-openai-like
+    pip install ollama
     pip install aider-chat
-    npm install openai ai @ai-sdk/openai-compatible zod
-    npm install opencode-ai
+    npm install openai ai @ai-sdk/openai-compatible zod ollama
+    npm install -g @anthropic-ai/claude-code @openai/codex opencode-ai @qwen-code/qwen-code
 """
 
 import argparse
@@ -19,6 +21,7 @@ import asyncio
 import importlib.metadata
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -169,6 +172,20 @@ def anthropic_messages() -> str:
     return f"{call.name} {call.input} / {answer.content[0].text}"
 
 
+def ollama_tools() -> str:
+    """Ollama's API: a call, and the answer to its result, streamed; a schema"""
+    import ollama  # noqa: PLC0415
+
+    client = ollama.Client(host=URL.removesuffix("/v1"), headers={"Authorization": f"Bearer {KEY}"})
+    message = client.chat(MODEL, ASKED, tools=[weather]).message
+    call = message.tool_calls[0]
+    result = {"role": "tool", "content": weather(**call.function.arguments), "tool_name": call.function.name}
+    stream = client.chat(MODEL, [*ASKED, message, result], tools=[weather], stream=True)
+    answer = "".join(part.message.content or "" for part in stream)
+    schema = person_class().model_json_schema()
+    return f"{answer} / {client.generate(MODEL, ADA, format=schema).response}"
+
+
 def litellm_tools() -> str:
     """A call, its result, and the answer to that; a stream"""
     import litellm  # noqa: PLC0415
@@ -257,28 +274,49 @@ def llm_schema() -> str:
     return llm_asked("--schema", "name, age int", ADA)
 
 
-def aider_edit() -> str:
-    """`aider --message` changes a file of a repository and commits it"""
+def agent(name: str, *words: str) -> tuple[str, str]:
+    """Return what an agent says in a repository with one file, and how it changed the file."""
+    launch = ["headstart", "launch", name, "--model", MODEL, "--print", "--", *words]
+    variables = {**os.environ, "HEADSTART_SERVER_KEY": KEY}
+    script = subprocess.run(launch, env=variables, stdout=subprocess.PIPE, text=True, check=True).stdout
+    assert URL.removesuffix("/v1") in script, "the server runs with the models of another HEADSTART_HOME"
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / "greet.py").write_text(GREET, encoding="utf-8")
         author = ("-c", "user.name=a", "-c", "user.email=a@localhost")
-        for words in (["init", "-q"], ["add", "."], [*author, "commit", "-qm", "Greet"]):
-            command(folder, "git", *words)
-        quiet = ("--no-check-update", "--analytics-disable", "--no-show-model-warnings", "--no-gitignore")
-        task = "Add a function farewell(name) that returns 'Goodbye, ' and the name."
-        command(folder, "aider", "--model", f"openai/{MODEL}", "--yes-always", *quiet, "--message", task, "greet.py")
-        return command(folder, "git", "log", "-p", "-1", "--format=")
+        for command_line in (["init", "-q"], ["add", "greet.py"], [*author, "commit", "-qm", "Greet"]):
+            command(folder, "git", *command_line)
+        said = command(folder, "sh", "-c", script)
+        return said, command(folder, "git", "diff", "HEAD@{1}" if name == "aider" else "HEAD", "--", "greet.py")
+
+
+def aider_edit() -> str:
+    """`aider --message` changes a file of a repository and commits it"""
+    task = "Add a function farewell(name) that returns 'Goodbye, ' and the name."
+    _, changes = agent("aider", "--yes-always", "--no-gitignore", "--message", task, "greet.py")
+    return changes
+
+
+READ = "What does the function in greet.py return? Read the file first."
 
 
 def opencode_run() -> str:
-    """`opencode run` reads a file with its tools"""
-    with tempfile.TemporaryDirectory() as folder:
-        options = {"baseURL": URL, "apiKey": KEY}
-        limit = {"context": 32768, "output": 2048}
-        provider = {"npm": "@ai-sdk/openai-compatible", "options": options, "models": {MODEL: {"limit": limit}}}
-        (Path(folder) / "opencode.json").write_text(json.dumps({"provider": {"here": provider}}), encoding="utf-8")
-        (Path(folder) / "greet.py").write_text(GREET, encoding="utf-8")
-        return command(folder, "opencode", "run", "-m", f"here/{MODEL}", "What does greet.py return? Read it.")
+    """`opencode run` answers a question about a file, with its tools"""
+    return agent("opencode", "run", READ)[0]
+
+
+def claude_print() -> str:
+    """`claude -p` answers a question about a file, with its tools"""
+    return agent("claude", "-p", READ, "--allowedTools", "Read")[0]
+
+
+def codex_exec() -> str:
+    """`codex exec` answers a question about a file, with its tools"""
+    return agent("codex", "exec", "--skip-git-repo-check", READ)[0]
+
+
+def qwen_prompt() -> str:
+    """`qwen -p` answers a question about a file, with its tools"""
+    return agent("qwen", "--yolo", "-p", READ)[0]
 
 
 def node(name: str) -> str:
@@ -306,6 +344,11 @@ def openai_npm() -> str:
     return node("openai")
 
 
+def ollama_npm() -> str:
+    """Ollama's API: a call, and the answer to its result, streamed"""
+    return node("ollama")
+
+
 def ai_sdk_tools() -> str:
     """`generateText` with a tool, called and answered"""
     return node("tools")
@@ -330,11 +373,17 @@ def python_version(package: str) -> str:
 
 
 def command_version(name: str) -> str:
-    """Return the last word that a command says of its version."""
+    """Return the version that a command tells."""
     if not shutil.which(name):
         return ""
     with tempfile.TemporaryDirectory() as folder:
-        return command(folder, name, "--version").split()[-1]
+        (version,) = re.findall(r"\d+\.\d+[\d.]*", command(folder, name, "--version"))[:1]
+        return str(version)
+
+
+def agent_version(name: str) -> str:
+    """Return the version of an agent; empty if it, or what starts it, is missing."""
+    return command_version(name) if shutil.which("headstart") else ""
 
 
 def npm_version(package: str) -> str:
@@ -363,16 +412,22 @@ CASES = (
     Case(pydantic_ai_default, "pydantic-ai-slim"),
     Case(langchain_agent, "langchain"),
     Case(llama_index_agent, "llama-index-llms-openai-like"),
+    Case(ollama_tools, "ollama"),
     Case(litellm_tools, "litellm"),
     Case(litellm_key, "litellm", "AuthenticationError"),
     Case(llm_tools, "llm", version=command_version),
     Case(llm_schema, "llm", "36", command_version),
     Case(openai_npm, "openai", version=npm_version),
+    Case(ollama_npm, "ollama", version=npm_version),
     Case(ai_sdk_tools, "ai", version=npm_version),
     Case(ai_sdk_streamed, "ai", version=npm_version),
     Case(ai_sdk_object, "ai", "36", npm_version),
-    Case(aider_edit, "aider", "+def farewell", command_version),
-    Case(opencode_run, "opencode", "Hello", command_version),
+    Case(aider_edit, "aider", "+def farewell", agent_version),
+    # A small model may answer anything to prompts of thousands of words.
+    Case(claude_print, "claude", "", agent_version),
+    Case(codex_exec, "codex", "", agent_version),
+    Case(opencode_run, "opencode", "", agent_version),
+    Case(qwen_prompt, "qwen", "", agent_version),
 )
 
 

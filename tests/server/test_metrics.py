@@ -17,6 +17,7 @@ def test_metrics_count_requests_tokens_and_seconds() -> None:
             assert running.ask("POST", CHAT, body=chat_body(stream=stream))[0] == 200
         running.ask("POST", CHAT, body="{")
         running.ask("GET", "/v1/models/toy")
+        running.ask("HEAD", "/api/blobs/sha256:0")
         for path in ("/a", '/b"}', "/c\n"):
             running.ask("GET", path.strip())
         told = running.metrics()
@@ -27,6 +28,7 @@ def test_metrics_count_requests_tokens_and_seconds() -> None:
         f'headstart_requests_total{{route="{CHAT}",status="400"}}': 1,
         'headstart_requests_total{route="/metrics",status="200"}': 1,
         'headstart_requests_total{route="/v1/models/{model}",status="200"}': 1,
+        'headstart_requests_total{route="/api/blobs/{digest}",status="400"}': 1,
         'headstart_requests_total{route="other",status="404"}': 3,
     }
     # The prompt has a word, the answer nine; five of seven guesses hold.

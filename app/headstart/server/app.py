@@ -1,4 +1,4 @@
-"""The routes of the API, and their description in OpenAPI."""
+"""The routes of the API."""
 
 import asyncio
 import hashlib
@@ -7,9 +7,10 @@ import time
 from collections.abc import Iterable, Sequence
 from contextlib import aclosing
 from dataclasses import replace
+from difflib import get_close_matches
 from functools import cache
 from http import HTTPStatus
-from typing import Any, Protocol, TypeVar
+from typing import Protocol, TypeVar
 
 import msgspec
 from starlette.applications import Starlette
@@ -24,6 +25,7 @@ from starlette.routing import Route
 from headstart import __version__
 from headstart.engine.engine import Finish, Request, Step
 from headstart.errors import HeadstartError
+from headstart.server import ollama, openapi
 from headstart.server.anthropic import (
     CountedTokens,
     CountTokensRequest,
@@ -37,8 +39,6 @@ from headstart.server.errors import (
     INVALID,
     SERVER,
     Fault,
-    FaultBody,
-    MessagesFaultBody,
     Notices,
     RefusedError,
     invalid,
@@ -48,15 +48,12 @@ from headstart.server.metrics import TYPE, Metrics
 from headstart.server.models import Served, find
 from headstart.server.replies import (
     EMBEDS,
-    ChatChunk,
-    ChatCompletion,
     ChatFormatter,
     Embeddings,
     Model,
     ModelList,
     ReplyContext,
     ReplyFormatter,
-    TextCompletion,
     TextFormatter,
     embeddings_of,
 )
@@ -93,47 +90,14 @@ class _HasModel(Protocol):
 
 _Body = TypeVar("_Body", bound=_HasModel)
 _DEFAULT_ANSWER_TOKENS = 4096  # tokens, if the model's context is unknown
+_LOAD = Request((), prompt=" ", tokens_only=True)  # loads a model and does nothing with it
 _MAX_DISCARDED_BYTES = 2**30
 _MAX_FLOATS = 2_500_000  # in the embeddings of a request, which the engine reports in one line
+_MIN_SIMILARITY = 0.85  # of a wrong path and the one that may be meant
+_ALL_METHODS = ["GET", "POST", "PUT", "DELETE"]
 _CLOSE_CONNECTION = {"connection": "close"}
 _LEFT_OUT = "x-headstart-left-out"  # header of a reply: types of tools and parts that the request had in vain
 _MAX_LEFT_OUT = 20  # of them; clients choose their names
-_SCHEMA_REF = "#/components/schemas/{name}"
-_BODIES = (
-    ChatRequest,
-    TextRequest,
-    MessagesRequest,
-    CountTokensRequest,
-    ResponsesRequest,
-    EmbeddingRequest,
-    TokenizeRequest,
-    DetokenizeRequest,
-)
-_ANSWERS = (
-    Embeddings,
-    Tokenized,
-    Detokenized,
-    CountedTokens,
-    InputTokens,
-    ChatCompletion,
-    ChatChunk,
-    TextCompletion,
-    ModelList,
-    Model,
-    FaultBody,
-    MessagesFaultBody,
-)
-_FAULTS = {
-    "400": "The request cannot be answered as it is.",
-    "401": "The key is missing or wrong.",
-    "403": "The request came from a web page, or with a Host that is not this computer.",
-    "404": "There is no such model.",
-    "408": "The request came too slowly.",
-    "413": "The request is too large.",
-    "429": "Too many requests are waiting; Retry-After says when to try again.",
-    "500": "The server failed.",
-    "503": "The engine was lost, or the server is stopping.",
-}
 
 
 class Api:
@@ -204,7 +168,9 @@ class Api:
 
     async def embed(self, request: HttpRequest) -> Response:
         """Turn texts into vectors: POST /v1/embeddings."""
-        body, model = await self._read(request, EmbeddingRequest)
+        return _json(await self._embed(request, *await self._read(request, EmbeddingRequest)))
+
+    async def _embed(self, request: HttpRequest, body: EmbeddingRequest, model: Served) -> Embeddings:
         if body.dimensions and body.dimensions > model.dimensions:
             sentence = f"The vectors of {model.id!r} have {model.dimensions} dimensions: ask for no more."
             raise invalid(sentence, "dimensions", "unsupported_value")
@@ -215,7 +181,7 @@ class Api:
         _, finish = await self._run(request, model, engine_request)
         if not finish.vectors:
             raise stopping()
-        return _json(embeddings_of(finish, model.id, body.dimensions, as_base64=body.encoding_format == "base64"))
+        return embeddings_of(finish, model.id, body.dimensions, as_base64=body.encoding_format == "base64")
 
     async def tokenize(self, request: HttpRequest) -> Response:
         body, model = await self._read(request, TokenizeRequest)
@@ -227,6 +193,55 @@ class Api:
         text, _ = await self._run(request, model, Request((), prompt_ids=tuple(body.tokens), tokens_only=True))
         return _json(Detokenized(text, text))
 
+    async def ollama_tags(self, _: HttpRequest) -> Response:
+        return _json(ollama.tags(self._models.listed(), self._created))
+
+    async def ollama_running(self, _: HttpRequest) -> Response:
+        return _json(ollama.running(self._models.loaded(), self._models.listed()))
+
+    async def ollama_show(self, request: HttpRequest) -> Response:
+        body = parse_request(await _read_body(request, self._worker.limits), ollama.ShowRequest)
+        return _json(ollama.shown(find(self._models, body.model or body.name), self._created))
+
+    async def ollama_version(self, _: HttpRequest) -> Response:
+        return _json(ollama.OllamaVersion())
+
+    async def ollama_chat(self, request: HttpRequest) -> Response:
+        """Answer a conversation: POST /api/chat."""
+        return await self._ollama_answer(request, *await self._read(request, ollama.OllamaChatRequest))
+
+    async def ollama_generate(self, request: HttpRequest) -> Response:
+        """Answer or continue a text: POST /api/generate."""
+        return await self._ollama_answer(request, *await self._read(request, ollama.OllamaGenerateRequest))
+
+    async def _ollama_answer(
+        self,
+        request: HttpRequest,
+        body: ollama.OllamaChatRequest | ollama.OllamaGenerateRequest,
+        model: Served,
+    ) -> Response:
+        if body.is_empty:
+            await self._run(request, model, _LOAD)
+            return _json(ollama.loaded_line(body))
+        engine_request = ollama.ollama_to_request(body, model, self._defaults_for(model))
+        formatter = ollama.OllamaFormatter(body, _call_reader(engine_request))
+        return self._answer(request, model, [engine_request], [formatter], streamed=body.stream is not False)
+
+    async def ollama_embed(self, request: HttpRequest) -> Response:
+        """Turn texts into vectors: POST /api/embed."""
+        body, model = await self._read(request, ollama.OllamaEmbedRequest)
+        started = time.monotonic_ns()
+        return _json(ollama.embeddings_of(body, await self._embed(request, body, model), time.monotonic_ns() - started))
+
+    async def ollama_embed_one(self, request: HttpRequest) -> Response:
+        """Turn a text into a vector: POST /api/embeddings."""
+        body, model = await self._read(request, ollama.OllamaEmbeddingRequest)
+        (vector,) = ollama.numbers_of(await self._embed(request, replace(body, input=body.prompt), model))
+        return _json(ollama.OllamaEmbedding(vector))
+
+    async def ollama_missing(self, request: HttpRequest) -> Response:
+        raise ollama.not_here(request.method, request.url.path)
+
     async def health(self, _: HttpRequest) -> Response:
         return _json({"status": "ok"})
 
@@ -234,7 +249,7 @@ class Api:
         return Response(self._metrics.text(self._worker.waiting), headers={"content-type": TYPE})
 
     async def openapi(self, _: HttpRequest) -> Response:
-        return _json(description([model.id for model in self._models.listed()]))
+        return _json(openapi.description([model.id for model in self._models.listed()]))
 
     async def _read(self, request: HttpRequest, body_type: type[_Body]) -> tuple[_Body, Served]:
         body = parse_request(await _read_body(request, self._worker.limits), body_type)
@@ -314,7 +329,17 @@ def application(worker: Worker, access: Access, defaults: Defaults, metrics: Met
         Route("/v1/embeddings", api.embed, methods=["POST"]),
         Route("/tokenize", api.tokenize, methods=["POST"]),
         Route("/detokenize", api.detokenize, methods=["POST"]),
+        Route("/api/tags", api.ollama_tags),
+        Route("/api/ps", api.ollama_running),
+        Route("/api/version", api.ollama_version),
+        Route("/api/show", api.ollama_show, methods=["POST"]),
+        Route("/api/chat", api.ollama_chat, methods=["POST"]),
+        Route("/api/generate", api.ollama_generate, methods=["POST"]),
+        Route("/api/embed", api.ollama_embed, methods=["POST"]),
+        Route("/api/embeddings", api.ollama_embed_one, methods=["POST"]),
+        *(Route(path, api.ollama_missing, methods=_ALL_METHODS) for path in ollama.MISSING),
         Route("/health", api.health),
+        Route("/v1", api.health),
         Route("/v1/health", api.health),
         Route("/metrics", api.metrics),
         Route("/openapi.json", api.openapi),
@@ -382,11 +407,25 @@ async def _refusal_response(request: HttpRequest, error: Exception) -> Response:
 
 async def _http_error_response(request: HttpRequest, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
-    sentence = f"{request.method} {request.url.path[:80]} is not part of this API: see /openapi.json."
-    code = "method_not_allowed" if error.status_code == HTTPStatus.METHOD_NOT_ALLOWED else "not_found"
-    return RefusedError(error.status_code, Fault(sentence, INVALID, code=code), error.headers).response(
-        request.url.path
-    )
+    path, known = request.url.path, [route.path for route in request.app.routes if isinstance(route, Route)]
+    if error.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
+        remedy, code = f"it takes {(error.headers or {})['Allow']}, see /openapi.json", "method_not_allowed"
+    else:
+        remedy, code = _right_path(path, known, str(request.base_url)), "not_found"
+    sentence = f"{request.method} {path[:80]} is not part of this API: {remedy}."
+    return RefusedError(error.status_code, Fault(sentence, INVALID, code=code), error.headers).response(path)
+
+
+def _right_path(path: str, known: Sequence[str], server: str) -> str:
+    """Return what to ask for in place of an unknown path, most of which come from a wrong base URL."""
+    if path.startswith("/v1/v1/"):
+        return "the address has /v1 twice, so take one from the base URL"
+    if f"/v1{path}" in known:
+        return f"put /v1 behind the address of the server, {server}v1"
+    if path.startswith("/v1/api/"):
+        return f"the routes of Ollama stand without /v1, so the address of the server is {server.rstrip('/')}"
+    near = get_close_matches(path, known, 1, _MIN_SIMILARITY)
+    return f"did you mean {near[0]}" if near else "see /openapi.json"
 
 
 async def _bug_response(request: HttpRequest, error: Exception) -> Response:
@@ -398,75 +437,3 @@ async def _bug_response(request: HttpRequest, error: Exception) -> Response:
 
 def _json(value: object) -> Response:
     return Response(msgspec.json.encode(value), media_type="application/json")
-
-
-def description(models: list[str]) -> dict[str, Any]:
-    """Return the OpenAPI document for a server of these models."""
-    _, schemas = msgspec.json.schema_components(_BODIES + _ANSWERS, ref_template=_SCHEMA_REF)
-    for body in _BODIES:
-        schemas[body.__name__]["properties"]["model"] = {"type": "string", "enum": models}
-    return {
-        "openapi": "3.1.0",
-        "info": {"title": "Headstart", "version": __version__, "description": "Local models behind OpenAI's API."},
-        "paths": _paths(),
-        "security": [{"key": []}],
-        "components": {"schemas": schemas, "securitySchemes": {"key": {"type": "http", "scheme": "bearer"}}},
-    }
-
-
-def _paths() -> dict[str, Any]:
-    name = {"name": "model", "in": "path", "required": True, "schema": {"type": "string"}}
-    chat = _request_body("ChatRequest") | _responses("ChatCompletion", "ChatChunk")
-    text = _request_body("TextRequest") | _responses("TextCompletion", "TextCompletion")
-    message = _request_body("MessagesRequest") | _responses("", fault="MessagesFaultBody")
-    counted = _request_body("CountTokensRequest") | _responses("CountedTokens", fault="MessagesFaultBody")
-    response = _request_body("ResponsesRequest") | _responses("")
-    counted_input = _request_body("ResponsesRequest") | _responses("InputTokens")
-    tokenize = _request_body("TokenizeRequest") | _responses("Tokenized")
-    embed = _request_body("EmbeddingRequest") | _responses("Embeddings")
-    detokenize = _request_body("DetokenizeRequest") | _responses("Detokenized")
-    return {
-        "/v1/models": {"get": _operation("listModels", "List the models.") | _responses("ModelList")},
-        "/v1/models/{model}": {
-            "get": _operation("retrieveModel", "Show one model.") | {"parameters": [name]} | _responses("Model")
-        },
-        "/v1/chat/completions": {"post": _operation("createChatCompletion", "Answer a conversation.") | chat},
-        "/v1/completions": {"post": _operation("createCompletion", "Continue a text.") | text},
-        "/v1/responses": {"post": _operation("createResponse", "Answer a conversation; nothing is stored.") | response},
-        "/v1/embeddings": {"post": _operation("createEmbedding", "Turn texts into vectors.") | embed},
-        "/tokenize": {"post": _operation("tokenize", "Turn a text or a conversation into tokens.") | tokenize},
-        "/detokenize": {"post": _operation("detokenize", "Turn tokens into a text.") | detokenize},
-        "/v1/messages": {
-            "post": _operation("createMessage", "Answer a conversation, as Anthropic's API does.") | message
-        },
-        "/v1/messages/count_tokens": {
-            "post": _operation("countMessageTokens", "Count the tokens of a conversation.") | counted
-        },
-        "/v1/responses/input_tokens": {
-            "post": _operation("countInputTokens", "Count the tokens of a conversation.") | counted_input
-        },
-    }
-
-
-def _operation(operation: str, summary: str) -> dict[str, Any]:
-    return {"operationId": operation, "summary": summary}
-
-
-def _request_body(schema: str) -> dict[str, Any]:
-    return {"requestBody": {"required": True, "content": {"application/json": {"schema": _ref(schema)}}}}
-
-
-def _responses(schema: str, streamed: str | None = None, fault: str = "FaultBody") -> dict[str, Any]:
-    content: dict[str, Any] = {"application/json": {"schema": _ref(schema)} if schema else {}}
-    description = "The answer."
-    if streamed:
-        description = f"The answer. With `stream`, each event holds a {streamed}, and the last event is [DONE]."
-    if streamed or not schema:
-        content["text/event-stream"] = {}
-    faults = {"application/json": {"schema": _ref(fault)}}
-    replies = {status: {"description": text, "content": faults} for status, text in _FAULTS.items()}
-    return {"responses": {"200": {"description": description, "content": content}} | replies}
-
-
-def _ref(schema: str) -> dict[str, str]:
-    return {"$ref": _SCHEMA_REF.format(name=schema)}

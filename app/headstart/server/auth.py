@@ -10,7 +10,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from headstart.server import keys
 from headstart.server.errors import FORBIDDEN, INVALID, Fault, Notices, RefusedError
 
-_OPEN_PATHS = {"", "/openapi.json", "/health", "/v1/health"}  # no secrets there; the documentation agrees
+_OPEN_PATHS = {"", "/v1", "/openapi.json", "/health", "/v1/health"}  # no secrets there; the documentation agrees
 _OWN_SITE = {"", "none", "same-origin"}
 CLIENT = "headstart.client"  # key in the scope of a request: the client's address and the numbers of its keys
 

@@ -61,6 +61,13 @@ class MessagesFaultBody:
     type: Literal["error"] = "error"
 
 
+@dataclass(frozen=True)
+class OllamaFault:
+    """Body of every refusal below /api/."""
+
+    error: str
+
+
 class RefusedError(HeadstartError):
     """A request that the server does not answer."""
 
@@ -75,8 +82,10 @@ class RefusedError(HeadstartError):
     def body(self) -> bytes:
         return msgspec.json.encode(FaultBody(self.fault))
 
-    def described(self, path: str) -> FaultBody | MessagesFaultBody:
+    def described(self, path: str) -> FaultBody | MessagesFaultBody | OllamaFault:
         """Return the body in the format of the API that has this path."""
+        if path.startswith("/api/"):
+            return OllamaFault(self.fault.message)
         if not path.startswith(_MESSAGES):
             return FaultBody(self.fault)
         usual = "invalid_request_error" if self.status < 500 else "api_error"

@@ -18,6 +18,7 @@ from headstart.server.errors import INVALID, Fault, RefusedError
 from headstart.server.running_servers import LoadedModel
 
 _PREFIX = "openai/"  # some clients put it before the name of every model
+_TAG = ":latest"  # clients of Ollama put it behind
 
 
 @dataclass(frozen=True)
@@ -30,6 +31,7 @@ class Served:
     dimensions: int = 0  # of the vectors that an embedding model makes; 0: the model writes answers
     arithmetic: str = ""  # see ModelInfo; known once the model is loaded
     is_batch_invariant: bool = True  # likewise
+    size: int = 0  # of its files, in bytes; 0: unknown
 
 
 def build_of(entry: Model | Pair) -> str:
@@ -83,7 +85,7 @@ class ModelRegistry(Protocol):
 def find(models: ModelRegistry, name: str) -> Served:
     """Return the model that a request names, in any case. Raises RefusedError, which names the models."""
     listed = models.listed()
-    model_id = name.casefold().removeprefix(_PREFIX)
+    model_id = name.casefold().removeprefix(_PREFIX).removesuffix(_TAG)
     for model in listed:
         if model.id.casefold() == model_id:
             return model

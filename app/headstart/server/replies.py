@@ -271,6 +271,7 @@ class AnswerChunk:
 class ReplyFormatter(Protocol):
     """Formatter of an answer, as one reply or as the events of a stream."""
 
+    media_type: str  # of a stream
     last: bytes  # sent after the last event of a stream
 
     def complete(self, chunk: AnswerChunk, end: Finish) -> object:
@@ -319,6 +320,8 @@ class ReplyContext:
 
 class _EventFormatter:
     """The common part of formats whose streams are server-sent events."""
+
+    media_type = "text/event-stream; charset=utf-8"
 
     def comment(self, text: str) -> bytes:
         return f": {text}\n\n".encode()

@@ -49,7 +49,7 @@ _Grammar = Annotated[_Text, Meta(description="In Lark's notation or llama.cpp's.
 _Choice = Annotated[list[_Text], Meta(min_length=1)]
 _Pattern = Annotated[_Text, Meta(examples=["[a-z]+"])]
 Name = Annotated[str, Meta(min_length=1, max_length=256)]
-_Stops = Annotated[list[_Text], Meta(max_length=16)]
+Stops = Annotated[list[_Text], Meta(max_length=16)]
 _StopOnRepetition = Annotated[
     bool,
     Meta(
@@ -65,7 +65,7 @@ _REPEATS = (
     "The same request then gets the same answer, whatever was asked before and whatever is guessed, as with "
     "temperature 0. `system_fingerprint` ends in `-varies` where the model's arithmetic cannot promise that."
 )
-_Seed = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1, description=_REPEATS)]
+Seed = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1, description=_REPEATS)]
 
 
 @dataclass(frozen=True)
@@ -288,6 +288,11 @@ UNSUPPORTED_IN_RESPONSES: Unsupported = {
     "conversation": (_NoText | _NoObject, "Nothing is stored here: leave out `conversation`, and send it as `input`."),
     "background": (Literal[False], "An answer is not kept for later here: leave out `background`."),
 }
+UNSUPPORTED_OPTIONS: Unsupported = {  # of Ollama's API
+    **{name: _UNSUPPORTED[name] for name in ("mirostat", "typical_p")},
+    "tfs_z": (_OneFloat, "`tfs_z` is not supported: leave it out."),
+    "repeat_last_n": (Literal[-1], "`repeat_penalty` counts the whole text here: leave out `repeat_last_n`."),
+}
 UNSUPPORTED_IN_TOKENIZE: Unsupported = {
     "parse_special": (
         Literal[True],
@@ -310,6 +315,7 @@ _REFUSALS = {
         _UNSUPPORTED_IN_CHAT,
         _UNSUPPORTED_IN_TEXT,
         UNSUPPORTED_IN_RESPONSES,
+        UNSUPPORTED_OPTIONS,
         UNSUPPORTED_IN_TOKENIZE,
     )
     for name, (_, sentence) in table.items()
@@ -340,9 +346,9 @@ class AnswerRequest:
     model: str
     stream: bool | None = None
     stream_options: StreamOptions | None = None
-    stop: str | _Stops | None = None
+    stop: str | Stops | None = None
     top_k: Annotated[int, Meta(ge=-1, le=_MAX_INT, description="-1 and 0 take all.")] | None = None
-    seed: _Seed | None = None
+    seed: Seed | None = None
     stop_on_repetition: _StopOnRepetition | None = None
     logit_bias: _LogitBias | None = None
     repeat_penalty: Annotated[float, Meta(gt=0, le=10, description="The same as `repetition_penalty`.")] | None = None
@@ -410,7 +416,7 @@ _COMPLETION_TOKENS = 16  # default length of a completion, as in OpenAI's API
 FUNCTION = "function"  # the type of the tools that an answer may call
 _TEXT_TYPES = {"text", "input_text", "output_text"}
 _MEDIA = {"image": "images", "screenshot": "images", "audio": "audio", "video": "videos", "file": "files"}  # by type
-_FIELD_PATH = re.compile(r"`\$\.(\w+)")
+_FIELD_PATH = re.compile(r"`\$\.(?:options\.)?(\w+)")
 _WRONG_TYPE = re.compile(r"Expected `([^`]+)`(.*?)(?:, got `([^`]+)`)?", re.DOTALL)
 _MISSING_FIELD = re.compile(r"Object missing required field `([^`]+)`")
 _WRONG_CHOICE = re.compile(r"Invalid (?:enum )?value (.+)", re.DOTALL)
@@ -451,7 +457,14 @@ def _with_whole_numbers(data: object) -> object:
     """Turn 5.0 into 5 in the fields of a request: JSON has only one kind of number."""
     if not isinstance(data, dict):
         return data
-    return {key: int(item) if isinstance(item, float) and item.is_integer() else item for key, item in data.items()}
+    return {
+        key: int(item)
+        if isinstance(item, float) and item.is_integer()
+        else _with_whole_numbers(item)
+        if key == "options"
+        else item
+        for key, item in data.items()
+    }
 
 
 def chat_to_request(body: ChatRequest, defaults: Defaults) -> Request:

@@ -86,12 +86,13 @@ class Server:
         hosts = frozenset(name.lower().rstrip(".") for name in config.hosts)
         access = Access(config.keys, hosts, frozenset(config.origins), config.beyond)
         logging.getLogger("uvicorn.error").addFilter(_is_bug)
+        self.url = url(listener)
         self._listener, self._report = listener, report
-        self._worker = Worker(models, limits, partial(running_servers.write_state, url(listener)))
+        self._worker = Worker(models, limits, partial(running_servers.write_state, self.url))
         metrics = Metrics()
         app = application(self._worker, access, defaults, metrics)
         self._server = _UvicornServer(_RequestReporter(app, report, metrics), self._worker)
-        self._serving = Serving(config.model, url(listener), config.beyond)
+        self._serving = Serving(config.model, self.url, config.beyond)
         self._thread = threading.Thread(target=self.run, daemon=True, name="server")
 
     def run(self) -> None:
@@ -173,8 +174,10 @@ def _route(scope: Scope) -> str:
     """Return the route of a request, so that clients cannot add counters."""
     if "endpoint" not in scope:
         return "other"
-    values = scope["path_params"]
-    return next((f"/v1/models/{{{name}}}" for name in values), scope["path"].rstrip("/") or "/")
+    path: str = scope["path"]
+    for name, value in scope["path_params"].items():
+        path = f"{path.removesuffix(value)}{{{name}}}"
+    return path.rstrip("/") or "/"
 
 
 def _is_bug(record: logging.LogRecord) -> bool:

@@ -19,7 +19,6 @@ from headstart.server.worker import Answer, Waiting
 ANSWERS = "headstart.answers"  # key in the scope of a request: the answers to it
 MODEL = "headstart.model"  # key in the scope of a request: the id of the model that it is for
 _JSON_HEADERS = {"content-type": "application/json"}
-_STREAM_HEADERS = {"content-type": "text/event-stream; charset=utf-8", "cache-control": "no-store"}
 
 
 class AnswerResponse(Response):
@@ -78,7 +77,8 @@ class AnswerResponse(Response):
         async with aclosing(self._events(scope)) as parts:
             first = await anext(parts)
             try:
-                await self._send(send, self._head(_STREAM_HEADERS))
+                head = {"content-type": self._formatters[0].media_type, "cache-control": "no-store"}
+                await self._send(send, self._head(head))
                 await self._send(send, {"type": "http.response.body", "body": first, "more_body": True})
                 async for part in parts:
                     await self._send(send, {"type": "http.response.body", "body": part, "more_body": True})

@@ -1,0 +1,475 @@
+"""Ollama's API: requests, replies and the lines of streams."""
+
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from hashlib import sha256
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import UNSET, Meta, UnsetType
+
+from headstart.engine.engine import Call, Finish, FinishReason, Message, Request, Sampling, Tools
+from headstart.parameters import declared
+from headstart.server.errors import FaultBody, OllamaFault, RefusedError, invalid
+from headstart.server.models import Served
+from headstart.server.replies import AnswerChunk, Block, BlockFormatter, Embeddings, TokenLogprob, logprobs_of
+from headstart.server.requests import (
+    UNSUPPORTED_OPTIONS,
+    AnswerRequest,
+    Defaults,
+    EmbeddingRequest,
+    Likeliest,
+    Name,
+    Object,
+    OfferedTool,
+    Seed,
+    Stops,
+    first_length,
+    to_request,
+    tool_of,
+    tools_of,
+    with_parameters,
+    with_unsupported,
+)
+from headstart.server.running_servers import LoadedModel
+from headstart.tools.calls import CallReader
+
+VERSION = "0.13.0"  # of Ollama, whose API this is: some clients refuse an older one
+TAG = ":latest"  # every name has a tag in Ollama's API
+_INSTALLING = (
+    "Models are installed, copied and removed with `headstart models` on the computer of the server, not here."
+)
+MISSING = ("/api/pull", "/api/push", "/api/create", "/api/copy", "/api/delete", "/api/blobs/{digest}")
+_MAX_INT = 2**31 - 1
+_Length = Annotated[int, Meta(ge=-2, le=_MAX_INT, description="0: the prompt is read. Less: the default.")]
+_ArgumentObject = Annotated[dict[str, Any], Meta(description="The arguments: an object, not a text.")]
+_Format = Annotated[
+    Literal["", "json"] | Object, Meta(description="`json`, or the JSON schema that the answer follows.")
+]
+_KeepAlive = Annotated[str | float, Meta(description="Has no effect: `headstart serve` says when models are freed.")]
+
+
+@dataclass(frozen=True)
+class OllamaFunction:
+    """The function of a call."""
+
+    name: Name
+    arguments: _ArgumentObject
+
+
+@dataclass(frozen=True)
+class OllamaCall:
+    """A call of a tool."""
+
+    function: OllamaFunction
+
+
+@dataclass(frozen=True)
+class OllamaTurn:
+    """A message of a conversation."""
+
+    role: Literal["system", "user", "assistant", "tool"]
+    content: str = ""
+    tool_calls: list[OllamaCall] | None = None
+    images: list[str] | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+@with_parameters
+@with_unsupported(UNSUPPORTED_OPTIONS)
+class OllamaOptions:
+    """OllamaOptions of an answer. The others of Ollama say how a model is loaded, and have no effect."""
+
+    num_predict: _Length | None = None
+    num_ctx: Annotated[int, Meta(le=_MAX_INT, description="Refused if it is more than the context.")] | None = None
+    top_k: Annotated[int, Meta(ge=-1, le=_MAX_INT)] | None = None
+    seed: Seed | None = None
+    stop: str | Stops | None = None
+    repeat_penalty: Annotated[float, Meta(gt=0, le=10)] | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class OllamaRequest:
+    """The common fields of requests for an answer."""
+
+    model: str
+    stream: Annotated[bool, Meta(description="Default: true.")] | None = None
+    format: _Format | None = None
+    options: OllamaOptions | None = None
+    think: bool | str | None = None
+    keep_alive: _KeepAlive | None = None
+    logprobs: bool | None = None
+    top_logprobs: Likeliest | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class OllamaChatRequest(OllamaRequest):
+    """Body of POST /api/chat. Without messages it loads the model."""
+
+    messages: list[OllamaTurn] | None = None
+    tools: list[OfferedTool] | None = None
+
+    @property
+    def is_empty(self) -> bool:
+        return not self.messages
+
+
+@dataclass(frozen=True, kw_only=True)
+class OllamaGenerateRequest(OllamaRequest):
+    """Body of POST /api/generate. Without a prompt it loads the model."""
+
+    prompt: str = ""
+    suffix: Annotated[str, Meta(description="The answer fills the gap between `prompt` and `suffix`.")] = ""
+    system: str = ""
+    raw: Annotated[bool, Meta(description="Continue `prompt` as it is, without the chat template.")] | None = None
+    images: list[str] | None = None
+    template: str = ""
+    context: list[int] | None = None
+
+    @property
+    def is_empty(self) -> bool:
+        return not (self.prompt or self.suffix)
+
+
+@dataclass(frozen=True, kw_only=True)
+class OllamaEmbedRequest(EmbeddingRequest):
+    """Body of POST /api/embed. A text that is too long is refused, whatever `truncate` says."""
+
+    encoding_format: Literal["float"] | None = None
+    truncate: bool | None = None
+    keep_alive: _KeepAlive | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class OllamaEmbeddingRequest(EmbeddingRequest):
+    """Body of POST /api/embeddings, the older form."""
+
+    encoding_format: Literal["float"] | None = None
+    input: str = ""
+    prompt: Annotated[str, Meta(min_length=1)]
+    keep_alive: _KeepAlive | None = None
+
+
+@dataclass(frozen=True)
+class ShowRequest:
+    """Body of POST /api/show."""
+
+    model: str = ""
+    name: Annotated[str, Meta(description="The older name of `model`.")] = ""
+
+
+@dataclass(frozen=True)
+class ModelDetails:
+    """The form of a model."""
+
+    format: str = "openvino"
+    family: str = "headstart"
+    families: tuple[str, ...] = ("headstart",)
+    parent_model: str = ""
+    parameter_size: str = ""
+    quantization_level: str = ""
+
+
+@dataclass(frozen=True)
+class OllamaModel:
+    """A model that requests can name."""
+
+    name: str
+    model: str
+    modified_at: str
+    size: int
+    digest: str
+    details: ModelDetails = field(default_factory=ModelDetails)
+
+
+@dataclass(frozen=True)
+class OllamaModels:
+    """Reply to GET /api/tags."""
+
+    models: list[OllamaModel]
+
+
+@dataclass(frozen=True)
+class RunningModel:
+    """A model in memory. `size` is what its process holds, in bytes."""
+
+    name: str
+    model: str
+    size: int
+    digest: str
+    context_length: int
+    expires_at: str
+    size_vram: int = 0
+    details: ModelDetails = field(default_factory=ModelDetails)
+
+
+@dataclass(frozen=True)
+class RunningList:
+    """Reply to GET /api/ps."""
+
+    models: list[RunningModel]
+
+
+@dataclass(frozen=True)
+class Shown:
+    """Reply to POST /api/show."""
+
+    modified_at: str
+    model_info: dict[str, Any]
+    capabilities: list[str]
+    details: ModelDetails = field(default_factory=ModelDetails)
+    modelfile: str = ""
+    parameters: str = ""
+    template: str = ""
+    license: str = ""
+
+
+@dataclass(frozen=True)
+class OllamaVersion:
+    """Reply to GET /api/version: the version of Ollama whose API this is."""
+
+    version: str = VERSION
+
+
+@dataclass(frozen=True)
+class AnswerPart:
+    """A message of the assistant, or a part of it."""
+
+    content: str = ""
+    tool_calls: list[OllamaCall] | UnsetType = UNSET
+    role: Literal["assistant"] = "assistant"
+
+
+@dataclass(frozen=True, kw_only=True)
+class AnswerLine:
+    """A whole answer, or a line of a streamed one. Only the last line has counts and times, in nanoseconds."""
+
+    model: str
+    created_at: str
+    message: AnswerPart | UnsetType = UNSET
+    response: str | UnsetType = UNSET
+    logprobs: list[TokenLogprob] | UnsetType = UNSET
+    done: bool = False
+    done_reason: Literal["stop", "length", "load"] | UnsetType = UNSET
+    total_duration: int | UnsetType = UNSET
+    load_duration: int | UnsetType = UNSET
+    prompt_eval_count: int | UnsetType = UNSET
+    prompt_eval_duration: int | UnsetType = UNSET
+    eval_count: int | UnsetType = UNSET
+    eval_duration: int | UnsetType = UNSET
+
+
+@dataclass(frozen=True)
+class OllamaEmbeddings:
+    """Reply to POST /api/embed."""
+
+    model: str
+    embeddings: list[list[float]]
+    total_duration: int
+    prompt_eval_count: int
+    load_duration: int = 0
+
+
+@dataclass(frozen=True)
+class OllamaEmbedding:
+    """Reply to POST /api/embeddings."""
+
+    embedding: list[float]
+
+
+def ollama_to_request(body: OllamaChatRequest | OllamaGenerateRequest, model: Served, defaults: Defaults) -> Request:
+    """Translate a request. Raises RefusedError."""
+    options = body.options or OllamaOptions()
+    if model.context and (options.num_ctx or 0) > model.context:
+        sentence = f"The context of {model.id!r} has {model.context} tokens here: ask for no more `num_ctx`, or start "
+        raise invalid(f"{sentence}the server with a longer --context.", "num_ctx", "unsupported_value")
+    length = first_length(options.num_predict, defaults.length)
+    values = {name: getattr(options, name) for name in _OPTION_NAMES}
+    asked = AnswerRequest(model=body.model, format=body.format or None, **values)
+    messages, tools, prompt, suffix = _chat(body) if isinstance(body, OllamaChatRequest) else _generate(body)
+    likeliest = body.top_logprobs or 0 if body.logprobs else None
+    request = to_request(asked, defaults, messages, length, tools, prompt=prompt, suffix=suffix)
+    return replace(request, likeliest=likeliest)
+
+
+_OPTION_NAMES = {parameter.name for parameter in declared(Sampling)} | {"top_k", "seed", "stop", "repeat_penalty"}
+_Parts = tuple[tuple[Message, ...], Tools | None, str, str]  # and the prompt and suffix of a continued text
+
+
+def _chat(body: OllamaChatRequest) -> _Parts:
+    turns = body.messages or []
+    _refuse_images(image for turn in turns for image in turn.images or ())
+    messages = tuple(Message(turn.role, turn.content, _calls(turn)) for turn in turns)
+    tools = tuple(tool_of(tool.function) for tool in body.tools or () if tool.function)
+    return messages, tools_of(tools, required=False, only="", parallel=False), "", ""
+
+
+def _generate(body: OllamaGenerateRequest) -> _Parts:
+    _refuse_images(body.images or ())
+    for name in ("template", "context"):
+        if getattr(body, name):
+            raise invalid(f"`{name}` is not supported: send the conversation to /api/chat.", name, "unsupported_value")
+    if body.raw or body.suffix:
+        if body.system:
+            sentence = "A prompt that is continued as it is has no system message: leave out `system`, or `raw` and "
+            raise invalid(f"{sentence}`suffix`.", "system", "unsupported_value")
+        return (), None, body.prompt, body.suffix
+    system = (Message("system", body.system),) if body.system else ()
+    return (*system, Message("user", body.prompt)), None, "", ""
+
+
+def _calls(turn: OllamaTurn) -> tuple[Call, ...]:
+    return tuple(
+        Call(call.function.name, msgspec.json.encode(call.function.arguments).decode())
+        for call in turn.tool_calls or ()
+    )
+
+
+def _refuse_images(images: Iterable[str]) -> None:
+    if any(images):
+        raise invalid("This model reads text only: leave out `images`.", "images", "unsupported_value")
+
+
+def tags(models: Sequence[Served], since: float) -> OllamaModels:
+    """Return the list of all models, as of the start of the server (seconds since 1970)."""
+    return OllamaModels(
+        [
+            OllamaModel(f"{model.id}{TAG}", f"{model.id}{TAG}", _time(since), model.size, _digest(model))
+            for model in models
+        ]
+    )
+
+
+def running(loaded: Sequence[LoadedModel], models: Sequence[Served]) -> RunningList:
+    """Return the models in memory."""
+    known = {model.id: model for model in models}
+    return RunningList(
+        [
+            RunningModel(
+                f"{each.name}{TAG}",
+                f"{each.name}{TAG}",
+                each.memory,
+                _digest(known[each.name]),
+                known[each.name].context,
+                _time(each.since + _KEPT_SECONDS),
+            )
+            for each in loaded
+            if each.name in known
+        ]
+    )
+
+
+_KEPT_SECONDS = 10 * 365 * 24 * 3600.0  # a model stays until another one needs its place
+
+
+def shown(model: Served, since: float) -> Shown:
+    """Return the description of a model."""
+    # Clients look for the context under the name of the architecture.
+    facts = {"general.architecture": "headstart", "general.basename": model.id}
+    sizes = {"headstart.context_length": model.context, "headstart.embedding_length": model.dimensions}
+    capabilities = ["embedding"] if model.dimensions else ["completion", "tools"]
+    return Shown(_time(since), facts | {name: size for name, size in sizes.items() if size}, capabilities)
+
+
+def loaded_line(body: OllamaRequest) -> AnswerLine:
+    """Return the reply to a request that only loads a model."""
+    is_chat = isinstance(body, OllamaChatRequest)
+    content: dict[str, Any] = {"message": AnswerPart()} if is_chat else {"response": ""}
+    return AnswerLine(model=body.model, created_at=_time(), done=True, done_reason="load", **content)
+
+
+def not_here(method: str, path: str) -> RefusedError:
+    """Return the refusal of a route of Ollama's that installs, copies or removes models."""
+    return invalid(f"{method} {path[:80]} is not answered here. {_INSTALLING}", code="unsupported_route")
+
+
+def embeddings_of(body: OllamaEmbedRequest, vectors: Embeddings, nanoseconds: int) -> OllamaEmbeddings:
+    """Return the reply with the embeddings of a request, which took so long."""
+    return OllamaEmbeddings(body.model, numbers_of(vectors), nanoseconds, vectors.usage.prompt_tokens)
+
+
+def numbers_of(vectors: Embeddings) -> list[list[float]]:
+    return [each.embedding for each in vectors.data if not isinstance(each.embedding, str)]
+
+
+class OllamaFormatter(BlockFormatter):
+    """Formatter of an answer as one object, or as lines of a stream. A call is sent whole."""
+
+    media_type = "application/x-ndjson"
+
+    def __init__(self, body: OllamaRequest, reader: CallReader | None) -> None:
+        """`reader` finds calls; None if there cannot be any."""
+        super().__init__(reader)
+        self._body, self._started = body, time.monotonic_ns()
+
+    def reply(self, end: Finish) -> Any:
+        text = "".join(block.text for block in self.blocks if not block.name)
+        calls = [_call(block) for block in self.blocks if block.name and block.is_whole]
+        scored = [token for block in self.blocks for token in block.scored]
+        return self._line(text, calls, scored, **self._end_fields(end))
+
+    def start(self) -> Iterable[Any]:
+        return ()
+
+    def start_block(self, _block: Block) -> Iterable[Any]:
+        return ()
+
+    def extend_block(self, block: Block, chunk: AnswerChunk) -> Iterable[Any]:
+        if not block.name:
+            yield self._line(chunk.text, scored=chunk.scored or ())
+
+    def end_block(self, block: Block) -> Iterable[Any]:
+        if block.name and block.is_whole:
+            yield self._line("", [_call(block)])
+
+    def end_reply(self, end: Finish) -> Iterable[Any]:
+        yield self._line("", **self._end_fields(end))
+
+    def comment(self, _text: str) -> bytes:
+        """Return a blank, which keeps the connection alive: lines of JSON have no comments."""
+        return b" "
+
+    def encode(self, event: object) -> bytes:
+        """Return an event as a line of the stream."""
+        line = OllamaFault(event.error.message) if isinstance(event, FaultBody) else event
+        return msgspec.json.encode(line) + b"\n"
+
+    def _line(
+        self, text: str, calls: Sequence[OllamaCall] = (), scored: Sequence[Any] = (), **fields: Any
+    ) -> AnswerLine:
+        if isinstance(self._body, OllamaChatRequest):
+            fields["message"] = AnswerPart(text, list(calls) or UNSET)
+        else:
+            fields["response"] = text
+        logprobs = logprobs_of(scored) if scored else UNSET
+        return AnswerLine(model=self._body.model, created_at=_time(), logprobs=logprobs, **fields)
+
+    def _end_fields(self, end: Finish) -> dict[str, Any]:
+        total, stats = time.monotonic_ns() - self._started, end.stats
+        prompt, answer = round(stats.ttft_ms * 1e6), round(stats.decode_ms * 1e6)
+        return {
+            "done": True,
+            "done_reason": "stop" if end.reason is FinishReason.STOP else "length",
+            "total_duration": total,
+            "load_duration": max(0, total - prompt - answer),
+            "prompt_eval_count": stats.prompt_tokens,
+            "prompt_eval_duration": prompt,
+            "eval_count": stats.output_tokens,
+            "eval_duration": answer,
+        }
+
+
+def _call(block: Block) -> OllamaCall:
+    return OllamaCall(OllamaFunction(block.name, msgspec.json.decode(block.text or "{}")))
+
+
+def _digest(model: Served) -> str:
+    return sha256(repr((model.id, model.build)).encode()).hexdigest()
+
+
+def _time(seconds: float | None = None) -> str:
+    """Return a time in Ollama's format: now, or `seconds` since 1970."""
+    moment = datetime.now(UTC) if seconds is None else datetime.fromtimestamp(seconds, UTC)
+    return f"{moment:%Y-%m-%dT%H:%M:%S.%f}Z"

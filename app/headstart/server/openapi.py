@@ -1,0 +1,356 @@
+"""The description of the API in OpenAPI."""
+
+import re
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import Meta, Struct
+
+from headstart import __version__
+from headstart.server import ollama
+from headstart.server.anthropic import CountedTokens, CountTokensRequest, MessagesRequest
+from headstart.server.errors import FaultBody, MessagesFaultBody, OllamaFault
+from headstart.server.metrics import TYPE
+from headstart.server.replies import (
+    ChatChunk,
+    ChatCompletion,
+    Embeddings,
+    Model,
+    ModelList,
+    TextCompletion,
+    TokenLogprob,
+)
+from headstart.server.requests import ChatRequest, EmbeddingRequest, TextRequest
+from headstart.server.responses import AnswerText, InputTokens, ResponsesRequest
+from headstart.server.tokens import Detokenized, DetokenizeRequest, Tokenized, TokenizeRequest
+
+_REF = "#/components/schemas/{name}"
+_FAULTS = {
+    "400": "The request cannot be answered as it is.",
+    "401": "The key is missing or wrong.",
+    "403": "The request came from a web page, or with a Host that is not this computer.",
+    "404": "There is no such model.",
+    "408": "The request came too slowly.",
+    "413": "The request is too large.",
+    "429": "Too many requests are waiting; Retry-After says when to try again.",
+    "500": "The server failed.",
+    "503": "The engine was lost, or the server is stopping.",
+}
+_EVENTS, _LINES = "text/event-stream", "application/x-ndjson"
+
+
+def _in_path(name: str) -> dict[str, Any]:
+    return {"name": name, "in": "path", "required": True, "schema": {"type": "string"}}
+
+
+# Replies that formatters build block by block have their types here.
+
+
+class AnswerTextBlock(Struct, frozen=True, tag_field="type", tag="text"):
+    """Some text of an answer."""
+
+    text: str
+
+
+class AnswerCallBlock(Struct, frozen=True, tag_field="type", tag="tool_use"):
+    """A call that an answer makes."""
+
+    id: str
+    name: str
+    input: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class MessageUsage:
+    """Tokens of a request. `input_tokens` does not count those that were in memory."""
+
+    input_tokens: int
+    output_tokens: int
+    cache_read_input_tokens: int
+    cache_creation_input_tokens: int
+
+
+@dataclass(frozen=True)
+class Message:
+    """Reply to POST /v1/messages."""
+
+    id: str
+    type: Literal["message"]
+    role: Literal["assistant"]
+    model: str
+    content: list[AnswerTextBlock | AnswerCallBlock]
+    stop_reason: Literal["end_turn", "max_tokens", "stop_sequence", "tool_use"]
+    stop_sequence: str | None
+    usage: MessageUsage
+
+
+@dataclass(frozen=True)
+class OutputText:
+    """Some text of an answer."""
+
+    type: Literal["output_text"]
+    text: str
+    annotations: Annotated[list[Any], Meta(max_length=0)]
+    logprobs: list[TokenLogprob]
+
+
+class MessageItem(Struct, frozen=True, tag_field="type", tag="message"):
+    """A message of an answer."""
+
+    id: str
+    role: Literal["assistant"]
+    content: list[OutputText]
+    status: Literal["completed", "incomplete"]
+
+
+class CallItem(Struct, frozen=True, tag_field="type", tag="function_call"):
+    """A call that an answer makes; `arguments` is a JSON object as text."""
+
+    id: str
+    call_id: str
+    name: str
+    arguments: str
+    status: Literal["completed", "incomplete"]
+
+
+@dataclass(frozen=True)
+class IncompleteDetails:
+    """The reason why an answer is not complete."""
+
+    reason: Literal["max_output_tokens"]
+
+
+@dataclass(frozen=True)
+class InputDetails:
+    """Details of a prompt. `cached_tokens` were in memory from an earlier request."""
+
+    cached_tokens: int
+    cache_write_tokens: int
+
+
+@dataclass(frozen=True)
+class OutputDetails:
+    """Details of an answer."""
+
+    reasoning_tokens: int
+
+
+@dataclass(frozen=True)
+class ResponseUsage:
+    """Tokens of a request."""
+
+    input_tokens: int
+    input_tokens_details: InputDetails
+    output_tokens: int
+    output_tokens_details: OutputDetails
+    total_tokens: int
+
+
+@dataclass(frozen=True)
+class ResponseObject:
+    """Reply to POST /v1/responses."""
+
+    id: str
+    object: Literal["response"]
+    created_at: int  # seconds since 1970
+    status: Literal["completed", "incomplete"]
+    model: str
+    output: list[MessageItem | CallItem]
+    usage: ResponseUsage
+    error: None
+    incomplete_details: IncompleteDetails | None
+    instructions: str | None
+    temperature: float | None
+    top_p: float | None
+    metadata: dict[str, str] | None
+    max_output_tokens: int
+    text: AnswerText
+    tools: list[dict[str, Any]]
+    tool_choice: str | dict[str, Any]
+    parallel_tool_calls: bool
+    previous_response_id: None
+    truncation: Literal["disabled"]
+    store: Literal[False]
+    background: Literal[False]
+
+
+@dataclass(frozen=True)
+class Health:
+    """Reply of a server that answers."""
+
+    status: Literal["ok"]
+
+
+@dataclass(frozen=True)
+class _Operation:
+    """A method of a path."""
+
+    id: str
+    method: str
+    path: str
+    summary: str
+    body: type | None = None
+    reply: type | None = None  # in JSON
+    stream: str = ""  # what each event or line of a streamed reply holds
+    stream_type: str = _EVENTS
+    text_type: str = ""  # media type of a reply that is not JSON
+    parameters: tuple[dict[str, Any], ...] = ()
+    is_open: bool = False  # it needs no key
+
+    @property
+    def description(self) -> dict[str, Any]:
+        shown: dict[str, Any] = {"operationId": self.id, "summary": self.summary, "responses": self._responses}
+        if self.body:
+            content = {"application/json": {"schema": _ref(self.body)}}
+            shown["requestBody"] = {"required": True, "content": content}
+        if self.parameters:
+            shown["parameters"] = list(self.parameters)
+        return shown | {"security": []} if self.is_open else shown
+
+    @property
+    def _responses(self) -> dict[str, Any]:
+        content: dict[str, Any] = {"application/json": {"schema": _ref(self.reply)}} if self.reply else {}
+        if self.stream:
+            content[self.stream_type] = {}
+        if self.text_type:
+            content[self.text_type] = {}
+        meaning = f"The answer. With `stream`, {self.stream}." if self.stream else "The answer."
+        fault = {"application/json": {"schema": _ref(_fault(self.path))}}
+        faults = {status: {"description": text, "content": fault} for status, text in _FAULTS.items()}
+        return {"200": {"description": meaning, "content": content}} | faults if content else faults
+
+
+def _fault(path: str) -> type:
+    if path.startswith("/api/"):
+        return OllamaFault
+    return MessagesFaultBody if path.startswith("/v1/messages") else FaultBody
+
+
+def _ref(schema: type) -> dict[str, str]:
+    if schema is dict:
+        return {"type": "object"}
+    return {"$ref": _REF.format(name=schema.__name__)}
+
+
+def _ollama(name: str, summary: str, reply: type, body: type | None = None, **more: Any) -> _Operation:
+    method, path = "post" if body else "get", f"/api/{name}"
+    return _Operation(f"ollama{name.capitalize()}", method, path, f"{summary} Ollama's API.", body, reply, **more)
+
+
+_CHUNKS = "each event holds a {name}, and the last event is [DONE]"
+_OLLAMA_STREAM = {"stream": "which is the default, each line holds an AnswerLine", "stream_type": _LINES}
+_OPERATIONS = (
+    _Operation("listModels", "get", "/v1/models", "List the models.", reply=ModelList),
+    _Operation(
+        "retrieveModel", "get", "/v1/models/{model}", "Show one model.", reply=Model, parameters=(_in_path("model"),)
+    ),
+    _Operation(
+        "createChatCompletion",
+        "post",
+        "/v1/chat/completions",
+        "Answer a conversation.",
+        ChatRequest,
+        ChatCompletion,
+        _CHUNKS.format(name="ChatChunk"),
+    ),
+    _Operation(
+        "createCompletion",
+        "post",
+        "/v1/completions",
+        "Continue a text.",
+        TextRequest,
+        TextCompletion,
+        _CHUNKS.format(name="TextCompletion"),
+    ),
+    _Operation(
+        "createResponse",
+        "post",
+        "/v1/responses",
+        "Answer a conversation; nothing is stored.",
+        ResponsesRequest,
+        ResponseObject,
+        "the events are those of OpenAI's Responses API",
+    ),
+    _Operation(
+        "createMessage",
+        "post",
+        "/v1/messages",
+        "Answer a conversation, as Anthropic's API does.",
+        MessagesRequest,
+        Message,
+        "the events are those of Anthropic's API",
+    ),
+    _Operation(
+        "countMessageTokens",
+        "post",
+        "/v1/messages/count_tokens",
+        "Count the tokens of a conversation.",
+        CountTokensRequest,
+        CountedTokens,
+    ),
+    _Operation(
+        "countInputTokens",
+        "post",
+        "/v1/responses/input_tokens",
+        "Count the tokens of a conversation.",
+        ResponsesRequest,
+        InputTokens,
+    ),
+    _Operation("createEmbedding", "post", "/v1/embeddings", "Turn texts into vectors.", EmbeddingRequest, Embeddings),
+    _Operation(
+        "tokenize", "post", "/tokenize", "Turn a text or a conversation into tokens.", TokenizeRequest, Tokenized
+    ),
+    _Operation("detokenize", "post", "/detokenize", "Turn tokens into a text.", DetokenizeRequest, Detokenized),
+    _ollama("tags", "List the models.", ollama.OllamaModels),
+    _ollama("ps", "List the models in memory.", ollama.RunningList),
+    _ollama("version", "Tell the version of Ollama whose API this is.", ollama.OllamaVersion),
+    _ollama("show", "Describe a model.", ollama.Shown, ollama.ShowRequest),
+    _ollama("chat", "Answer a conversation.", ollama.AnswerLine, ollama.OllamaChatRequest, **_OLLAMA_STREAM),
+    _ollama(
+        "generate", "Answer or continue a text.", ollama.AnswerLine, ollama.OllamaGenerateRequest, **_OLLAMA_STREAM
+    ),
+    _ollama("embed", "Turn texts into vectors.", ollama.OllamaEmbeddings, ollama.OllamaEmbedRequest),
+    _ollama("embeddings", "Turn a text into a vector.", ollama.OllamaEmbedding, ollama.OllamaEmbeddingRequest),
+    *(
+        _Operation(
+            f"{method}{path.title().replace('/', '').partition('{')[0]}",
+            method,
+            path,
+            "Say how models are installed and removed instead: not with this API.",
+            parameters=tuple(_in_path(name) for name in re.findall(r"{(\w+)}", path)),
+        )
+        for path in ollama.MISSING
+        for method in ("get", "post", "put", "delete")
+    ),
+    _Operation("metrics", "get", "/metrics", "Count requests, tokens and seconds, for Prometheus.", text_type=TYPE),
+    *(
+        _Operation(f"health{number}", "get", path, "Say that the server answers.", reply=Health, is_open=True)
+        for number, path in enumerate(("/", "/v1", "/health", "/v1/health"))
+    ),
+    _Operation("describe", "get", "/openapi.json", "Describe the API.", reply=dict, is_open=True),
+)
+
+
+def description(models: list[str]) -> dict[str, Any]:
+    """Return the OpenAPI document for a server of these models."""
+    bodies = {operation.body for operation in _OPERATIONS if operation.body}
+    replies = {operation.reply for operation in _OPERATIONS if operation.reply}
+    types = sorted(
+        {*bodies, *replies, ChatChunk, FaultBody, MessagesFaultBody, OllamaFault} - {dict},
+        key=lambda each: each.__name__,
+    )
+    _, schemas = msgspec.json.schema_components(types, ref_template=_REF)
+    for body in bodies:
+        schemas[body.__name__]["properties"]["model"] = {"type": "string", "enum": models}
+    paths = dict[str, dict[str, Any]]()
+    for operation in _OPERATIONS:
+        paths.setdefault(operation.path, {})[operation.method] = operation.description
+    about = "Local models behind the APIs of OpenAI, Anthropic and Ollama."
+    return {
+        "openapi": "3.1.0",
+        "info": {"title": "Headstart", "version": __version__, "description": about},
+        "paths": paths,
+        "security": [{"key": []}],
+        "components": {"schemas": schemas, "securitySchemes": {"key": {"type": "http", "scheme": "bearer"}}},
+    }
