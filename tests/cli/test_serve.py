@@ -117,7 +117,7 @@ def until_it_writes(answers: int) -> None:
 
 
 def test_ps_lists_running_servers(root: Path) -> None:
-    assert told() == "No server runs on this computer; `headstart serve` starts one.\n"
+    assert told() == f"No server runs with the data folder {root}; `headstart serve` starts one.\n"
     begun = datetime.now().astimezone() - timedelta(seconds=1)
     with served("--key", "mine", script=SERVE_SLOW_TOY) as (program, lines):
         (base,) = re.findall(r"http://\S+", "".join(lines))
@@ -183,6 +183,60 @@ def test_last_model_is_loaded_by_default(root: Path) -> None:
     paths.last_model().write_text("smol", encoding="utf-8")
     with served("--key", "mine") as (_, lines):
         assert [line for line in lines if "Loading smol on" in line]
+
+
+def test_alias_answers_for_its_model(root: Path, capsys: Captured) -> None:
+    write_model(root / "models" / "lol")
+    with served("--key", "mine", "--alias", "claude-* = SMOL", "--alias", "gpt-4o=lol") as (_, lines):
+        (base,) = re.findall(r"http://\S+", "".join(lines))
+        with openai.OpenAI(base_url=base, api_key="mine", max_retries=0) as client:
+            assert [model.id for model in client.models.list()] == ["lol", "smol", "gpt-4o"]
+            for name, model in (("claude-haiku-4-5", "smol"), ("gpt-4o", "lol")):
+                reply = client.chat.completions.create(
+                    model=name, messages=[{"role": "user", "content": "Hi"}], max_tokens=3
+                )
+                assert reply.model == model
+    for alias, words in (("a=none", "'none', which is not installed; choose one of lol, smol"), ("lol=smol", "lol is")):
+        assert main(["serve", "--port", "0", "--alias", alias], RecordingLoad()) == 2
+        assert words in capsys.readouterr().err
+
+
+def log_of(count: int, *flags: str) -> list[str]:
+    """Return the log of a program that answers and refuses some requests, without times. It has `count` lines."""
+    with served("--key", "mine", *flags) as (program, lines):
+        (base,) = re.findall(r"http://\S+", "".join(lines))
+        with openai.OpenAI(base_url=base, api_key="mine", max_retries=0) as client:
+            hi: Any = {"model": "smol", "messages": [{"role": "user", "content": "a secret"}]}
+            client.chat.completions.create(**hi, max_tokens=3)
+            for temperature in (7, 8):
+                with pytest.raises(openai.BadRequestError):
+                    client.chat.completions.create(**hi, temperature=temperature)
+            with pytest.raises(openai.NotFoundError):
+                client.get("/a%0Ab", cast_to=object)
+            with client.chat.completions.create(**hi, stream=True) as stream:
+                next(stream)
+        assert program.stdout
+        printed = [program.stdout.readline() for _ in range(count)]
+        program.terminate()
+        printed += program.stdout.readlines()
+    assert not any(secret in line for secret in ("secret", "mine") for line in printed)
+    dated = [line for line in printed if re.match(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d ", line)]
+    assert len(dated) == count, printed
+    return [re.sub(r"\d+ ms", "9 ms", line[20:].rstrip("\n")) for line in dated]
+
+
+@pytest.mark.usefixtures("root")
+def test_refusals_are_printed_once_and_requests_on_request() -> None:
+    post = "POST /v1/chat/completions, 127.0.0.1 key 0,"
+    refused = f"{post} 400, 9 ms, `temperature` must be a number of 2 or less: correct it."
+    strange = "GET /v1/a␊b, 127.0.0.1 key 0, 404, 9 ms, not_found: GET /v1/a"
+    first, second = log_of(2)
+    assert (first, second.startswith(strange)) == (refused, True)
+    *others, left = log_of(5, "--log-requests")
+    assert [*others[:3], others[3].startswith(strange)] == [
+        *(f"{post} smol, 200, 2 + 3 tokens, 9 ms", refused, refused, True)
+    ]
+    assert re.fullmatch(rf"{post} smol, 200, (2 \+ \d+ tokens, )?9 ms, client left", left)
 
 
 def test_draft_needs_a_named_model(root: Path, capsys: Captured) -> None:

@@ -206,11 +206,15 @@ def test_prompt_of_the_whole_context_is_answered(
     prompt = len(pair_engine.tokenizer.prompt([Message("user", LIST)]))
     monkeypatch.setattr(pair_engine.target.runner, "context", prompt + room)
     if room == 0:
-        with pytest.raises(ContextOverflowError, match=rf"\b{prompt} tokens.*\b{prompt}\b.*--context"):
+        with pytest.raises(ContextOverflowError, match=rf"\b{prompt} tokens.*\b{prompt} with the answer.*--context"):
             ask(pair_engine, request(LIST))
+        given = ask(forget(pair_engine), request(LIST, tokens=0))
+        assert (given.reason, given.stats.context_used) == (FinishReason.LENGTH, prompt), "only reading it fits"
         return
     given = ask(forget(pair_engine), request(LIST, speculation=FIXED))
-    assert (given.reason, len(given.ids)) == (FinishReason.CONTEXT, room + 1)
+    assert (given.reason, len(given.ids)) == (FinishReason.CONTEXT, room)
+    given = ask(forget(pair_engine), request(LIST, speculation=FIXED, tokens=room))
+    assert (given.reason, len(given.ids)) == (FinishReason.LENGTH, room), "all that was asked for"
 
 
 def test_conversation_that_the_template_refuses_is_refused(pair_engine: LocalEngine, usual: Answer) -> None:

@@ -101,9 +101,10 @@ def serving(
     tell: Callable[[ServerReport], None] = lambda _: None,
     send_buffer: int | None = None,
     models: ModelRegistry | None = None,
+    usual: str = MODEL,
     **order: Any,
 ) -> Iterator[Running]:
-    """A server in front of `engine`, or of `models`, while inside. `order`: more of StartServer.
+    """A server in front of `engine`, or of `models` with the `usual` one, while inside. `order`: more of StartServer.
 
     `send_buffer`: bytes that the system takes although nobody reads them.
     """
@@ -111,7 +112,7 @@ def serving(
     if send_buffer:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, send_buffer)
     wanted: dict[str, Any] = {"keys": (keys.digest(KEY),), **order}
-    start = StartServer(model=MODEL, host="127.0.0.1", port=0, **wanted)
+    start = StartServer(model=usual, host="127.0.0.1", port=0, **wanted)
     models = models or OneModel(Served(MODEL), engine)
     running = Running(listener.getsockname()[1], Server(start, listener, models, tell, limits))
     others = set(threading.enumerate())

@@ -74,6 +74,28 @@ def test_named_origins_and_hosts_are_allowed() -> None:
 
 
 @pytest.mark.parametrize(
+    ("allowed", "origin", "is_allowed"),
+    [
+        ("vscode-webview://*", "vscode-webview://0b1c2d3e", True),
+        ("vscode-webview://*", "https://evil.example", False),
+        ("app://obsidian.md", "app://obsidian.md", True),
+        ("http://localhost:*", "http://localhost:5173", True),
+        ("http://localhost:*", "http://localhost.evil.example:80", False),
+        ("https://*.example.com", "https://a.b.example.com", True),
+        ("https://*.example.com", "https://example.com.evil.example", False),
+    ],
+)
+def test_origins_may_have_a_pattern(allowed: str, origin: str, *, is_allowed: bool) -> None:
+    with serving(ScriptedEngine(), origins=("http://first.example", allowed)) as running:
+        status, headers, _ = running.ask("POST", CHAT, {"Origin": origin}, chat_body())
+        assert status == (200 if is_allowed else 403)
+        assert headers.get("access-control-allow-origin") == (origin if is_allowed else None)
+        preflight = {"Origin": origin, "Access-Control-Request-Method": "POST", "Authorization": ""}
+        assert running.ask("OPTIONS", CHAT, preflight)[0] == status
+        assert running.ask("GET", "/v1/models", {"Origin": ""})[0] == 403
+
+
+@pytest.mark.parametrize(
     "shown", ["", "Bearer", "Bearer ", "Bearer wrong", f"Basic {KEY}", KEY, f"Bearer {KEY}x", "Bearer \xe9"]
 )
 def test_request_without_the_key_is_refused(running: Running, shown: str) -> None:

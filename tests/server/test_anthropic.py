@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from headstart.engine.engine import Call, Message
+from headstart.engine.engine import Call, Message, Sampling
 from headstart.errors import BrokenModelError, ContextOverflowError
 from headstart.server import streaming
 from headstart.server.worker import Limits
@@ -76,6 +76,37 @@ def test_messages_with_tool_calls_reach_the_engine(running: Running, engine: Scr
     assert (request.max_new_tokens, request.stop, request.sampling.temperature) == (100, ("END",), 0.5)
     assert request.tools is not None
     assert (request.tools.required, request.tools.offered[0].name) == (True, "look")
+
+
+def test_additions_to_the_api_reach_the_engine(running: Running, engine: ScriptedEngine) -> None:
+    stops = [f"stop {number}" for number in range(64)]
+    more: Any = {"seed": 7, "min_p": 0.1, "repetition_penalty": 1.2, "presence_penalty": 1, "frequency_penalty": -1}
+    more |= {"temperature": 1.5, "logit_bias": {"9": 5}, "stop_on_repetition": True, "stop_sequences": stops}
+    assert ask(running, **more, response_format={"type": "json_object"})[0] == 200
+    assert ask(running, guided_choice=["a"], stop="b", stop_sequences=["c"], max_tokens=None)[0] == 200
+    first, second = engine.requests
+    assert first.sampling == Sampling(1.5, 1.0, 0, 0.1, 1.2, 1.0, -1.0, 7, logit_bias={9: 5.0})
+    assert (first.stop, first.stop_on_repetition, json.loads(first.schema)) == (tuple(stops), True, {"type": "object"})
+    assert (second.stop, second.grammar) == (("b", "c"), 'start: "a"')
+
+
+@pytest.mark.parametrize(
+    ("asked", "words"),
+    [
+        ({"min_tokens": 5}, "no least length"),
+        ({"n": 2}, "gives one answer"),
+        ({"logprobs": True}, "no probabilities"),
+        ({"stop_sequences": ["a"] * 65}, "up to 64"),
+        ({"temprature": 1}, "did you mean `temperature`"),
+        ({"stop_sequence": ["a"]}, "did you mean `stop_sequences`"),
+    ],
+)
+def test_unsupported_field_is_refused_by_name(
+    running: Running, engine: ScriptedEngine, asked: dict[str, Any], words: str
+) -> None:
+    status, text = ask(running, **asked)
+    assert (status, words in text) == (400, True)
+    assert not engine.requests
 
 
 def test_tool_call_is_sent_whole_and_streamed(running: Running) -> None:

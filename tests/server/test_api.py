@@ -5,7 +5,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,11 @@ from openai.types.chat import ChatCompletionMessageFunctionToolCall
 from bench.toy import ToyEngine
 from headstart.engine.engine import Call, Message, Sampling, Speculation, Tools
 from headstart.errors import BrokenModelError, ChatTemplateError, ContextOverflowError
+from headstart.server.anthropic import MessagesRequest
+from headstart.server.models import OneModel, Served
+from headstart.server.requests import ChatRequest, EmbeddingRequest, TextRequest, parse_request
+from headstart.server.responses import ResponsesRequest
+from headstart.server.tokens import DetokenizeRequest, TokenizeRequest
 from headstart.server.worker import Limits
 from tests.fakes import HALF, ScriptedEngine
 from tests.server.serving import KEY, MODEL, Running, serving
@@ -47,7 +52,7 @@ ENGINE = ScriptedEngine()
 
 @pytest.fixture(scope="module")
 def running() -> Iterator[Running]:
-    with serving(ENGINE) as running:
+    with serving(ENGINE, models=OneModel(Served(MODEL, 4096), ENGINE)) as running:
         yield running
 
 
@@ -255,13 +260,74 @@ def test_response_formats_of_other_servers_reach_the_engine(
 def test_empty_values_of_other_servers_are_accepted(client: openai.OpenAI, engine: ScriptedEngine) -> None:
     nothing = {"top_k": -1, "repeat_penalty": 1.3, "min_tokens": 0, "ignore_eos": False, "modalities": ["text"]}
     nothing |= {"typical_p": 1, "xtc_probability": 0.0, "stop_token_ids": [], "use_beam_search": False}
+    nothing |= {"best_of": 1, "tfs_z": 1.0, "mirostat_mode": 0, "repeat_last_n": -1, "truncate_prompt_tokens": None}
+    nothing |= {"prompt_logprobs": None, "length_penalty": 1, "early_stopping": False, "chat_template": None}
+    nothing |= {"add_generation_prompt": True, "continue_final_message": False, "num_ctx": 4096, "temprature": None}
     client.chat.completions.create(model=MODEL, messages=HI, stop="", max_tokens=-1, extra_body=nothing)
     client.chat.completions.create(model=MODEL, messages=HI)
-    client.chat.completions.create(model=MODEL, messages=HI, extra_body={"n_predict": 7})
-    first, second, third = engine.requests
+    for name in ("n_predict", "num_predict", "max_output_tokens"):
+        client.chat.completions.create(model=MODEL, messages=HI, extra_body={name: 7})
+    first, second, *others = engine.requests
     assert (first.stop, first.max_new_tokens) == ((), second.max_new_tokens)
-    assert third.max_new_tokens == 7
+    assert [request.max_new_tokens for request in others] == [7, 7, 7]
     assert first.sampling == replace(second.sampling, repetition_penalty=1.3, seed=first.sampling.seed)
+
+
+def test_last_answer_is_continued_as_in_vllm(client: openai.OpenAI, engine: ScriptedEngine) -> None:
+    begun = [*HI, {"role": "assistant", "content": "The"}]
+    more = {"continue_final_message": True, "add_generation_prompt": False}
+    client.chat.completions.create(model=MODEL, messages=begun, extra_body=more)
+    assert engine.requests[0].messages[-1] == Message("assistant", "The")
+    with pytest.raises(openai.BadRequestError, match="leave out `continue_final_message`"):
+        client.chat.completions.create(model=MODEL, messages=begun, extra_body={"continue_final_message": False})
+
+
+def test_completion_without_special_tokens_has_none(client: openai.OpenAI, engine: ScriptedEngine) -> None:
+    for added in (None, True, False):
+        client.completions.create(model=MODEL, prompt="Once", extra_body={"add_special_tokens": added})
+    assert [request.add_special for request in engine.requests] == [True, True, False]
+
+
+# Fields of OpenAI's, Anthropic's, Mistral's and OpenRouter's APIs, of vLLM, SGLang, TGI, llama.cpp, Ollama, LM Studio,
+# KoboldCpp, text-generation-webui, LiteLLM and Open WebUI that change nothing here.
+HARMLESS = """
+user metadata store service_tier safety_identifier prompt_cache_key prompt_cache_retention verbosity include
+moderation web_search_options audio context_management container betas anthropic_version anthropic_beta inference_geo
+speed cache_control user_id user_profile_id cache_prompt id_slot samplers sampler_order t_max_predict_ms
+t_max_prompt_ms n_keep n_discard n_indent min_keep mirostat_tau mirostat_eta dynatemp_exponent xtc_threshold dry_base
+dry_allowed_length dry_penalty_last_n dry_sequence_breakers grammar_lazy grammar_triggers preserved_tokens
+timings_per_token return_progress response_fields post_sampling_probs reasoning_format reasoning_in_content
+parse_tool_calls chat_format penalize_nl keep_alive num_keep num_batch num_gpu main_gpu use_mmap use_mlock num_thread
+numa low_vram think raw images template draft_num_predict context priority request_id cache_salt kv_transfer_params
+vllm_xargs mm_processor_kwargs media_io_kwargs guided_decoding_backend guided_whitespace_pattern include_reasoning
+spaces_between_special_tokens truncation_side thinking_token_budget return_prompt_text rid lora_path
+custom_logit_processor separate_reasoning stream_reasoning continuous_usage_stats return_hidden_states models route
+transforms provider plugins usage session_id trace debug mode do_sample num_return_sequences watermark details
+seed_extra temperature_last smoothing_curve dynamic_temperature negative_prompt guidance_scale
+encoder_repetition_penalty custom_token_bans banned_strings character name1 name2 caching api_base api_key drop_params
+timeout num_retries extra_body extra_headers tags deployment_id base_url random_seed safe_prompt prompt_mode
+guardrails enable_thinking enable_search search_parameters conversation_id chat_id id parent_id session tool_ids
+tool_servers features variables background_tasks files model_item ttl draft_model input_type truncate encoding_type
+embedding_types prompt_name task late_chunking normalize activation name description title language
+"""
+
+
+@pytest.mark.parametrize(
+    ("body", "needed"),
+    [
+        (ChatRequest, {"messages": HI}),
+        (TextRequest, {"prompt": "Once"}),
+        (ResponsesRequest, {"input": "Hi"}),
+        (MessagesRequest, {"messages": HI, "max_tokens": 5}),
+        (EmbeddingRequest, {"input": "Hi"}),
+        (TokenizeRequest, {"prompt": "Hi"}),
+        (DetokenizeRequest, {"tokens": [1]}),
+    ],
+)
+def test_fields_of_other_servers_are_no_typing_errors(body: type[object], needed: dict[str, Any]) -> None:
+    others = set(HARMLESS.split()) - {field.name for field in fields(body)}  # type: ignore[arg-type]
+    for name in others:
+        parse_request(json.dumps(needed | {name: "anything"}).encode(), body)
 
 
 def test_tools_and_their_history_reach_the_engine(client: openai.OpenAI, engine: ScriptedEngine) -> None:
@@ -471,14 +537,33 @@ def test_stop_text_that_ended_the_answer_is_named(client: openai.OpenAI, kind: s
         ({"logit_bias": {"5": 101}}, "logit_bias", "from -100 to 100 by token id"),
         ({"logit_bias": {"the": 1}}, "logit_bias", "from -100 to 100 by token id"),
         ({"temperature": 3}, "temperature", "`temperature` must be a number of 2 or less: correct it"),
-        ({"stop": [""]}, "stop", "up to 16 that are not empty"),
-        ({"stop": ["a"] * 17}, "stop", "up to 16 that are not empty"),
         ({"max_tokens": "5"}, "max_tokens", "`max_tokens` must be a whole number or null, not a text: correct it"),
+        ({"stop": [""]}, "stop", "up to 64 that are not empty"),
+        ({"stop": ["a"] * 65}, "stop", "up to 64 that are not empty"),
         ({"guided_json": PLACE, "response_format": {"type": "json_object"}}, "response_format", "keeps to one form"),
         ({"tools": [LOOK], "grammar": "start: /a/"}, "tools", "keeps to no grammar"),
         ({"min_tokens": 5}, "min_tokens", "no least length"),
         ({"ignore_eos": True}, "ignore_eos", "where the model ends it"),
         ({"mirostat": 2}, "mirostat", "Mirostat"),
+        ({"mirostat_mode": 2}, "mirostat_mode", "Mirostat"),
+        ({"best_of": 2}, "best_of", "ask for `n`"),
+        ({"tfs_z": 0.9}, "tfs_z", "`tfs_z` is not supported"),
+        ({"repeat_last_n": 64}, "repeat_last_n", "however long they are"),
+        ({"truncate_prompt_tokens": 100}, "truncate_prompt_tokens", "No prompt is cut"),
+        ({"prompt_logprobs": 0}, "prompt_logprobs", "`echo` and `logprobs`"),
+        ({"n_probs": 5}, "n_probs", "send `logprobs`"),
+        ({"length_penalty": 0.5}, "length_penalty", "`length_penalty` is not supported"),
+        ({"early_stopping": True}, "early_stopping", "`early_stopping` is not supported"),
+        ({"chat_template": "{{ messages }}"}, "chat_template", "the model's own"),
+        ({"add_generation_prompt": False}, "add_generation_prompt", "leave out `add_generation_prompt`"),
+        ({"continue_final_message": True}, "continue_final_message", "that stands last is continued"),
+        ({"num_ctx": 4097}, "num_ctx", "has 4096 tokens here"),
+        ({"system": "Be brief."}, "system", "message of the role `system`"),
+        ({"temprature": 1}, "temprature", "There is no field `temprature`: did you mean `temperature`?"),
+        ({"max_token": 1}, "max_token", "did you mean `max_tokens`"),
+        ({"top-p": 1}, "top-p", "did you mean `top_p`"),
+        ({"topK": 1}, "topK", "did you mean `top_k`"),
+        ({"stopp": "a"}, "stopp", "did you mean `stop`"),
         ({"typical_p": 0.9}, "typical_p", "`typical_p` is not supported"),
         ({"xtc_probability": 0.5}, "xtc_probability", "`xtc_probability` is not supported"),
         ({"use_beam_search": True}, "use_beam_search", "`use_beam_search` is not supported"),
@@ -504,6 +589,7 @@ def test_stop_text_that_ended_the_answer_is_named(client: openai.OpenAI, kind: s
         ({"messages": [{"role": "user", "content": [{"type": "text"}]}]}, "messages", r"content\[0\]` lacks `text`"),
         ({"prompt": "Once", "echo": True, "suffix": "end"}, "echo", "leave out `echo` or `suffix`"),
         ({"prompt": "Once", "best_of": 2}, "best_of", "ask for `n`"),
+        ({"prompt": "Once", "promt": "Upon"}, "promt", "did you mean `prompt`"),
         ({"prompt": ""}, "prompt", "has nothing in it"),
         ({"prompt": [[1], []]}, "prompt", "has nothing in it"),
         ({"prompt": [1, "a"]}, "prompt", "mixes token ids with texts"),
@@ -609,6 +695,9 @@ def test_completion_logprobs_have_the_older_form(spelled: openai.OpenAI) -> None
         ({}, None),
         ({"logprobs": False, "top_logprobs": 3}, None),
         ({"logprobs": True}, 0),
+        ({"logprobs": 0}, None),
+        ({"logprobs": 1}, 1),
+        ({"logprobs": 1, "top_logprobs": 3}, 3),
         ({"logprobs": True, "top_logprobs": 20}, 20),
         ({"top_logprobs": 3}, 3),
     ],
@@ -642,4 +731,4 @@ def test_openapi_names_the_served_model(running: Running) -> None:
     status, _, body = running.ask("GET", "/openapi.json")
     document = json.loads(body)
     assert (status, document["openapi"][:3]) == (200, "3.1")
-    assert document["components"]["schemas"]["ChatRequest"]["properties"]["model"]["enum"] == [MODEL]
+    assert document["components"]["schemas"]["ChatRequest"]["properties"]["model"]["anyOf"][0]["enum"] == [MODEL]

@@ -18,6 +18,7 @@ from bench.toy import PROGRAM
 from headstart.engine.engine import LoadOptions
 from headstart.engine.process.client import EngineClient
 from headstart.engine.supervision import Journal
+from headstart.errors import ContextOverflowError
 from headstart.server.worker import Limits
 from tests.fakes import ScriptedEngine
 from tests.server.serving import KEY, MODEL, Ear, Running, chat_body, serving
@@ -257,12 +258,57 @@ def test_reports_have_tokens_and_status() -> None:
     assert len(ear.paths[3]) == 200, "strangers choose it"
 
 
-def test_report_of_a_disconnect() -> None:
-    ear = Ear()
-    with serving(ScriptedEngine(["word " * 4000], pause=0.05), tell=ear.take) as running:
+@pytest.mark.parametrize(
+    ("path", "body", "status"),
+    [
+        (CHAT, chat_body(), 0),
+        (CHAT, chat_body(stream="true"), 200),
+        ("/v1/completions", json.dumps({"prompt": "Hi"}), 0),
+        ("/v1/responses", json.dumps({"input": "Hi"}), 0),
+        ("/v1/messages", json.dumps({"max_tokens": 9000, "messages": message("Hi")}), 0),
+    ],
+)
+def test_disconnect_is_no_failure_of_the_server(path: str, body: str, status: int) -> None:
+    ear, engine = Ear(), ScriptedEngine(["word " * 4000], pause=0.05)
+    with serving(engine, tell=ear.take) as running:
         connection = http.client.HTTPConnection("127.0.0.1", running.port, timeout=PATIENCE)
         with closing(connection):
-            connection.request("POST", CHAT, chat_body(), {"Authorization": f"Bearer {KEY}"})
+            connection.request("POST", path, body, {"Authorization": f"Bearer {KEY}"})
+            wait_for(engine, 1)
+            if status:
+                connection.getresponse()
             assert connection.sock
             connection.sock.shutdown(socket.SHUT_RDWR)
-        assert ear.ended(1).status in {0, 503}
+        end = ear.ended(1)
+        assert (end.status, end.has_left, end.code, end.refusal) == (status, True, "", "")
+        wait_until(lambda: f'headstart_requests_total{{route="{path}",status="{status}"}}' in running.metrics())
+        assert not [name for name in running.metrics() if 'status="5' in name]
+
+
+def test_report_says_who_asked_for_what_and_why_it_was_refused() -> None:
+    ear = Ear()
+    with serving(ScriptedEngine([WORDS, ContextOverflowError("It has 9 tokens.")]), tell=ear.take) as running:
+        running.ask("POST", CHAT, body=chat_body())
+        running.ask("POST", CHAT, body=chat_body())
+        running.ask("POST", CHAT, {"Authorization": "Bearer no"}, chat_body())
+        running.ask("POST", CHAT, {"Origin": "http://evil.example"}, chat_body())
+        running.ask("POST", "/none")
+        ends = [ear.ended(number) for number in range(1, 6)]
+    assert [(end.model, end.client) for end in ends] == [
+        *((MODEL, "127.0.0.1 0"), (MODEL, "127.0.0.1 0"), ("", "127.0.0.1"), ("", "127.0.0.1"), ("", "127.0.0.1 0"))
+    ]
+    codes = ["", "context_length_exceeded", "invalid_api_key", "origin_not_allowed", "not_found"]
+    assert [end.code for end in ends] == codes
+    assert (ends[0].refusal, ends[1].refusal) == ("", "It has 9 tokens.")
+
+
+def test_report_has_the_refusal_in_a_stream() -> None:
+    ear = Ear()
+    with serving(ScriptedEngine(["word " * 4000], pause=0.05), tell=ear.take) as running, running.client() as client:
+        stream = client.chat.completions.create(model=MODEL, messages=message("Hi"), stream=True)
+        next(stream)
+        running.server.stop()
+        with pytest.raises(openai.APIError, match="being stopped"):
+            list(stream)
+        end = ear.ended(1)
+    assert (end.status, end.code, end.has_left) == (200, "stopping", False)

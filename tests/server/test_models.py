@@ -1,6 +1,7 @@
 """Models by name: which there are, and which are loaded when a request names them; turns of those who wait."""
 
 import http.client
+import json
 import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager
@@ -102,6 +103,73 @@ def test_named_model_is_loaded_and_replaces_another(shelf: Shelf) -> None:
         with pytest.raises(openai.APIStatusError, match="gamma is damaged"):
             asked(client, "gamma")
         assert asked(client, "beta") == "beta"
+
+
+PREFIXED = ("openai/beta", "anthropic/beta", "ollama/beta:latest", "local/beta", "headstart/beta", "openai/local/Beta")
+ALIASES = ("code", "CODE", "anthropic/claude-haiku-4-5[1m]", "claude-:latest")
+
+
+@pytest.mark.parametrize("name", ["beta", " beta\n", "BETA", "beta:latest", *PREFIXED, *ALIASES])
+def test_names_of_other_programs_are_found(shelf: Shelf, name: str) -> None:
+    aliases = (("claude-*", "beta"), ("claude-sonnet-*", "gamma"), ("Code", "beta"), ("*a", "gamma"))
+    with running(shelf, aliases=aliases) as server, server.client() as client:
+        reply = client.chat.completions.create(model=name, messages=HI)
+        assert (reply.choices[0].message.content, reply.model) == ("beta", "beta")
+        with pytest.raises(openai.NotFoundError, match="'Alpha', 'beta', 'gamma', 'Code'"):
+            asked(client, "gpt")
+        assert [model.id for model in client.models.list()] == [*NAMES, "Code"]
+        assert client.models.retrieve("Code").id == "Code"
+        assert client.models.retrieve("claude-opus").id == "beta"
+
+
+ROUTES = {
+    "/v1/chat/completions": {"messages": HI},
+    "/v1/completions": {"prompt": "Hi"},
+    "/v1/responses": {"input": "Hi"},
+    "/v1/messages": {"messages": HI, "max_tokens": 9},
+    "/tokenize": {"content": "Hi"},
+    "/detokenize": {"tokens": [1]},
+}
+
+
+@pytest.mark.parametrize("path", ROUTES)
+@pytest.mark.parametrize("blank", [{}, {"model": None}, {"model": ""}, {"model": "  "}])
+def test_request_without_a_name_loads_no_other_model(shelf: Shelf, path: str, blank: dict[str, Any]) -> None:
+    body = json.dumps(ROUTES[path] | blank)
+    with running(shelf, usual="") as server, server.client() as client:
+        status, _, told = server.ask("POST", path, body=body)
+        assert (status, json.loads(told)["error"]["type"]) == (400, "invalid_request_error")
+        assert "'Alpha', 'beta', 'gamma'" in told
+        asked(client, "beta")
+        assert server.ask("POST", path, body=body)[0] == 200
+    assert shelf.loaded == ["beta"]
+
+
+def test_endless_name_is_unknown(shelf: Shelf) -> None:
+    with running(shelf) as server, server.client() as client, pytest.raises(openai.NotFoundError):
+        asked(client, "openai/" * 100_000 + "beta" + ":latest" * 100_000)
+
+
+def test_request_without_a_name_takes_the_model_used_last() -> None:
+    shelf = Shelf(keep=2)
+    with running(shelf, usual="beta") as server, server.client() as client:
+        assert asked(client, "") == "beta", "the one that was named at the start"
+        assert [asked(client, name) for name in ("Alpha", "", "beta", "")] == ["Alpha", "Alpha", "beta", "beta"]
+        with pytest.raises(openai.APIStatusError, match="gamma is damaged"):
+            asked(client, "gamma")
+        assert asked(client, "") == "beta"
+    assert shelf.loaded == ["beta", "Alpha"]
+
+
+def test_request_without_a_name_waits_for_a_model_that_is_being_loaded(shelf: Shelf) -> None:
+    shelf.may_load.clear()
+    with running(shelf, usual="Alpha") as server, stream(server, chat_body("1", "true", "beta")) as first:
+        assert first.readline() == b": loading beta\n"
+        with stream(server, chat_body("2", "true", "")) as second:
+            shelf.may_load.set()
+            assert first.read().endswith(b"[DONE]\n\n")
+            assert b"beta" in second.read()
+    assert shelf.loaded == ["beta"]
 
 
 @pytest.mark.parametrize(("keep", "room", "both"), [(2, 9, True), (2, 1, False)])

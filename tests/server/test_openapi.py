@@ -6,8 +6,9 @@ from contextlib import closing
 import msgspec
 from starlette.routing import Route
 
-from headstart.server.app import application
+from headstart.server.app import Api, application
 from headstart.server.auth import Access
+from headstart.server.errors import Notices
 from headstart.server.metrics import Metrics
 from headstart.server.models import OneModel, Served
 from headstart.server.openapi import description
@@ -20,7 +21,7 @@ from tests.server.serving import MODEL
 def test_openapi_describes_every_route() -> None:
     worker = Worker(OneModel(Served(MODEL), ScriptedEngine()), Limits())
     with closing(worker):
-        app = application(worker, Access(()), Defaults(), Metrics())
+        app = application(Api(worker, Defaults(), Metrics(), Notices(), "", {}), Access(()))
     described = {
         (path, method.upper()) for path, methods in description([MODEL])["paths"].items() for method in methods
     }

@@ -222,6 +222,13 @@ def test_cut_response_is_incomplete(client: openai.OpenAI) -> None:
     assert (nothing.output, nothing.status) == ([], "incomplete")
 
 
+def test_neutral_values_and_other_names_are_taken(client: openai.OpenAI, engine: ScriptedEngine) -> None:
+    more = {"n": 1, "truncation": "disabled", "logprobs": False, "max_tool_calls": None, "max_tokens": 5, "stop": "END"}
+    client.responses.create(model=MODEL, input="Hi", extra_body=more | {"response_format": {"type": "json_object"}})
+    (request,) = engine.requests
+    assert (request.max_new_tokens, request.stop, json.loads(request.schema)) == (5, ("END",), {"type": "object"})
+
+
 def test_logprobs_are_sent_on_request(client: openai.OpenAI) -> None:
     asked: Any = {"model": MODEL, "input": "Hi", "include": ["message.output_text.logprobs"], "top_logprobs": 1}
     part: Any = client.responses.create(**asked).to_dict()["output"]
@@ -251,6 +258,12 @@ def test_stream_error_is_raised_by_the_client() -> None:
         ({"conversation": "conv_1"}, "conversation", "Nothing is stored here"),
         ({"background": True}, "background", "not kept for later"),
         ({"input": []}, "input", "a list of at least 1 item"),
+        ({"truncation": "auto"}, "truncation", "No conversation is cut"),
+        ({"max_tool_calls": 1}, "max_tool_calls", "calls no tools itself"),
+        ({"n": 2}, "n", "gives one answer"),
+        ({"logprobs": True}, "logprobs", "has `top_logprobs`"),
+        ({"prompt": {"id": "pmpt_1"}}, "prompt", "Nothing is stored here"),
+        ({"max_output_token": 5}, "max_output_token", "did you mean `max_output_tokens`"),
         ({"input": [{"role": "user"}]}, "input", r"`input\[0\]` is a message: it needs `role` and `content`"),
         ({"input": [{"type": "function_call"}]}, "input", "it needs `name`"),
         ({"input": [{"type": "function_call_output", "call_id": "a"}]}, "input", "it needs `output`"),

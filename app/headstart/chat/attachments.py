@@ -29,7 +29,7 @@ def read(path: Path) -> Attachment:
         content = path.read_bytes()
     except OSError as error:
         raise AttachmentError(
-            "{path} cannot be read ({strerror}); check that it is there.", path=path.name, strerror=error.strerror
+            "{path} cannot be read ({strerror}); check that it is there.", path=path, strerror=error.strerror
         ) from None
     return Attachment(path.name, _text(path.name, content))
 

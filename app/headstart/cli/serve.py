@@ -3,10 +3,11 @@
 import itertools
 import json
 import os
+import re
 import signal
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
@@ -29,7 +30,7 @@ from headstart.cli.render import harmless, print_rows
 from headstart.engine import memory
 from headstart.engine.engine import LoadOptions
 from headstart.engine.memory import amount
-from headstart.engine.protocol import ServerReport, Serving, StartServer
+from headstart.engine.protocol import Answered, Asked, ServerReport, Serving, StartServer
 from headstart.errors import MemoryBudgetError, SettingsError
 from headstart.library import library
 from headstart.library.library import Broken, Model, Pair
@@ -45,18 +46,39 @@ HOST, PORT = "127.0.0.1", 8642
 KEY_VARIABLE = "HEADSTART_SERVER_KEY"
 _LIMITS = Limits()
 _PARALLEL = 4  # app/docs/server.md has the throughput of other values
+# In a name of a web site `*` is its beginning, or a port: http://localhost* would allow http://localhost.evil.example.
+_ORIGIN = re.compile(r"https?://(\*\.)?[^/*]+(:\*)?|(?!https?:)[A-Za-z][A-Za-z0-9+.-]*://[^/]+")
+_MAX_REFUSALS = 100  # shown without --log-requests
+_UNSHOWN = {"stopping", "host_not_allowed", "origin_not_allowed"}  # codes of what was said already
 
 
 def _origin(text: str) -> str:
-    scheme, mark, rest = text.partition("://")
-    if not (scheme and mark and rest) or "/" in rest or "*" in text:
-        raise SettingsError(f"allow-origin must be an origin such as http://localhost:3000, not {text!r}.")
+    if not _ORIGIN.fullmatch(text):
+        raise SettingsError(
+            "allow-origin must be an origin such as http://localhost:3000, http://localhost:*, https://*.example.com "
+            f"or vscode-webview://*, not {text!r}."
+        )
     return text
+
+
+def _alias(text: str) -> str:
+    alias, _, model = (part.strip() for part in text.partition("="))
+    if not (alias and model):
+        raise SettingsError(f"alias must be NAME=MODEL, such as claude-*=qwen2.5-coder, not {text!r}.")
+    return f"{alias}={model}"
 
 
 @dataclass(frozen=True, kw_only=True)
 class ServeFlags:
     model: AnsweringFlags = group(AnsweringFlags)
+    alias: tuple[str, ...] = flag(
+        (),
+        "answer requests for this name with a model, such as gpt-4o=qwen2.5-coder; * in the name is any text, as in "
+        "claude-*=qwen2.5-coder; may be given several times",
+        metavar="NAME=MODEL",
+        read=_alias,
+        group="names",
+    )
     port: int = flag(PORT, "0: any that is free", low=0, high=65535, group="place")
     host: str = flag(HOST, "where to listen", metavar="ADDRESS")
     allow_network: bool = flag(
@@ -73,7 +95,8 @@ class ServeFlags:
     new_key: bool = flag(default=False, help="make a new key; the one that was made before stops working")
     allow_origin: tuple[str, ...] = flag(
         (),
-        "allow web pages of this origin, such as http://localhost:3000; may be given several times",
+        "allow web pages of this origin, such as http://localhost:3000, http://localhost:* or vscode-webview://*; may "
+        "be given several times",
         metavar="ORIGIN",
         read=_origin,
     )
@@ -108,6 +131,12 @@ class ServeFlags:
         low=1,
         metavar="MINUTES",
     )
+    log_requests: bool = flag(
+        default=False,
+        help="print a line on standard error for each request: time, method, path, client, model, status, tokens and "
+        "milliseconds, and why it was refused, but no texts; without it, each kind of refusal is printed once",
+        group="log",
+    )
     sampling: dict[str, Any] = given(
         sampling_flags(
             "for requests without a seed; the same request then gets the same answer (default: another seed each time)"
@@ -119,7 +148,8 @@ class ServeFlags:
 
 def run(arguments: ServeFlags, load: Load) -> int:
     """Serve until Ctrl+C. Return the exit code."""
-    with end_on_signal(), prepared_server(arguments, load, _report) as server:
+    report = RequestLog(all_requests=arguments.log_requests).report
+    with end_on_signal(), prepared_server(arguments, load, report) as server:
         server.run()
     _say("Stopped.")
     return 0
@@ -134,7 +164,8 @@ def prepared_server(arguments: ServeFlags, load: Load, report: Callable[[ServerR
     with closing(listener):  # first, because the port may be taken and a model takes seconds to load
         flags = with_model(arguments.model)
         first = flags.model or ""
-        config = _server_config(arguments, first)
+        aliases = _aliases(arguments.alias, served_models(flags))
+        config = _server_config(arguments, first, aliases)
         load_model = partial(_load_model, flags, load, arguments.parallel)
         with closing(LoadedModels(partial(served_models, flags), load_model, arguments.keep)) as models:
             if first:
@@ -143,14 +174,14 @@ def prepared_server(arguments: ServeFlags, load: Load, report: Callable[[ServerR
 
 
 def list_running(arguments: JsonFlags, _load: Load) -> int:
-    """Show the models that servers of this computer have loaded. Return the exit code."""
+    """Show the models that servers with this data folder have loaded. Return the exit code."""
     servers = running_servers.list_servers()
     if arguments.json:
         print(json.dumps({"servers": [_server_json(server) for server in servers]}, indent=2))
     elif servers:
         print_rows([("model", "loaded since", "memory", "answers", "server"), *itertools.chain(*map(_rows, servers))])
     else:
-        print("No server runs on this computer; `headstart serve` starts one.")
+        print(f"No server runs with the data folder {paths.data_folder()}; `headstart serve` starts one.")
     return 0
 
 
@@ -237,15 +268,71 @@ def _say(*lines: str) -> None:
     sys.stdout.flush()
 
 
-def _report(report: ServerReport) -> None:
-    """Report the address of the server. Requests are not shown."""
-    if isinstance(report, Serving):
-        others = "Other computers can connect, too; messages and the key travel unencrypted."
-        model = report.model or "The model that a request names"
-        _say(f"{model} answers at {report.url} until Ctrl+C.", *([others] if report.beyond else []))
+class RequestLog:
+    """Prints the address of the server, and a line on standard error for each request or each kind of refusal."""
+
+    def __init__(self, *, all_requests: bool) -> None:
+        self._all_requests = all_requests
+        self._asked: dict[int, Asked] = {}  # by number
+        self._refusals: set[tuple[str, int, str]] = set()
+
+    def report(self, report: ServerReport) -> None:
+        match report:
+            case Serving():
+                others = "Other computers can connect, too; messages and the key travel unencrypted."
+                model = report.model or "The model that a request names"
+                _say(f"{model} answers at {report.url} until Ctrl+C.", *([others] if report.beyond else []))
+            case Asked(number):
+                self._asked[number] = report
+            case Answered(number):
+                asked = self._asked.pop(number)
+                if self._all_requests or self._is_new_refusal(asked, report):
+                    with suppress(OSError):  # whoever read it may have gone
+                        print(harmless(_line(asked, report)).replace("\n", "␊"), file=sys.stderr, flush=True)
+
+    def _is_new_refusal(self, asked: Asked, answered: Answered) -> bool:
+        """Return whether to print a refusal: numbers in it do not make it another one."""
+        if not answered.refusal or answered.code in _UNSHOWN or len(self._refusals) >= _MAX_REFUSALS:
+            return False
+        refusal = (asked.path, answered.status, re.sub("[0-9]+", "", answered.refusal))
+        is_new = refusal not in self._refusals
+        self._refusals.add(refusal)
+        return is_new
 
 
-def _server_config(arguments: ServeFlags, model: str) -> StartServer:
+def _line(asked: Asked, answered: Answered) -> str:
+    """Return the line of a request. `key 0` is the first key of those that the server accepts."""
+    address, *numbers = answered.client.split() or [""]
+    tokens = answered.prompt_tokens is not None and f"{answered.prompt_tokens} + {answered.output_tokens} tokens"
+    code = f"{answered.code}: " if answered.code else ""
+    parts = [
+        f"{datetime.now().astimezone():%Y-%m-%d %H:%M:%S} {asked.method} {asked.path}",
+        " ".join([address, *(f"key {number}" for number in numbers)]),
+        answered.model,
+        str(answered.status) if answered.status else "",
+        tokens or "",
+        f"{1000 * answered.seconds:.0f} ms",
+        "client left" if answered.has_left else "",
+        f"{code}{answered.refusal}" if answered.refusal else "",
+    ]
+    return ", ".join(filter(None, parts))
+
+
+def _aliases(given_aliases: Iterable[str], served: Sequence[Served]) -> tuple[tuple[str, str], ...]:
+    """Return the aliases with their models. Raises SettingsError for a model that is not installed."""
+    ids = {model.id.casefold(): model.id for model in served}
+    aliases = dict[str, str]()
+    for alias, _, model in (text.partition("=") for text in given_aliases):
+        if model.casefold() not in ids:
+            names = ", ".join(ids.values())
+            raise SettingsError(f"alias {alias} names {model!r}, which is not installed; choose one of {names}.")
+        if alias.casefold() in ids:
+            raise SettingsError(f"alias {alias} is the name of an installed model; choose another one.")
+        aliases[alias] = ids[model.casefold()]
+    return tuple(aliases.items())
+
+
+def _server_config(arguments: ServeFlags, model: str, aliases: tuple[tuple[str, str], ...]) -> StartServer:
     defaults = from_flags(arguments.sampling, arguments.speculation)  # before a key is made: they may be refused
     return StartServer(
         model,
@@ -263,6 +350,7 @@ def _server_config(arguments: ServeFlags, model: str) -> StartServer:
         arguments.sampling.get("seed"),
         arguments.max_tokens or 0,
         arguments.parallel or _PARALLEL,
+        aliases,
     )
 
 

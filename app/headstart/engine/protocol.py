@@ -130,7 +130,7 @@ class StartServer(Tagged, frozen=True):
     port: int
     beyond: bool = False  # other computers may connect, too
     hosts: tuple[str, ...] = ()  # allowed beside the usual ones
-    origins: tuple[str, ...] = ()  # allowed beside the usual ones
+    origins: tuple[str, ...] = ()  # allowed beside the usual ones; `*` is any part of a name
     waiting: int = 16  # requests that may wait
     answer_seconds: float = 1800.0
     idle_seconds: float | None = None  # without a request, after which models are freed; None: never
@@ -140,6 +140,7 @@ class StartServer(Tagged, frozen=True):
     seed: int | None = None  # None: another one for each request
     length: int = 0  # tokens of an answer; 0: half the context
     parallel: int = 1  # answers at the same time
+    aliases: tuple[tuple[str, str], ...] = ()  # more names, or patterns of names, and their models
 
 
 class StopServer(Tagged, frozen=True):
@@ -320,6 +321,11 @@ class Answered(Tagged, frozen=True):
     status: int  # of HTTP; 0: the client disconnected before
     prompt_tokens: int | None = None
     output_tokens: int | None = None
+    model: str = ""
+    client: str = ""  # its address, and the numbers of its keys
+    has_left: bool = False  # the client disconnected before the end
+    code: str = ""  # of the refusal
+    refusal: str = ""  # its sentence
 
 
 class ServerEnded(Tagged, frozen=True):

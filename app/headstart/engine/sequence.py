@@ -13,7 +13,7 @@ from headstart.engine.sampling import Constraint, Row, Sampler
 class Job:
     """A request in tokens."""
 
-    prompt: tuple[int, ...]  # shorter than the target's context
+    prompt: tuple[int, ...]  # within the target's context, together with the answer
     max_new_tokens: int
     stop_ids: frozenset[int]
     sampling: Sampling
@@ -45,8 +45,9 @@ class Sequence:
 
     @property
     def remaining(self) -> int:
-        """Tokens that may still be written."""
-        return self.job.max_new_tokens - (len(self.context) - len(self.job.prompt))
+        """Tokens that may still be written. Prompt and answer together fill the context at most."""
+        asked_for = self.job.max_new_tokens - (len(self.context) - len(self.job.prompt))
+        return min(asked_for, self._limit - len(self.context))
 
     @property
     def room(self) -> int:
@@ -55,8 +56,8 @@ class Sequence:
 
     @property
     def max_candidates(self) -> int:
-        """Candidates worth checking: one more token always follows them, and the pending token needs a place too."""
-        return max(0, min(self.remaining - 1, self._limit - len(self.context)))
+        """Candidates worth checking: one more token always follows them."""
+        return max(0, self.remaining - 1)
 
     def choose(self, row: Row, run: abc.Sequence[int] = ()) -> int:
         """Return the token that follows the text and then `run`."""
@@ -73,8 +74,7 @@ class Sequence:
             self.sampler.commit(token)
             written.append(token)
             if self.remaining == 0:
-                self.finish = FinishReason.LENGTH
+                has_all = len(self.context) - len(self.job.prompt) == self.job.max_new_tokens
+                self.finish = FinishReason.LENGTH if has_all else FinishReason.CONTEXT
                 break
-        if self.finish is None and len(self.context) > self._limit:
-            self.finish = FinishReason.CONTEXT
         return written

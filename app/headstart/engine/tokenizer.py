@@ -131,7 +131,7 @@ class Tokenizer:
     def prompt_of(self, request: Request, room: int) -> list[int]:
         """Return the prompt of a request as tokens.
 
-        Raises ContextOverflowError if it leaves no room for an answer in `room` tokens, SettingsError for
+        Raises ContextOverflowError if it leaves no room for a token of the answer in `room` tokens, SettingsError for
         unknown tokens or a gap that the model cannot fill, and what `prompt` raises.
         """
         messages: Sequence[Message] = request.messages
@@ -149,9 +149,9 @@ class Tokenizer:
             ids = (
                 self.prompt(messages, offered, thinking=request.thinking, effort=request.effort) if raw is None else raw
             )
-        if len(ids) >= room:
+        if len(ids) + min(1, request.max_new_tokens) > room:
             raise ContextOverflowError(
-                "The conversation has {count} tokens, but the context holds {room}: start a new chat, "
+                "The conversation has {count} tokens, but the context holds {room} with the answer: start a new chat, "
                 "shorten the text, or load the model with a longer --context.",
                 count=len(ids),
                 room=room,

@@ -13,6 +13,7 @@ from headstart.engine.engine import Call, Finish, FinishReason, Message, Request
 from headstart.server.errors import RefusedError, invalid
 from headstart.server.replies import AnswerChunk, Block, BlockFormatter
 from headstart.server.requests import (
+    UNSUPPORTED_IN_MESSAGES,
     AnswerRequest,
     Defaults,
     FunctionTool,
@@ -20,12 +21,14 @@ from headstart.server.requests import (
     Object,
     Part,
     given,
+    length_of,
     note_of,
     text_of,
     to_request,
     tool_of,
     tools_of,
     unread,
+    with_unsupported,
 )
 from headstart.tools.calls import CallReader
 
@@ -107,18 +110,12 @@ class OutputConfig:
 
 
 @dataclass(frozen=True, kw_only=True)
-class MessagesRequest:
-    """Body of POST /v1/messages."""
+@with_unsupported(UNSUPPORTED_IN_MESSAGES)
+class MessagesRequest(AnswerRequest):
+    """Body of POST /v1/messages. Fields that Anthropic's API lacks are additions."""
 
-    model: str
-    max_tokens: Annotated[int, Meta(ge=0, le=2**31 - 1)]
     messages: Annotated[list[Turn], Meta(min_length=1)]
     system: str | list[Part] | None = None
-    stream: bool | None = None
-    stop_sequences: list[Annotated[str, Meta(min_length=1)]] | None = None
-    temperature: Annotated[float, Meta(ge=0, le=2)] | None = None
-    top_p: Annotated[float, Meta(gt=0, le=1)] | None = None
-    top_k: Annotated[int, Meta(ge=0, le=2**31 - 1)] | None = None
     tools: list[Tool] | None = None
     tool_choice: ToolChoice | None = None
     mcp_servers: list[Any] | None = None
@@ -129,8 +126,6 @@ class MessagesRequest:
 @dataclass(frozen=True, kw_only=True)
 class CountTokensRequest(MessagesRequest):
     """Body of POST /v1/messages/count_tokens."""
-
-    max_tokens: Annotated[int, Meta(ge=0, le=2**31 - 1)] | None = None  # type: ignore[assignment] # nothing is written
 
 
 @dataclass(frozen=True)
@@ -155,15 +150,13 @@ def messages_to_request(body: MessagesRequest, defaults: Defaults) -> Request:
         parallel=choice.disable_parallel_tool_use is False,
         left_out=[name for tool in others for name in (tool.type, tool.name) if name],
     )
-    values: dict[str, Any] = {"temperature": body.temperature, "top_p": body.top_p, "top_k": body.top_k}
-    shared = AnswerRequest(model=body.model, stop=body.stop_sequences, **values)
     config = body.output_config or OutputConfig()
     schemas = {
         "output_config": config.format.schema if config.format else None,
         "output_format": body.output_format.schema if body.output_format else None,
     }
     tools = None if choice.type == "none" else tools
-    return to_request(shared, defaults, system + turns, body.max_tokens or 0, tools, schemas)
+    return to_request(body, defaults, system + turns, length_of(body, defaults.length), tools, schemas)
 
 
 def left_out_of_messages(body: MessagesRequest) -> list[str]:

@@ -4,7 +4,7 @@ import asyncio
 import hashlib
 import re
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import replace
 from difflib import get_close_matches
@@ -37,6 +37,7 @@ from headstart.server.anthropic import (
 from headstart.server.auth import CLIENT, Access, Guard
 from headstart.server.errors import (
     INVALID,
+    REFUSAL,
     SERVER,
     Fault,
     Notices,
@@ -45,7 +46,7 @@ from headstart.server.errors import (
     stopping,
 )
 from headstart.server.metrics import TYPE, Metrics
-from headstart.server.models import Served, find
+from headstart.server.models import Served, default, find, is_pattern
 from headstart.server.replies import (
     EMBEDS,
     ChatFormatter,
@@ -103,16 +104,27 @@ _MAX_LEFT_OUT = 20  # of them; clients choose their names
 class Api:
     """The handlers of the routes."""
 
-    def __init__(self, worker: Worker, defaults: Defaults, metrics: Metrics, notices: Notices) -> None:
+    def __init__(
+        self,
+        worker: Worker,
+        defaults: Defaults,
+        metrics: Metrics,
+        notices: Notices,
+        usual: str,
+        aliases: Mapping[str, str],
+    ) -> None:
+        """`usual` is the model of requests that name none, if no model is in memory; `aliases`: see `find`."""
         self._worker, self._models, self._defaults, self._metrics = worker, worker.models, defaults, metrics
-        self._notices = notices
+        self._notices, self._usual, self._aliases = notices, usual, aliases
         self._created = int(time.time())
 
     async def models(self, _: HttpRequest) -> Response:
-        return _json(ModelList([self._describe(model) for model in self._models.listed()]))
+        return _json(ModelList([*map(self._describe, self._models.listed()), *self._described_aliases()]))
 
     async def model(self, request: HttpRequest) -> Response:
-        return _json(self._describe(find(self._models, request.path_params["model"])))
+        name = request.path_params["model"]
+        alias = next((model for model in self._described_aliases() if model.id == name), None)
+        return _json(alias or self._describe(find(self._models, name, self._aliases)))
 
     async def chat(self, request: HttpRequest) -> Response:
         """Answer a conversation: POST /v1/chat/completions."""
@@ -231,7 +243,7 @@ class Api:
         """Turn texts into vectors: POST /api/embed."""
         body, model = await self._read(request, ollama.OllamaEmbedRequest)
         started = time.monotonic_ns()
-        return _json(ollama.embeddings_of(body, await self._embed(request, body, model), time.monotonic_ns() - started))
+        return _json(ollama.embeddings_of(await self._embed(request, body, model), time.monotonic_ns() - started))
 
     async def ollama_embed_one(self, request: HttpRequest) -> Response:
         """Turn a text into a vector: POST /api/embeddings."""
@@ -249,17 +261,25 @@ class Api:
         return Response(self._metrics.text(self._worker.waiting), headers={"content-type": TYPE})
 
     async def openapi(self, _: HttpRequest) -> Response:
-        return _json(openapi.description([model.id for model in self._models.listed()]))
+        aliases = [model.id for model in self._described_aliases()]
+        return _json(openapi.description([*(model.id for model in self._models.listed()), *aliases]))
 
     async def _read(self, request: HttpRequest, body_type: type[_Body]) -> tuple[_Body, Served]:
         body = parse_request(await _read_body(request, self._worker.limits), body_type)
-        if body.model is None and len(self._models.listed()) > 1:
-            raise invalid("Several models are served here: name one in `model`.", "model")
-        model = find(self._models, body.model or self._models.listed()[0].id)
+        makes_vectors = isinstance(body, EmbeddingRequest)
+        if body.model and body.model.strip():
+            model = find(self._models, body.model, self._aliases)
+        else:
+            model = default(self._models, self._usual, makes_vectors=makes_vectors)
         request.scope[MODEL] = model.id
-        if isinstance(body, EmbeddingRequest) != bool(model.dimensions):
+        if makes_vectors != bool(model.dimensions):
             does = "turns texts into vectors and cannot chat" if model.dimensions else "writes and makes no vectors"
             raise invalid(f"The model {model.id!r} {does}: name another one.", "model", "unsupported_model")
+        if isinstance(body, AnswerRequest) and (body.num_ctx or 0) > model.context > 0:
+            sentence = (
+                f"The context of {model.id!r} has {model.context} tokens here: leave out `num_ctx`, or start the "
+            )
+            raise invalid(f"{sentence}server with a longer --context.", "num_ctx", "unsupported_value")
         return body, model
 
     async def _run(self, request: HttpRequest, model: Served, engine_request: Request) -> tuple[str, Finish]:
@@ -309,15 +329,23 @@ class Api:
             answers, formatters, send_seconds, streamed=streamed, with_tokens=with_tokens, more_headers=headers
         )
 
+    def _described_aliases(self) -> list[Model]:
+        """Return the aliases that are names, as if they were models."""
+        by_id = {model.id: model for model in self._models.listed()}
+        return [
+            replace(self._describe(by_id[target]), id=alias)
+            for alias, target in self._aliases.items()
+            if target in by_id and not is_pattern(alias)
+        ]
+
     def _describe(self, model: Served) -> Model:
         shown = Model(model.id, self._created, model.context or None, model.context or None)
         return replace(shown, capabilities=EMBEDS) if model.dimensions else shown
 
 
-def application(worker: Worker, access: Access, defaults: Defaults, metrics: Metrics) -> Starlette:
-    """Return the API behind its access checks. The caller counts the requests in `metrics`."""
-    api, origins = Api(worker, defaults, metrics, access.notices), sorted(access.origins)
-    pages = Middleware(CORSMiddleware, allow_origins=origins, allow_methods=["*"], allow_headers=["*"])
+def application(api: Api, access: Access) -> Starlette:
+    """Return the API behind its access checks."""
+    pages = Middleware(CORSMiddleware, allow_origin_regex=access.origin_regex, allow_methods=["*"], allow_headers=["*"])
     routes = [
         Route("/v1/models", api.models),
         Route("/v1/chat/completions", api.chat, methods=["POST"]),
@@ -350,7 +378,7 @@ def application(worker: Worker, access: Access, defaults: Defaults, metrics: Met
         routes=[Route("/", api.health), *routes, *slashed, Route("/v1/models/{model:path}", api.model)],
         middleware=[
             Middleware(Guard, access.page_refusal),
-            *([pages] if origins else []),
+            *([pages] if access.origins else []),
             Middleware(Guard, access.key_refusal),
         ],
         exception_handlers={
@@ -402,7 +430,12 @@ async def _read_body(request: HttpRequest, limits: Limits) -> bytes:
 
 async def _refusal_response(request: HttpRequest, error: Exception) -> Response:
     assert isinstance(error, HeadstartError)
-    return refusal_of(error, request.scope).response(request.url.path)
+    return _refuse(request, refusal_of(error, request.scope))
+
+
+def _refuse(request: HttpRequest, refusal: RefusedError) -> Response:
+    request.scope[REFUSAL] = refusal
+    return refusal.response(request.url.path)
 
 
 async def _http_error_response(request: HttpRequest, error: Exception) -> Response:
@@ -413,7 +446,7 @@ async def _http_error_response(request: HttpRequest, error: Exception) -> Respon
     else:
         remedy, code = _right_path(path, known, str(request.base_url)), "not_found"
     sentence = f"{request.method} {path[:80]} is not part of this API: {remedy}."
-    return RefusedError(error.status_code, Fault(sentence, INVALID, code=code), error.headers).response(path)
+    return _refuse(request, RefusedError(error.status_code, Fault(sentence, INVALID, code=code), error.headers))
 
 
 def _right_path(path: str, known: Sequence[str], server: str) -> str:
@@ -432,7 +465,7 @@ async def _bug_response(request: HttpRequest, error: Exception) -> Response:
     """Return the reply to a request that met a bug. The web server logs the bug."""
     sentence = f"The server failed ({type(error).__name__}): look at its output, and report it."
     # The web server closes the connection after a bug; the header keeps a client from sending its next request there.
-    return RefusedError(500, Fault(sentence, SERVER), _CLOSE_CONNECTION).response(request.url.path)
+    return _refuse(request, RefusedError(500, Fault(sentence, SERVER), _CLOSE_CONNECTION))
 
 
 def _json(value: object) -> Response:

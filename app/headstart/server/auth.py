@@ -1,14 +1,16 @@
 """Access checks: the Host, the Origin and the key of a request."""
 
 import ipaddress
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from headstart.server import keys
-from headstart.server.errors import FORBIDDEN, INVALID, Fault, Notices, RefusedError
+from headstart.server.errors import FORBIDDEN, INVALID, REFUSAL, Fault, Notices, RefusedError
 
 _OPEN_PATHS = {"", "/v1", "/openapi.json", "/health", "/v1/health"}  # no secrets there; the documentation agrees
 _OWN_SITE = {"", "none", "same-origin"}
@@ -21,9 +23,14 @@ class Access:
 
     keys: tuple[str, ...]  # digests
     hosts: frozenset[str] = frozenset()  # allowed beside the names of this computer
-    origins: frozenset[str] = frozenset()  # allowed beside programs and the server's own pages
+    origins: frozenset[str] = frozenset()  # allowed beside programs and the server's own pages; `*` is any part
     any_address: bool = False  # for a server for other computers, which does not know all of its addresses
     notices: Notices = field(default_factory=Notices)
+
+    @cached_property
+    def origin_regex(self) -> str:
+        """A regular expression for the allowed origins; empty if there are none."""
+        return "|".join(re.escape(origin).replace(r"\*", "[^/:]*") for origin in sorted(self.origins))
 
     def page_refusal(self, scope: Scope) -> RefusedError | None:
         """Return the refusal of a request that a web page may have sent; None if it may pass.
@@ -42,7 +49,7 @@ class Access:
             return RefusedError(403, Fault(f"{sentence}--allow-host.", FORBIDDEN, code="host_not_allowed"))
         origin = headers.get("origin")
         from_elsewhere = origin is None and headers.get("sec-fetch-site", "") not in _OWN_SITE
-        if from_elsewhere or (origin is not None and origin not in self.origins):
+        if from_elsewhere or (origin is not None and not self._allows(origin)):
             page = (origin or "another site")[:80]
             self.notices.warn(f"A page of {page!r} was refused: --allow-origin ORIGIN lets pages in.")
             sentence = f"Web pages may not use this server ({page}): "
@@ -70,6 +77,9 @@ class Access:
         )
         return RefusedError(401, Fault(sentence, INVALID, code="invalid_api_key"), {"www-authenticate": "Bearer"})
 
+    def _allows(self, origin: str) -> bool:
+        return bool(self.origins and re.fullmatch(self.origin_regex, origin))
+
     def _is_own_host(self, host: str) -> bool:
         """Return whether a Host header names this computer, with any port."""
         name, colon, port = host.rpartition(":")
@@ -91,5 +101,5 @@ class Guard:
         self._app, self._refusal = app, refusal
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        refusal = self._refusal(scope)
+        scope[REFUSAL] = refusal = self._refusal(scope)
         await (refusal.response(scope["path"]) if refusal else self._app)(scope, receive, send)

@@ -24,6 +24,7 @@ _ANTHROPIC_TYPES = {
 _MAX_LOGGED = 20  # sentences; their text comes from clients
 
 _log = logging.getLogger(__name__)
+REFUSAL = "headstart.refusal"  # key in the scope of a request: the RefusedError that answered it, or None
 
 
 @dataclass(frozen=True)

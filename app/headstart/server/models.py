@@ -1,9 +1,10 @@
 """The models that requests can name: a single one that is loaded, or several that are loaded on demand."""
 
 import os
+import re
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from importlib.metadata import version
 from typing import Protocol
@@ -14,11 +15,13 @@ from headstart.engine.protocol import ModelInfo
 from headstart.errors import HeadstartError, MemoryBudgetError
 from headstart.library import library
 from headstart.library.library import Model, Pair
-from headstart.server.errors import INVALID, Fault, RefusedError
+from headstart.server.errors import INVALID, Fault, RefusedError, invalid
 from headstart.server.running_servers import LoadedModel
 
-_PREFIX = "openai/"  # some clients put it before the name of every model
-_TAG = ":latest"  # clients of Ollama put it behind
+_PREFIXES = ("openai/", "anthropic/", "ollama/", "local/", "headstart/")  # which some clients put before every name
+_SUFFIX = ":latest"  # which others put behind it
+_MAX_NAME_CHARS = 300  # of a name that is looked for
+NO_ALIASES: Mapping[str, str] = {}
 
 
 @dataclass(frozen=True)
@@ -77,21 +80,67 @@ class ModelRegistry(Protocol):
         """Return the models in memory. May be called on any thread."""
         ...
 
+    def latest(self, *, makes_vectors: bool) -> str | None:
+        """Return the id of the model of a kind that is being loaded, or was used last of those in memory."""
+        ...
+
     def release(self) -> None:
         """Free what can be loaded again: no request has come for a while."""
         ...
 
 
-def find(models: ModelRegistry, name: str) -> Served:
-    """Return the model that a request names, in any case. Raises RefusedError, which names the models."""
+def find(models: ModelRegistry, name: str, aliases: Mapping[str, str] = NO_ALIASES) -> Served:
+    """Return the model that a request names, in any case. Raises RefusedError, which names the models.
+
+    `aliases` has further names, or patterns of names, and the models that they stand for.
+    """
     listed = models.listed()
-    model_id = name.casefold().removeprefix(_PREFIX).removesuffix(_TAG)
-    for model in listed:
-        if model.id.casefold() == model_id:
-            return model
-    names = ", ".join(repr(model.id) for model in listed)
-    sentence = f"The model {name[:80]!r} is not served here: ask for {names}."
+    by_id = {model.id.casefold(): model for model in listed}
+    wanted = list(_spellings(name.strip()[:_MAX_NAME_CHARS].casefold()))
+    for each in wanted:
+        if each in by_id:
+            return by_id[each]
+    for alias, target in sorted(aliases.items(), key=lambda item: is_pattern(item[0])):
+        if target.casefold() in by_id and any(map(_pattern(alias).fullmatch, wanted)):
+            return by_id[target.casefold()]
+    named = [model.id for model in listed] + [alias for alias in aliases if not is_pattern(alias)]
+    sentence = f"The model {name[:80]!r} is not served here: ask for {', '.join(map(repr, named))}."
     raise RefusedError(404, Fault(sentence, INVALID, "model", "model_not_found"))
+
+
+def is_pattern(alias: str) -> bool:
+    return "*" in alias
+
+
+def _pattern(alias: str) -> re.Pattern[str]:
+    return re.compile(re.escape(alias.casefold()).replace(r"\*", ".*"))
+
+
+def default(models: ModelRegistry, usual: str, *, makes_vectors: bool) -> Served:
+    """Return the model for a request that names none: the one in memory, the `usual` one, or the only one.
+
+    Raises RefusedError, which names the models.
+    """
+    every = models.listed()
+    listed = [model for model in every if bool(model.dimensions) == makes_vectors] or every
+    for name in (models.latest(makes_vectors=makes_vectors), usual):
+        for model in listed:
+            if model.id == name:
+                return model
+    if len(listed) == 1:
+        return listed[0]
+    names = ", ".join(repr(model.id) for model in listed)
+    raise invalid(f"Several models are served here: name one in `model`, of {names}.", "model", "model_required")
+
+
+def _spellings(name: str) -> Iterator[str]:
+    """Yield a name, and without what some clients put around it."""
+    for each in dict.fromkeys([name, name.removesuffix(_SUFFIX)]):
+        rest = each
+        yield rest
+        while prefix := next(filter(rest.startswith, _PREFIXES), None):
+            rest = rest.removeprefix(prefix)
+            yield rest
 
 
 @dataclass(frozen=True)
@@ -127,6 +176,9 @@ class OneModel:
     def loaded(self) -> Sequence[LoadedModel]:
         return [self._loaded]
 
+    def latest(self, *, makes_vectors: bool) -> str | None:
+        return None if makes_vectors else self._model.id
+
     def release(self) -> None:
         """Keep the model: it belongs to somebody else."""
 
@@ -141,6 +193,7 @@ class LoadedModels:
         self._find_all, self._load, self._max_open = find_all, load, max_open
         self._open: OrderedDict[str, OpenModel] = OrderedDict()  # the least recently used first
         self._known: dict[str, Served] = {}  # by loading
+        self._opening: Served | None = None
 
     def listed(self) -> Sequence[Served]:
         return list(map(self.known, self._find_all()))
@@ -164,11 +217,15 @@ class LoadedModels:
         """
         if model.id not in self._open:
             report(f"loading {model.id}")
+            self._opening = model
             makes_vectors = bool(model.dimensions)
             same = [name for name, opened in self._open.items() if opened.makes_vectors == makes_vectors]
             for name in same[: max(0, len(same) + 1 - self._max_open)]:
                 self._open.pop(name).engine.close()
-            self._open[model.id] = replace(self._load_one(model.id), makes_vectors=makes_vectors)
+            try:
+                self._open[model.id] = replace(self._load_one(model.id), makes_vectors=makes_vectors)
+            finally:
+                self._opening = None
         self._open.move_to_end(model.id)
         return self._open[model.id].engine
 
@@ -181,6 +238,13 @@ class LoadedModels:
             LoadedModel(name, opened.since, getattr(opened.engine, "pid", None) or os.getpid())
             for name, opened in list(self._open.items())
         ]
+
+    def latest(self, *, makes_vectors: bool) -> str | None:
+        opening = self._opening
+        if opening and bool(opening.dimensions) == makes_vectors:
+            return opening.id
+        names = (name for name, opened in list(self._open.items()) if opened.makes_vectors == makes_vectors)
+        return next(reversed(list(names)), None)
 
     def release(self) -> None:
         while self._open:

@@ -1,11 +1,11 @@
 """Ollama's API: requests, replies and the lines of streams."""
 
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from hashlib import sha256
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
@@ -26,7 +26,7 @@ from headstart.server.requests import (
     OfferedTool,
     Seed,
     Stops,
-    first_length,
+    length_of,
     to_request,
     tool_of,
     tools_of,
@@ -80,7 +80,7 @@ class OllamaTurn:
 @with_parameters
 @with_unsupported(UNSUPPORTED_OPTIONS)
 class OllamaOptions:
-    """OllamaOptions of an answer. The others of Ollama say how a model is loaded, and have no effect."""
+    """Options of an answer. The others of Ollama say how a model is loaded, and have no effect."""
 
     num_predict: _Length | None = None
     num_ctx: Annotated[int, Meta(le=_MAX_INT, description="Refused if it is more than the context.")] | None = None
@@ -93,6 +93,8 @@ class OllamaOptions:
 @dataclass(frozen=True, kw_only=True)
 class OllamaRequest:
     """The common fields of requests for an answer."""
+
+    refusals: ClassVar[Mapping[str, str]] = OllamaOptions.refusals  # type: ignore[attr-defined] # by with_unsupported
 
     model: str
     stream: Annotated[bool, Meta(description="Default: true.")] | None = None
@@ -285,12 +287,13 @@ def ollama_to_request(body: OllamaChatRequest | OllamaGenerateRequest, model: Se
     if model.context and (options.num_ctx or 0) > model.context:
         sentence = f"The context of {model.id!r} has {model.context} tokens here: ask for no more `num_ctx`, or start "
         raise invalid(f"{sentence}the server with a longer --context.", "num_ctx", "unsupported_value")
-    length = first_length(options.num_predict, defaults.length)
     values = {name: getattr(options, name) for name in _OPTION_NAMES}
-    asked = AnswerRequest(model=body.model, format=body.format or None, **values)
+    asked = AnswerRequest(model=body.model, format=body.format or None, num_predict=options.num_predict, **values)
     messages, tools, prompt, suffix = _chat(body) if isinstance(body, OllamaChatRequest) else _generate(body)
     likeliest = body.top_logprobs or 0 if body.logprobs else None
-    request = to_request(asked, defaults, messages, length, tools, prompt=prompt, suffix=suffix)
+    request = to_request(
+        asked, defaults, messages, length_of(asked, defaults.length), tools, prompt=prompt, suffix=suffix
+    )
     return replace(request, likeliest=likeliest)
 
 
@@ -385,9 +388,9 @@ def not_here(method: str, path: str) -> RefusedError:
     return invalid(f"{method} {path[:80]} is not answered here. {_INSTALLING}", code="unsupported_route")
 
 
-def embeddings_of(body: OllamaEmbedRequest, vectors: Embeddings, nanoseconds: int) -> OllamaEmbeddings:
+def embeddings_of(vectors: Embeddings, nanoseconds: int) -> OllamaEmbeddings:
     """Return the reply with the embeddings of a request, which took so long."""
-    return OllamaEmbeddings(body.model, numbers_of(vectors), nanoseconds, vectors.usage.prompt_tokens)
+    return OllamaEmbeddings(vectors.model, numbers_of(vectors), nanoseconds, vectors.usage.prompt_tokens)
 
 
 def numbers_of(vectors: Embeddings) -> list[list[float]]:

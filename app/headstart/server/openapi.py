@@ -341,8 +341,9 @@ def description(models: list[str]) -> dict[str, Any]:
         key=lambda each: each.__name__,
     )
     _, schemas = msgspec.json.schema_components(types, ref_template=_REF)
+    named = {"anyOf": [{"type": "string", "enum": models}, {"type": "string", "maxLength": 0}, {"type": "null"}]}
     for body in bodies:
-        schemas[body.__name__]["properties"]["model"] = {"type": "string", "enum": models}
+        schemas[body.__name__]["properties"]["model"] |= named
     paths = dict[str, dict[str, Any]]()
     for operation in _OPERATIONS:
         paths.setdefault(operation.path, {})[operation.method] = operation.description

@@ -1,7 +1,7 @@
 """Requests of OpenAI's API, and their translation into requests to the engine.
 
 Unknown fields are ignored: most have no meaning on your own computer. A field that would change the answer and is not
-supported stands in a table of unsupported fields, so that it can be refused.
+supported stands in a table of unsupported fields, so that it can be refused. So is what looks like a typing error.
 """
 
 import json
@@ -9,6 +9,7 @@ import re
 import secrets
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
 from typing import Annotated, Any, Literal, TypeVar
 
 import msgspec
@@ -22,10 +23,11 @@ _Class = TypeVar("_Class")
 _Value = TypeVar("_Value")
 _MAX_INT = 2**31 - 1  # the largest whole number that a field takes
 # Types of unsupported fields: they take only the values that change nothing.
+_Nothing = Annotated[None, Meta(description="Not supported: leave it out.")]
 _Zero = Annotated[int, Meta(ge=0, le=0, description="Not supported: leave it out.")]
 _ZeroFloat = Annotated[float, Meta(ge=0, le=0, description="Not supported: leave it out.")]
 _OneFloat = Annotated[float, Meta(ge=1, le=1, description="Not supported: leave it out.")]
-_OneInt = Annotated[int, Meta(ge=1, le=1, description="The only answer is the best one.")]
+_OneInt = Annotated[int, Meta(ge=1, le=1, description="Not supported: leave it out.")]
 _EmptyList = Annotated[list[Any], Meta(max_length=0, description="Not supported: leave it out.")]
 _NoText = Annotated[str, Meta(max_length=0, description="Not supported: leave it out.")]
 _NoObject = Annotated[dict[str, Any], Meta(max_length=0, description="Not supported: leave it out.")]
@@ -41,15 +43,19 @@ _TokenIds = Annotated[list[TokenId], Meta(min_length=1)]
 MAX_TEXTS = 2048  # texts of a request for embeddings, or tokens of a text sent as tokens, as in OpenAI's API
 _Prompts = Annotated[list[str | TokenId | list[TokenId]], Meta(min_length=1)]
 _ZERO_TOKENS = "0: the prompt is read, and stays in memory for the next request that begins like it. -1: the default."
-_CompletionLength = Annotated[int, Meta(ge=-1, le=_MAX_INT, description=f"{_ZERO_TOKENS} Default: 16.")]
-Length = Annotated[int, Meta(ge=-1, le=_MAX_INT, description=f"{_ZERO_TOKENS} Default: half the context.")]
+Length = Annotated[
+    int, Meta(ge=-1, le=_MAX_INT, description=f"{_ZERO_TOKENS} Default: half the context; 16 in /v1/completions.")
+]
 _Text = Annotated[str, Meta(min_length=1)]
 Object = Annotated[dict[str, Any], Meta(examples=[{"type": "object"}])]
 _Grammar = Annotated[_Text, Meta(description="In Lark's notation or llama.cpp's.", examples=['start: "yes" | "no"'])]
 _Choice = Annotated[list[_Text], Meta(min_length=1)]
 _Pattern = Annotated[_Text, Meta(examples=["[a-z]+"])]
+_Model = Annotated[str, Meta(description="Default: the model in memory, or else the only one.")]
+_GenerationPrompt = Annotated[bool, Meta(description="false: only with `continue_final_message`.")]
 Name = Annotated[str, Meta(min_length=1, max_length=256)]
-Stops = Annotated[list[_Text], Meta(max_length=16)]
+_MAX_STOPS = 64
+Stops = str | Annotated[list[_Text], Meta(max_length=_MAX_STOPS)]
 _StopOnRepetition = Annotated[
     bool,
     Meta(
@@ -250,20 +256,45 @@ def _meta(parameter: Parameter) -> Meta:
 # Fields that would change the answer and are not supported, with the type of the values that change nothing and the
 # sentence that refuses every other value.
 Unsupported = Mapping[str, tuple[Any, str]]
+
+
+def _by_name(neutral: Any, *names: str) -> Unsupported:
+    return {name: (neutral, f"`{name}` is not supported: leave it out.") for name in names}
+
+
 _UNSUPPORTED: Unsupported = {
     "min_tokens": (_Zero, "An answer has no least length here: leave out `min_tokens`."),
     "ignore_eos": (Literal[False], "An answer ends where the model ends it: leave out `ignore_eos`."),
     "mirostat": (_Zero, "Mirostat is not supported: leave out `mirostat`, and use `top_p` or `min_p`."),
-    "typical_p": (_OneFloat, "`typical_p` is not supported: leave it out."),
-    "dynatemp_range": (_ZeroFloat, "`dynatemp_range` is not supported: leave it out."),
-    "xtc_probability": (_ZeroFloat, "`xtc_probability` is not supported: leave it out."),
-    "dry_multiplier": (_ZeroFloat, "`dry_multiplier` is not supported: leave it out."),
-    "use_beam_search": (Literal[False], "`use_beam_search` is not supported: leave it out."),
-    "stop_token_ids": (_EmptyList, "`stop_token_ids` is not supported: leave it out."),
-    "allowed_token_ids": (_EmptyList, "`allowed_token_ids` is not supported: leave it out."),
-    "bad_words": (_EmptyList, "`bad_words` is not supported: leave it out."),
-    "include_stop_str_in_output": (Literal[False], "`include_stop_str_in_output` is not supported: leave it out."),
+    "mirostat_mode": (_Zero, "Mirostat is not supported: leave out `mirostat_mode`, and use `top_p` or `min_p`."),
+    **_by_name(_ZeroFloat, "dynatemp_range", "xtc_probability", "dry_multiplier", "smoothing_factor"),
+    **_by_name(_ZeroFloat, "top_a", "epsilon_cutoff", "eta_cutoff", "penalty_alpha"),
+    **_by_name(_OneFloat, "typical_p", "tfs_z", "tfs", "length_penalty"),
+    **_by_name(_OneInt, "num_beams"),
+    **_by_name(Annotated[float, Meta(le=0)], "top_n_sigma"),
+    **_by_name(Literal[False], "use_beam_search", "early_stopping", "include_stop_str_in_output"),
+    **_by_name(_EmptyList, "stop_token_ids", "allowed_token_ids", "bad_words", "logits_processors", "lora"),
+    "best_of": (_OneInt, "The best of several answers is not chosen here: leave out `best_of`, or ask for `n`."),
+    "repeat_last_n": (
+        Literal[-1],
+        "`repetition_penalty` counts prompt and answer here, however long they are: leave out `repeat_last_n`.",
+    ),
+    "skip_special_tokens": (Literal[True], "Control tokens are never shown here: leave out `skip_special_tokens`."),
+    "truncate_prompt_tokens": (
+        _Nothing,
+        "No prompt is cut here: leave out `truncate_prompt_tokens`, and send what is to be read.",
+    ),
+    "prompt_logprobs": (
+        _Nothing,
+        "`prompt_logprobs` is not supported: leave it out, or send `echo` and `logprobs` to /v1/completions.",
+    ),
+    "n_probs": (_Zero, "`n_probs` is not supported: send `logprobs` or `top_logprobs`."),
+    **{
+        name: (Literal[False], f"Only the texts of tokens are told: leave out `{name}`.")
+        for name in ("return_token_ids", "return_tokens", "return_tokens_as_token_ids")
+    },
     "options": (_NoObject, "`options` are not read here: send what is in them beside `messages`."),
+    "chat_template": (_NoText, "The chat template is the model's own here: leave out `chat_template`."),
     "chat_template_kwargs": (
         _NoObject,
         "The chat template takes no values of its own here: leave out `chat_template_kwargs`.",
@@ -276,22 +307,45 @@ _UNSUPPORTED_IN_CHAT: Unsupported = {
         Literal["none", "auto"],
         "Functions of the older form are not called here: send `tool_choice`.",
     ),
+    "system": (_NoText | _EmptyList, "`system` is not read here: send a message of the role `system`."),
+    "documents": (_EmptyList, "`documents` are not read here: send their text in a message."),
+    "echo": (Literal[False], "An answer does not repeat the last message here: leave out `echo`."),
+    "add_special_tokens": (
+        Literal[False],
+        "The chat template adds all control tokens here: leave out `add_special_tokens`.",
+    ),
 }
-_UNSUPPORTED_IN_TEXT: Unsupported = {
-    "best_of": (_OneInt, "The best of several answers is not chosen here: leave out `best_of`, or ask for `n`."),
-}
+_ONE_ANSWER = "This route gives one answer: leave out `n`, or use /v1/chat/completions."
 UNSUPPORTED_IN_RESPONSES: Unsupported = {
     "previous_response_id": (
         _NoText,
         "Nothing is stored here: leave out `previous_response_id`, and send the whole conversation as `input`.",
     ),
     "conversation": (_NoText | _NoObject, "Nothing is stored here: leave out `conversation`, and send it as `input`."),
+    "prompt": (_NoObject, "Nothing is stored here: leave out `prompt`, and send its text as `instructions`."),
     "background": (Literal[False], "An answer is not kept for later here: leave out `background`."),
+    "truncation": (
+        Literal["disabled"],
+        "No conversation is cut here: leave out `truncation`, and send what is to be read.",
+    ),
+    "max_tool_calls": (_Nothing, "This server calls no tools itself: leave out `max_tool_calls`."),
+    "n": (_OneInt, _ONE_ANSWER),
+    "logprobs": (Literal[False], "This route has `top_logprobs`: leave out `logprobs`."),
 }
 UNSUPPORTED_OPTIONS: Unsupported = {  # of Ollama's API
     **{name: _UNSUPPORTED[name] for name in ("mirostat", "typical_p")},
     "tfs_z": (_OneFloat, "`tfs_z` is not supported: leave it out."),
     "repeat_last_n": (Literal[-1], "`repeat_penalty` counts the whole text here: leave out `repeat_last_n`."),
+}
+UNSUPPORTED_IN_MESSAGES: Unsupported = {
+    "n": (_OneInt, _ONE_ANSWER),
+    **{
+        name: (neutral, f"This route has no probabilities: leave out `{name}`, or use /v1/chat/completions.")
+        for name, neutral in {"logprobs": Literal[False], "top_logprobs": _Zero}.items()
+    },
+}
+_UNSUPPORTED_IN_EMBEDDINGS: Unsupported = {
+    "truncate_prompt_tokens": (_Nothing, "No text is cut here: leave out `truncate_prompt_tokens`, and shorten it."),
 }
 UNSUPPORTED_IN_TOKENIZE: Unsupported = {
     "parse_special": (
@@ -301,34 +355,31 @@ UNSUPPORTED_IN_TOKENIZE: Unsupported = {
     "with_pieces": (Literal[False], "Only the ids of tokens are told: leave out `with_pieces`."),
     "return_token_strs": (Literal[False], "Only the ids of tokens are told: leave out `return_token_strs`."),
 }
+# Sentences that refuse wrong values of supported fields.
 _REFUSALS = {
-    # Wrong values of supported fields.
     "structured_outputs": "`structured_outputs` takes one of `json`, `json_object`, `regex`, `choice` and `grammar`: "
     "correct it.",
-    "stop": "`stop` takes a text, or a list of up to 16 that are not empty: correct it.",
+    **{
+        name: f"`{name}` takes a text, or a list of up to {_MAX_STOPS} that are not empty: correct it."
+        for name in ("stop", "stop_sequences")
+    },
     "n": f"A request may ask for 1 to {MAX_ANSWERS} answers: correct `n`, and ask again for more.",
     "logit_bias": "`logit_bias` takes numbers from -100 to 100 by token id: correct it.",
-} | {
-    name: sentence
-    for table in (
-        _UNSUPPORTED,
-        _UNSUPPORTED_IN_CHAT,
-        _UNSUPPORTED_IN_TEXT,
-        UNSUPPORTED_IN_RESPONSES,
-        UNSUPPORTED_OPTIONS,
-        UNSUPPORTED_IN_TOKENIZE,
-    )
-    for name, (_, sentence) in table.items()
 }
 
 
 def with_unsupported(fields: Unsupported) -> Callable[[type[_Class]], type[_Class]]:
-    """Return a decorator that adds unsupported fields to a body. They take only the values that change nothing."""
+    """Return a decorator that adds unsupported fields to a body. They take only the values that change nothing.
+
+    The sentences that refuse other values become the `refusals` of the body, beside those of its base.
+    """
 
     def add(cls: type[_Class]) -> type[_Class]:
         for name, (neutral, _) in fields.items():
-            cls.__annotations__[name] = neutral | None
+            cls.__annotations__[name] = neutral if neutral is _Nothing else neutral | None
             setattr(cls, name, None)
+        sentences = {name: sentence for name, (_, sentence) in fields.items()}
+        setattr(cls, "refusals", getattr(cls, "refusals", _REFUSALS) | sentences)  # noqa: B010 - no field of a body
         return cls
 
     return add
@@ -343,10 +394,17 @@ class AnswerRequest:
     None means the value given to `headstart serve`, or else the model's own value.
     """
 
-    model: str
+    model: _Model | None = None
     stream: bool | None = None
     stream_options: StreamOptions | None = None
-    stop: str | Stops | None = None
+    stop: Stops | None = None
+    stop_sequences: Stops | None = None
+    max_tokens: Length | None = None
+    max_completion_tokens: Length | None = None
+    max_output_tokens: Length | None = None
+    n_predict: Length | None = None
+    num_predict: Length | None = None
+    num_ctx: Annotated[int, Meta(ge=1, le=_MAX_INT, description="At most the context of the model.")] | None = None
     top_k: Annotated[int, Meta(ge=-1, le=_MAX_INT, description="-1 and 0 take all.")] | None = None
     seed: Seed | None = None
     stop_on_repetition: _StopOnRepetition | None = None
@@ -360,6 +418,7 @@ class AnswerRequest:
     json_schema: Object | None = None
     grammar: _Grammar | None = None
     format: Literal["json"] | Object | None = None
+    response_format: ResponseFormat | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -369,37 +428,34 @@ class ChatRequest(AnswerRequest):
 
     messages: Annotated[list[ChatMessage], Meta(min_length=1)]
     n: _N | None = None
-    max_tokens: Length | None = None
-    max_completion_tokens: Length | None = None
-    n_predict: Length | None = None
     tools: list[OfferedTool] | None = None
     tool_choice: Literal["none", "auto", "required"] | ChosenTool | None = None
     parallel_tool_calls: Parallel | None = None
-    logprobs: bool | None = None
+    logprobs: bool | Likeliest | None = None
     top_logprobs: Likeliest | None = None
-    response_format: ResponseFormat | None = None
+    add_generation_prompt: _GenerationPrompt | None = None
+    continue_final_message: bool | None = None
     prediction: Prediction | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
-@with_unsupported(_UNSUPPORTED_IN_TEXT)
 class TextRequest(AnswerRequest):
     """Body of POST /v1/completions."""
 
     prompt: Annotated[str | _Prompts, Meta(description="A text, its tokens, or a list of texts or of lists of tokens.")]
     n: _N | None = None
-    max_tokens: _CompletionLength | None = None
-    n_predict: _CompletionLength | None = None
     echo: Annotated[bool, Meta(description="Begin each answer with its prompt, and its `logprobs`.")] | None = None
     suffix: Annotated[str, Meta(description="The answer fills the gap before it, if the model can.")] | None = None
-    logprobs: Likeliest | None = None
+    logprobs: bool | Likeliest | None = None
+    add_special_tokens: Annotated[bool, Meta(description="Default: true.")] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
+@with_unsupported(_UNSUPPORTED_IN_EMBEDDINGS)
 class EmbeddingRequest:
     """Body of POST /v1/embeddings."""
 
-    model: str
+    model: _Model | None = None
     input: Annotated[
         _Text | Annotated[list[_Text | TokenId | _TokenIds], Meta(min_length=1, max_length=MAX_TEXTS)],
         Meta(description="A text, its tokens, or a list of texts or of lists of tokens."),
@@ -417,6 +473,10 @@ FUNCTION = "function"  # the type of the tools that an answer may call
 _TEXT_TYPES = {"text", "input_text", "output_text"}
 _MEDIA = {"image": "images", "screenshot": "images", "audio": "audio", "video": "videos", "file": "files"}  # by type
 _FIELD_PATH = re.compile(r"`\$\.(?:options\.)?(\w+)")
+_LIKENESS = 0.85  # of two names, from which on one is a typing error
+_MAX_NAME_CHARS = 40
+# Fields of other servers that look like typing errors and change nothing here.
+_OTHER_FIELDS = {"context", "conversation_id", "mode", "models", "return_tokens", "speed"}
 _WRONG_TYPE = re.compile(r"Expected `([^`]+)`(.*?)(?:, got `([^`]+)`)?", re.DOTALL)
 _MISSING_FIELD = re.compile(r"Object missing required field `([^`]+)`")
 _WRONG_CHOICE = re.compile(r"Invalid (?:enum )?value (.+)", re.DOTALL)
@@ -444,7 +504,9 @@ class Defaults:
 def parse_request(data: bytes, body_type: type[_Body]) -> _Body:
     """Decode a request. Raises RefusedError, which names the wrong field."""
     try:
-        return msgspec.convert(_with_whole_numbers(msgspec.json.decode(data)), body_type)
+        fields = _with_whole_numbers(msgspec.json.decode(data))
+        _refuse_typos(fields, body_type)
+        return msgspec.convert(fields, body_type)
     except msgspec.ValidationError as error:
         raise _validation_error(str(error), body_type) from None
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
@@ -467,16 +529,51 @@ def _with_whole_numbers(data: object) -> object:
     }
 
 
+def _refuse_typos(data: object, body_type: type[object]) -> None:
+    """Raise RefusedError for an unknown field whose name is nearly that of a known one."""
+    known = {_plain(name): name for name in getattr(body_type, "__dataclass_fields__", ())}
+    for name, value in data.items() if isinstance(data, dict) else ():
+        if value is not None and name not in known.values() and name not in _OTHER_FIELDS:
+            plain = _plain(name[:_MAX_NAME_CHARS])
+            near = get_close_matches(plain, known, cutoff=_LIKENESS)
+            if near:
+                meant = known[min(near, key=lambda each: each[0] != plain[0])]
+                raise invalid(f"There is no field `{name}`: did you mean `{meant}`?", name, "unknown_field")
+
+
+def _plain(name: str) -> str:
+    return name.replace("_", "").replace("-", "").casefold()
+
+
 def chat_to_request(body: ChatRequest, defaults: Defaults) -> Request:
     """Translate a request for an answer to a conversation. Raises RefusedError."""
-    length = first_length(body.max_completion_tokens, body.max_tokens, body.n_predict, defaults.length)
-    schemas = {"response_format": schema_of(body.response_format)}
-    has_logprobs = body.top_logprobs is not None if body.logprobs is None else body.logprobs
+    _check_continuation(body)
     return replace(
-        to_request(body, defaults, messages_of(body.messages), length, _tools(body), schemas),
+        to_request(body, defaults, messages_of(body.messages), length_of(body, defaults.length), _tools(body)),
         prediction=text_of(body.prediction.content, "prediction.content") if body.prediction else "",
-        likeliest=body.top_logprobs or 0 if has_logprobs else None,
+        likeliest=_likeliest(body),
     )
+
+
+def _check_continuation(body: ChatRequest) -> None:
+    """Raise RefusedError if the request wants an answer continued that is not, or the other way round."""
+    last = body.messages[-1]
+    continues = len(body.messages) > 1 and isinstance(last, AssistantMessage) and not last.tool_calls
+    if body.continue_final_message not in {None, continues}:
+        sentence = "An answer that stands last is continued, and no other message: leave out `continue_final_message`."
+        raise invalid(sentence, "continue_final_message", "unsupported_value")
+    if body.add_generation_prompt is False and not continues:
+        sentence = "A new answer needs its beginning from the chat template: leave out `add_generation_prompt`."
+        raise invalid(sentence, "add_generation_prompt", "unsupported_value")
+
+
+def _likeliest(body: ChatRequest) -> int | None:
+    """Return how many of the likeliest tokens to tell. Some clients send their number as `logprobs`."""
+    if body.logprobs is None or (body.logprobs and body.top_logprobs is not None):
+        return body.top_logprobs
+    if not body.logprobs:
+        return None
+    return 0 if body.logprobs is True else body.logprobs
 
 
 def messages_of(turns: Sequence[ChatMessage]) -> tuple[Message, ...]:
@@ -585,11 +682,14 @@ def text_to_requests(body: TextRequest, defaults: Defaults) -> list[Request]:
         raise invalid(f"A request may ask for {MAX_ANSWERS} answers at most: send fewer prompts at a time.", "prompt")
     if body.echo and body.suffix:
         raise invalid("What fills a gap is told alone: leave out `echo` or `suffix`.", "echo")
-    length = first_length(body.max_tokens, body.n_predict, _COMPLETION_TOKENS)
+    length = length_of(body, _COMPLETION_TOKENS)
+    likeliest = None if body.logprobs is None or body.logprobs is False else int(body.logprobs)
+    details: dict[str, Any] = {"likeliest": likeliest, "echo": bool(body.echo)}
+    details["add_special"] = body.add_special_tokens is not False
     requests = list[Request]()
     for prompt in prompts:
         request = to_request(body, defaults, (), length, prompt=prompt, suffix=body.suffix or "")
-        requests += fan_out(replace(request, likeliest=body.logprobs, echo=bool(body.echo)), body.n)
+        requests += fan_out(replace(request, **details), body.n)
     return requests
 
 
@@ -637,7 +737,7 @@ def to_request(
 
     `schemas`: the JSON schema of each other field that may have one.
     """
-    stops = ((asked.stop,) if asked.stop else ()) if isinstance(asked.stop, str) else tuple(asked.stop or ())
+    stops = (*_stops(asked.stop), *_stops(asked.stop_sequences))
     sampling = _sampling(asked, defaults)
     json_schema, grammar = _constraint(asked, schemas, has_tools=tools is not None)
     return Request(
@@ -655,9 +755,14 @@ def to_request(
     )
 
 
-def first_length(*lengths: int | None) -> int:
-    """Return the first length that is given; 0 is a length, None and -1 are not."""
-    return next(length for length in lengths if length is not None and length >= 0)
+def _stops(stop: str | list[str] | None) -> tuple[str, ...]:
+    return tuple(filter(None, [stop])) if isinstance(stop, str) else tuple(stop or ())
+
+
+def length_of(body: AnswerRequest, default: int) -> int:
+    """Return the maximum length of an answer, by its first name that has one; 0 is a length, None and -1 are not."""
+    names = (body.max_completion_tokens, body.max_output_tokens, body.max_tokens, body.n_predict, body.num_predict)
+    return next((length for length in names if length is not None and length >= 0), default)
 
 
 def _constraint(
@@ -667,6 +772,7 @@ def _constraint(
     outputs = body.structured_outputs or StructuredOutputs()
     schemas = {
         **other_schemas,
+        "response_format": schema_of(body.response_format),
         "format": {"type": "object"} if body.format == "json" else body.format,
         "guided_json": body.guided_json,
         "json_schema": body.json_schema,
@@ -777,8 +883,9 @@ def _media(type_: str) -> str:
 def _validation_error(error: str, body_type: type[object]) -> RefusedError:
     match = _FIELD_PATH.search(error)
     name = match.group(1) if match else None
-    if name in _REFUSALS:
-        return invalid(_REFUSALS[name], name, "unsupported_value")
+    refusals: Mapping[str, str] = getattr(body_type, "refusals", _REFUSALS)
+    if name and name in refusals:
+        return invalid(refusals[name], name, "unsupported_value")
     return invalid(_rephrase(error, body_type), name)
 
 

@@ -22,7 +22,6 @@ from headstart.server.requests import (
     Defaults,
     FunctionTool,
     JsonObjectFormat,
-    Length,
     Likeliest,
     Name,
     Object,
@@ -30,8 +29,8 @@ from headstart.server.requests import (
     Part,
     TextFormat,
     arguments_of,
-    first_length,
     given,
+    length_of,
     noted_text,
     schema_of,
     text_of,
@@ -107,7 +106,6 @@ class ResponsesRequest(AnswerRequest):
 
     input: str | Annotated[list[Item], Meta(min_length=1)]
     instructions: str | None = None
-    max_output_tokens: Length | None = None
     text: AnswerText | None = None
     tools: list[FlatTool] | None = None
     tool_choice: Literal["none", "auto", "required"] | FlatChoice | None = None
@@ -129,10 +127,9 @@ def responses_to_request(body: ResponsesRequest, defaults: Defaults) -> Request:
     """Translate a request. Raises RefusedError."""
     messages = [Message("user", body.input)] if isinstance(body.input, str) else _messages(body.input)
     system = [Message("system", body.instructions)] if body.instructions else []
-    length = first_length(body.max_output_tokens, defaults.length)
     format_ = body.text.format if body.text else None
     schemas = {"text": format_.schema if isinstance(format_, FlatSchema) else schema_of(format_)}
-    request = to_request(body, defaults, (*system, *messages), length, _tools(body), schemas)
+    request = to_request(body, defaults, (*system, *messages), length_of(body, defaults.length), _tools(body), schemas)
     with_logprobs = body.top_logprobs is not None or _WITH_LOGPROBS in (body.include or ())
     return replace(request, likeliest=(body.top_logprobs or 0) if with_logprobs else None)
 

@@ -20,13 +20,13 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from headstart.engine.protocol import Answered, Asked, ServerEnded, ServerReport, Serving, StartServer
 from headstart.errors import PortTakenError, ServerError, SettingsError
 from headstart.server import running_servers
-from headstart.server.app import application
-from headstart.server.auth import Access
-from headstart.server.errors import invalid
+from headstart.server.app import Api, application
+from headstart.server.auth import CLIENT, Access
+from headstart.server.errors import REFUSAL, RefusedError, invalid
 from headstart.server.metrics import Metrics
 from headstart.server.models import ModelRegistry
 from headstart.server.requests import Defaults
-from headstart.server.streaming import ANSWERS
+from headstart.server.streaming import ANSWERS, MODEL
 from headstart.server.worker import Answer, Limits, Worker
 
 _LOOPBACK = "127.0.0.1"
@@ -90,7 +90,8 @@ class Server:
         self._listener, self._report = listener, report
         self._worker = Worker(models, limits, partial(running_servers.write_state, self.url))
         metrics = Metrics()
-        app = application(self._worker, access, defaults, metrics)
+        api = Api(self._worker, defaults, metrics, access.notices, config.model, dict(config.aliases))
+        app = application(api, access)
         self._server = _UvicornServer(_RequestReporter(app, report, metrics), self._worker)
         self._serving = Serving(config.model, self.url, config.beyond)
         self._thread = threading.Thread(target=self.run, daemon=True, name="server")
@@ -151,20 +152,42 @@ class _RequestReporter:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         assert scope["type"] == "http", "uvicorn is configured for nothing else"
         number, started, status = next(self._numbers), time.monotonic(), 0
+        is_answered = has_left = False
+
+        async def hear() -> Message:
+            nonlocal has_left
+            message = await receive()
+            has_left |= message["type"] == "http.disconnect" and not is_answered
+            return message
 
         async def listen(message: Message) -> None:
-            nonlocal status
-            status = message.get("status", status)
+            nonlocal is_answered, status
+            if not has_left:  # nobody hears what is sent now
+                status = message.get("status", status)
+            is_answered |= message["type"] == "http.response.body" and not message.get("more_body")
             await send(message)
 
         self._report(Asked(number, scope["method"], scope["path"][:_MAX_PATH_CHARS]))
         try:
-            await self._app(scope, receive, listen)
+            await self._app(scope, hear, listen)
         finally:
             answers: list[Answer] = scope.get(ANSWERS, [])
             stats = [answer.stats for answer in answers if answer.stats]
-            tokens = (sum(each.prompt_tokens for each in stats), sum(each.output_tokens for each in stats))
-            self._report(Answered(number, time.monotonic() - started, status, *(tokens if stats else ())))
+            refusal: RefusedError | None = None if has_left else scope.get(REFUSAL)
+            self._report(
+                Answered(
+                    number,
+                    time.monotonic() - started,
+                    status,
+                    sum(each.prompt_tokens for each in stats) if stats else None,
+                    sum(each.output_tokens for each in stats) if stats else None,
+                    scope.get(MODEL, ""),
+                    scope.get(CLIENT) or (scope.get("client") or [""])[0],
+                    has_left,
+                    refusal.fault.code or "" if refusal else "",
+                    str(refusal or ""),
+                )
+            )
             self._metrics.count_request(_route(scope), status)
             for answer in answers:
                 self._metrics.count_answer(answer.stats, answer.first_seconds)

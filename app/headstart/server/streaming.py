@@ -12,7 +12,7 @@ from starlette.types import Receive, Scope, Send
 from headstart.engine.engine import Event, Finish, FinishReason, Prefill, Step
 from headstart.errors import ContextOverflowError, HeadstartError
 from headstart.library.library import longest_context
-from headstart.server.errors import RefusedError, stopping, to_refusal
+from headstart.server.errors import REFUSAL, RefusedError, stopping, to_refusal
 from headstart.server.replies import AnswerChunk, ReplyFormatter, merge_replies
 from headstart.server.worker import Answer, Waiting
 
@@ -111,8 +111,8 @@ class AnswerResponse(Response):
         except HeadstartError as error:
             if not has_begun:
                 raise
-            path = scope["path"]
-            yield self._formatters[-1].encode(refusal_of(error, scope).described(path))
+            scope[REFUSAL] = refusal = refusal_of(error, scope)
+            yield self._formatters[-1].encode(refusal.described(scope["path"]))
 
     def _encode(self, event: Event | Waiting, answer: Answer, formatter: ReplyFormatter) -> list[bytes]:
         match event:

@@ -368,7 +368,7 @@ class ComposerController(QObject):
             if files
             else self.tr("Shorten the message or start a new chat.")
         )
-        needs = self.tr("This needs {tokens} tokens with the chat so far; the context holds {context}.")
+        needs = self.tr("This needs {tokens} tokens with the chat so far; the context holds {context} with the answer.")
         needs = needs.format(tokens=whole(count.tokens), context=whole(count.context))
         self._show_error(sentences(needs, remedy))
 

@@ -1524,8 +1524,8 @@
         <translation>请缩短消息或新建对话。</translation>
     </message>
     <message>
-        <source>This needs {tokens} tokens with the chat so far; the context holds {context}.</source>
-        <translation>连同此前的对话共需 {tokens} 个 token，而上下文只能容纳 {context} 个。</translation>
+        <source>This needs {tokens} tokens with the chat so far; the context holds {context} with the answer.</source>
+        <translation>连同此前的对话共需 {tokens} 个 token，而上下文连同回答只能容纳 {context} 个。</translation>
     </message>
 </context>
 <context>
@@ -2246,8 +2246,8 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>对话有 {count} 个 token，而 NPU 编译时限定提示词最多 {prompt} 个：请新建对话、缩短文本，或调大上下文后重新加载模型。</translation>
     </message>
     <message>
-        <source>The conversation has {count} tokens, but the context holds {room}: start a new chat, shorten the text, or load the model with a longer --context.</source>
-        <translation>对话有 {count} 个 token，而上下文只能容纳 {room} 个：请新建对话、缩短文本，或调大上下文后重新加载模型。</translation>
+        <source>The conversation has {count} tokens, but the context holds {room} with the answer: start a new chat, shorten the text, or load the model with a longer --context.</source>
+        <translation>对话有 {count} 个 token，而上下文连同回答只能容纳 {room} 个：请新建对话、缩短文本，或调大上下文后重新加载模型。</translation>
     </message>
     <message>
         <source>The conversation is too long for {name} ({words}): start a new chat, or allow shorter answers.</source>

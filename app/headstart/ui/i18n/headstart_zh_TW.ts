@@ -1524,8 +1524,8 @@
         <translation>請縮短訊息或新增對話。</translation>
     </message>
     <message>
-        <source>This needs {tokens} tokens with the chat so far; the context holds {context}.</source>
-        <translation>連同先前的對話共需 {tokens} 個 token，而上下文只能容納 {context} 個。</translation>
+        <source>This needs {tokens} tokens with the chat so far; the context holds {context} with the answer.</source>
+        <translation>連同先前的對話共需 {tokens} 個 token，而上下文連同回答只能容納 {context} 個。</translation>
     </message>
 </context>
 <context>
@@ -2246,8 +2246,8 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>對話有 {count} 個 token，而 NPU 編譯時限定提示詞最多 {prompt} 個：請新增對話、縮短文字，或調大上下文後重新載入模型。</translation>
     </message>
     <message>
-        <source>The conversation has {count} tokens, but the context holds {room}: start a new chat, shorten the text, or load the model with a longer --context.</source>
-        <translation>對話有 {count} 個 token，而上下文只能容納 {room} 個：請新增對話、縮短文字，或調高上下文後重新載入模型。</translation>
+        <source>The conversation has {count} tokens, but the context holds {room} with the answer: start a new chat, shorten the text, or load the model with a longer --context.</source>
+        <translation>對話有 {count} 個 token，而上下文連同回答只能容納 {room} 個：請新增對話、縮短文字，或調高上下文後重新載入模型。</translation>
     </message>
     <message>
         <source>The conversation is too long for {name} ({words}): start a new chat, or allow shorter answers.</source>

@@ -212,7 +212,7 @@ class GenaiEngine:
             stop_on_repetition=request.stop_on_repetition,
             reader=thinking.reader(is_open=thinking.is_open(prompt)) if thinking else None,
         )
-        left = self.context - len(prompt) + 1  # the last token need not be read
+        left = self.context - len(prompt)
         max_tokens = min(request.max_new_tokens, left)
         limit = FinishReason.CONTEXT if left < request.max_new_tokens else FinishReason.LENGTH
         stop_ids = self._stop_ids | self.tokenizer.infill_ends if request.suffix else self._stop_ids
