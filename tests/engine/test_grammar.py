@@ -89,8 +89,8 @@ def test_unsupported_schema_is_refused(lone_engine: LocalEngine, schema: str) ->
         ({"$defs": {"a": {"type": "integer"}}, "$ref": "#/$defs/a"}, "5", "12345678901234567890"),
         ({"type": "integer", "enum": [2 * 10**18]}, "2000000000000000000", "3"),
         ({"type": "number"}, "6.626e-34", f"0.{'3' * 21}"),
-        ({"type": "number"}, f"-{'4' * 20}.{'0' * 20}e-{'1' * 20}", "5" * 21),
-        ({"items": {"anyOf": [{"type": "number"}, {"type": "null"}]}}, "[1.5, null]", f"[1e{'0' * 21}"),
+        ({"type": "number"}, f"-{'4' * 20}.{'0' * 20}e-11", "5" * 21),
+        ({"items": {"anyOf": [{"type": "number"}, {"type": "null"}]}}, "[1.5e7, null]", "[1e+999"),
         ({"type": "integer", "maximum": 10**19}, "1" * 19, "1" * 21),
         ({"type": "string"}, json.dumps("7" * 40), "7"),
         ({"type": "string", "pattern": "[0-9]{30}"}, json.dumps("7" * 30), json.dumps("7" * 20)),
@@ -162,6 +162,86 @@ def test_numbers_of_a_tool_call_have_a_maximum_length(token_bytes: TokenBytes) -
     text = f'{"3" * 40}: <tool_call>\n{{"name": "scale", "arguments": {{"by": 0.{"3" * 20}'
     for added, fits in (("", True), ("3", False), ("}", True)):
         assert reads(grammar.tool_constraint(tools, token_bytes), token_bytes, text + added) is fits
+
+
+@pytest.mark.parametrize("lost", [{"pattern": "^(?!x)"}, {"contains": {}}, {"$ref": "#gone"}, {"type": "strong"}])
+def test_tool_that_cannot_be_held_spoils_no_other(token_bytes: TokenBytes, lost: Any) -> None:
+    schema = {"type": "object", "properties": {"to": {"type": "string", **lost}, "by": {"type": "integer"}}}
+    tools = Tools((TOOLS.offered[0], Tool("go", json.dumps(schema))))
+    call = '<tool_call>\n{"name": "go", "arguments": {"to": "x", "by": '
+    for text, fits in (
+        (PAINTED, True),
+        (PAINTED.replace("red", "grey"), False),
+        (f"{call}1", True),
+        (f'{call}"', False),
+    ):
+        assert reads(grammar.tool_constraint(tools, token_bytes), token_bytes, text) is fits
+
+
+def test_tool_that_nothing_can_keep_to_takes_any_object(token_bytes: TokenBytes) -> None:
+    tools = Tools((TOOLS.offered[0], Tool("go", '{"$ref": "#"}')))
+    for text in (PAINTED, '<tool_call>\n{"name": "go", "arguments": {"a": [1]}}\n</tool_call>'):
+        assert reads(grammar.tool_constraint(tools, token_bytes), token_bytes, text)
+    with pytest.raises(SettingsError, match="tool go cannot be kept to"):
+        grammar.tool_constraint(Tools((TOOLS.offered[0], Tool("go", '{"$ref": "#"}', strict=True))), token_bytes)
+
+
+ENDLESS = {
+    "type": "object",
+    "properties": {"left": {"anyOf": [{"type": "string"}, {"$ref": "#"}]}, "size": {"type": "integer", "minimum": 150}},
+    "required": ["left", "size"],
+    "additionalProperties": False,
+}
+
+
+@pytest.mark.parametrize("sampling", SAMPLINGS[:2], ids=["greedy", "sampled"])
+@pytest.mark.parametrize("schema", [ENDLESS, {"type": "object"}, {"type": "array", "items": {"type": "string"}}])
+@pytest.mark.parametrize("room", [30, 70])
+def test_answer_with_a_schema_ends_within_its_room(
+    pair_engine: LocalEngine, sampling: Sampling, schema: Any, room: int
+) -> None:
+    query = replace(formed(sampling, json.dumps(schema)), max_new_tokens=room)
+    plain = ask(pair_engine, query)
+    assert ask(pair_engine, replace(query, speculation=FIXED)).essence == plain.essence
+    json.loads(plain.text)
+    assert plain.stats.output_tokens <= room
+
+
+def test_answer_that_had_to_end_is_cut_off(token_bytes: TokenBytes) -> None:
+    properties = {"a": {"type": "string"}, "b": {"enum": ["yes", "no"]}}
+    schema = {"type": "object", "properties": properties, "required": ["a", "b"]}
+    constraint = grammar.schema_constraint(json.dumps(schema), token_bytes)
+    write(constraint, token_bytes, '{"a": "x')
+    (letter,) = token_bytes.native.tokenize_str("y")
+    assert constraint.settle(letter, [], 1000) == letter
+    text, room = "", 40
+    while (token := constraint.settle(letter, [], room)) not in token_bytes.stop_ids:
+        constraint.commit(token)
+        text, room = text + token_bytes.decode(token).decode(), room - 1
+    assert json.loads('{"a": "x' + text).keys() == {"a", "b"}
+    assert (constraint.is_cut, room > 0) == (True, True)
+
+
+def test_call_is_not_made_again(token_bytes: TokenBytes) -> None:
+    again, other = PAINTED.replace('"sizes": []', '"sizes":\n []'), PAINTED.replace("red", "blue")
+    for texts, is_over in (([PAINTED], False), ([PAINTED, other], False), ([other, PAINTED, again], True)):
+        constraint = grammar.tool_constraint(replace(TOOLS, parallel=True, required=True), token_bytes)
+        write(constraint, token_bytes, "\n".join(texts))
+        (newline,) = token_bytes.native.tokenize_str("\n")
+        assert (constraint.settle(newline, [], 1000) in token_bytes.stop_ids) is is_over
+        assert constraint.settle(newline, [], 20) in token_bytes.stop_ids  # no room for another one
+        assert not constraint.is_cut
+
+
+def test_number_of_calls_is_limited(token_bytes: TokenBytes) -> None:
+    tools = replace(TOOLS, parallel=True)
+    assert reads(grammar.tool_constraint(tools, token_bytes), token_bytes, "\n".join([PAINTED] * grammar.MAX_CALLS))
+    assert not reads(grammar.tool_constraint(tools, token_bytes), token_bytes, "\n".join([PAINTED] * 17))
+
+
+def write(constraint: grammar.GrammarConstraint, token_bytes: TokenBytes, text: str) -> None:
+    for token in token_bytes.native.tokenize_str(text):
+        constraint.commit(token)
 
 
 def test_own_grammar_has_no_maximum_of_digits(token_bytes: TokenBytes) -> None:
@@ -264,7 +344,7 @@ def a_text(constraint: grammar.GrammarConstraint, length: int) -> list[int]:
 def test_masks_are_computed_once(lone_engine: LocalEngine) -> None:
     token_bytes = read_token_bytes(lone_engine)
     counting = Counting(grammar.schema_constraint(SCHEMA, token_bytes)._matcher)
-    constraint = grammar.GrammarConstraint(counting, token_bytes.stop_ids)
+    constraint = grammar.GrammarConstraint(counting, token_bytes)
     guessed = a_text(constraint, 8)  # a draft
     for count in range(9):  # the target checks all of it
         constraint.allowed(guessed[:count])

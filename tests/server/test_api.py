@@ -42,6 +42,15 @@ def called(arguments: str) -> Any:
     return {"id": "call_1", "type": "function", "function": {"name": "look", "arguments": arguments}}
 
 
+def strict(offered: Any) -> Any:
+    return {**offered, "function": {**offered["function"], "strict": True}}
+
+
+def formed(schema: Any, **more: Any) -> Any:
+    return {"type": "json_schema", "json_schema": {"name": "form", "schema": schema, **more}}
+
+
+BAD = {"type": "object", "properties": {"path": {"type": "string", "pattern": "^(?!x)"}}}  # no grammar can hold it
 PLACE = {"type": "object", "properties": {"place": {"type": "string"}}}
 LOOK = tool("look", PLACE)
 CALL = '<tool_call>\n{"name": "look", "arguments": {"place": "in there"}}\n</tool_call>'
@@ -406,6 +415,56 @@ def test_tool_call_is_sent_whole_and_streamed(text: str) -> None:
     assert parts[-1].finish_reason == "tool_calls"
 
 
+@pytest.mark.parametrize(
+    "schema", [BAD, PLACE | {"not": {}}, None, [1], {"type": ["object", "null"]}, {"type": "null"}]
+)
+def test_bad_tool_spoils_no_request(running: Running, engine: ScriptedEngine, schema: Any) -> None:
+    asked = {"model": MODEL, "messages": HI, "tools": [LOOK, tool("bad", schema)]}
+    status, headers, _ = running.ask("POST", "/v1/chat/completions", {}, json.dumps(asked))
+    assert status == 200
+    assert headers.get("x-headstart-loosened") == ("bad" if schema in (BAD, PLACE | {"not": {}}) else None)
+    (request,) = engine.requests
+    assert request.tools is not None
+    assert json.loads(request.tools.offered[1].parameters)["type"] == "object"
+
+
+def test_loosened_tools_are_named_in_a_header_and_once_in_the_log(caplog: pytest.LogCaptureFixture) -> None:
+    tools = [tool(name, BAD) for name in ("a", "b")]
+    asked = {"model": MODEL, "messages": HI, "tools": tools, "response_format": formed(BAD | {"type": "object"})}
+    with serving(ScriptedEngine(["{}"])) as running:
+        for stream in (False, True):
+            body = json.dumps(asked | {"stream": stream})
+            assert running.ask("POST", "/v1/chat/completions", {}, body)[1]["x-headstart-loosened"] == "a, b, form"
+        asked["response_format"] = formed(BAD) | {"json_schema": {"name": "x\r\ny: é", "schema": BAD}}
+        _, headers, _ = running.ask("POST", "/v1/chat/completions", {}, json.dumps(asked))
+    assert headers["x-headstart-loosened"] == "a, b, x??y:??"
+    assert caplog.text.count("'a' is kept to without a part of its schema: the pattern of `path` uses look-ahead") == 1
+
+
+@pytest.mark.parametrize("form", [formed(BAD), formed(BAD, strict=False)])
+def test_schema_that_is_not_strict_is_kept_to_as_far_as_possible(
+    client: openai.OpenAI, engine: ScriptedEngine, form: Any
+) -> None:
+    client.chat.completions.create(model=MODEL, messages=HI, response_format=form)
+    assert json.loads(engine.requests[0].schema) == {"type": "object", "properties": {"path": {"type": "string"}}}
+
+
+@pytest.mark.parametrize("limit", range(1, 6))
+def test_cut_tool_call_is_no_call_and_is_taken_back(limit: int) -> None:
+    asked: Any = {"model": MODEL, "messages": HI, "tools": [LOOK], "max_tokens": limit}
+    engine = ScriptedEngine([f"So: {CALL}"])
+    with serving(engine) as running, running.client() as client:
+        (choice,) = client.chat.completions.create(**asked).choices
+        parts = [chunk.choices[0] for chunk in client.chat.completions.create(**asked, stream=True)]
+        streamed = [call for part in parts for call in part.delta.tool_calls or []]
+        arguments = "".join((call.function and call.function.arguments) or "" for call in streamed)
+        cut: Any = {"role": "assistant", "tool_calls": [called(arguments)]}
+        client.chat.completions.create(model=MODEL, messages=[*HI, cut, RESULT])
+    assert (choice.message.tool_calls, choice.finish_reason) == (None, "length")
+    assert parts[-1].finish_reason == "length"
+    assert isinstance(json.loads(engine.requests[-1].messages[1].calls[0].arguments), dict)
+
+
 AGAIN = '{"name": "look", "arguments": {"place": "here"}}'
 RESULT: Any = {"role": "tool", "tool_call_id": "call_1", "content": "nothing"}
 ANSWERED: Any = [*HI, {"role": "assistant", "tool_calls": [called('{"place":"here"}')]}, RESULT]
@@ -527,13 +586,16 @@ def test_stop_text_that_ended_the_answer_is_named(client: openai.OpenAI, kind: s
         ({"tools": [{"type": "retrieval"}], "tool_choice": "required"}, "tool_choice", "nobody can call these"),
         ({"tool_choice": "always"}, "tool_choice", "cannot be 'always': choose 'auto', 'none' or 'required'"),
         ({"tools": [LOOK, LOOK]}, "tools", "Two tools are called 'look'"),
-        ({"tools": [tool("f", {"type": "array"})]}, "tools", "'f' must be of the type `object`"),
+        ({"tools": [strict(tool("f", {"type": "array"}))]}, "tools", "'f' must be of the type `object`"),
+        ({"tools": [strict(tool("f", BAD))]}, "tools", "'f' cannot be kept to: the pattern of `path` uses look-ahead"),
+        ({"guided_json": BAD}, "guided_json", "schema in `guided_json`: the pattern of `path` uses look-ahead"),
+        ({"format": BAD}, "format", "the pattern of `path` uses look-ahead"),
+        ({"response_format": formed(BAD, strict=True)}, "response_format", "the pattern of `path` uses look-ahead"),
         ({"tool_choice": "required"}, "tool_choice", "there are no `tools`"),
         ({"tools": [LOOK], "tool_choice": named("run")}, "tool_choice", "'run', which is not in `tools`"),
         ({"functions": [{"name": "f"}]}, "functions", "send them as `tools`"),
         ({"function_call": {"name": "f"}}, "function_call", "send `tool_choice`"),
         ({"messages": [{"role": "user"}]}, "messages", "`messages.0.` lacks `content`"),
-        ({"messages": [{"role": "assistant", "tool_calls": [called("{")]}]}, "messages", "are not a JSON object"),
         ({"logit_bias": {"5": 101}}, "logit_bias", "from -100 to 100 by token id"),
         ({"logit_bias": {"the": 1}}, "logit_bias", "from -100 to 100 by token id"),
         ({"temperature": 3}, "temperature", "`temperature` must be a number of 2 or less: correct it"),

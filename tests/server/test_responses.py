@@ -15,6 +15,9 @@ from tests.server.serving import MODEL, Running, serving
 FOX = "The quick brown fox jumps over the lazy dog."
 CALL = 'So:\n<tool_call>\n{"name": "look", "arguments": {"place": "in there"}}\n</tool_call>'
 PLACE = {"type": "object", "properties": {"place": {"type": "string"}}}
+UNHELD = {**PLACE, "not": {}}  # no grammar can hold it
+FORM = {"type": "json_schema", "name": "form", "schema": UNHELD}
+RESULT: Any = {"type": "function_call_output", "output": "nothing"}
 LOOK: Any = {"type": "function", "name": "look", "description": "Looks", "parameters": PLACE, "strict": False}
 PATH = "/v1/responses"
 PATCH: Any = {"type": "custom", "name": "patch", "description": "Changes files", "format": {"type": "text"}}
@@ -210,6 +213,32 @@ def test_schema_is_kept_to_and_parsed() -> None:
     assert json.loads(engine.requests[2].schema) == {"type": "object"}
 
 
+def test_cut_call_is_incomplete_and_is_taken_back() -> None:
+    engine = ScriptedEngine([CALL])
+    asked: Any = {"model": MODEL, "input": "Hi", "tools": [LOOK], "max_output_tokens": 5}
+    with serving(engine) as running, running.client() as client:
+        reply = client.responses.create(**asked)
+        told = list(client.responses.create(**asked, stream=True))
+        cut = reply.output[-1].to_dict()
+        history: Any = [{"role": "user", "content": "Hi"}, cut, {**RESULT, "call_id": cut["call_id"]}]
+        client.responses.create(model=MODEL, input=history)
+    assert (reply.status, cut["type"], cut["status"]) == ("incomplete", "function_call", "incomplete")
+    assert not any(event.type == "response.function_call_arguments.done" for event in told)
+    assert told[-1].type == "response.incomplete"
+    (call,) = engine.requests[-1].messages[1].calls
+    assert json.loads(call.arguments) == {"place": "in"}
+
+
+def test_schema_that_is_not_strict_is_kept_to_as_far_as_possible() -> None:
+    engine = ScriptedEngine(["{}"])
+    with serving(engine) as running, running.client() as client:
+        for strict in (None, False):
+            text: Any = {"format": {**FORM, "strict": strict}}
+            reply = client.responses.with_raw_response.create(model=MODEL, input="Hi", text=text)
+            assert reply.headers["x-headstart-loosened"] == "form"
+    assert [json.loads(request.schema) for request in engine.requests] == [PLACE, PLACE]
+
+
 def test_cut_response_is_incomplete(client: openai.OpenAI) -> None:
     reply = client.responses.create(model=MODEL, input="Hi", max_output_tokens=2)
     assert (reply.status, reply.output_text) == ("incomplete", "The quick")
@@ -267,7 +296,8 @@ def test_stream_error_is_raised_by_the_client() -> None:
         ({"input": [{"role": "user"}]}, "input", r"`input\[0\]` is a message: it needs `role` and `content`"),
         ({"input": [{"type": "function_call"}]}, "input", "it needs `name`"),
         ({"input": [{"type": "function_call_output", "call_id": "a"}]}, "input", "it needs `output`"),
-        ({"input": [{"type": "function_call", "name": "f", "arguments": "{"}]}, "input", "are not a JSON object"),
+        ({"text": {"format": {**FORM, "strict": True}}}, "text", "`not` of the whole cannot be kept to"),
+        ({"tools": [{**LOOK, "parameters": UNHELD, "strict": True}]}, "tools", "`not` of the whole cannot be kept to"),
         ({"input": [{"type": "item_reference", "id": "a"}]}, "input", "item_reference"),
         (
             {"input": [{"role": "user", "content": [{"type": "input_image"}]}]},

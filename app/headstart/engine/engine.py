@@ -107,6 +107,14 @@ def written_call(call: Call) -> str:
     return f"{CALL_BEGINS}\n{call_head(call.name)}{arguments}}}\n{CALL_ENDS}"
 
 
+_BLANKS_IN_JSON = re.compile(r'("(?:[^"\\]|\\.)*"?)|\s+', re.DOTALL)
+
+
+def without_blanks(text: str) -> str:
+    """Return JSON, whole or cut off, without the blanks between its parts."""
+    return _BLANKS_IN_JSON.sub(lambda match: match[1] or "", text)
+
+
 @dataclass(frozen=True)
 class Keep:
     """The place of a chat's prompt cache on disk."""

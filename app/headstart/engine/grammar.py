@@ -1,28 +1,40 @@
 """The tokens that may follow in an answer with a JSON schema, a grammar or tool calls, by llguidance."""
 
 import json
-from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
-from headstart.engine.engine import CALL_BEGINS, CALL_ENDS, Request, Tool, Tools, call_head
+from headstart.engine import json_schema
+from headstart.engine.engine import CALL_BEGINS, CALL_ENDS, Request, Tool, Tools, call_head, without_blanks
 from headstart.engine.runners.runner import common_prefix
 from headstart.engine.sampling import Allowed
-from headstart.errors import SettingsError
+from headstart.errors import SettingsError, Translatable
 from headstart.library import vocabulary
 
-# Without a bound, a small model may write blanks or digits for ever.
-_MAX_INTEGER = 10**18  # for integers without a bound in their schema; it fits into 64 bits
+MAX_CALLS = 16  # in one answer
+_CALL_RESERVE = 1.25  # room for another call: as many of the longest one so far
+_CALL_END_TOKENS = 12  # hold the mark that ends a call
+_ROOM = 4096  # tokens of an answer whose length is not known
 _MAX_DIGITS = 20  # in a row; every 64-bit integer fits
+_MAX_EXPONENT_DIGITS = 2  # so that a number fits into 64 bits
 _DIGITS = b"0123456789"
-_VALUES = {"const", "default", "enum", "examples"}  # keys of a schema whose values are not schemas
-_BY_NAME = {"properties", "patternProperties", "dependentSchemas", "$defs", "definitions"}  # that hold schemas by name
+_EXPONENT = re.compile(rb"[0-9][eE][+-]?$")
 _CALL_HEAD = r'(```(json)?\s*)?\{+\s*"name":\s*"[^"]*",\s*"arguments"'  # of a call without a mark
-_BLANKS: Any = {"whitespace_pattern": r"[\x20\x0A]{0,16}"}
+_MAX_ENDING = 256  # tokens that end an answer with a schema
+_MAX_NAMES = 128  # that are tried
+_NEAR_END = 32  # tokens, beside those of the names that a schema requires: the end is prepared from there on
+_QUOTED_ENDS = ('"', "0", "a", "-", "A", " ", ".", "@", ":", "/")  # what ends a text, or brings its end nearer
+_SCALARS = ('""', "0", "{}", "[]", "null", "true", "false", "1", "-1")  # values, the shortest first
+_REST = (":", '"', "{", "[", ",")
+
+
+_Value = TypeVar("_Value")
 
 
 class TokenBytes:
@@ -70,23 +82,25 @@ class TokenBytes:
 
 def constraint_for(request: Request, token_bytes: TokenBytes) -> "GrammarConstraint | None":
     """Return the constraint of a request's answer, or None. Raises SettingsError if it cannot be enforced."""
+    room = request.max_new_tokens
     if request.tools:
-        return tool_constraint(request.tools, token_bytes, request.schema)
+        return tool_constraint(request.tools, token_bytes, request.schema, room)
     if request.grammar:
         return grammar_constraint(request.grammar, token_bytes)
-    return schema_constraint(request.schema, token_bytes) if request.schema else None
+    return schema_constraint(request.schema, token_bytes, room) if request.schema else None
 
 
-def schema_constraint(schema: str, token_bytes: TokenBytes) -> "GrammarConstraint":
-    """Return a constraint to a JSON schema. Raises SettingsError for an invalid or unsupported schema."""
+def schema_constraint(schema: str, token_bytes: TokenBytes, room: int = _ROOM) -> "GrammarConstraint":
+    """Return a constraint to a JSON schema. Raises SettingsError for an invalid or unsupported schema.
+
+    `room`: tokens of the answer.
+    """
     from llguidance import LLMatcher  # noqa: PLC0415 - few answers have a form
 
-    data = _parse_schema(schema)
-    try:
-        grammar = LLMatcher.grammar_from_json_schema(data, overrides=_BLANKS)
-    except ValueError as error:
-        raise _unusable(str(error)) from None
-    return _constraint(grammar, token_bytes, _unusable, has_json=True)
+    data = _held_form(schema, room)
+    grammar = LLMatcher.grammar_from_json_schema(json.dumps(data), overrides=json_schema.BLANKS)
+    matcher = _matcher(grammar, token_bytes, lambda _: _unusable(Translatable("nothing can keep to it")))
+    return GrammarConstraint(matcher, token_bytes, is_json=True, ending=_Ending(token_bytes, data))
 
 
 def grammar_constraint(grammar: str, token_bytes: TokenBytes) -> "GrammarConstraint":
@@ -94,24 +108,56 @@ def grammar_constraint(grammar: str, token_bytes: TokenBytes) -> "GrammarConstra
     from llguidance import grammar_from  # noqa: PLC0415 - few answers have a form
 
     try:
-        return _constraint(grammar_from("gbnf" if "::=" in grammar else "lark", grammar), token_bytes, _wrong_grammar)
+        notation = grammar_from("gbnf" if "::=" in grammar else "lark", grammar)
     except ValueError as error:
         raise _wrong_grammar(str(error)) from None
+    return GrammarConstraint(_matcher(notation, token_bytes, _wrong_grammar), token_bytes)
 
 
-def tool_constraint(tools: Tools, token_bytes: TokenBytes, schema: str = "") -> "GrammarConstraint":
+def tool_constraint(tools: Tools, token_bytes: TokenBytes, schema: str = "", room: int = _ROOM) -> "GrammarConstraint":
     """Return a constraint to text, then calls with valid arguments. Raises SettingsError.
 
-    `schema` is that of the text.
+    `schema` is that of the text; `room`: tokens of the answer. What cannot be held of a tool that is not strict is left
+    to the model; see json_schema.
     """
-    for tool in tools.callable:  # one at a time, so that an error can name it
-        _constraint(f"start: {_arguments(tool)}", token_bytes, partial(_wrong_tool, tool.name))
-    return _constraint(_call_grammar(tools, token_bytes.markers, schema), token_bytes, _unusable, has_json=True)
+    for tool in tools.callable:
+        if tool.strict:
+            json_schema.hold(tool.parameters).require(partial(_wrong_tool, tool.name))
+    text = _held_form(schema, room) if schema else {}
+    forms = {tool.name: _arguments(tool, room) for tool in tools.callable}
+    unusable = partial(_wrong_tool, tools.callable[0].name, Translatable("nothing can keep to them"))
+
+    def matcher_of(forms: Mapping[str, Any], unusable: Callable[[], SettingsError] = unusable) -> Any:
+        grammar = _call_grammar(tools, token_bytes.markers, text, forms)
+        return _matcher(grammar, token_bytes, lambda _: unusable())
+
+    try:
+        matcher = matcher_of(forms)
+    except SettingsError:
+        for tool in tools.callable:
+            refusal = partial(_wrong_tool, tool.name, Translatable("nothing can keep to them"))
+            try:
+                matcher_of({tool.name: forms[tool.name]}, refusal)
+            except SettingsError:
+                if tool.strict:
+                    raise
+                forms[tool.name] = json.loads(json_schema.ANY_OBJECT)
+        matcher = matcher_of(forms)
+    return GrammarConstraint(matcher, token_bytes, is_json=True, may_call_again=tools.parallel)
 
 
-def _constraint(
-    grammar: str, token_bytes: TokenBytes, unusable: Callable[[str], SettingsError], *, has_json: bool = False
-) -> "GrammarConstraint":
+def _held_form(schema: str, room: int) -> dict[str, Any]:
+    held = json_schema.hold(schema)
+    held.require(_unusable)
+    return json_schema.bounded(held.schema, room)
+
+
+def _arguments(tool: Tool, room: int) -> dict[str, Any]:
+    """Return the schema of a tool's arguments, which are an object."""
+    return {"type": "object", **json_schema.bounded(json_schema.hold(tool.parameters).schema, room)}
+
+
+def _matcher(grammar: str, token_bytes: TokenBytes, unusable: Callable[[str], SettingsError]) -> Any:
     from llguidance import LLMatcher  # noqa: PLC0415 - few answers have a form
 
     matcher = LLMatcher(token_bytes.native, grammar, log_level=0)
@@ -120,18 +166,20 @@ def _constraint(
     matcher.compute_bitmask()  # the first token needs it, and it is cached
     if matcher.is_error():
         raise unusable("nothing can keep to it")
-    return GrammarConstraint(matcher, token_bytes.stop_ids, token_bytes if has_json else None)
+    return matcher
 
 
-def _call_grammar(tools: Tools, markers: Mapping[str, int], schema: str) -> str:
-    """Return the grammar in Lark's notation.
+def _call_grammar(
+    tools: Tools, markers: Mapping[str, int], schema: dict[str, Any], arguments: Mapping[str, dict[str, Any]]
+) -> str:
+    """Return the grammar in Lark's notation. `arguments`: schemas by the names of the tools that may be called.
 
     If the text that begins a call is a special token, it ends the text before it. Otherwise the text goes on until
     that is spelt out. Weak models begin an answer with the JSON of a call, alone or in a block of code: that is a
     call too, unless the tools are hidden.
     """
     begins, ends = (text if text in markers else json.dumps(text) for text in (CALL_BEGINS, CALL_ENDS))
-    following = f'("\\n" {begins} "\\n" call "\\n" {ends})*' if tools.parallel else ""
+    more = f'("\\n" {begins} "\\n" call "\\n" {ends}){{0,{MAX_CALLS - 1}}}' if tools.parallel else ""
     visible = [str(index) for text, index in markers.items() if text not in {CALL_BEGINS, CALL_ENDS}]
     free = f"(TEXT <[{','.join(visible)}]>)* " if visible else ""
     if tools.required:
@@ -142,57 +190,21 @@ def _call_grammar(tools: Tools, markers: Mapping[str, int], schema: str) -> str:
         start = "text | calls" if tools.hidden else "text | calls | bare"
         opening = f"text {begins}" if CALL_BEGINS in markers else f"{free}spelt"
     no_text = _CALL_HEAD if tools.hidden else r"\{|```json|```\s*\{|<tool"
-    options = [f"{json.dumps(call_head(tool.name))} {_arguments(tool)}" for tool in tools.callable]
+    options = [f"{json.dumps(call_head(name))} %json {_json(form)}" for name, form in arguments.items()]
     return f"""%llguidance {{}}
 start: {start}
-structured: %json {_json(schema or "{}", {})}
+structured: %json {_json(schema)}
 text: {free}TEXT
 spelt[lazy]: TEXT {json.dumps(CALL_BEGINS)}
 TEXT: /(?s:.*)/ & ~/(?s:.*<tool_call>.*)/ & ~/(?s:\\s*({no_text}).*)/
-calls: {opening} "\\n" call "\\n" {ends} {following}
+calls: {opening} "\\n" call "\\n" {ends} {more}
 bare: ("```json\\n")? call ("\\n```")?
 call: ({" | ".join(options)}) "}}"
 """
 
 
-def _arguments(tool: Tool) -> str:
-    """Return the grammar of a tool's arguments. Unless the tool is strict, unsupported parts are left to the model."""
-    return f"%json {_json(tool.parameters, {'lenient': not tool.strict})}"
-
-
-def _json(schema: str, options: dict[str, Any]) -> str:
-    return json.dumps({**_parse_schema(schema), "x-guidance": _BLANKS | options})
-
-
-def _parse_schema(schema: str) -> Any:
-    try:
-        return _bounded(json.loads(schema))
-    except ValueError as error:
-        raise _unusable(str(error)) from None
-    except RecursionError:
-        raise _unusable("it is nested too deeply") from None
-
-
-def _bounded(schema: Any) -> Any:
-    """Return a schema with bounds on its integers. Bounds would remove a number's exponent; see GrammarConstraint."""
-    if isinstance(schema, list):
-        return [_bounded(item) for item in schema]
-    if not isinstance(schema, dict):
-        return schema
-    bounded = {key: item if key in _VALUES else _by_name(key, item) for key, item in schema.items()}
-    kinds = schema.get("type")
-    is_integer = "integer" in (kinds if isinstance(kinds, list) else [kinds])
-    if not is_integer or "const" in schema or "enum" in schema:
-        return bounded
-    low = {} if {"minimum", "exclusiveMinimum"} & schema.keys() else {"minimum": -_MAX_INTEGER}
-    high = {} if {"maximum", "exclusiveMaximum"} & schema.keys() else {"maximum": _MAX_INTEGER}
-    return bounded | low | high
-
-
-def _by_name(key: str, value: Any) -> Any:
-    if key in _BY_NAME and isinstance(value, dict):
-        return {name: _bounded(item) for name, item in value.items()}
-    return _bounded(value)
+def _json(schema: dict[str, Any]) -> str:
+    return json.dumps({**schema, "x-guidance": json_schema.BLANKS})
 
 
 class GrammarConstraint:
@@ -202,14 +214,28 @@ class GrammarConstraint:
     has read, and a mask is kept until its text is rolled back.
     """
 
-    def __init__(self, matcher: Any, stop_ids: frozenset[int], numbers: TokenBytes | None = None) -> None:
-        """Constrain one answer. With `numbers`, numbers must end."""
+    def __init__(
+        self,
+        matcher: Any,
+        token_bytes: TokenBytes,
+        *,
+        is_json: bool = False,
+        ending: "_Ending | None" = None,
+        may_call_again: bool = False,
+    ) -> None:
+        """Constrain one answer. In JSON numbers must end; with an `ending`, the answer must, within its room."""
+        self.is_cut = False
         self._matcher = matcher
-        self._stop_ids = stop_ids
-        self._numbers = numbers
-        self._written = deque[int](maxlen=_MAX_DIGITS)
+        self._stop_ids = token_bytes.stop_ids
+        self._token_bytes = token_bytes
+        self._is_json = is_json
+        self._ending = ending
+        self._may_call_again = may_call_again
+        self._written: list[int] = []
         self._read_ahead: list[int] = []  # tokens after the answer that the matcher has read
         self._masks: dict[tuple[int, ...], Allowed | None] = {}
+        self._ends: dict[tuple[int, ...], list[int] | None] = {}  # the tokens that end the answer soonest
+        self._replaced: dict[tuple[int, ...], int] = {}  # for want of room
 
     def allowed(self, run: Sequence[int]) -> Allowed | None:
         """Return whether each token may follow the answer and `run`, or None if `run` cannot follow."""
@@ -217,6 +243,26 @@ class GrammarConstraint:
         if key not in self._masks:
             self._masks[key] = None if self._stop_ids.intersection(run) else self._mask(run)
         return self._masks[key]
+
+    def settle(self, token: int, run: Sequence[int], room: int) -> int:
+        """Return the token to write after the answer and `run` when the model chooses `token`.
+
+        It is another one if the answer could not end within `room` tokens, this one included, or repeats a call.
+        """
+        if token in self._stop_ids:
+            return token
+        if self._may_call_again and self._is_last_call(run, room):
+            return min(self._stop_ids)
+        if self._ending is None or room > self._ending.near:
+            return token
+        end, end_here = self._soonest_end((*run, token)), self._soonest_end(tuple(run))
+        if end_here is None or (end is not None and len(end) + 2 <= room) or (end and len(end) < len(end_here)):
+            return token
+        settled = end_here[0] if end_here else min(self._stop_ids)
+        if settled != token:
+            self._replaced[tuple(run)] = settled
+        self._ends[*run, settled] = end_here[1:]
+        return settled
 
     def commit(self, token: int) -> None:
         """Append a token to the answer."""
@@ -226,39 +272,164 @@ class GrammarConstraint:
             self._roll_back(0)
             is_accepted = self._matcher.consume_token(token)
             assert is_accepted, f"token {token} was not allowed"
+        self.is_cut |= self._replaced.get(()) == token
         self._written.append(token)
-        self._masks = {run[1:]: mask for run, mask in self._masks.items() if run[:1] == (token,)}
+        if self._ending:
+            self._ending.commit(token)
+        self._masks, self._ends = _after(token, self._masks), _after(token, self._ends)
+        self._replaced = _after(token, self._replaced)
 
     def _mask(self, run: Sequence[int]) -> Allowed | None:
+        if not self._reads(run):
+            return None
+        bits = np.frombuffer(self._matcher.compute_bitmask(), np.uint8)
+        mask = np.unpackbits(bits, bitorder="little").view(np.bool_)
+        return self._limit_digits(mask, run) if self._is_json else mask
+
+    def _reads(self, run: Sequence[int]) -> bool:
+        """Have the matcher read `run` after the answer. Return whether it can follow."""
         num_kept = common_prefix(self._read_ahead, run)
         self._roll_back(num_kept)
         following = list(run[num_kept:])
         self._read_ahead += following[: self._matcher.try_consume_tokens(following)]
-        if len(self._read_ahead) < len(run):
-            return None
-        bits = np.frombuffer(self._matcher.compute_bitmask(), np.uint8)
-        mask = np.unpackbits(bits, bitorder="little").view(np.bool_)
-        return self._limit_digits(mask, run) if self._numbers else mask
+        return len(self._read_ahead) == len(run)
 
     def _limit_digits(self, mask: Allowed, run: Sequence[int]) -> Allowed:
-        """Allow at most _MAX_DIGITS digits in a row inside a number, if it can end there."""
-        assert self._numbers
-        text = b"".join(map(self._numbers.decode, [*self._written, *run][-_MAX_DIGITS:]))
-        row = len(text) - len(text.rstrip(_DIGITS))
-        if not row or mask[self._numbers.letter]:
+        """Allow few digits in a row inside a number, if it can end there."""
+        text = self._text([*self._written[-_MAX_DIGITS:], *run][-_MAX_DIGITS:])
+        before = text.rstrip(_DIGITS)
+        row = len(text) - len(before)
+        if not (row or before[-1:] in b"eE+-") or mask[self._token_bytes.letter]:
             return mask
+        most = _MAX_EXPONENT_DIGITS if _EXPONENT.search(before) else _MAX_DIGITS
         ended = mask.copy()
-        ended[: len(self._numbers.digits)] &= self._numbers.digits <= _MAX_DIGITS - row
+        ended[: len(self._token_bytes.digits)] &= self._token_bytes.digits <= max(0, most - row)
         return ended if ended.any() else mask
+
+    def _is_last_call(self, run: Sequence[int], room: int) -> bool:
+        """Return whether `run` ends with a call after which no other one may come.
+
+        The model repeats itself, or there is no room for a call as long as those before.
+        """
+        tokens = [*self._written, *run]
+        if not self._text(tokens[-_CALL_END_TOKENS:]).endswith(CALL_ENDS.encode()):
+            return False
+        text = self._text(tokens).decode("utf-8", "replace")
+        *before, last = (part.partition(CALL_BEGINS)[2] for part in text.split(CALL_ENDS)[:-1])
+        longest = max(map(len, [*before, last])) + len(CALL_BEGINS + CALL_ENDS)
+        is_full = room * len(text) < longest * len(tokens) * _CALL_RESERVE
+        return is_full or without_blanks(last) in map(without_blanks, before)
+
+    def _soonest_end(self, run: tuple[int, ...]) -> list[int] | None:
+        """Return tokens that end the answer after `run`, as few as are found; None if none are."""
+        assert self._ending
+        if run not in self._ends:
+            before = self._ends.get(run[:-1]) if run else None
+            if before and before[0] == run[-1]:
+                self._ends[run] = before[1:]
+            else:
+                self._ends[run] = self._ending.find(self._matcher, run) if self._reads(run) else None
+        return self._ends[run]
+
+    def _text(self, tokens: Sequence[int]) -> bytes:
+        return b"".join(map(self._token_bytes.decode, tokens))
 
     def _roll_back(self, num_kept: int) -> None:
         self._matcher.rollback(len(self._read_ahead) - num_kept)
         del self._read_ahead[num_kept:]
 
 
+def _after(token: int, values: dict[tuple[int, ...], _Value]) -> dict[tuple[int, ...], _Value]:
+    """Return the values of the runs that begin with a token, by what follows it."""
+    return {run[1:]: value for run, value in values.items() if run[:1] == (token,)}
+
+
+class _Ending:
+    """The search for the fewest tokens that end an answer with a schema."""
+
+    def __init__(self, token_bytes: TokenBytes, schema: dict[str, Any]) -> None:
+        self._token_bytes = token_bytes
+        self._ids: dict[str, list[int]] = {}
+        names = [json.dumps(name, ensure_ascii=False) for name in json_schema.names(schema)]
+        lengths = [len(self._tokens(f",{name}:")) + 2 for name in names]
+        self.near = _NEAR_END + min(sum(lengths), _MAX_ENDING)
+        names = list(dict.fromkeys(names))[:_MAX_NAMES]
+        self._starts = {
+            "": ("}", "]"),
+            ",": tuple(f",{name}:" for name in names),
+            '"': tuple(f"{name}:" for name in names),
+            " ": _SCALARS,
+            "{": tuple(f"{{{name}:" for name in names),
+            "  ": _REST,
+        }
+        self._quotes = _Quotes()
+
+    def commit(self, token: int) -> None:
+        """Append a token to the answer."""
+        self._quotes.read(self._token_bytes.decode(token))
+
+    def find(self, matcher: Any, run: Sequence[int]) -> list[int] | None:
+        """Return tokens after which the answer may end; None if none are found. `matcher` has read `run`."""
+        quotes = replace(self._quotes)
+        for token in run:
+            quotes.read(self._token_bytes.decode(token))
+        end = list[int]()
+        while len(end) < _MAX_ENDING and not matcher.is_accepting():
+            piece = next(
+                (ids for ids in self._pieces(matcher, quotes) if matcher.validate_tokens(ids) == len(ids)), None
+            )
+            if not piece:
+                break
+            matcher.try_consume_tokens(piece)
+            end += piece
+            for token in piece:
+                quotes.read(self._token_bytes.decode(token))
+        is_ended = matcher.is_accepting()
+        matcher.rollback(len(end))
+        return end if is_ended else None
+
+    def _pieces(self, matcher: Any, quotes: "_Quotes") -> Iterator[list[int]]:
+        """Yield what may come next, what ends the answer soonest first."""
+        forced = matcher.compute_ff_tokens()
+        if forced:
+            yield list(forced)
+        if quotes.is_open:
+            yield from map(self._tokens, _QUOTED_ENDS)
+        else:
+            for start, texts in self._starts.items():
+                if not start.strip() or matcher.validate_tokens(self._tokens(start)):
+                    yield from map(self._tokens, texts)
+        bits = np.frombuffer(matcher.compute_bitmask(), np.uint8)
+        allowed = np.flatnonzero(np.unpackbits(bits, bitorder="little"))
+        lengths = {token: len(self._token_bytes.decode(token)) for token in allowed[:_MAX_ENDING].tolist()}
+        yield from ([token] for token in sorted(lengths, key=lengths.__getitem__))
+
+    def _tokens(self, text: str) -> list[int]:
+        if text not in self._ids:
+            self._ids[text] = list(self._token_bytes.native.tokenize_str(text))
+        return self._ids[text]
+
+
+@dataclass
+class _Quotes:
+    """Whether a piece of JSON ends inside a text."""
+
+    is_open: bool = False
+    _is_escaped: bool = False
+
+    def read(self, text: bytes) -> None:
+        for character in text:
+            if self._is_escaped:
+                self._is_escaped = False
+            elif character == ord('"'):
+                self.is_open = not self.is_open
+            else:
+                self._is_escaped = self.is_open and character == ord("\\")
+
+
 def _unusable(reason: str) -> SettingsError:
     return SettingsError(
-        "The answer cannot be kept to this JSON schema ({first}): leave that part of it out.", first=_excerpt(reason)
+        "The answer cannot be kept to this JSON schema: {reason}. Leave that part of it out.", reason=reason
     )
 
 
@@ -268,9 +439,9 @@ def _wrong_grammar(reason: str) -> SettingsError:
 
 def _wrong_tool(name: str, reason: str) -> SettingsError:
     return SettingsError(
-        "The parameters of the tool {name} cannot be kept to ({first}): leave that part of them out.",
+        "The parameters of the tool {name} cannot be kept to: {reason}. Leave that part of them out, or `strict`.",
         name=name,
-        first=_excerpt(reason),
+        reason=reason,
     )
 
 

@@ -87,8 +87,20 @@ class Candidates:
 class Constraint(Protocol):
     """A rule, such as a grammar, that an answer must obey."""
 
+    @property
+    def is_cut(self) -> bool:
+        """True if the answer had to end before the model ended it."""
+        ...
+
     def allowed(self, run: Sequence[int]) -> Allowed | None:
         """Return which tokens may follow the committed ones and then `run`; None: all."""
+        ...
+
+    def settle(self, token: int, run: Sequence[int], room: int) -> int:
+        """Return the token to write after the committed ones and `run` when the model chooses `token`.
+
+        `room`: tokens that the answer may still have, this one included.
+        """
         ...
 
     def commit(self, token: int) -> None:

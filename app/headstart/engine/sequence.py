@@ -61,14 +61,20 @@ class Sequence:
 
     def choose(self, row: Row, run: abc.Sequence[int] = ()) -> int:
         """Return the token that follows the text and then `run`."""
-        return self.sampler.choose(row, len(self.context) + len(run), run)
+        return self.settle(self.sampler.choose(row, len(self.context) + len(run), run), run)
+
+    def settle(self, token: int, run: abc.Sequence[int] = ()) -> int:
+        """Return the token to write after the text and `run` if `token` is chosen: what the constraint makes of it."""
+        room = min(self.remaining, self._limit - len(self.context)) - len(run)
+        return self.job.constraint.settle(token, run, room) if self.job.constraint else token
 
     def write(self, tokens: abc.Sequence[int]) -> list[int]:
         """Append tokens up to a stop id, the length asked for, or the end of the context. Return those appended."""
         written = []
         for token in tokens:
             if token in self.job.stop_ids:
-                self.finish = FinishReason.STOP
+                is_cut = self.job.constraint is not None and self.job.constraint.is_cut
+                self.finish = FinishReason.LENGTH if is_cut else FinishReason.STOP
                 break
             self.context.append(token)
             self.sampler.commit(token)

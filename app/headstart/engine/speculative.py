@@ -133,9 +133,9 @@ class Decoder:
     def _is_tolerated(self, sequence: Sequence, draft: Draft, row: Row, chosen: list[int]) -> bool:
         """Return whether p_target / p_draft of another token reaches the user's threshold. This alters the text."""
         threshold = sequence.job.speculation.acceptance_threshold
-        if threshold >= 1.0:
-            return False
         place = len(chosen)
+        if threshold >= 1.0 or sequence.settle(draft.tokens[place], chosen) != draft.tokens[place]:
+            return False
         # N-grams give their tokens no probability: it counts as 1.
         p_draft = draft.probabilities[place] if place < len(draft.probabilities) else 1.0
         return sequence.sampler.probability(row, draft.tokens[place], chosen) >= threshold * p_draft

@@ -228,6 +228,17 @@ class ThinkingConstraint:
             return self._beginning(written)
         return self._inside(reader, written)
 
+    @property
+    def is_cut(self) -> bool:
+        return self._inner is not None and self._inner.is_cut
+
+    def settle(self, token: int, run: Sequence[int], room: int) -> int:
+        reader = self._reader
+        if not reader.has_answer:
+            reader = copy.copy(reader)
+            run = self._read(reader, list(self._written), run)
+        return self._inner.settle(token, run, room) if self._inner and reader.has_answer else token
+
     def commit(self, token: int) -> None:
         if self._reader.has_answer:
             rest: Sequence[int] = [token]

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta
 
-from headstart.engine.engine import Call, Finish, FinishReason, Message, Request, Stats
+from headstart.engine.engine import Call, Finish, Message, Request, Stats
 from headstart.server.errors import RefusedError, invalid
 from headstart.server.replies import AnswerChunk, Block, BlockFormatter
 from headstart.server.requests import (
@@ -19,6 +19,7 @@ from headstart.server.requests import (
     FunctionTool,
     Name,
     Object,
+    Parameters,
     Part,
     given,
     length_of,
@@ -30,7 +31,7 @@ from headstart.server.requests import (
     unread,
     with_unsupported,
 )
-from headstart.tools.calls import CallReader
+from headstart.tools.calls import CallReader, whole_arguments
 
 # The ends of the types of calls and results, also of those of tools that Anthropic's server runs, and of thoughts.
 _CALL, _RESULT, _THOUGHTS = "tool_use", "tool_result", "thinking"
@@ -79,7 +80,7 @@ class Tool:
     """A tool that an answer may call. Tools of other types than `custom` are left out: nobody can call them here."""
 
     name: Name | None = None
-    input_schema: Object | None = None
+    input_schema: Parameters | None = None
     description: str | None = None
     type: str | None = None
 
@@ -179,9 +180,7 @@ def _is_function(tool: Tool) -> bool:
 
 def _function(tool: Tool, place: int) -> FunctionTool:
     where = f"tools[{place}]"
-    return FunctionTool(
-        given(tool.name, where, "name"), tool.description, given(tool.input_schema, where, "input_schema")
-    )
+    return FunctionTool(given(tool.name, where, "name"), tool.description, tool.input_schema)
 
 
 def _messages(turn: Turn, place: str) -> Iterable[Message]:
@@ -201,7 +200,7 @@ def _messages(turn: Turn, place: str) -> Iterable[Message]:
             yield Message("tool", _noted_text(block.content))
             has_results = True
         elif block.type.endswith(_CALL):
-            arguments = json.dumps(given(block.input, where, "input"))
+            arguments = whole_arguments(json.dumps(given(block.input, where, "input")))
             calls += (Call(given(block.name, where, "name"), arguments),)
         else:
             text += _noted_text([block]) if is_answer else _text_of_block(block, where)
@@ -269,10 +268,10 @@ class MessagesFormatter(BlockFormatter):
 
     def reply(self, end: Finish) -> dict[str, Any]:
         content = [
-            {"type": "tool_use", "id": block.id, "name": block.name, "input": _arguments(block.text)}
+            {"type": "tool_use", "id": block.id, "name": block.name, "input": msgspec.Raw(block.text.encode())}
             if block.name
             else {"type": "text", "text": block.text}
-            for block in self.blocks or [Block(0)]
+            for block in [block for block in self.blocks if block.is_whole or not block.name] or [Block(0)]
         ]
         return self._message | {"content": content, **self._stop_fields(end), "usage": _usage(end.stats)}
 
@@ -301,19 +300,11 @@ class MessagesFormatter(BlockFormatter):
         yield {"type": "message_stop"}
 
     def _stop_fields(self, end: Finish) -> dict[str, str | None]:
-        if end.reason is not FinishReason.STOP:
+        if not self.is_complete(end):
             return {"stop_reason": "max_tokens", "stop_sequence": None}
         if self.has_called or not end.stop_text:
             return {"stop_reason": "tool_use" if self.has_called else "end_turn", "stop_sequence": None}
         return {"stop_reason": "stop_sequence", "stop_sequence": end.stop_text}
-
-
-def _arguments(text: str) -> Any:
-    """Return the arguments of a call; an empty object if they were cut off."""
-    try:
-        return msgspec.json.decode(text)
-    except msgspec.DecodeError:
-        return {}
 
 
 def _usage(stats: Stats) -> dict[str, int]:

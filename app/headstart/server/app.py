@@ -10,6 +10,7 @@ from dataclasses import replace
 from difflib import get_close_matches
 from functools import cache
 from http import HTTPStatus
+from types import MappingProxyType
 from typing import Protocol, TypeVar
 
 import msgspec
@@ -67,6 +68,7 @@ from headstart.server.requests import (
     chat_to_request,
     embedding_to_request,
     fan_out,
+    losses_of,
     other_kinds,
     parse_request,
     text_to_requests,
@@ -98,6 +100,7 @@ _MIN_SIMILARITY = 0.85  # of a wrong path and the one that may be meant
 _ALL_METHODS = ["GET", "POST", "PUT", "DELETE"]
 _CLOSE_CONNECTION = {"connection": "close"}
 _LEFT_OUT = "x-headstart-left-out"  # header of a reply: types of tools and parts that the request had in vain
+_LOOSENED = "x-headstart-loosened"  # header of a reply: tools and schemas of which a part is left to the model
 _MAX_LEFT_OUT = 20  # of them; clients choose their names
 
 
@@ -135,8 +138,10 @@ class Api:
             ChatFormatter(context, _call_reader(engine_request), index)
             for index, engine_request in enumerate(engine_requests)
         ]
-        left_out = other_kinds(body.tools or ())
-        return self._answer(request, model, engine_requests, formatters, streamed=bool(body.stream), left_out=left_out)
+        left_out, losses = other_kinds(body.tools or ()), losses_of(engine_requests[0], body.response_format)
+        return self._answer(
+            request, model, engine_requests, formatters, losses, streamed=bool(body.stream), left_out=left_out
+        )
 
     async def complete(self, request: HttpRequest) -> Response:
         """Continue a text: POST /v1/completions."""
@@ -151,9 +156,9 @@ class Api:
         body, model = await self._read(request, MessagesRequest)
         engine_request = messages_to_request(body, self._defaults_for(model))
         formatter = MessagesFormatter(model.id, _call_reader(engine_request))
-        left_out = left_out_of_messages(body)
+        left_out, losses = left_out_of_messages(body), losses_of(engine_request)
         return self._answer(
-            request, model, [engine_request], [formatter], streamed=bool(body.stream), left_out=left_out
+            request, model, [engine_request], [formatter], losses, streamed=bool(body.stream), left_out=left_out
         )
 
     async def count_messages(self, request: HttpRequest) -> Response:
@@ -167,9 +172,9 @@ class Api:
         body, model = await self._read(request, ResponsesRequest)
         engine_request = responses_to_request(body, self._defaults_for(model))
         formatter = ResponsesFormatter(replace(body, model=model.id), engine_request, _call_reader(engine_request))
-        left_out = left_out_of_responses(body)
+        left_out, losses = left_out_of_responses(body), losses_of(engine_request, body.text.format if body.text else None)
         return self._answer(
-            request, model, [engine_request], [formatter], streamed=bool(body.stream), left_out=left_out
+            request, model, [engine_request], [formatter], losses, streamed=bool(body.stream), left_out=left_out
         )
 
     async def count_input(self, request: HttpRequest) -> Response:
@@ -314,17 +319,26 @@ class Api:
         model: Served,
         engine_requests: Sequence[Request],
         formatters: Sequence[ReplyFormatter],
+        losses: Mapping[str, str] = MappingProxyType({}),
         *,
         streamed: bool,
         left_out: Iterable[str] = (),
     ) -> Response:
-        """Return the response to a request. `left_out`: types of its tools and parts that have no place here."""
+        """Return the response to a request.
+
+        `losses`: what its tools and schemas are kept to without; `left_out`: types of its tools and parts that have no
+        place here. Headers tell of both, and the log once.
+        """
         answers = self._worker.take(engine_requests, model, request.scope[CLIENT])
         send_seconds, with_tokens = self._worker.limits.send_seconds, engine_requests[0].likeliest is not None
         kinds = list(dict.fromkeys(re.sub(r"[^\w.-]", "_", kind[:80], flags=re.ASCII) for kind in left_out))
         for kind in kinds[:_MAX_LEFT_OUT]:
             self._notices.warn(f"A request has {kind!r}, which nobody can use here: it was left out.")
-        headers = {_LEFT_OUT: ", ".join(kinds[:_MAX_LEFT_OUT])} if kinds else {}
+        for name, loss in losses.items():
+            self._notices.warn(f"{name[:64]!r} is kept to without a part of its schema: {loss[:200]}.")
+        loosened = [re.sub(r"[^!-~]", "?", name[:64]) for name in losses]
+        named = {_LEFT_OUT: kinds[:_MAX_LEFT_OUT], _LOOSENED: loosened[:_MAX_LEFT_OUT]}
+        headers = {header: ", ".join(names) for header, names in named.items() if names}
         return AnswerResponse(
             answers, formatters, send_seconds, streamed=streamed, with_tokens=with_tokens, more_headers=headers
         )

@@ -10,7 +10,7 @@ from typing import Annotated, Any, ClassVar, Literal
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from headstart.engine.engine import Call, Finish, FinishReason, Message, Request, Sampling, Tools
+from headstart.engine.engine import Call, Finish, Message, Request, Sampling, Tools
 from headstart.parameters import declared
 from headstart.server.errors import FaultBody, OllamaFault, RefusedError, invalid
 from headstart.server.models import Served
@@ -34,7 +34,7 @@ from headstart.server.requests import (
     with_unsupported,
 )
 from headstart.server.running_servers import LoadedModel
-from headstart.tools.calls import CallReader
+from headstart.tools.calls import CallReader, whole_arguments
 
 VERSION = "0.13.0"  # of Ollama, whose API this is: some clients refuse an older one
 TAG = ":latest"  # every name has a tag in Ollama's API
@@ -325,7 +325,7 @@ def _generate(body: OllamaGenerateRequest) -> _Parts:
 
 def _calls(turn: OllamaTurn) -> tuple[Call, ...]:
     return tuple(
-        Call(call.function.name, msgspec.json.encode(call.function.arguments).decode())
+        Call(call.function.name, whole_arguments(msgspec.json.encode(call.function.arguments).decode()))
         for call in turn.tool_calls or ()
     )
 
@@ -454,7 +454,7 @@ class OllamaFormatter(BlockFormatter):
         prompt, answer = round(stats.ttft_ms * 1e6), round(stats.decode_ms * 1e6)
         return {
             "done": True,
-            "done_reason": "stop" if end.reason is FinishReason.STOP else "length",
+            "done_reason": "stop" if self.is_complete(end) else "length",
             "total_duration": total,
             "load_duration": max(0, total - prompt - answer),
             "prompt_eval_count": stats.prompt_tokens,

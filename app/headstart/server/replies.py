@@ -393,8 +393,9 @@ class ChatFormatter(_OpenAIFormatter):
         return ChatChunk(*self._header, [choice], self._empty_usage, self._context.fingerprint())
 
     def _finish_fields(self, end: Finish | None) -> dict[str, Any]:
-        has_called = end and end.reason is FinishReason.STOP and self._reader and self._reader.calls
-        return _finish_fields(end) | ({"finish_reason": "tool_calls"} if has_called else {})
+        if end is None or end.reason is not FinishReason.STOP or self._reader is None or not self._reader.calls:
+            return _finish_fields(end)
+        return _finish_fields(end) | {"finish_reason": "length" if self._reader.is_open else "tool_calls"}
 
 
 class TextFormatter(_OpenAIFormatter):
@@ -432,7 +433,7 @@ class Block:
     name: str = ""  # of the function, if this is a call
     text: str = ""  # of a call: its arguments so far
     scored: tuple[Scored, ...] = ()
-    is_whole: bool = False
+    is_whole: bool = False  # it was not cut off
 
 
 class BlockFormatter(_EventFormatter):
@@ -485,7 +486,10 @@ class BlockFormatter(_EventFormatter):
 
     def finish(self, end: Finish) -> Iterable[dict[str, Any]]:
         yield from self._write(self._reader.flush() if self._reader else "")
-        yield from self._close_block(end.reason)
+        is_whole = end.reason is FinishReason.STOP
+        if self.blocks and self.blocks[-1].name and self._reader:
+            is_whole = not self._reader.is_open
+        yield from self._close_block(is_whole=is_whole)
         yield from self.end_reply(end)
 
     def encode(self, event: object) -> bytes:
@@ -495,7 +499,11 @@ class BlockFormatter(_EventFormatter):
 
     @property
     def has_called(self) -> bool:
-        return any(block.name for block in self.blocks)
+        return any(block.name and block.is_whole for block in self.blocks)
+
+    def is_complete(self, end: Finish) -> bool:
+        """Return whether the model ended the answer, and not inside a call."""
+        return end.reason is FinishReason.STOP and all(block.is_whole for block in self.blocks if block.name)
 
     def _write(self, text: str) -> Iterable[dict[str, Any]]:
         if not text:
@@ -505,7 +513,7 @@ class BlockFormatter(_EventFormatter):
         yield from self._extend(text)
 
     def _open_block(self, block: Block) -> Iterable[dict[str, Any]]:
-        yield from self._close_block(FinishReason.STOP)
+        yield from self._close_block(is_whole=True)
         self.blocks.append(block)
         self._is_block_open = True
         yield from self.start_block(block)
@@ -517,15 +525,15 @@ class BlockFormatter(_EventFormatter):
         self._scored = ()
         yield from self.extend_block(block, chunk)
 
-    def _close_block(self, reason: FinishReason) -> Iterable[dict[str, Any]]:
+    def _close_block(self, *, is_whole: bool) -> Iterable[dict[str, Any]]:
         if self._is_block_open:
             self._is_block_open = False
-            self.blocks[-1].is_whole = reason is FinishReason.STOP
+            self.blocks[-1].is_whole = is_whole
             yield from self.end_block(self.blocks[-1])
 
 
 def read_whole(text: str, reader: CallReader | None) -> tuple[str, list[CallPart]]:
-    """Return the text of a whole answer and its calls."""
+    """Return the text of a whole answer and its calls, without one that was cut off."""
     if reader is None:
         return text, []
     rest, parts = reader.push(text)
@@ -535,7 +543,7 @@ def read_whole(text: str, reader: CallReader | None) -> tuple[str, list[CallPart
             calls.append(part)
         else:
             calls[-1] = replace(calls[-1], arguments=calls[-1].arguments + part.arguments)
-    return rest + reader.flush(), calls
+    return rest + reader.flush(), calls[: reader.whole_calls]
 
 
 def _delta(part: CallPart) -> CallDelta:

@@ -16,8 +16,10 @@ import msgspec
 from msgspec import Meta, Struct, inspect
 
 from headstart.engine.engine import MAX_LIKELIEST, Call, Message, Request, Sampling, Speculation, Tool, Tools
+from headstart.engine.json_schema import hold
 from headstart.parameters import Parameter, SamplingParams, declared
 from headstart.server.errors import RefusedError, invalid
+from headstart.tools.calls import whole_arguments
 
 _Class = TypeVar("_Class")
 _Value = TypeVar("_Value")
@@ -48,6 +50,8 @@ Length = Annotated[
 ]
 _Text = Annotated[str, Meta(min_length=1)]
 Object = Annotated[dict[str, Any], Meta(examples=[{"type": "object"}])]
+# A schema. What is none spoils no request: the tool then takes any object.
+Parameters = Annotated[Any, Meta(extra_json_schema={"type": "object"}, examples=[{"type": "object"}])]
 _Grammar = Annotated[_Text, Meta(description="In Lark's notation or llama.cpp's.", examples=['start: "yes" | "no"'])]
 _Choice = Annotated[list[_Text], Meta(min_length=1)]
 _Pattern = Annotated[_Text, Meta(examples=["[a-z]+"])]
@@ -148,7 +152,7 @@ class FunctionTool:
 
     name: Name
     description: str | None = None
-    parameters: Object | None = None
+    parameters: Parameters | None = None
     strict: bool | None = None
 
 
@@ -192,7 +196,7 @@ class StreamOptions:
 
 @dataclass(frozen=True)
 class JsonSchema:
-    """A JSON schema that the answer follows, strict or not."""
+    """A JSON schema that the answer follows. Unless it is strict, what cannot be kept to is left to the model."""
 
     name: str
     schema: Object
@@ -214,6 +218,15 @@ class JsonSchemaFormat(Struct, frozen=True, tag_field="type", tag="json_schema")
     """An answer that follows a JSON schema."""
 
     json_schema: JsonSchema
+
+
+class FlatSchema(Struct, frozen=True, tag_field="type", tag="json_schema"):
+    """The same in the Responses API."""
+
+    name: str
+    schema: Object
+    description: str | None = None
+    strict: bool | None = None
 
 
 @dataclass(frozen=True)
@@ -591,22 +604,9 @@ def _message(turn: ChatMessage, place: str) -> Message:
             return Message("tool", noted_text(turn.content or ""))
         case AssistantMessage():
             calls = tuple(
-                Call(call.function.name, arguments_of(call.function.arguments, f"{place}.tool_calls[{number}]"))
-                for number, call in enumerate(turn.tool_calls or ())
+                Call(call.function.name, whole_arguments(call.function.arguments)) for call in turn.tool_calls or ()
             )
             return Message("assistant", noted_text(turn.content or turn.refusal or ""), calls)
-
-
-def arguments_of(text: str, place: str) -> str:
-    """Return the arguments of an earlier call. Raises RefusedError if they are not a JSON object."""
-    try:
-        if isinstance(msgspec.json.decode(text or "{}"), dict):
-            return text or "{}"
-    except (msgspec.DecodeError, RecursionError):
-        pass
-    raise invalid(
-        f"The arguments of `{place}` are not a JSON object: send them as the call had them.", place.partition("[")[0]
-    )
 
 
 def _tools(body: ChatRequest) -> Tools | None:
@@ -644,12 +644,28 @@ def given(value: _Value | None, place: str, name: str) -> _Value:
 
 def tool_of(function: FunctionTool) -> Tool:
     """Translate a tool into the engine's form. Raises RefusedError."""
-    parameters = function.parameters or _NO_PARAMETERS
-    parameters = parameters if "type" in parameters else {"type": "object", **parameters}
-    if parameters["type"] != "object":
+    parameters = _NO_PARAMETERS if function.parameters in (None, {}) else function.parameters
+    kind = parameters.get("type", "object") if isinstance(parameters, dict) else None
+    if function.strict and kind != "object":
         raise invalid(f"The parameters of the tool {function.name!r} must be of the type `object`.", "tools")
-    schema = msgspec.json.encode(parameters).decode()
+    schema = msgspec.json.encode({**(parameters if kind else {}), "type": "object"}).decode()
+    losses = hold(schema).losses if function.strict else ()
+    if losses:
+        sentence = f"The parameters of the tool {function.name!r} cannot be kept to: {losses[0]}. "
+        raise invalid(f"{sentence}Leave that part of them out, or `strict`.", "tools")
     return Tool(function.name, schema, function.description or "", strict=bool(function.strict))
+
+
+def losses_of(request: Request, response_format: ResponseFormat | FlatSchema | None = None) -> dict[str, str]:
+    """Return what is left to the model for want of a grammar: a part of a sentence by the name of a tool or schema."""
+    tools = request.tools.callable if request.tools else ()
+    schemas = {tool.name: tool.parameters for tool in tools if not tool.strict}
+    match response_format:
+        case JsonSchemaFormat(json_schema=form) if not form.strict:
+            schemas[form.name] = msgspec.json.encode(form.schema).decode()
+        case FlatSchema(name=name, schema=schema, strict=strict) if not strict:
+            schemas[name] = msgspec.json.encode(schema).decode()
+    return {name: str(losses[0]) for name, schema in schemas.items() if (losses := hold(schema).losses)}
 
 
 def tools_of(
@@ -796,7 +812,12 @@ def _constraint(
     grammar = next((constraint for constraint in grammars.values() if constraint is not None), "")
     if grammar and has_tools:
         raise invalid(f"An answer with tools keeps to no grammar: leave out `{named[0]}` or `tools`.", "tools")
-    return "" if json_schema is None else msgspec.json.encode(json_schema).decode(), grammar
+    schema = "" if json_schema is None else msgspec.json.encode(json_schema).decode()
+    losses = hold(schema).losses if schema else ()
+    if losses:
+        sentence = f"The answer cannot be kept to the schema in `{named[0]}`: {losses[0]}. "
+        raise invalid(f"{sentence}Leave that part of it out.", named[0].partition(".")[0])
+    return schema, grammar
 
 
 def _pattern_grammar(pattern: str | None) -> str | None:
@@ -808,14 +829,22 @@ def _choice_grammar(choice: list[str] | None) -> str | None:
     return f"start: {' | '.join(json.dumps(text) for text in choice)}" if choice else None
 
 
-def schema_of(response_format: ResponseFormat | None) -> dict[str, Any] | None:
+def schema_of(response_format: ResponseFormat | FlatSchema | None) -> dict[str, Any] | None:
+    """Return the schema of a format. Unless it is strict, it has only what can be kept to."""
     match response_format:
         case JsonObjectFormat(schema=schema):
             return schema or {"type": "object"}
-        case JsonSchemaFormat(json_schema=schema):
-            return schema.schema
+        case JsonSchemaFormat(json_schema=form):
+            return form.schema if form.strict else _held(form.schema)
+        case FlatSchema(schema=schema, strict=strict):
+            return schema if strict else _held(schema)
         case _:
             return None
+
+
+def _held(schema: dict[str, Any]) -> dict[str, Any]:
+    held: dict[str, Any] = json.loads(hold(msgspec.json.encode(schema).decode()).schema)
+    return held
 
 
 def _sampling(body: AnswerRequest, defaults: Defaults) -> Sampling:

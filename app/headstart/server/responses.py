@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 from typing import Annotated, Any, Literal
 
 import msgspec
-from msgspec import Meta, Struct
+from msgspec import Meta
 
-from headstart.engine.engine import Call, Finish, FinishReason, Message, Request, Scored, Stats, Tools
+from headstart.engine.engine import Call, Finish, Message, Request, Scored, Stats, Tools
 from headstart.server.errors import invalid
 from headstart.server.replies import AnswerChunk, Block, BlockFormatter, logprobs_of
 from headstart.server.requests import (
@@ -20,15 +20,15 @@ from headstart.server.requests import (
     AnswerRequest,
     Content,
     Defaults,
+    FlatSchema,
     FunctionTool,
     JsonObjectFormat,
     Likeliest,
     Name,
-    Object,
     Parallel,
+    Parameters,
     Part,
     TextFormat,
-    arguments_of,
     given,
     length_of,
     noted_text,
@@ -39,7 +39,7 @@ from headstart.server.requests import (
     tools_of,
     with_unsupported,
 )
-from headstart.tools.calls import CallReader
+from headstart.tools.calls import CallReader, whole_arguments
 
 _WITH_LOGPROBS = "message.output_text.logprobs"
 # Calls that a client answers, and their results. Other items hold no text that a model could read.
@@ -71,7 +71,7 @@ class FlatTool:
     type: str = FUNCTION
     name: Name | None = None
     description: str | None = None
-    parameters: Object | None = None
+    parameters: Parameters | None = None
     strict: bool | None = None
 
 
@@ -81,15 +81,6 @@ class FlatChoice:
 
     type: str = FUNCTION
     name: Name | None = None
-
-
-class FlatSchema(Struct, frozen=True, tag_field="type", tag="json_schema"):
-    """An answer that follows a JSON schema, strict or not."""
-
-    name: str
-    schema: Object
-    description: str | None = None
-    strict: bool | None = None
 
 
 @dataclass(frozen=True)
@@ -128,7 +119,7 @@ def responses_to_request(body: ResponsesRequest, defaults: Defaults) -> Request:
     messages = [Message("user", body.input)] if isinstance(body.input, str) else _messages(body.input)
     system = [Message("system", body.instructions)] if body.instructions else []
     format_ = body.text.format if body.text else None
-    schemas = {"text": format_.schema if isinstance(format_, FlatSchema) else schema_of(format_)}
+    schemas = {"text": schema_of(format_)}
     request = to_request(body, defaults, (*system, *messages), length_of(body, defaults.length), _tools(body), schemas)
     with_logprobs = body.top_logprobs is not None or _WITH_LOGPROBS in (body.include or ())
     return replace(request, likeliest=(body.top_logprobs or 0) if with_logprobs else None)
@@ -169,10 +160,10 @@ def _call(item: Item, place: str) -> Call:
         if item.name is None:
             raise invalid(f"`{place}` is a function_call: it needs `name`.", "input")
         text = json.dumps(item.arguments) if isinstance(item.arguments, dict) else item.arguments or ""
-        return Call(item.name, arguments_of(text, place))
+        return Call(item.name, whole_arguments(text))
     given_text = {"input": item.arguments if item.input is None else item.input}
     arguments = next(value for value in (item.action, item.operation, given_text) if value is not None)
-    return Call(item.name or item.type.removesuffix("_call"), json.dumps(arguments))
+    return Call(item.name or item.type.removesuffix("_call"), whole_arguments(json.dumps(arguments)))
 
 
 def _output(output: Any) -> str:
@@ -245,7 +236,7 @@ class ResponsesFormatter(BlockFormatter):
         }
 
     def reply(self, end: Finish) -> dict[str, Any]:
-        is_whole = end.reason is FinishReason.STOP
+        is_whole = self.is_complete(end)
         return self._response | {
             "status": _status(is_whole=is_whole),
             "incomplete_details": None if is_whole else {"reason": "max_output_tokens"},
@@ -274,10 +265,10 @@ class ResponsesFormatter(BlockFormatter):
 
     def end_block(self, block: Block) -> Iterable[dict[str, Any]]:
         place, item = self._place(block), self._item(block, _status(is_whole=block.is_whole))
-        if block.name:
+        if block.name and block.is_whole:
             arguments = {"name": block.name, "arguments": block.text}
             yield {"type": "response.function_call_arguments.done", **place, **arguments}
-        else:
+        elif not block.name:
             part = _part(block)
             text = {"text": block.text, "logprobs": part["logprobs"]}
             yield {"type": "response.output_text.done", **place, **text}
