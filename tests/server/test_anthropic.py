@@ -379,7 +379,7 @@ def test_blocks_become_text(running: Running, engine: ScriptedEngine) -> None:
     assert (status, "x-headstart-left-out" in headers) == (200, False)
     assert engine.requests[0].messages == (
         Message("user", f"Rivers\nThey flow.\n\nRivers\nFar.{LEFT_OUT}\n\n\nA\nhttp://a\nx\n\nGo."),
-        Message("assistant", "So:", (Call("web_search", '{"query": "q"}'),)),
+        Message("assistant", "So:", (Call("web_search", '{"query": "q"}'),), "Hm."),
         Message("tool", "T\nhttp://b\n\n"),
         Message("tool", '{"stdout": "1"}'),
         Message("assistant", "There.", (Call("two words / 1", "{}"),)),

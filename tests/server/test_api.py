@@ -632,7 +632,7 @@ def test_stop_text_that_ended_the_answer_is_named(client: openai.OpenAI, kind: s
         ({"stop_token_ids": [1]}, "stop_token_ids", "`stop_token_ids` is not supported"),
         ({"options": {"num_predict": 5}}, "options", "beside `messages`"),
         ({"structured_outputs": {"structural_tag": "{}"}}, "structured_outputs", "takes one of `json`"),
-        ({"chat_template_kwargs": {"enable_thinking": False}}, "chat_template_kwargs", "chat template"),
+        ({"chat_template_kwargs": {"tone": "kind"}}, "chat_template_kwargs", "`tone`"),
         ({"modalities": ["text", "audio"]}, "modalities", "text only"),
         ({"max_tokens": -2}, "max_tokens", "of -1 or more"),
         ({"messages": []}, "messages", "a list of at least 1 item"),

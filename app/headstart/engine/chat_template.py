@@ -110,6 +110,8 @@ class ChatTemplate:
         offered = [_escaped(_as_openai(tool), self._escaper, separator) for tool in tools]
         if (tools or any(message.calls or message.role == "tool" for message in messages)) and not self._supports_tools:
             messages, offered = self._fitting(without_tools(messages, offered)), []
+        if thinking is None and effort and self.support and self.support.can_switch:
+            thinking = True
         values = self._values(thinking, effort)
         closed = messages[: len(messages) - is_continued]
         prompt = self._render(_data(closed), offered, add_generation_prompt=add_generation_prompt, values=values)

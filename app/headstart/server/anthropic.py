@@ -3,7 +3,7 @@
 import json
 import secrets
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Any, Literal
 
 import msgspec
@@ -14,6 +14,7 @@ from headstart.server.errors import RefusedError, invalid
 from headstart.server.replies import AnswerChunk, Block, BlockFormatter
 from headstart.server.requests import (
     UNSUPPORTED_IN_MESSAGES,
+    USUAL_EFFORT,
     AnswerRequest,
     Defaults,
     FunctionTool,
@@ -29,6 +30,7 @@ from headstart.server.requests import (
     tool_of,
     tools_of,
     unread,
+    with_effort,
     with_unsupported,
 )
 from headstart.tools.calls import CallReader, whole_arguments
@@ -52,12 +54,13 @@ class Source:
 class TurnBlock:
     """A block of a turn or of a result: a text, a call, the result of a call, a document or a search result.
 
-    Images and other documents are refused; in results and earlier answers, a note takes their place. Thoughts are
-    ignored, and so are blocks of unknown types.
+    Images and other documents are refused; in results and earlier answers, a note takes their place. Blocks of unknown
+    types are ignored.
     """
 
     type: str
     text: str | None = None
+    thinking: str | None = None
     name: Name | None = None
     input: dict[str, Any] | None = None
     content: "str | list[TurnBlock] | dict[str, Any] | None" = None
@@ -104,10 +107,18 @@ class OutputFormat:
 
 @dataclass(frozen=True)
 class OutputConfig:
-    """The form of the answer, and the effort, which is ignored."""
+    """The form of the answer, and the effort of thinking."""
 
     format: OutputFormat | None = None
     effort: str | None = None
+
+
+@dataclass(frozen=True)
+class ThinkingConfig:
+    """Whether to think: as the model does (`adaptive`, and `enabled` with a budget in tokens), or not."""
+
+    type: Literal["enabled", "adaptive", "disabled"]
+    budget_tokens: Annotated[int, Meta(ge=0)] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -119,6 +130,7 @@ class MessagesRequest(AnswerRequest):
     system: str | list[Part] | None = None
     tools: list[Tool] | None = None
     tool_choice: ToolChoice | None = None
+    thinking: ThinkingConfig | None = None
     mcp_servers: list[Any] | None = None
     output_config: OutputConfig | None = None
     output_format: OutputFormat | None = None
@@ -157,7 +169,14 @@ def messages_to_request(body: MessagesRequest, defaults: Defaults) -> Request:
         "output_format": body.output_format.schema if body.output_format else None,
     }
     tools = None if choice.type == "none" else tools
-    return to_request(body, defaults, system + turns, length_of(body, defaults.length), tools, schemas)
+    request = to_request(body, defaults, system + turns, length_of(body, defaults.length), tools, schemas)
+    if body.thinking is None:
+        return with_effort(request, config.effort)
+    if body.thinking.type == "disabled":
+        return replace(request, thinking=False)
+    # It allows to think, and asks no model that cannot.
+    asked = replace(request, thinking_budget=body.thinking.budget_tokens)
+    return with_effort(asked, config.effort or (USUAL_EFFORT if body.thinking.type == "enabled" else None))
 
 
 def left_out_of_messages(body: MessagesRequest) -> list[str]:
@@ -190,22 +209,24 @@ def _messages(turn: Turn, place: str) -> Iterable[Message]:
     """
     blocks = [TurnBlock("text", turn.content)] if isinstance(turn.content, str) else turn.content
     is_answer, has_results = turn.role == "assistant", False
-    text, calls = "", tuple[Call, ...]()
+    text, thinking, calls = "", "", tuple[Call, ...]()
     for number, block in enumerate(blocks):
         where = f"{place}[{number}]"
         if block.type.endswith(_RESULT):
             if is_answer and (text or calls):
-                yield Message(turn.role, text, calls)
-                text, calls = "", ()
+                yield Message(turn.role, text, calls, thinking)
+                text, thinking, calls = "", "", ()
             yield Message("tool", _noted_text(block.content))
             has_results = True
         elif block.type.endswith(_CALL):
             arguments = whole_arguments(json.dumps(given(block.input, where, "input")))
             calls += (Call(given(block.name, where, "name"), arguments),)
+        elif block.type == "thinking":
+            thinking += block.thinking or ""
         else:
             text += _noted_text([block]) if is_answer else _text_of_block(block, where)
-    if text or calls or not has_results:
-        yield Message(turn.role, text, calls)
+    if text or calls or thinking or not has_results:
+        yield Message(turn.role, text, calls, thinking)
 
 
 def _text_of_block(block: TurnBlock, place: str) -> str:
@@ -270,7 +291,7 @@ class MessagesFormatter(BlockFormatter):
         content = [
             {"type": "tool_use", "id": block.id, "name": block.name, "input": msgspec.Raw(block.text.encode())}
             if block.name
-            else {"type": "text", "text": block.text}
+            else _content(block, block.text)
             for block in [block for block in self.blocks if block.is_whole or not block.name] or [Block(0)]
         ]
         return self._message | {"content": content, **self._stop_fields(end), "usage": _usage(end.stats)}
@@ -284,12 +305,13 @@ class MessagesFormatter(BlockFormatter):
 
     def start_block(self, block: Block) -> Iterable[dict[str, Any]]:
         use = {"type": "tool_use", "id": block.id, "name": block.name, "input": {}}
-        content = use if block.name else {"type": "text", "text": ""}
+        content = use if block.name else _content(block, "")
         yield {"type": "content_block_start", "index": block.index, "content_block": content}
 
     def extend_block(self, block: Block, chunk: AnswerChunk) -> Iterable[dict[str, Any]]:
         json_delta = {"type": "input_json_delta", "partial_json": chunk.text}
-        delta = json_delta if block.name else {"type": "text_delta", "text": chunk.text}
+        kind = "thinking" if block.is_thinking else "text"
+        delta = json_delta if block.name else {"type": f"{kind}_delta", kind: chunk.text}
         yield {"type": "content_block_delta", "index": block.index, "delta": delta}
 
     def end_block(self, block: Block) -> Iterable[dict[str, Any]]:
@@ -305,6 +327,13 @@ class MessagesFormatter(BlockFormatter):
         if self.has_called or not end.stop_text:
             return {"stop_reason": "tool_use" if self.has_called else "end_turn", "stop_sequence": None}
         return {"stop_reason": "stop_sequence", "stop_sequence": end.stop_text}
+
+
+def _content(block: Block, text: str) -> dict[str, str]:
+    """Return a block of text or thinking. Nobody signs thinking here."""
+    if block.is_thinking:
+        return {"type": "thinking", "thinking": text, "signature": ""}
+    return {"type": "text", "text": text}
 
 
 def _usage(stats: Stats) -> dict[str, int]:

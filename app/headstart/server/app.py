@@ -172,7 +172,8 @@ class Api:
         body, model = await self._read(request, ResponsesRequest)
         engine_request = responses_to_request(body, self._defaults_for(model))
         formatter = ResponsesFormatter(replace(body, model=model.id), engine_request, _call_reader(engine_request))
-        left_out, losses = left_out_of_responses(body), losses_of(engine_request, body.text.format if body.text else None)
+        left_out = left_out_of_responses(body)
+        losses = losses_of(engine_request, body.text.format if body.text else None)
         return self._answer(
             request, model, [engine_request], [formatter], losses, streamed=bool(body.stream), left_out=left_out
         )

@@ -19,6 +19,7 @@ from headstart.server.requests import (
     UNSUPPORTED_OPTIONS,
     AnswerRequest,
     Defaults,
+    Effort,
     EmbeddingRequest,
     Likeliest,
     Name,
@@ -30,6 +31,7 @@ from headstart.server.requests import (
     to_request,
     tool_of,
     tools_of,
+    with_effort,
     with_parameters,
     with_unsupported,
 )
@@ -72,6 +74,7 @@ class OllamaTurn:
 
     role: Literal["system", "user", "assistant", "tool"]
     content: str = ""
+    thinking: str = ""
     tool_calls: list[OllamaCall] | None = None
     images: list[str] | None = None
 
@@ -100,7 +103,7 @@ class OllamaRequest:
     stream: Annotated[bool, Meta(description="Default: true.")] | None = None
     format: _Format | None = None
     options: OllamaOptions | None = None
-    think: bool | str | None = None
+    think: bool | Effort | None = None
     keep_alive: _KeepAlive | None = None
     logprobs: bool | None = None
     top_logprobs: Likeliest | None = None
@@ -240,6 +243,7 @@ class AnswerPart:
     """A message of the assistant, or a part of it."""
 
     content: str = ""
+    thinking: str | UnsetType = UNSET
     tool_calls: list[OllamaCall] | UnsetType = UNSET
     role: Literal["assistant"] = "assistant"
 
@@ -251,6 +255,7 @@ class AnswerLine:
     model: str
     created_at: str
     message: AnswerPart | UnsetType = UNSET
+    thinking: str | UnsetType = UNSET  # of a continued text
     response: str | UnsetType = UNSET
     logprobs: list[TokenLogprob] | UnsetType = UNSET
     done: bool = False
@@ -294,7 +299,10 @@ def ollama_to_request(body: OllamaChatRequest | OllamaGenerateRequest, model: Se
     request = to_request(
         asked, defaults, messages, length_of(asked, defaults.length), tools, prompt=prompt, suffix=suffix
     )
-    return replace(request, likeliest=likeliest)
+    request = replace(request, likeliest=likeliest)
+    if isinstance(body.think, str):
+        return with_effort(request, body.think)
+    return replace(request, thinking=body.think)
 
 
 _OPTION_NAMES = {parameter.name for parameter in declared(Sampling)} | {"top_k", "seed", "stop", "repeat_penalty"}
@@ -304,7 +312,7 @@ _Parts = tuple[tuple[Message, ...], Tools | None, str, str]  # and the prompt an
 def _chat(body: OllamaChatRequest) -> _Parts:
     turns = body.messages or []
     _refuse_images(image for turn in turns for image in turn.images or ())
-    messages = tuple(Message(turn.role, turn.content, _calls(turn)) for turn in turns)
+    messages = tuple(Message(turn.role, turn.content, _calls(turn), turn.thinking) for turn in turns)
     tools = tuple(tool_of(tool.function) for tool in body.tools or () if tool.function)
     return messages, tools_of(tools, required=False, only="", parallel=False), "", ""
 
@@ -408,10 +416,11 @@ class OllamaFormatter(BlockFormatter):
         self._body, self._started = body, time.monotonic_ns()
 
     def reply(self, end: Finish) -> Any:
-        text = "".join(block.text for block in self.blocks if not block.name)
+        text = "".join(block.text for block in self.blocks if not (block.name or block.is_thinking))
+        thinking = "".join(block.text for block in self.blocks if block.is_thinking)
         calls = [_call(block) for block in self.blocks if block.name and block.is_whole]
         scored = [token for block in self.blocks for token in block.scored]
-        return self._line(text, calls, scored, **self._end_fields(end))
+        return self._line(text, calls, scored, thinking, **self._end_fields(end))
 
     def start(self) -> Iterable[Any]:
         return ()
@@ -420,7 +429,9 @@ class OllamaFormatter(BlockFormatter):
         return ()
 
     def extend_block(self, block: Block, chunk: AnswerChunk) -> Iterable[Any]:
-        if not block.name:
+        if block.is_thinking:
+            yield self._line("", thinking=chunk.text)
+        elif not block.name:
             yield self._line(chunk.text, scored=chunk.scored or ())
 
     def end_block(self, block: Block) -> Iterable[Any]:
@@ -440,12 +451,17 @@ class OllamaFormatter(BlockFormatter):
         return msgspec.json.encode(line) + b"\n"
 
     def _line(
-        self, text: str, calls: Sequence[OllamaCall] = (), scored: Sequence[Any] = (), **fields: Any
+        self,
+        text: str,
+        calls: Sequence[OllamaCall] = (),
+        scored: Sequence[Any] = (),
+        thinking: str = "",
+        **fields: Any,
     ) -> AnswerLine:
         if isinstance(self._body, OllamaChatRequest):
-            fields["message"] = AnswerPart(text, list(calls) or UNSET)
+            fields["message"] = AnswerPart(text, thinking or UNSET, list(calls) or UNSET)
         else:
-            fields["response"] = text
+            fields |= {"response": text, "thinking": thinking or UNSET}
         logprobs = logprobs_of(scored) if scored else UNSET
         return AnswerLine(model=self._body.model, created_at=_time(), logprobs=logprobs, **fields)
 

@@ -53,6 +53,13 @@ class AnswerTextBlock(Struct, frozen=True, tag_field="type", tag="text"):
     text: str
 
 
+class AnswerThinkingBlock(Struct, frozen=True, tag_field="type", tag="thinking"):
+    """Thinking before an answer. Nobody signs it here."""
+
+    thinking: str
+    signature: str
+
+
 class AnswerCallBlock(Struct, frozen=True, tag_field="type", tag="tool_use"):
     """A call that an answer makes."""
 
@@ -79,7 +86,7 @@ class Message:
     type: Literal["message"]
     role: Literal["assistant"]
     model: str
-    content: list[AnswerTextBlock | AnswerCallBlock]
+    content: list[AnswerThinkingBlock | AnswerTextBlock | AnswerCallBlock]
     stop_reason: Literal["end_turn", "max_tokens", "stop_sequence", "tool_use"]
     stop_sequence: str | None
     usage: MessageUsage
@@ -101,6 +108,23 @@ class MessageItem(Struct, frozen=True, tag_field="type", tag="message"):
     id: str
     role: Literal["assistant"]
     content: list[OutputText]
+    status: Literal["completed", "incomplete"]
+
+
+@dataclass(frozen=True)
+class ReasoningText:
+    """Some thinking."""
+
+    type: Literal["reasoning_text"]
+    text: str
+
+
+class ReasoningItem(Struct, frozen=True, tag_field="type", tag="reasoning"):
+    """Thinking before an answer."""
+
+    id: str
+    summary: Annotated[list[Any], Meta(max_length=0)]
+    content: list[ReasoningText]
     status: Literal["completed", "incomplete"]
 
 
@@ -156,7 +180,7 @@ class ResponseObject:
     created_at: int  # seconds since 1970
     status: Literal["completed", "incomplete"]
     model: str
-    output: list[MessageItem | CallItem]
+    output: list[ReasoningItem | MessageItem | CallItem]
     usage: ResponseUsage
     error: None
     incomplete_details: IncompleteDetails | None

@@ -117,10 +117,11 @@ class PromptDetails:
 
 @dataclass(frozen=True)
 class CompletionDetails:
-    """Counts of guessed tokens that the model confirmed and rejected."""
+    """Counts of guessed tokens that the model confirmed and rejected, and of tokens of thinking."""
 
     accepted_prediction_tokens: int
     rejected_prediction_tokens: int
+    reasoning_tokens: int
 
 
 @dataclass(frozen=True)
@@ -158,6 +159,7 @@ class AnswerMessage:
     content: str | None
     role: Literal["assistant"] = "assistant"
     refusal: None = None
+    reasoning_content: str | UnsetType = UNSET
     tool_calls: list[ToolCall] | UnsetType = UNSET
 
 
@@ -209,6 +211,7 @@ class Delta:
 
     role: Literal["assistant"] | UnsetType = UNSET
     content: str | UnsetType = UNSET
+    reasoning_content: str | UnsetType = UNSET
     tool_calls: list[CallDelta] | UnsetType = UNSET
 
 
@@ -265,7 +268,8 @@ class AnswerChunk:
     """An answer or a part of it."""
 
     text: str = ""
-    scored: tuple[Scored, ...] | None = None  # its tokens and their probabilities; None: the request leaves them out
+    thinking: str = ""  # before the text
+    scored: tuple[Scored, ...] | None = None  # tokens of the text; None: the request leaves their probabilities out
 
 
 class ReplyFormatter(Protocol):
@@ -364,7 +368,11 @@ class ChatFormatter(_OpenAIFormatter):
     def complete(self, chunk: AnswerChunk, end: Finish) -> object:
         text, calls = read_whole(chunk.text, self._reader)
         tool_calls = [ToolCall(call.id, FunctionCall(call.name, call.arguments)) for call in calls]
-        message = AnswerMessage(text if text or not tool_calls else None, tool_calls=tool_calls or UNSET)
+        message = AnswerMessage(
+            text if text or not tool_calls else None,
+            reasoning_content=chunk.thinking or UNSET,
+            tool_calls=tool_calls or UNSET,
+        )
         choice = ChatChoice(message, index=self._index, logprobs=_chat_logprobs(chunk), **self._finish_fields(end))
         self._context.usages.append(usage_of(end.stats))
         return ChatCompletion(*self._header, [choice], self._context.usage, self._context.fingerprint())
@@ -373,6 +381,8 @@ class ChatFormatter(_OpenAIFormatter):
         yield self._part(Delta(role="assistant", content=""))
 
     def extend(self, chunk: AnswerChunk) -> Iterable[object]:
+        if chunk.thinking:
+            yield self._part(Delta(reasoning_content=chunk.thinking))
         text, parts = self._reader.push(chunk.text) if self._reader else (chunk.text, [])
         if text or chunk.scored:
             yield self._part(Delta(content=text), chunk)
@@ -426,7 +436,7 @@ class TextFormatter(_OpenAIFormatter):
 
 @dataclass
 class Block:
-    """A text or a call in an answer."""
+    """Thinking, a text or a call in an answer."""
 
     index: int
     id: str = ""  # of a call
@@ -434,6 +444,7 @@ class Block:
     text: str = ""  # of a call: its arguments so far
     scored: tuple[Scored, ...] = ()
     is_whole: bool = False  # it was not cut off
+    is_thinking: bool = False
 
 
 class BlockFormatter(_EventFormatter):
@@ -474,6 +485,7 @@ class BlockFormatter(_EventFormatter):
         return self.reply(end)
 
     def extend(self, chunk: AnswerChunk) -> Iterable[dict[str, Any]]:
+        yield from self._write(chunk.thinking, is_thinking=True)
         self._scored += chunk.scored or ()
         text, parts = self._reader.push(chunk.text) if self._reader else (chunk.text, [])
         yield from self._write(text)
@@ -505,11 +517,11 @@ class BlockFormatter(_EventFormatter):
         """Return whether the model ended the answer, and not inside a call."""
         return end.reason is FinishReason.STOP and all(block.is_whole for block in self.blocks if block.name)
 
-    def _write(self, text: str) -> Iterable[dict[str, Any]]:
+    def _write(self, text: str, *, is_thinking: bool = False) -> Iterable[dict[str, Any]]:
         if not text:
             return
-        if not self._is_block_open or self.blocks[-1].name:
-            yield from self._open_block(Block(len(self.blocks)))
+        if not self._is_block_open or self.blocks[-1].name or self.blocks[-1].is_thinking != is_thinking:
+            yield from self._open_block(Block(len(self.blocks), is_thinking=is_thinking))
         yield from self._extend(text)
 
     def _open_block(self, block: Block) -> Iterable[dict[str, Any]]:
@@ -519,7 +531,7 @@ class BlockFormatter(_EventFormatter):
         yield from self.start_block(block)
 
     def _extend(self, text: str) -> Iterable[dict[str, Any]]:
-        block, chunk = self.blocks[-1], AnswerChunk(text, self._scored)
+        block, chunk = self.blocks[-1], AnswerChunk(text, scored=self._scored)
         block.text += text
         block.scored += self._scored
         self._scored = ()
@@ -583,7 +595,7 @@ def usage_of(stats: Stats) -> Usage:
         stats.output_tokens,
         stats.prompt_tokens + stats.output_tokens,
         PromptDetails(stats.reused_tokens),
-        CompletionDetails(stats.accepted, stats.drafted - stats.accepted),
+        CompletionDetails(stats.accepted, stats.drafted - stats.accepted, stats.thinking_tokens),
     )
 
 
@@ -594,8 +606,10 @@ def total_usage(usages: Sequence[Usage], answers_per_prompt: int) -> Usage:
     details = [usage.completion_tokens_details for usage in usages]
     accepted = sum(detail.accepted_prediction_tokens for detail in details)
     rejected = sum(detail.rejected_prediction_tokens for detail in details)
+    thinking = sum(detail.reasoning_tokens for detail in details)
     written = sum(usage.completion_tokens for usage in usages)
-    return Usage(prompt, written, prompt + written, PromptDetails(cached), CompletionDetails(accepted, rejected))
+    completion = CompletionDetails(accepted, rejected, thinking)
+    return Usage(prompt, written, prompt + written, PromptDetails(cached), completion)
 
 
 def merge_replies(replies: Sequence[Any]) -> object:

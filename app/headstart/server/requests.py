@@ -134,6 +134,8 @@ class AssistantMessage(Struct, frozen=True, tag_field="role", tag="assistant"):
     content: Content | None = None
     tool_calls: list[ToolCall] | None = None
     refusal: str | None = None
+    reasoning_content: str | None = None
+    reasoning: str | None = None
 
 
 class ToolMessage(Struct, frozen=True, tag_field="role", tag="tool"):
@@ -241,6 +243,24 @@ class StructuredOutputs:
     structural_tag: _NoText | None = None
 
 
+Effort = Annotated[
+    Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"],
+    Meta(description="`none`: no thinking. Others allow it, and take effect where the chat template knows them."),
+]
+USUAL_EFFORT: Effort = "medium"
+_KNOWN_EFFORTS = {"minimal": "low", "xhigh": "high", "max": "high"}  # the names that chat templates have for them
+_Budget = Annotated[int, Meta(ge=0, le=_MAX_INT, description="Most tokens of thinking; then the answer begins.")]
+
+
+class TemplateValues(Struct, frozen=True, forbid_unknown_fields=True):
+    """Values for the chat template, as in vLLM: those that switch thinking."""
+
+    enable_thinking: bool | None = None
+    thinking: bool | None = None
+    reasoning_effort: Effort | None = None
+    thinking_budget: _Budget | None = None
+
+
 ResponseFormat = TextFormat | JsonObjectFormat | JsonSchemaFormat
 
 
@@ -308,10 +328,6 @@ _UNSUPPORTED: Unsupported = {
     },
     "options": (_NoObject, "`options` are not read here: send what is in them beside `messages`."),
     "chat_template": (_NoText, "The chat template is the model's own here: leave out `chat_template`."),
-    "chat_template_kwargs": (
-        _NoObject,
-        "The chat template takes no values of its own here: leave out `chat_template_kwargs`.",
-    ),
     "modalities": (list[Literal["text"]], "This model writes text only: leave out `modalities`."),
 }
 _UNSUPPORTED_IN_CHAT: Unsupported = {
@@ -432,6 +448,12 @@ class AnswerRequest:
     grammar: _Grammar | None = None
     format: Literal["json"] | Object | None = None
     response_format: ResponseFormat | None = None
+    reasoning_effort: Effort | None = None
+    enable_thinking: Annotated[bool, Meta(description="Refused where the model has no switch.")] | None = None
+    thinking_budget: _Budget | None = None
+    thinking_budget_tokens: _Budget | None = None
+    thinking_token_budget: _Budget | None = None
+    chat_template_kwargs: TemplateValues | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -489,7 +511,7 @@ _FIELD_PATH = re.compile(r"`\$\.(?:options\.)?(\w+)")
 _LIKENESS = 0.85  # of two names, from which on one is a typing error
 _MAX_NAME_CHARS = 40
 # Fields of other servers that look like typing errors and change nothing here.
-_OTHER_FIELDS = {"context", "conversation_id", "mode", "models", "return_tokens", "speed"}
+_OTHER_FIELDS = {"context", "reasoning_format", "conversation_id", "mode", "models", "return_tokens", "speed"}
 _WRONG_TYPE = re.compile(r"Expected `([^`]+)`(.*?)(?:, got `([^`]+)`)?", re.DOTALL)
 _MISSING_FIELD = re.compile(r"Object missing required field `([^`]+)`")
 _WRONG_CHOICE = re.compile(r"Invalid (?:enum )?value (.+)", re.DOTALL)
@@ -606,7 +628,8 @@ def _message(turn: ChatMessage, place: str) -> Message:
             calls = tuple(
                 Call(call.function.name, whole_arguments(call.function.arguments)) for call in turn.tool_calls or ()
             )
-            return Message("assistant", noted_text(turn.content or turn.refusal or ""), calls)
+            thinking = turn.reasoning_content or turn.reasoning or ""
+            return Message("assistant", noted_text(turn.content or turn.refusal or ""), calls, thinking)
 
 
 def _tools(body: ChatRequest) -> Tools | None:
@@ -756,7 +779,7 @@ def to_request(
     stops = (*_stops(asked.stop), *_stops(asked.stop_sequences))
     sampling = _sampling(asked, defaults)
     json_schema, grammar = _constraint(asked, schemas, has_tools=tools is not None)
-    return Request(
+    request = Request(
         messages,
         length,
         sampling,
@@ -769,6 +792,31 @@ def to_request(
         suffix=suffix,
         **({"prompt": prompt} if isinstance(prompt, str) else {"prompt_ids": prompt}),
     )
+    return _with_thinking(request, asked)
+
+
+def _with_thinking(request: Request, asked: AnswerRequest) -> Request:
+    """Add what a request says of thinking."""
+    values = asked.chat_template_kwargs or TemplateValues()
+    budgets = (
+        asked.thinking_budget,
+        asked.thinking_budget_tokens,
+        asked.thinking_token_budget,
+        values.thinking_budget,
+    )
+    switches = (asked.enable_thinking, values.enable_thinking, values.thinking)
+    request = with_effort(request, asked.reasoning_effort or values.reasoning_effort)
+    switch = next((switch for switch in switches if switch is not None), request.thinking)
+    return replace(
+        request, thinking=switch, thinking_budget=next((budget for budget in budgets if budget is not None), None)
+    )
+
+
+def with_effort(request: Request, effort: str | None) -> Request:
+    """Return a request with an effort of thinking; `none` switches it off, None leaves it to the model."""
+    if effort == "none":
+        return replace(request, thinking=False)
+    return replace(request, effort=_KNOWN_EFFORTS.get(effort, effort)) if effort else request
 
 
 def _stops(stop: str | list[str] | None) -> tuple[str, ...]:

@@ -20,6 +20,7 @@ from headstart.server.requests import (
     AnswerRequest,
     Content,
     Defaults,
+    Effort,
     FlatSchema,
     FunctionTool,
     JsonObjectFormat,
@@ -37,6 +38,7 @@ from headstart.server.requests import (
     to_request,
     tool_of,
     tools_of,
+    with_effort,
     with_unsupported,
 )
 from headstart.tools.calls import CallReader, whole_arguments
@@ -50,7 +52,7 @@ _OUTPUTS = {f"{call}_output" for call in _CALLS}
 
 @dataclass(frozen=True)
 class Item:
-    """A message, a call or the result of a call. Earlier thoughts and items of other types are ignored."""
+    """A message, thinking, a call or the result of a call. Items of other types are ignored."""
 
     type: str = "message"
     role: Literal["user", "assistant", "system", "developer"] | None = None
@@ -90,6 +92,13 @@ class AnswerText:
     format: TextFormat | JsonObjectFormat | FlatSchema | None = None
 
 
+@dataclass(frozen=True)
+class Reasoning:
+    """The effort of thinking."""
+
+    effort: Effort | None = None
+
+
 @dataclass(frozen=True, kw_only=True)
 @with_unsupported(UNSUPPORTED_IN_RESPONSES)
 class ResponsesRequest(AnswerRequest):
@@ -98,6 +107,7 @@ class ResponsesRequest(AnswerRequest):
     input: str | Annotated[list[Item], Meta(min_length=1)]
     instructions: str | None = None
     text: AnswerText | None = None
+    reasoning: Reasoning | None = None
     tools: list[FlatTool] | None = None
     tool_choice: Literal["none", "auto", "required"] | FlatChoice | None = None
     parallel_tool_calls: Parallel | None = None
@@ -122,7 +132,8 @@ def responses_to_request(body: ResponsesRequest, defaults: Defaults) -> Request:
     schemas = {"text": schema_of(format_)}
     request = to_request(body, defaults, (*system, *messages), length_of(body, defaults.length), _tools(body), schemas)
     with_logprobs = body.top_logprobs is not None or _WITH_LOGPROBS in (body.include or ())
-    return replace(request, likeliest=(body.top_logprobs or 0) if with_logprobs else None)
+    request = replace(request, likeliest=(body.top_logprobs or 0) if with_logprobs else None)
+    return with_effort(request, body.reasoning.effort) if body.reasoning else request
 
 
 def _messages(items: Iterable[Item]) -> list[Message]:
@@ -130,8 +141,11 @@ def _messages(items: Iterable[Item]) -> list[Message]:
     messages = list[Message]()
     for place, item in enumerate(items):
         match item:
+            case Item("reasoning", content=content):
+                messages.append(Message("assistant", "", thinking=noted_text(content or "")))
             case Item("message", role="assistant", content=content) if content is not None:
-                messages.append(Message("assistant", noted_text(content)))
+                last = messages.pop() if messages and _is_thinking(messages[-1]) else Message("assistant", "")
+                messages.append(replace(last, content=noted_text(content)))
             case Item("message", role=str(role), content=content) if content is not None:
                 text = text_of(content, f"input[{place}].content")
                 messages.append(Message("system" if role == "developer" else role, text))
@@ -151,7 +165,16 @@ def _messages(items: Iterable[Item]) -> list[Message]:
             case Item("message" | "function_call_output"):
                 needed = "`role` and `content`" if item.type == "message" else "`output`"
                 raise invalid(f"`input[{place}]` is a {item.type}: it needs {needed}.", "input")
-    return messages
+    return [message for message in messages if not _is_empty(message)]
+
+
+def _is_thinking(message: Message) -> bool:
+    """Return whether this is thinking whose answer is yet to come."""
+    return message.role == "assistant" and not message.content and not message.calls
+
+
+def _is_empty(message: Message) -> bool:
+    return _is_thinking(message) and not message.thinking
 
 
 def _call(item: Item, place: str) -> Call:
@@ -250,7 +273,7 @@ class ResponsesFormatter(BlockFormatter):
 
     def start_block(self, block: Block) -> Iterable[dict[str, Any]]:
         item = self._item(block, "in_progress")
-        if block.name:
+        if block.name or block.is_thinking:
             yield {"type": "response.output_item.added", "output_index": block.index, "item": item}
         else:
             yield {"type": "response.output_item.added", "output_index": block.index, "item": item | {"content": []}}
@@ -260,6 +283,8 @@ class ResponsesFormatter(BlockFormatter):
         place = {**self._place(block), "delta": chunk.text}
         if block.name:
             yield {"type": "response.function_call_arguments.delta", **place}
+        elif block.is_thinking:
+            yield {"type": "response.reasoning_text.delta", **place}
         else:
             yield {"type": "response.output_text.delta", **place, "logprobs": _logprobs(chunk.scored or ())}
 
@@ -268,6 +293,8 @@ class ResponsesFormatter(BlockFormatter):
         if block.name and block.is_whole:
             arguments = {"name": block.name, "arguments": block.text}
             yield {"type": "response.function_call_arguments.done", **place, **arguments}
+        elif block.is_thinking:
+            yield {"type": "response.reasoning_text.done", **place, "text": block.text}
         elif not block.name:
             part = _part(block)
             text = {"text": block.text, "logprobs": part["logprobs"]}
@@ -287,11 +314,15 @@ class ResponsesFormatter(BlockFormatter):
         if block.name:
             call = {"call_id": block.id, "name": block.name, "arguments": block.text}
             return {"type": "function_call", "id": self._item_id(block), **call, "status": status}
+        if block.is_thinking:
+            content = [{"type": "reasoning_text", "text": block.text}] if block.text else []
+            thinking = {"summary": list[Any](), "content": content}
+            return {"type": "reasoning", "id": self._item_id(block), **thinking, "status": status}
         message = {"role": "assistant", "content": [_part(block)]}
         return {"type": "message", "id": self._item_id(block), **message, "status": status}
 
     def _item_id(self, block: Block) -> str:
-        return f"{'fc' if block.name else 'msg'}_{self._id}_{block.index}"
+        return f"{'fc' if block.name else 'rs' if block.is_thinking else 'msg'}_{self._id}_{block.index}"
 
     def _place(self, block: Block) -> dict[str, Any]:
         place = {"item_id": self._item_id(block), "output_index": block.index}
@@ -315,6 +346,6 @@ def _usage(stats: Stats) -> dict[str, Any]:
         "input_tokens": stats.prompt_tokens,
         "input_tokens_details": {"cached_tokens": stats.reused_tokens, "cache_write_tokens": 0},
         "output_tokens": stats.output_tokens,
-        "output_tokens_details": {"reasoning_tokens": 0},
+        "output_tokens_details": {"reasoning_tokens": stats.thinking_tokens},
         "total_tokens": stats.prompt_tokens + stats.output_tokens,
     }

@@ -120,15 +120,16 @@ class AnswerResponse(Response):
                 return [formatter.comment(f"read {done} of {total} tokens")]
             case Waiting(why):
                 return [formatter.comment(why)]
-            case Step(text, scored=scored):
-                reply_events = formatter.extend(self._chunk(event)) if text or scored else ()
+            case Step(text, pieces=pieces, scored=scored):
+                reply_events = formatter.extend(self._chunk(event)) if text or pieces or scored else ()
             case Finish():
                 reply_events = formatter.finish(_unless_cancelled(event, answer))
         return [formatter.encode(each) for each in reply_events]
 
     def _chunk(self, *steps: Step) -> AnswerChunk:
         scored = tuple(token for step in steps for token in step.scored) if self._with_tokens else None
-        return AnswerChunk("".join(step.text for step in steps), scored)
+        text, thinking = "".join(step.text for step in steps), "".join(step.thinking for step in steps)
+        return AnswerChunk(text, thinking, scored)
 
     async def _send(self, send: Send, message: MutableMapping[str, Any]) -> None:
         async with asyncio.timeout(self._send_seconds):
