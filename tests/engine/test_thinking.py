@@ -117,7 +117,7 @@ def shown(tokenizer: Tokenizer, messages: Sequence[Message], thinking: bool | No
 )
 def test_support_is_read_from_the_template(tiny_thinking: Make, template: str, support: ThinkingSupport) -> None:
     thinking = Tokenizer(tiny_thinking(template)).thinking
-    assert thinking
+    assert finish.stats.thinking_tokens
     assert thinking.support == support
 
 
@@ -189,6 +189,26 @@ def test_model_thinks_and_stops_at_its_budget(thinker: LocalEngine) -> None:
     assert finish.reason is FinishReason.STOP
     assert 12 <= finish.stats.thinking_tokens <= 12 + len(tokens.closing_ids)
     assert "<" not in thinking
+    guessed = answer(thinker, **asked, speculation=Speculation(Mode.FIXED, 4))
+    assert (guessed[0], guessed[1]) == (thinking, text)
+
+
+def test_answer_with_a_schema_ends_within_its_room_after_thinking(thinker: LocalEngine) -> None:
+    tokens = thinker.tokenizer.thinking
+    assert tokens
+    is_open = tokens.is_open(thinker.tokenizer.prompt(HI, thinking=True if tokens.support.can_switch else None))
+    begins = dict.fromkeys(tokens.begin_ids[:2], 100.0)
+    asked: dict[str, Any] = {
+        "thinking": True if tokens.support.can_switch else None,
+        "thinking_budget": 12,
+        "max_new_tokens": 60,
+        "sampling": Sampling(logit_bias={} if is_open else begins),
+        "schema": '{"type": "array", "items": {"type": "string"}}',
+    }
+    thinking, text, finish = answer(thinker, **asked)
+    assert finish.stats.thinking_tokens
+    assert isinstance(json.loads(text), list)
+    assert finish.reason is FinishReason.LENGTH
     guessed = answer(thinker, **asked, speculation=Speculation(Mode.FIXED, 4))
     assert (guessed[0], guessed[1]) == (thinking, text)
 

@@ -147,7 +147,7 @@ def test_arguments_reach_the_client_as_they_were_written() -> None:
 def test_bad_tool_spoils_no_request(running: Running, engine: ScriptedEngine) -> None:
     bad: Any = {"type": "object", "properties": {"path": {"type": "string", "pattern": "(a)\\1"}}}
     body = {"model": MODEL, "max_tokens": 9, "messages": [{"role": "user", "content": "Hi"}]}
-    tools = [TOOL, {"name": "bad", "input_schema": bad}, {"name": "none", "input_schema": None}]
+    tools = [TOOL, {"name": "bad", "input_schema": bad}, {"name": "none", "input_schema": None}, {"name": "lacking"}]
     status, headers, _ = running.ask("POST", PATH, {}, json.dumps({**body, "tools": tools}))
     assert (status, headers["x-headstart-loosened"]) == (200, "bad")
     assert len(engine.requests) == 1
@@ -279,6 +279,7 @@ def test_tools_that_nobody_can_call_are_left_out_and_named(
         assert (status, f"names '{name}', which nobody can call here" in text) == (400, True)
     status, text = ask(running, tools=SERVER_TOOLS, tool_choice={"type": "any"})
     assert (status, "nobody can call these `tools`" in text) == (400, True)
+    assert "`tools[0]` lacks `name`" in ask(running, tools=[{"input_schema": {}}])[1]
 
 
 def test_left_out_kinds_cannot_break_the_header(running: Running) -> None:

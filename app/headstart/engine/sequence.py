@@ -65,7 +65,7 @@ class Sequence:
 
     def settle(self, token: int, run: abc.Sequence[int] = ()) -> int:
         """Return the token to write after the text and `run` if `token` is chosen: what the constraint makes of it."""
-        room = min(self.remaining, self._limit - len(self.context)) - len(run)
+        room = self.remaining - len(run)
         return self.job.constraint.settle(token, run, room) if self.job.constraint else token
 
     def write(self, tokens: abc.Sequence[int]) -> list[int]:
