@@ -172,6 +172,29 @@ def test_stop_strings_cut_the_same_for_any_runs(text: str, stops: list[str], siz
     assert (stop_strings.found in stops and text.startswith(shown + stop_strings.found)) == has_ended
 
 
+@pytest.mark.parametrize("size", [1, 2, 5, 100])
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("a b. c", "a b"),
+        ('a <tool_call>\n{"b": "."}\n</tool_call>', 'a <tool_call>\n{"b": "."}\n</tool_call>'),
+        ('<tool_call>{"b": "."}</tool_call> a. c', '<tool_call>{"b": "."}</tool_call> a'),
+        ('<tool_call>{"b": "."', '<tool_call>{"b": "."'),
+        (' {"name": "."}', ' {"name": "."}'),
+        ("a <tool_box>. b", "a <tool_box>"),
+        ("a <tool_c", "a <tool_c"),
+    ],
+)
+def test_stop_strings_leave_calls_alone(text: str, shown: str, size: int) -> None:
+    stop_strings, seen = StopStrings(["."], has_calls=True), ""
+    for at in range(0, len(text), size):
+        more, has_ended = stop_strings.push(text[at : at + size])
+        seen += more
+        if has_ended:
+            break
+    assert seen + stop_strings.flush() == shown
+
+
 @settings(deadline=None, max_examples=150)
 @given(
     text=st.text("ab你🙂", max_size=20),

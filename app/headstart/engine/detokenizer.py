@@ -12,7 +12,20 @@ from itertools import accumulate, groupby
 import numpy as np
 from numpy.typing import NDArray
 
-from headstart.engine.engine import FinishReason, Likelihood, Origin, Piece, Request, Round, Scored, Step, Timing, Token
+from headstart.engine.engine import (
+    CALL_BEGINS,
+    CALL_ENDS,
+    FinishReason,
+    Likelihood,
+    Origin,
+    Piece,
+    Request,
+    Round,
+    Scored,
+    Step,
+    Timing,
+    Token,
+)
 from headstart.engine.sampling import Row, largest
 from headstart.engine.thinking import ThinkingReader
 
@@ -82,27 +95,37 @@ class Detokenizer:
 
 
 class StopStrings:
-    """Cuts a text before the stop string that is completed first, however the text arrives."""
+    """Cuts a text before the stop string that is completed first, however the text arrives. Calls are not searched."""
 
-    def __init__(self, stops: Sequence[str]) -> None:
+    def __init__(self, stops: Sequence[str], *, has_calls: bool = False) -> None:
+        """`has_calls`: the text may have calls of tools."""
         assert all(stops)
         self._stops = tuple(stops)
-        self._longest = max(map(len, stops), default=0)
+        self._begins = (CALL_BEGINS,) if stops and has_calls else ()
+        self._marks: tuple[str, ...] = (*self._stops, *self._begins)
+        self._may_be_call = bool(self._begins)  # no text before it: the JSON of a call may begin without its mark
         self._held = ""
         self.found = ""  # the stop string that ended the text
 
     def push(self, text: str) -> tuple[str, bool]:
         """Return the text that no stop string can claim any more, and whether a stop string follows it."""
-        pending = self._held + text
-        starts = [(stop, pending.find(stop)) for stop in self._stops]
-        matches = [(start + len(stop), start, stop) for stop, start in starts if start >= 0]
-        if matches:
-            _, end, self.found = min(matches)
-            self._held = ""
-        else:
-            self._held = self._beginning(pending)
-            end = len(pending) - len(self._held)
-        return pending[:end], bool(matches)
+        pending, certain = self._held + text, ""
+        if self._may_be_call and pending.strip():
+            self._may_be_call = False
+            if pending.lstrip().startswith("{"):
+                self._marks = ()
+        while True:
+            starts = [(mark, pending.find(mark)) for mark in self._marks]
+            matches = [(start + len(mark), start, mark) for mark, start in starts if start >= 0]
+            if not matches:
+                self._held = self._beginning(pending)
+                return certain + pending[: len(pending) - len(self._held)], False
+            end, start, mark = min(matches)
+            if mark in self._stops and self._marks != (CALL_ENDS,):
+                self._held, self.found = "", mark
+                return certain + pending[:start], True
+            certain, pending = certain + pending[:end], pending[end:]
+            self._marks = (CALL_ENDS,) if mark == CALL_BEGINS else (*self._stops, *self._begins)
 
     def flush(self) -> str:
         """Return the text that was held back."""
@@ -110,10 +133,10 @@ class StopStrings:
         return rest
 
     def _beginning(self, text: str) -> str:
-        """Return the longest end of `text` with which a stop string may begin."""
-        longest = min(len(text), self._longest - 1)
+        """Return the longest end of `text` with which a mark may begin."""
+        longest = min(len(text), max(map(len, self._marks), default=0) - 1)
         ends = (text[-length:] for length in range(longest, 0, -1))
-        return next((end for end in ends if any(stop.startswith(end) for stop in self._stops)), "")
+        return next((end for end in ends if any(mark.startswith(end) for mark in self._marks)), "")
 
 
 @dataclass(frozen=True)
@@ -150,14 +173,15 @@ class AnswerText:
         *,
         stop_on_repetition: bool = False,
         reader: ThinkingReader | None = None,
+        has_calls: bool = False,
     ) -> None:
-        """`reader` separates thinking; None: the model does not think."""
+        """`reader` separates thinking; None: the model does not think. `has_calls`: there may be calls of tools."""
         self.ended: FinishReason | None = None
         self.repeats = 0  # the largest number so far; 0: no repetition
         self._repetition = Repetition()
         self._stop_on_repetition = stop_on_repetition
         self._detokenizer = Detokenizer(decode)
-        self._stops = StopStrings(stops)
+        self._stops = StopStrings(stops, has_calls=has_calls)
         self._ids: list[int] = []
         self._lengths: list[int] = []  # certain characters after each token, including those held back or cut
         self._shown = 0  # characters of the answer proper that were returned

@@ -142,6 +142,7 @@ class LocalEngine:
             request.stop,
             stop_on_repetition=request.stop_on_repetition,
             reader=thinking.reader(is_open=thinking.is_open(ids)) if thinking else None,
+            has_calls=request.tools is not None and not request.schema,
         )
         scorer = None if request.likeliest is None else Scorer(self._token_bytes.decode, request.likeliest)
         prompt = Scorer(self._token_bytes.decode, request.likeliest or 0) if request.echo and scorer else None
