@@ -26,7 +26,7 @@ _OF_A_TERMINAL = re.compile(
 # Their errors end in a terminal, or with a program that asks the local server.
 _NOT_OF_A_WINDOW = (
     "headstart.cli", "headstart.parameters", "headstart.engine.bench",
-    "headstart.engine.grammar", "headstart.ui.display",
+    "headstart.engine.grammar", "headstart.engine.json_schema", "headstart.ui.display",
     "headstart.engine.backends.embedding",
     "headstart_export.table", "headstart_export.features", "headstart_export.head",
     "headstart_export.head_model", "headstart_export.head_training",
