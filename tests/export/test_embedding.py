@@ -223,6 +223,35 @@ def test_embeddings_route_answers_as_openai(client: openai.OpenAI, source: Path)
     assert client.models.retrieve("tiny-bert").to_dict()["capabilities"] == ["embedding"]
 
 
+def test_embeddings_of_ollamas_routes_are_the_same(client: openai.OpenAI) -> None:
+    def ask(route: str, **body: Any) -> Any:
+        address = str(client.base_url).replace("/v1/", f"/api/{route}")
+        return client.post(address, cast_to=object, body={"model": "tiny-bert:latest", **body})
+
+    wanted = client.embeddings.create(model="tiny-bert", input=list(TEXTS), encoding_format="float")
+    several = ask("embed", input=list(TEXTS), truncate=True, keep_alive="5m")
+    assert several["embeddings"] == [each.embedding for each in wanted.data]
+    assert several["prompt_eval_count"] == wanted.usage.prompt_tokens
+    assert ask("embed", input=TEXTS[0])["embeddings"] == [wanted.data[0].embedding]
+    assert ask("embeddings", prompt=TEXTS[0])["embedding"] == wanted.data[0].embedding
+    assert ask("show")["capabilities"] == ["embedding"]
+
+
+def test_rerank_sorts_documents_by_the_query(client: openai.OpenAI) -> None:
+    def ask(**body: Any) -> Any:
+        return client.post("/rerank", cast_to=object, body={"model": "tiny-bert", "query": TEXTS[1], **body})
+
+    results = ask(documents=[TEXTS[0], {"text": TEXTS[1]}, TEXTS[2]], return_documents=True)["results"]
+    assert (results[0]["index"], results[0]["document"]) == (1, {"text": TEXTS[1]})
+    assert results[0]["relevance_score"] == pytest.approx(1)
+    scores = [each["relevance_score"] for each in results]
+    assert scores == sorted(scores, reverse=True)
+    (best,) = ask(documents=list(TEXTS), top_n=1)["results"]
+    assert best == {"index": 1, "relevance_score": pytest.approx(1)}
+    with pytest.raises(openai.BadRequestError, match="`documents`"):
+        ask(documents=[])
+
+
 def test_chat_model_stays_loaded_beside_embeddings(client: openai.OpenAI) -> None:
     hello: Any = [{"role": "user", "content": "Hi"}]
     assert client.chat.completions.create(model="toy", messages=hello).choices[0].message.content == "Hello."

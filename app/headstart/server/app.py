@@ -58,12 +58,14 @@ from headstart.server.replies import (
     ReplyFormatter,
     TextFormatter,
     embeddings_of,
+    reranked,
 )
 from headstart.server.requests import (
     AnswerRequest,
     ChatRequest,
     Defaults,
     EmbeddingRequest,
+    RerankRequest,
     TextRequest,
     chat_to_request,
     embedding_to_request,
@@ -187,6 +189,13 @@ class Api:
     async def embed(self, request: HttpRequest) -> Response:
         """Turn texts into vectors: POST /v1/embeddings."""
         return _json(await self._embed(request, *await self._read(request, EmbeddingRequest)))
+
+    async def rerank(self, request: HttpRequest) -> Response:
+        """Sort texts by what they have in common with a query: POST /v1/rerank."""
+        body, model = await self._read(request, RerankRequest)
+        asked = replace(body, input=[body.query, *body.texts], encoding_format=None)
+        embeddings = await self._embed(request, asked, model)
+        return _json(reranked(embeddings, body.texts, body.top_n, with_texts=bool(body.return_documents)))
 
     async def _embed(self, request: HttpRequest, body: EmbeddingRequest, model: Served) -> Embeddings:
         if body.dimensions and body.dimensions > model.dimensions:
@@ -370,6 +379,7 @@ def application(api: Api, access: Access) -> Starlette:
         Route("/v1/messages", api.messages, methods=["POST"]),
         Route("/v1/messages/count_tokens", api.count_messages, methods=["POST"]),
         Route("/v1/embeddings", api.embed, methods=["POST"]),
+        Route("/v1/rerank", api.rerank, methods=["POST"]),
         Route("/tokenize", api.tokenize, methods=["POST"]),
         Route("/detokenize", api.detokenize, methods=["POST"]),
         Route("/api/tags", api.ollama_tags),

@@ -18,10 +18,11 @@ from headstart.server.replies import (
     Embeddings,
     Model,
     ModelList,
+    Reranked,
     TextCompletion,
     TokenLogprob,
 )
-from headstart.server.requests import ChatRequest, EmbeddingRequest, TextRequest
+from headstart.server.requests import ChatRequest, EmbeddingRequest, RerankRequest, TextRequest
 from headstart.server.responses import AnswerText, InputTokens, ResponsesRequest
 from headstart.server.tokens import Detokenized, DetokenizeRequest, Tokenized, TokenizeRequest
 
@@ -322,6 +323,9 @@ _OPERATIONS = (
         InputTokens,
     ),
     _Operation("createEmbedding", "post", "/v1/embeddings", "Turn texts into vectors.", EmbeddingRequest, Embeddings),
+    _Operation(
+        "rerank", "post", "/v1/rerank", "Sort texts by what they have in common with a query.", RerankRequest, Reranked
+    ),
     _Operation(
         "tokenize", "post", "/tokenize", "Turn a text or a conversation into tokens.", TokenizeRequest, Tokenized
     ),

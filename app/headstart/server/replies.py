@@ -7,6 +7,7 @@ from base64 import b64encode
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from math import hypot, isnan
+from operator import mul
 from typing import Any, ClassVar, Literal, Protocol
 
 import msgspec
@@ -106,6 +107,31 @@ class Embeddings:
     model: str
     usage: EmbeddingUsage
     object: Literal["list"] = "list"
+
+
+@dataclass(frozen=True)
+class RankedDocument:
+    """The text of a document."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """A document, by its place in the request, and the cosine of the angle between its vector and the query's."""
+
+    index: int
+    relevance_score: float
+    document: RankedDocument | UnsetType = UNSET
+
+
+@dataclass(frozen=True)
+class Reranked:
+    """Reply to POST /v1/rerank: the best document first."""
+
+    model: str
+    results: list[Ranking]
+    usage: EmbeddingUsage
 
 
 @dataclass(frozen=True)
@@ -576,6 +602,21 @@ def embeddings_of(finish: Finish, model: str, dimensions: int | None, *, as_base
     ]
     tokens = finish.stats.prompt_tokens
     return Embeddings(data, model, EmbeddingUsage(tokens, tokens))
+
+
+def reranked(embeddings: Embeddings, texts: Sequence[str], limit: int | None, *, with_texts: bool) -> Reranked:
+    """Rank texts by the embeddings of a query and of each text, all of them numbers; return `limit` of them."""
+    query, *vectors = [each.embedding for each in embeddings.data if not isinstance(each.embedding, str)]
+    results = [
+        Ranking(index, _cosine(query, vector), RankedDocument(text) if with_texts else UNSET)
+        for index, (vector, text) in enumerate(zip(vectors, texts, strict=True))
+    ]
+    results.sort(key=lambda each: -each.relevance_score)
+    return Reranked(embeddings.model, results[:limit], embeddings.usage)
+
+
+def _cosine(one: Sequence[float], other: Sequence[float]) -> float:
+    return sum(map(mul, one, other)) / (hypot(*one) * hypot(*other) or 1.0)
 
 
 def _shorten(vector: bytes, dimensions: int) -> bytes:

@@ -500,6 +500,28 @@ class EmbeddingRequest:
     user: str | None = None
 
 
+@dataclass(frozen=True)
+class Document:
+    """A text to be ranked."""
+
+    text: _Text
+
+
+@dataclass(frozen=True, kw_only=True)
+class RerankRequest(EmbeddingRequest):
+    """Body of POST /v1/rerank."""
+
+    input: str = ""  # made of the two fields below
+    query: _Text
+    documents: Annotated[list[_Text | Document], Meta(min_length=1, max_length=MAX_TEXTS - 1)]
+    top_n: Annotated[int, Meta(ge=1, le=_MAX_INT, description="Default: all.")] | None = None
+    return_documents: bool | None = None
+
+    @property
+    def texts(self) -> list[str]:
+        return [document if isinstance(document, str) else document.text for document in self.documents]
+
+
 _Body = TypeVar("_Body")
 _NO_SCHEMAS: Mapping[str, dict[str, Any] | None] = {}
 _NO_PARAMETERS = {"type": "object", "properties": {}, "additionalProperties": False}
