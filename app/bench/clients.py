@@ -35,7 +35,7 @@ from typing import Any
 URL, MODEL = "http://127.0.0.1:8642/v1", "qwen2.5-coder"
 KEY = os.environ.get("HEADSTART_SERVE_KEY", "")
 NODE = Path()  # the folder with node_modules
-MINUTES = 10  # for a command
+MINUTES = 30  # for a command: a processor reads what some agents send for many of them
 QUESTION = "What is the weather in Paris? Use a tool."
 PARAMETERS = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
 WEATHER: Any = {"name": "weather", "description": "The weather of a city", "parameters": PARAMETERS}
@@ -279,6 +279,8 @@ def agent(name: str, *words: str) -> tuple[str, str]:
     launch = ["headstart", "launch", name, "--model", MODEL, "--print", "--", *words]
     variables = {**os.environ, "HEADSTART_SERVER_KEY": KEY}
     script = subprocess.run(launch, env=variables, stdout=subprocess.PIPE, text=True, check=True).stdout
+    *variables_set, start = script.splitlines()
+    script = "\n".join((*variables_set, f"exec {start}"))  # so that a timeout ends the agent, too
     assert URL.removesuffix("/v1") in script, "the server runs with the models of another HEADSTART_HOME"
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / "greet.py").write_text(GREET, encoding="utf-8")
