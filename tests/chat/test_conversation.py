@@ -15,6 +15,7 @@ from headstart.chat.conversation import (
     Role,
     Run,
     State,
+    ToolCall,
     Turn,
     extended,
     fenced,
@@ -187,6 +188,30 @@ def test_neighbours_of_one_role_become_one_turn() -> None:
     assert turns(tree.path) == (Turn("user", "a"), Turn("assistant", "b"), Turn("user", "c"))
     assert turns(tree.remove(2).path) == (Turn("user", "a\n\nc"),)
     assert turns(Conversation().ask("a").begin_answer().path) == (Turn("user", "a"),)
+
+
+def test_thinking_is_handed_on_apart() -> None:
+    tree = Conversation().ask("a").begin_answer().write(2, "Yes", thinking="hm")
+    assert turns(tree.path) == (Turn("user", "a"), Turn("assistant", "Yes", thinking="hm"))
+    tree = tree.write(2, "", thinking="hm")
+    assert turns(tree.path)[1] == Turn("assistant", "", thinking="hm")
+    edited = tree.finish(2, Outcome("No", thinking="so")).edit(2, "Yes").last
+    assert edited
+    assert (edited.text, edited.thinking, edited.edited) == ("Yes", "so", True)
+
+
+def test_thinking_stands_before_its_call() -> None:
+    first = ToolCall(3, "add", "{}", "2", thought_at=4)
+    second = ToolCall(3, "add", "{}", "3", thought_at=4)
+    tree = Conversation().ask("a").begin_answer()
+    tree = tree.finish(2, Outcome("See\n\nIt is.", calls=(first, second), thinking="Look\n\nGood"))
+    assert turns(tree.path)[1:] == (
+        Turn("assistant", "See", first, "Look"),
+        Turn("tool", "2"),
+        Turn("assistant", "", second),
+        Turn("tool", "3"),
+        Turn("assistant", "It is.", thinking="Good"),
+    )
 
 
 def test_attachments_come_before_the_text() -> None:

@@ -1,6 +1,7 @@
 """Exports and imports: a round trip changes nothing, pages run nothing, and bad files are refused in one sentence."""
 
 import dataclasses
+import html
 import json
 import re
 import stat
@@ -16,7 +17,7 @@ from headstart.chat.conversation import Attachment, Chat, Conversation, Outcome,
 from headstart.chat.documents import Wording, to_html, to_html_all, to_markdown, to_markdown_all, write_export
 from headstart.chat.json_chats import MalformedError, parse, read_chats, to_json
 from headstart.errors import ExchangeError
-from tests.chat.trees import CONVERSATIONS, PATIENT
+from tests.chat.trees import CONVERSATIONS, PATIENT, QUOTING
 from tests.junk import JUNK, fuzz, places
 
 CHAT = Chat(
@@ -31,9 +32,10 @@ CHAT = Chat(
 WORDS = Wording(user="Ich", zone=UTC)
 
 
-def _talk(question: str, answer: str) -> Conversation:
+def _talk(question: str, answer: str, thinking: str = "") -> Conversation:
     begun = Conversation().ask(question, [Attachment("a <b>.py", "x = '<script>'\n")]).begin_answer("pair", {"seed": 3})
-    return begun.finish(2, Outcome(answer, State.STOPPED, (Run(3, "draft"),), {"speedup": 1.23456, "parts": {"a": 1}}))
+    stats = {"speedup": 1.23456, "parts": {"a": 1}}
+    return begun.finish(2, Outcome(answer, State.STOPPED, (Run(3, "draft"),), stats, thinking=thinking))
 
 
 @PATIENT
@@ -132,7 +134,7 @@ ATTACKS = [
 @pytest.mark.parametrize("attack", ATTACKS)
 def test_page_runs_and_fetches_nothing(attack: str) -> None:
     chat = dataclasses.replace(CHAT, title=attack, settings={})
-    page = _Tags(to_html(chat, _talk(attack, attack), dataclasses.replace(WORDS, user=attack)))
+    page = _Tags(to_html(chat, _talk(attack, attack, attack), dataclasses.replace(WORDS, user=attack)))
     assert page.tags <= HARMLESS
     names = {name for name, _ in page.attributes}
     assert names <= {"charset", "http-equiv", "content", "name", "class", "href", "start", "title"}
@@ -149,10 +151,35 @@ def test_no_text_makes_a_page_run_anything(text: str) -> None:
 
 
 def test_page_shows_markdown_and_folds_thinking() -> None:
-    page = to_html(CHAT, _talk("q", "<think>hm *so*</think>\n\n**Yes** <b>"), WORDS)
+    page = to_html(CHAT, _talk("q", "**Yes** <b>", "hm *so*"), WORDS)
     assert "<details><summary>Thinking</summary><p>hm <em>so</em></p>" in page
     assert "<strong>Yes</strong> &lt;b&gt;" in page
     assert "<h1>On &lt;tigers&gt;</h1>" in page
+
+
+def test_markdown_quotes_thinking() -> None:
+    text = to_markdown(CHAT, _talk("q", "**Yes**", "hm\n\n*so*\n"), WORDS)
+    assert "\n\nThinking:\n\n> hm\n>\n> *so*\n\n**Yes**\n\n" in text
+
+
+@pytest.mark.parametrize("text", QUOTING)
+def test_quoted_marks_are_exported_word_for_word(text: str) -> None:
+    talk = _talk("q", text, "thought")
+    assert f"> thought\n\n{text}\n\n" in to_markdown(CHAT, talk, WORDS)
+    page = to_html(CHAT, talk, WORDS)
+    assert all(html.escape(line) in page for line in text.split("\n"))
+    assert page.count("<summary>Thinking") == 1
+    ((_, read),) = parse(to_json([(CHAT, talk)]).encode()).chats
+    assert read == talk
+
+
+def test_thinking_in_the_text_of_an_older_file_becomes_its_own() -> None:
+    content = json.loads(to_json([(CHAT, _talk("<think>no</think>", "<think>\nhm\n</think>\n\nYes"))]))
+    for message in content["chats"][0]["messages"]:
+        del message["thinking"]
+    ((_, tree),) = _imported(content)
+    assert [(message.thinking, message.text) for message in tree.path] == [("", "<think>no</think>"), ("hm", "Yes")]
+    assert tree.path[1].origins == ()
 
 
 def test_export_is_private_and_atomic(tmp_path: Path) -> None:
@@ -205,6 +232,24 @@ def test_chatgpt_export_keeps_its_versions() -> None:
     assert [message.text for message in tree.versions(2)] == ["Yes.", "They do."]
     assert tree.messages[2].model == "gpt-4o"
     assert [message.role for message in tree.path] == [Role.USER, Role.ASSISTANT]
+
+
+def test_thoughts_of_a_chatgpt_export_belong_to_their_answer() -> None:
+    thoughts = [{"summary": "Cats", "content": "They are cats."}, {"summary": "", "content": "Cats sleep."}, "odd"]
+    thought = {"author": {"role": "assistant"}, "content": {"content_type": "thoughts", "thoughts": thoughts}}
+    recap = {"author": {"role": "assistant"}, "content": {"content_type": "reasoning_recap", "content": "Thought 5 s"}}
+    mapping = {
+        "ask": _node("ask", None, ["thoughts"], _said("user", "Do they?")),
+        "thoughts": _node("thoughts", "ask", ["recap"], thought),
+        "recap": _node("recap", "thoughts", ["answer"], recap),
+        "answer": _node("answer", "recap", ["next"], _said("assistant", "Yes.")),
+        "next": _node("next", "answer", ["last"], _said("user", "Why?")),
+        "last": _node("last", "next", [], _said("assistant", "Cats.")),
+    }
+    ((_, tree),) = _imported([{"mapping": mapping}])
+    thinking = "**Cats**\n\nThey are cats.\n\nCats sleep."
+    assert [message.text for message in tree.path] == ["Do they?", "Yes.", "Why?", "Cats."]
+    assert [message.thinking for message in tree.path] == ["", thinking, "", ""]
 
 
 def test_chatgpt_export_with_a_cycle_ends() -> None:

@@ -1,5 +1,6 @@
 """Old, newer, broken and missing histories: each is opened, or refused with a sentence and a way out."""
 
+import json
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -7,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from headstart.chat import backups, database, migrations, search
-from headstart.chat.conversation import Attachment, Conversation, Run, State
+from headstart.chat.conversation import Attachment, Conversation, Run, State, ToolCall
 from headstart.chat.database import DAMAGE, FILE_NAME
 from headstart.chat.reader import Group
 from headstart.chat.store import Store, open_store
@@ -61,6 +62,49 @@ def test_version_1_is_migrated(tmp_path: Path) -> None:
     store.move([chat.id], "Zoo")
     assert store.chats(project="zoo")[0].tags == ("zoo",)
     store.close()
+
+
+@pytest.mark.parametrize(
+    ("stored", "thinking", "text"),
+    [
+        ("<think>a</think>b", "a", "b"),
+        ("\n<thinking>\na\n\nb\n</thinking>\n\n\nc\n", "a\n\nb", "c\n"),
+        ("a\nb\n</think>\n\nc", "a\nb", "c"),
+        ("<think>\n\n</think>\n\nx", "", "x"),
+        ("<think>still", "still", ""),
+        ("<think>a</think>b\n<think>c</think>d", "a", "b\n<think>c</think>d"),
+        ("Say `</think>` or\n```\n</think>\n```", "", "Say `</think>` or\n```\n</think>\n```"),
+        ("x <think>y</think>", "", "x <think>y</think>"),
+    ],
+)
+def test_thinking_in_the_text_becomes_its_own(tmp_path: Path, stored: str, thinking: str, text: str) -> None:
+    change = f"""UPDATE message SET text = '{stored}', origins = '[[{len(stored)}, "draft"]]' WHERE id = 2"""  # noqa: S608
+    with closing(open_store(_write(tmp_path, VERSION_1 + change))) as store:
+        message = store.conversation("old").messages[2]
+        assert (message.thinking, message.text) == (thinking, text)
+        assert message.origins == ((Run(len(text), "draft"),) if text else ())
+
+
+def test_figures_and_search_follow_thinking_out_of_the_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    thinking, text = "<think>\nA lion\n</think>\n\n", "It sleeps. I checked."
+    stats = json.dumps({"rounds": 2, "round_list": [[20, "draft", 2, 1], [len(thinking + text) - 20, "target", 0, 0]]})
+    origins = json.dumps([[len(thinking) + 2, "draft"], [len(text) - 2, "target"]])
+    call = {"at": len(thinking) + 10, "name": "look", "arguments": "{}", "result": "yes", "failed": False}
+    change = f"UPDATE message SET text = '{thinking}{text}', origins = '{origins}', stats = '{stats}'"  # noqa: S608
+    change += " WHERE id = 2"
+    with monkeypatch.context() as patch:
+        patch.setattr(migrations, "STEPS", migrations.STEPS[:9])
+        patch.setattr(migrations, "NEWEST", 9)
+        open_store(_write(tmp_path, VERSION_1 + change)).close()
+    _write(tmp_path, f"UPDATE message SET calls = '{json.dumps([call])}' WHERE id = 2")  # noqa: S608
+    with closing(open_store(tmp_path)) as store:
+        message = store.conversation("old").messages[2]
+        assert (message.thinking, message.text) == ("A lion", text)
+        assert message.origins == (Run(2, "draft"), Run(len(text) - 2, "target"))
+        assert message.stats == {"rounds": 2, "round_list": [[len(text), "target", 0, 0]]}
+        assert message.calls == (ToolCall(10, "look", "{}", "yes", thought_at=6),)
+        assert [hit.message for query in ("lion", "checked", "think") for hit in store.search(query)] == [2, 2]
+        store._connection.execute("INSERT INTO message_words (message_words) VALUES ('integrity-check')")
 
 
 def test_migration_keeps_the_old_file(tmp_path: Path) -> None:

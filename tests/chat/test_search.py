@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from headstart.chat import search
 from headstart.chat.conversation import Attachment, Conversation, Message, Outcome, Role
 from headstart.chat.store import Store, open_store
+from tests.chat.trees import QUOTING
 from tests.junk import fuzz
 
 
@@ -242,3 +243,28 @@ def test_index_of_attachments_follows_changes(store: Store) -> None:
     store._connection.execute("INSERT INTO file_words (file_words) VALUES ('integrity-check')")
     count = "SELECT count(*) FROM file_words WHERE file_words MATCH 'tiger'"
     assert store._connection.execute(count).fetchone()[0] == 0
+
+
+def test_thinking_is_found_and_shown_where_the_text_has_no_match(store: Store) -> None:
+    chat = store.create_chat()
+    begun = Conversation().ask("Why?").begin_answer()
+    store.save(chat.id, Conversation(), begun)
+    store.save_partial(chat.id, 2, "", thinking="Lions are cats.")
+    tree = begun.finish(2, Outcome("Cats sleep (a lot).", thinking="Lions are cats. So..."))
+    store.save(chat.id, begun, tree)
+    for query, shown in (("lion", ["Lion"]), ("cats", ["Cats"]), ("lion sleep", ["sleep"]), ("...", ["..."])):
+        (hit,) = store.search(query)
+        assert _marked(hit.snippet) == shown
+    store.save(chat.id, tree, tree.remove(2))
+    assert store.search("lion") == ()
+
+
+@pytest.mark.parametrize("text", QUOTING)
+def test_quoted_marks_are_found_word_for_word(store: Store, text: str) -> None:
+    chat = store.create_chat()
+    begun = Conversation().ask("Why?").begin_answer()
+    store.save(chat.id, Conversation(), begun.finish(2, Outcome(text, thinking="hm")))
+    assert store.conversation(chat.id).messages[2].text == text
+    for line in text.split("\n"):
+        (hit,) = store.search(line)
+        assert hit.snippet.text == " ".join(text.split())

@@ -144,11 +144,12 @@ def test_missing_chat_is_an_error(store: Store) -> None:
 def test_text_being_written_survives_and_is_marked(store: Store, folder: Path) -> None:
     chat = store.create_chat()
     store.save(chat.id, Conversation(), BEGUN)
-    store.save_partial(chat.id, 2, "beca", [Run(4, "draft")])
+    store.save_partial(chat.id, 2, "beca", [Run(4, "draft")], "hm")
     other = open_store(folder)
     message = other.conversation(chat.id).messages[2]
     other.close()
-    assert (message.text, message.origins, message.state) == ("beca", (Run(4, "draft"),), State.INTERRUPTED)
+    assert (message.text, message.origins, message.thinking) == ("beca", (Run(4, "draft"),), "hm")
+    assert message.state is State.INTERRUPTED
 
 
 def test_walk_during_an_answer_keeps_its_text(store: Store) -> None:

@@ -16,10 +16,19 @@ JSON = st.dictionaries(st.text(max_size=5), st.integers(-9, 9) | st.booleans() |
 RUNS = st.lists(st.builds(Run, st.integers(1, 9), st.sampled_from(["draft", "target"])), max_size=3).map(tuple)
 ENDS = st.sampled_from([State.COMPLETE, State.STOPPED, State.INTERRUPTED])
 CALLS = st.lists(
-    st.builds(ToolCall, st.integers(0, 9), TEXT, st.just('{"a": "虎"}'), TEXT, st.booleans()), max_size=2
+    st.builds(ToolCall, st.integers(0, 9), TEXT, st.just('{"a": "虎"}'), TEXT, st.booleans(), st.integers(0, 9)),
+    max_size=2,
 ).map(tuple)
 FILES = st.lists(st.builds(Attachment, TEXT, TEXT), max_size=2).map(tuple)
 STEPS = ("ask", "answer", "edit", "regenerate", "resume", "show", "walk", "remove", "remove_branch", "fork")
+
+# Answers that quote the marks of thinking.
+QUOTING = (
+    "First write\n</reasoning>\nthen stop.",
+    "Tags:\n</thought>\nends it",
+    "<think>\nopens it\n</think>\nand that closes it.",
+    "<thinking> alone",
+)
 
 Edit = Callable[[Conversation], Conversation]
 
@@ -58,7 +67,7 @@ def finished(conversation: Conversation, draw: st.DrawFn) -> Conversation:
     """End the answers that are being written."""
     for message in conversation.messages.values():
         if message.state is State.STREAMING:
-            outcome = Outcome(message.text + draw(TEXT), draw(ENDS), draw(RUNS), draw(JSON), draw(CALLS))
+            outcome = Outcome(message.text + draw(TEXT), draw(ENDS), draw(RUNS), draw(JSON), draw(CALLS), draw(TEXT))
             conversation = conversation.finish(message.id, outcome)
     return conversation
 

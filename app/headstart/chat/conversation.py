@@ -68,6 +68,7 @@ class ToolCall:
     arguments: str  # a JSON object
     result: str
     failed: bool = False  # the result says why there is none; for instance, you refused the call
+    thought_at: int = 0  # number of characters of the thinking before the call
 
 
 @dataclass(frozen=True)
@@ -88,6 +89,7 @@ class Message:
     edited: bool = False  # you wrote this version of an answer
     calls: tuple[ToolCall, ...] = ()  # of an answer, in order
     passages: tuple[Passage, ...] = ()  # of files too long for the model, in this message or before it
+    thinking: str = ""  # of a model, before its text; `origins` and `calls` do not count it
 
     @property
     def in_parts(self) -> frozenset[int]:
@@ -104,6 +106,7 @@ class Outcome:
     origins: tuple[Run, ...] = ()
     stats: Json = field(default_factory=dict)
     calls: tuple[ToolCall, ...] = ()
+    thinking: str = ""
 
 
 @dataclass(frozen=True)
@@ -212,11 +215,11 @@ class Conversation:
         stats = {name: value for name, value in message.stats.items() if name not in untrue}
         return self._with_replaced(replace(message, state=State.STREAMING, stats=stats)).show(id_)
 
-    def write(self, id_: int, text: str, origins: Iterable[Run] = ()) -> "Conversation":
-        """Set the whole text so far of an answer in progress."""
+    def write(self, id_: int, text: str, origins: Iterable[Run] = (), thinking: str = "") -> "Conversation":
+        """Set the whole text and thinking so far of an answer in progress."""
         message = self.messages[id_]
         assert message.state is State.STREAMING, "the answer is finished"
-        return self._with_replaced(replace(message, text=text, origins=tuple(origins)))
+        return self._with_replaced(replace(message, text=text, origins=tuple(origins), thinking=thinking))
 
     def finish(self, id_: int, outcome: Outcome) -> "Conversation":
         """Set the result of an answer."""
@@ -226,7 +229,7 @@ class Conversation:
         finished = replace(
             message, text=outcome.text, state=outcome.state, origins=outcome.origins, stats=outcome.stats
         )
-        return self._with_replaced(replace(finished, calls=outcome.calls))
+        return self._with_replaced(replace(finished, calls=outcome.calls, thinking=outcome.thinking))
 
     def call(self, id_: int, call: ToolCall) -> "Conversation":
         """Add a call to an answer in progress."""
@@ -241,13 +244,16 @@ class Conversation:
         attachments: Iterable[Attachment] | None = None,
         passages: Iterable[Passage] = (),
     ) -> "Conversation":
-        """Add a version of this message with another text, and nothing below it; None keeps the attachments."""
+        """Add a version of this message with another text and the same thinking, and nothing below it.
+
+        None keeps the attachments.
+        """
         old = self.messages[id_]
         files = old.attachments if attachments is None else tuple(attachments)
         new = self._new(old.role, text, old.parent, attachments=files)
         written_by_model = old.role is Role.ASSISTANT
-        new = replace(new, model=old.model, settings=old.settings, edited=written_by_model, passages=tuple(passages))
-        return self._with_added(new)
+        new = replace(new, model=old.model, settings=old.settings, edited=written_by_model, thinking=old.thinking)
+        return self._with_added(replace(new, passages=tuple(passages)))
 
     def show(self, id_: int) -> "Conversation":
         """Choose this version and the versions above it. The choices below it stay."""
@@ -365,21 +371,25 @@ def turns(messages: Iterable[Message]) -> tuple[Turn, ...]:
         shown.update(new)
         for turn in _turns_of(message, _prompt_text(message, new, messages_by_id)):
             if result and turn.role != "tool" and result[-1].role == turn.role and not result[-1].call:
-                result[-1] = turn._replace(content=f"{result[-1].content}\n\n{turn.content}")
+                content = "\n\n".join(filter(None, (result[-1].content, turn.content)))
+                result[-1] = turn._replace(content=content, thinking=turn.thinking or result[-1].thinking)
             else:
                 result.append(turn)
     return tuple(result)
 
 
 def _turns_of(message: Message, content: str) -> Iterator[Turn]:
-    role, start = message.role.value, 0
+    role, start, thought = message.role.value, 0, 0
     for call in message.calls:
-        yield Turn(role, content[start : call.at].strip("\n"), call)
+        yield Turn(
+            role, content[start : call.at].strip("\n"), call, message.thinking[thought : call.thought_at].strip("\n")
+        )
         yield Turn("tool", call.result)
-        start = call.at
+        start, thought = call.at, call.thought_at
     rest = content[start:].lstrip("\n") if start else content[start:]
-    if rest or message.role is Role.USER:
-        yield Turn(role, rest)
+    thinking = message.thinking[thought:].lstrip("\n") if thought else message.thinking
+    if rest or thinking or message.role is Role.USER:
+        yield Turn(role, rest, thinking=thinking)
 
 
 def _prompt_text(message: Message, passages: Iterable[Passage], messages_by_id: Mapping[int, Message]) -> str:

@@ -313,6 +313,7 @@ def message_row(message: Message, *, shown: bool) -> dict[str, Value]:
         "edited": message.edited,
         "calls": calls_to_json(message.calls),
         "passages": to_json(message.passages),
+        "thinking": storable(message.thinking),
     }
 
 
@@ -332,6 +333,7 @@ def read_message(row: sqlite3.Row) -> Message:
         edited=bool(row["edited"]),
         calls=_CALLS.decode(row["calls"]),
         passages=_PASSAGES.decode(row["passages"]),
+        thinking=row["thinking"],
     )
 
 

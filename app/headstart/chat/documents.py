@@ -1,7 +1,6 @@
 """Chats as documents for readers: Markdown, and HTML pages that fetch and run nothing."""
 
 import html
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, tzinfo
@@ -13,7 +12,6 @@ from headstart import private_files
 from headstart.chat.conversation import Attachment, Chat, Conversation, Message, Role, State, fenced
 from headstart.errors import ExchangeError
 
-_THINKING = re.compile(r"\A\s*<think>(.*?)(?:</think>|\Z)", re.DOTALL)
 # The policy is a second protection: the page has no script and no address to fetch from.
 _PAGE = """<!DOCTYPE html>
 <html>
@@ -108,7 +106,7 @@ def to_markdown_all(chats: Iterable[tuple[Chat, Conversation]], wording: Wording
 
 
 def _markdown_parts(message: Message, words: Wording) -> Iterator[str]:
-    """Yield the attachments, the calls of tools, the text and the remarks of a message."""
+    """Yield the attachments, the calls of tools, the thinking, the text and the remarks of a message."""
     for attachment in message.attachments:
         yield f"{words.attachment}: {_one_line(attachment.name)}"
         if attachment.text:
@@ -116,6 +114,9 @@ def _markdown_parts(message: Message, words: Wording) -> Iterator[str]:
     for call in message.calls:
         yield f"{words.tool}: {_one_line(call.name)} {_one_line(call.arguments)}"
         yield fenced(Attachment(call.name, call.result))
+    if message.thinking.strip():
+        yield f"{words.thinking}:"
+        yield "\n".join(f"> {line}".rstrip() for line in message.thinking.strip().splitlines())
     if message.text.strip():
         yield message.text.strip("\n")
     yield from (f"> {line}" for line in remarks(message, words))
@@ -160,10 +161,9 @@ def _message(message: Message, words: Wording, render: Callable[[str], str]) -> 
     for call in message.calls:
         name = f"{words.tool}: {call.name} {call.arguments}"
         yield f"<details><summary>{html.escape(name)}</summary><pre>{html.escape(call.result)}</pre></details>"
-    thought = _THINKING.match(message.text)
-    if thought:
-        yield f"<details><summary>{html.escape(words.thinking)}</summary>{render(thought[1].strip())}</details>"
-    yield render(message.text[thought.end() :] if thought else message.text)
+    if message.thinking.strip():
+        yield f"<details><summary>{html.escape(words.thinking)}</summary>{render(message.thinking)}</details>"
+    yield render(message.text)
     yield from (f'<p class="made">{html.escape(line)}</p>' for line in remarks(message, words))
     yield "</section>"
 

@@ -5,7 +5,7 @@ import math
 import time
 import uuid
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
@@ -24,6 +24,7 @@ from headstart.chat.conversation import (
     clean_name,
     storable,
 )
+from headstart.chat.tagged_thinking import separated
 from headstart.errors import ExchangeError, HeadstartError, Translatable
 
 Bundle = tuple[Chat, Conversation]
@@ -163,6 +164,7 @@ def _message(message: Message, *, shown: bool) -> dict[str, object]:
         "shown": shown,
         "role": message.role.value,
         "text": message.text,
+        "thinking": message.thinking,
         "created": _time(message.created),
         "state": state.value,
         "model": message.model,
@@ -262,8 +264,9 @@ def _read_conversation(entries: list[Mapping[str, Any]]) -> Conversation:
 
 
 def _read_message(entry: Mapping[str, Any]) -> Message:
+    """Return a message. In files of earlier versions, thinking is a part of the text."""
     try:
-        return Message(
+        message = Message(
             id=_number(entry["id"]),
             parent=None if entry["parent"] is None else _number(entry["parent"]),
             role=Role(entry["role"]),
@@ -278,7 +281,9 @@ def _read_message(entry: Mapping[str, Any]) -> Message:
             edited=entry.get("edited") is True,
             calls=tuple(_read_call(call) for call in entry.get("calls", [])),
             passages=tuple(_read_passage(passage) for passage in entry.get("passages", [])),
+            thinking=text_at(entry, "thinking", ""),
         )
+        return message if "thinking" in entry else separated(message)
     except (KeyError, ValueError, TypeError, AttributeError, RecursionError) as error:
         raise MalformedError("a message in it is not as it should be ({error})", error=repr(error)) from error
 
@@ -286,7 +291,8 @@ def _read_message(entry: Mapping[str, Any]) -> Message:
 def _read_call(entry: Mapping[str, Any]) -> ToolCall:
     at = _number(entry["at"], minimum=0)
     name, arguments, result = (text_at(entry, key) for key in ("name", "arguments", "result"))
-    call = ToolCall(at, name, arguments, result, failed=entry.get("failed") is True)
+    thought_at = _number(entry.get("thought_at", 0), minimum=0)
+    call = ToolCall(at, name, arguments, result, failed=entry.get("failed") is True, thought_at=thought_at)
     if not isinstance(json.loads(call.arguments), dict):
         raise MalformedError("the arguments of a call in it are not a table")
     return call
@@ -386,18 +392,22 @@ def _chatgpt_chat(entry: Mapping[str, Any]) -> Bundle:
 
 @dataclass
 class _ChatGptTree:
-    """Nodes of an export by key, and the messages made of them. Tool calls and hidden messages make none."""
+    """Nodes of an export by key, and the messages made of them. Tool calls and hidden messages make none.
+
+    Thoughts are nodes above their answer.
+    """
 
     nodes: Mapping[str, Any]
     created: float  # of messages without a time
     messages: dict[int, Message] = field(default_factory=dict)
     ids: dict[str, int | None] = field(default_factory=dict)  # the message of a node, or the nearest above it
+    thoughts: dict[str, str] = field(default_factory=dict)  # at a node, since the message above it
 
     def conversation(self, current: object) -> Conversation:
         """Return all messages that can be reached from the roots. A node that is its own ancestor cannot."""
         require_few(len(self.nodes), MAX_MESSAGES, "messages in one chat")
         for key, parent in self._walk():
-            self._add(key, self.ids.get(parent) if parent is not None else None)
+            self._add(key, parent)
         conversation = Conversation(self.messages, {item.parent: item.id for item in self.messages.values()})
         last = self.ids.get(current) if isinstance(current, str) else None
         return conversation.show(last) if last is not None else conversation
@@ -424,14 +434,18 @@ class _ChatGptTree:
         parent = _mapping(node).get("parent")
         return parent if isinstance(parent, str) else None
 
-    def _add(self, key: str, parent: int | None) -> None:
-        parts = _chatgpt_message(_mapping(_mapping(self.nodes[key]).get("message")), self.created)
+    def _add(self, key: str, above: str | None) -> None:
+        node = _mapping(_mapping(self.nodes[key]).get("message"))
+        parts = _chatgpt_message(node, self.created)
+        parent, thinking = (self.ids.get(above), self.thoughts.get(above, "")) if above is not None else (None, "")
         self.ids[key] = parent
+        self.thoughts[key] = "\n\n".join(filter(None, (thinking, _thoughts(_mapping(node.get("content"))))))
         if parts is not None:
             id_ = len(self.messages) + 1
             role, text, created, model, attachments = parts
-            self.messages[id_] = Message(id_, parent, role, text, created, model=model, attachments=attachments)
-            self.ids[key] = id_
+            message = Message(id_, parent, role, text, created, model=model, attachments=attachments)
+            self.messages[id_] = replace(message, thinking=thinking) if role is Role.ASSISTANT else message
+            self.ids[key], self.thoughts[key] = id_, ""
 
 
 _MessageParts = tuple[Role, str, float, str, tuple[Attachment, ...]]
@@ -453,6 +467,16 @@ def _chatgpt_message(message: Mapping[str, Any], created: float) -> _MessagePart
     model = metadata.get("model_slug") if role == "assistant" else ""
     when = _seconds(message.get("create_time"), created)
     return Role(role), text, when, model if isinstance(model, str) else "", attachments
+
+
+def _thoughts(content: Mapping[str, Any]) -> str:
+    """Return the thoughts of a node, each under its summary; empty if it has none."""
+    thoughts = content.get("thoughts")
+    texts: list[object] = []
+    for thought in map(_mapping, thoughts if isinstance(thoughts, list) else ()):
+        summary, text = thought.get("summary"), thought.get("content")
+        texts += [f"**{summary}**" if isinstance(summary, str) and summary else "", text]
+    return "\n\n".join(long_text(text) for text in texts if isinstance(text, str) and text)
 
 
 def _part(part: object) -> str:

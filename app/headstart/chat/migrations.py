@@ -1,10 +1,13 @@
 """The schema of the history as numbered steps. A released step is never changed."""
 
+import json
 import sqlite3
 from pathlib import Path
 
 from headstart.chat import backups, search
-from headstart.chat.database import INDEX_FAULT, Key, transaction
+from headstart.chat.conversation import Message, Role, Run, ToolCall
+from headstart.chat.database import INDEX_FAULT, Key, calls_to_json, runs_to_json, to_json, transaction
+from headstart.chat.tagged_thinking import separated
 from headstart.errors import HistoryError
 
 _CHATS_AND_MESSAGES = (
@@ -152,8 +155,70 @@ _PROJECTS = (
     "CREATE INDEX chat_by_project ON chat (project)",
 )
 
-# Step n leads from version n to n + 1.
-STEPS = (_CHATS_AND_MESSAGES, _FULL_TEXT, _TAGS, _PREFIXES, _DRAFT_FILES, _ATTACHED_WORDS, _CALLS, _PASSAGES, _PROJECTS)
+_INDEXED_WORDS = (
+    "INSERT INTO message_words (rowid, words) SELECT rank, words(thinking || char(10) || text) FROM message "
+    "WHERE state <> 'streaming'"
+)
+
+
+def _separate_thinking(connection: sqlite3.Connection) -> None:
+    ranks = connection.execute("SELECT rank FROM message WHERE role = 'assistant' AND text LIKE '%<%'").fetchall()
+    for (rank,) in ranks:
+        query = "SELECT text, origins, stats, calls FROM message WHERE rank = ?"
+        text, origins, stats, calls = connection.execute(query, (rank,)).fetchone()
+        try:
+            runs = tuple(Run(*run) for run in json.loads(origins))
+            made = tuple(ToolCall(**call) for call in json.loads(calls))
+            before = Message(rank, None, Role.ASSISTANT, text, 0.0, stats=json.loads(stats), origins=runs, calls=made)
+            after = separated(before)
+        except (ValueError, TypeError):  # a damaged row is reported when its chat is opened
+            continue
+        if after is not before:
+            values = (after.text, after.thinking, runs_to_json(after.origins), to_json(after.stats))
+            connection.execute(
+                "UPDATE message SET text = ?, thinking = ?, origins = ?, stats = ?, calls = ? WHERE rank = ?",
+                (*values, calls_to_json(after.calls), rank),
+            )
+
+
+# Thinking stood between tags at the beginning of the text. It is still found by the search.
+_THINKING = (
+    "ALTER TABLE message ADD COLUMN thinking TEXT NOT NULL DEFAULT ''",
+    "DROP TRIGGER text_added",
+    "DROP TRIGGER text_removed",
+    "DROP TRIGGER text_changed",
+    """CREATE TRIGGER text_added AFTER INSERT ON message WHEN new.state <> 'streaming' BEGIN
+        INSERT INTO message_words (rowid, words) VALUES (new.rank, words(new.thinking || char(10) || new.text));
+    END""",
+    """CREATE TRIGGER text_removed AFTER DELETE ON message WHEN old.state <> 'streaming' BEGIN
+        INSERT INTO message_words (message_words, rowid, words)
+            VALUES ('delete', old.rank, words(old.thinking || char(10) || old.text));
+    END""",
+    """CREATE TRIGGER text_changed AFTER UPDATE OF text, thinking, state ON message
+    WHEN old.text <> new.text OR old.thinking <> new.thinking
+        OR (old.state = 'streaming') <> (new.state = 'streaming')
+    BEGIN
+        INSERT INTO message_words (message_words, rowid, words)
+            SELECT 'delete', old.rank, words(old.thinking || char(10) || old.text) WHERE old.state <> 'streaming';
+        INSERT INTO message_words (rowid, words)
+            SELECT new.rank, words(new.thinking || char(10) || new.text) WHERE new.state <> 'streaming';
+    END""",
+    _separate_thinking,
+)
+
+# Step n leads from version n to n + 1, by statements and functions.
+STEPS = (
+    _CHATS_AND_MESSAGES,
+    _FULL_TEXT,
+    _TAGS,
+    _PREFIXES,
+    _DRAFT_FILES,
+    _ATTACHED_WORDS,
+    _CALLS,
+    _PASSAGES,
+    _PROJECTS,
+    _THINKING,
+)
 NEWEST = len(STEPS)
 
 
@@ -197,7 +262,7 @@ def rebuild_index(connection: sqlite3.Connection) -> None:
         "INSERT INTO message_words (message_words) VALUES ('delete-all')",
         "INSERT INTO file_words (file_words) VALUES ('delete-all')",
         "INSERT INTO title_words (rowid, words) SELECT rank, words(title) FROM chat",
-        "INSERT INTO message_words (rowid, words) SELECT rank, words(text) FROM message WHERE state <> 'streaming'",
+        _INDEXED_WORDS,
         _ATTACHED_WORDS[1],
     ):
         connection.execute(statement)
@@ -208,5 +273,8 @@ def _step(connection: sqlite3.Connection, number: int) -> None:
     if schema_version(connection) != number:
         return  # another process was faster
     for statement in STEPS[number]:
-        connection.execute(statement)
+        if isinstance(statement, str):
+            connection.execute(statement)
+        else:
+            statement(connection)
     connection.execute(f"PRAGMA user_version = {number + 1}")

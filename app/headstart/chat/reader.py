@@ -49,7 +49,13 @@ class _SearchSpace(NamedTuple):
 _TITLES = _SearchSpace("chat", "chat.title", "title_words", "", _COLUMNS)
 _CHAT = "JOIN chat ON chat.rank = message.chat"
 _WRITTEN = f"message.id AS message, message.created AS time, {_COLUMNS}"
-_MESSAGES = _SearchSpace("message", "message.text", "message_words", _CHAT, f"message.text AS text, {_WRITTEN}")
+_MESSAGES = _SearchSpace(
+    "message",
+    "message.thinking || char(10) || message.text",
+    "message_words",
+    _CHAT,
+    f"message.text AS text, message.thinking AS thinking, {_WRITTEN}",
+)
 _FILES = _SearchSpace(
     "message",
     "attached(message.attachments)",
@@ -166,7 +172,9 @@ class Reader:
     def message_hits(self, query: str, limit: int = 100, tag: str = "", project: str = "") -> Iterator[Hit]:
         """Yield the hits of `search` in messages as they are found, until `interrupt` is called."""
         for row in self._find_rows(_MESSAGES, query, limit, tag, project):
-            yield Hit(read_chat(row), row["message"], search.snippet(row["text"], query), row["time"])
+            in_text, in_thinking = (search.snippet(row[part], query) for part in ("text", "thinking"))
+            snippet = in_thinking if in_thinking.ranges and not in_text.ranges else in_text
+            yield Hit(read_chat(row), row["message"], snippet, row["time"])
 
     def file_hits(self, query: str, limit: int = 100, tag: str = "", project: str = "") -> Iterator[Hit]:
         """Yield the hits of `search` in attached files, one for each message whose files have all words together."""

@@ -60,11 +60,14 @@ class Store(Reader):
             self._set(chat_id, updated=_now())
             self._write(chat_id, before, after)
 
-    def save_partial(self, chat_id: str, message_id: int, text: str, origins: Iterable[Run] = ()) -> None:
-        """Save the text so far of an answer in progress. A crash loses only the text since the last call."""
-        statement = f"UPDATE message SET text = ?, origins = ? WHERE {_THIS_MESSAGE} AND state = 'streaming'"  # noqa: S608
+    def save_partial(
+        self, chat_id: str, message_id: int, text: str, origins: Iterable[Run] = (), thinking: str = ""
+    ) -> None:
+        """Save the text and thinking so far of an answer in progress. A crash loses only what came since."""
+        columns = "text = ?, origins = ?, thinking = ?"
+        statement = f"UPDATE message SET {columns} WHERE {_THIS_MESSAGE} AND state = 'streaming'"  # noqa: S608
         with self._saving():
-            values = (storable(text), database.runs_to_json(origins), chat_id, message_id)
+            values = (storable(text), database.runs_to_json(origins), storable(thinking), chat_id, message_id)
             self._connection.execute(statement, values)
 
     def rename(self, chat_id: str, title: str) -> None:

@@ -90,7 +90,9 @@ class ToolLoop:
     def give(self, call: Call, result: Result) -> ToolCall:
         """Continue with the result of a call. After too many calls the model must answer without tools."""
         shortened = _shorten(result)
-        tool_call = ToolCall(len(self.text), call.name, call.arguments, shortened.text, shortened.failed)
+        tool_call = ToolCall(
+            len(self.text), call.name, call.arguments, shortened.text, shortened.failed, len(self.thinking)
+        )
         self.calls = (*self.calls, tool_call)
         messages, before = self.request.messages, Message("assistant", "")
         if messages[-1].role == "assistant":  # the answer was continued
