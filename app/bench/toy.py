@@ -40,6 +40,7 @@ from headstart.engine.engine import (
     FinishReason,
     Likelihood,
     LoadOptions,
+    Message,
     Mode,
     Origin,
     Phase,
@@ -50,6 +51,7 @@ from headstart.engine.engine import (
     Scored,
     Step,
     Tally,
+    ThinkingSupport,
     Timing,
     Token,
     no_stats,
@@ -97,6 +99,7 @@ ROUNDS = (
 )
 _PLAIN = ((Origin.TARGET,),)
 _DRAFTED = {Origin.TARGET: 0, Origin.DRAFT: 2, Origin.NGRAM: 3}
+_THINKING = ThinkingSupport(by_default=True, can_switch=True, takes_effort=False)
 _log = logging.getLogger("toy")
 
 
@@ -105,7 +108,7 @@ class ToyEngine:
 
     `toy: words 300` gives a long answer, `toy: repeat 300` one that repeats itself; `toy: segfault`, `hang`, `memory`,
     `bug` and `refuse` fail in these ways; `toy: print` writes to standard output as a careless library would;
-    `toy: call add {"a": 1}` calls a tool.
+    `toy: call add {"a": 1}` calls a tool; `toy: think 20` thinks for 20 words before the answer, unless it may not.
     """
 
     def __init__(self, pace: float = 0.0, context: int = CONTEXT) -> None:
@@ -125,14 +128,16 @@ class ToyEngine:
         for prefill in (Prefill(0, prompt), Prefill(prompt, prompt)):
             tally.read(prefill)
             yield prefill
-        words = _answer(request.messages[-1].content if request.messages else request.prompt)
+        last = request.messages[-1] if request.messages else Message("user", request.prompt)
+        thoughts, words = [] if request.thinking is False else _thoughts(last), _answer(last.content)
         repeats = len(words) if set(words) == {_AGAIN} else 0
         if repeats and request.stop_on_repetition:
             words, repeats = words[:_ENOUGH], _ENOUGH
         stopped = cancel or threading.Event()
         ids, shown = list[int](), 0
         plans = _PLAIN if request.speculation.mode is Mode.OFF else ROUNDS
-        for step in self._steps(words[: request.max_new_tokens], plans, stopped):
+        words = [*thoughts, *words]
+        for step in self._steps(words[: request.max_new_tokens], plans, stopped, len(thoughts)):
             tally.add(step.round)
             ids += [token.id for token in step.round.tokens]
             yield step if request.likeliest is None else replace(step, scored=_certain(step, shown, request.likeliest))
@@ -140,24 +145,27 @@ class ToyEngine:
         reason = FinishReason.REPETITION if repeats and request.stop_on_repetition else FinishReason.STOP
         reason = FinishReason.LENGTH if len(words) > request.max_new_tokens else reason
         stats = tally.stats(plain_ms=None, ledger_ms=0.0, context_length=self._context, repeats=repeats)
+        stats = replace(stats, thinking_tokens=min(len(thoughts), len(ids)))
         yield Finish(FinishReason.CANCELLED if stopped.is_set() else reason, stats, tuple(ids))
 
     def close(self) -> None:
         """Free nothing: a toy holds no model."""
 
-    def _steps(self, words: list[str], rounds: _Rounds, cancel: threading.Event) -> Iterator[Step]:
-        plans = cycle(rounds)
+    def _steps(self, words: list[str], rounds: _Rounds, cancel: threading.Event, num_thoughts: int) -> Iterator[Step]:
+        plans, started = cycle(rounds), time.perf_counter()
         while words and not cancel.wait(self._pace):
-            started = time.perf_counter()
             pieces = pieces_of(words, next(plans))
-            words = words[len(pieces) :]
-            yield step_of(pieces, Timing(other_ms=(time.perf_counter() - started) * 1000.0))
+            pieces = tuple(replace(piece, is_thinking=at < num_thoughts) for at, piece in enumerate(pieces))
+            words, num_thoughts = words[len(pieces) :], num_thoughts - len(pieces)
+            before, started = started, time.perf_counter()
+            yield step_of(pieces, Timing(other_ms=(started - before) * 1000.0))
 
 
 class ToyModels:
     """Opens a ToyEngine whatever the folder.
 
-    `broken` and `large` are refused, `heavy` ends the process, `boundless` finds no room.
+    `broken` and `large` are refused, `heavy` ends the process, `boundless` finds no room. `thinker` has a switch for
+    thinking.
     """
 
     def __init__(self, pace: float = 0.0) -> None:
@@ -178,7 +186,7 @@ class ToyModels:
         context = min(CONTEXT, options.context or CONTEXT)
         draft = options.draft.name if options.draft else None
         facts = ModelInfo(name, draft, options.device, context, sampling=USUAL, is_batch_invariant=True)
-        facts = replace(facts, parallel=options.parallel)
+        facts = replace(facts, parallel=options.parallel, thinking=_THINKING if name == "thinker" else None)
         engine = ToyEngine(self._pace, context)
 
         def read_ahead(request: Request) -> Iterator[None]:
@@ -228,6 +236,15 @@ def _count(request: Request | None, text: str) -> int:
     return sum(1 + len(words.split()) for words in (*said, *offered)) + len(text.split())
 
 
+def _thoughts(last: Message) -> list[str]:
+    """Return the words of the thinking that a message asks for, or of the rest of it if it is to be continued."""
+    count = 5 if last.thinking and not last.content else 0
+    if last.content.startswith("toy: think "):
+        count = int(last.content.split()[2])
+    words = [_TALE[index % len(_TALE)] for index in range(count)]
+    return [*(f"{word} " for word in words[:-1]), *words[-1:]]
+
+
 def _answer(question: str) -> list[str]:
     command, _, argument = question.removeprefix("toy:").strip().partition(" ")
     if not question.startswith("toy:"):
@@ -271,7 +288,7 @@ def step_of(pieces: tuple[Piece, ...], timing: Timing) -> Step:
     drafter = pieces[0].origin
     accepted = sum(piece.origin is not Origin.TARGET for piece in pieces)
     done = Round(tokens, _DRAFTED[drafter], accepted, drafter, timing)
-    return Step("".join(piece.text for piece in pieces), done, pieces)
+    return Step("".join(piece.text for piece in pieces if not piece.is_thinking), done, pieces)
 
 
 def _certain(step: Step, shown: int, likeliest: int) -> tuple[Scored, ...]:

@@ -296,7 +296,6 @@ class AnswerParams:
         name="think_budget",
         low=0,
         title="Thinking budget",
-        unit=" tokens",
         start=1024,
     )
 

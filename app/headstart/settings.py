@@ -145,6 +145,8 @@ class Settings:
 
     max_new_tokens: int = _ANSWER["max_new_tokens"]
     stop: tuple[str, ...] = _ANSWER["stop"]
+    think: bool | None = _ANSWER["think"]
+    think_budget: int | None = _ANSWER["think_budget"]
 
     server_port: int = parameter(
         8642,
@@ -271,6 +273,7 @@ def _refusal(name: str, allowed: str, value: object) -> SettingsError:
 
 _KINDS: Mapping[Any, str] = {
     bool: "true or false",
+    bool | None: "true, false, or left out",
     int: "a whole number",
     float: "a number",
     str: "a text",
@@ -297,7 +300,7 @@ def _is_a(hint: Any, value: object) -> bool:
         return isinstance(value, tuple) and all(isinstance(text, str) for text in value)
     if hint == Mapping[str, str]:
         return isinstance(value, Mapping) and all(isinstance(text, str) for item in value.items() for text in item)
-    return isinstance(value, hint) and (hint is bool or not isinstance(value, bool))
+    return isinstance(value, hint) and (hint in (bool, bool | None) or not isinstance(value, bool))
 
 
 def default_path() -> Path:

@@ -20,6 +20,7 @@ from headstart.ui.markdown.blocks import Code, spans
 from headstart.ui.widgets import theme
 from headstart.ui.widgets.legend import Legend
 from headstart.ui.widgets.theme import DARK, LIGHT
+from tests.chat.trees import QUOTING
 from tests.ui.corpus import EVERYTHING
 
 Show = Callable[[MessageContent], MessageView]
@@ -63,16 +64,24 @@ def _shown(view: MessageView) -> str:
 @pytest.mark.parametrize("seed", range(4))
 def test_streamed_message_equals_the_finished_one(show: Show, seed: int) -> None:
     rng = random.Random(seed)
-    source = "<think>\nhm **x**\n</think>\n\n" + EVERYTHING
+    source = EVERYTHING
     view = show(_answer(""))
     view.begin_stream()
+    view._fold.click()
+    while len(view.content.thinking) < len(source):
+        at = len(view.content.thinking)
+        view.append("", (), source[at : at + rng.randint(1, 40)])
     while len(view.content.text) < len(source):
         at = len(view.content.text)
         piece = source[at : at + rng.randint(1, 40)]
         view.append(piece, [OriginRun(len(piece), "draft", RoundNote("draft", 4, 2))])
     view.end_stream(_answer("", stats="18 tok/s"))
     view.set_width(700)
-    once = show(_answer(source))
+    once = show(_answer(source, thinking=source))
+    once._fold.click()
+    assert view._unfolded
+    assert once._unfolded
+    assert view._unfolded.toPlainText() == once._unfolded.toPlainText() == _shown(once)
     assert _shown(view) == _shown(once)
     assert _text(view).document().size() == _text(once).document().size()
     assert view.content.text == source
@@ -153,9 +162,10 @@ def test_wide_figures_stand_below_the_buttons(show: Show) -> None:
 
 
 def test_thinking_is_folded(show: Show) -> None:
-    view = show(_answer("<think>\nfirst *this*\n</think>\n\nAnswer"))
+    view = show(_answer("Answer", thinking="first *this*"))
     closed = view.set_width(700)
     assert _shown(view) == "Answer"
+    assert view._fold.text() == "Thoughts (2 words)"
     view._fold.click()
     assert view._unfolded is not None
     assert view._unfolded.toPlainText() == "first this"
@@ -165,31 +175,36 @@ def test_thinking_is_folded(show: Show) -> None:
     assert view.plain_text() == "Answer"
 
 
-@pytest.mark.parametrize(
-    ("text", "thought", "answer"),
-    [
-        ("<think>a</think>b", "a", "b"),
-        ("a\nb\n</think>\n\nc", "a\nb", "c"),
-        ("<think>\n\n</think>\n\nx", "", "x"),
-        ("<think>still", "still", ""),
-        ("Say `</think>` or\n```\n</think>\n```", "", "Say </think> or"),
-        ("x <think>y</think>", "", "x <think>y</think>"),
-    ],
-)
-def test_thinking_tags_are_recognized(show: Show, text: str, thought: str, answer: str) -> None:
-    view = show(_answer(text))
-    assert view._source.thought() == thought
-    assert view.plain_text().startswith(answer)
-    assert view._fold.isVisible() == bool(thought)
-
-
-def test_partial_tag_is_hidden(show: Show) -> None:
+def test_fold_says_how_long_the_model_thinks(show: Show) -> None:
     view = show(_answer(""))
     view.begin_stream()
-    for piece in ("<th", "ink>", "hm", "</thi", "nk>", "yes"):
-        view.append(piece, [OriginRun(len(piece), "target")])
-        assert "<" not in _shown(view)
-    assert _shown(view) == "yes"
+    assert view._fold.isHidden()
+    view.append("", (), "hm")
+    assert view._fold.text() == "Thinking…"
+    view.append("", (), " so", 2)
+    assert view._fold.text() == "Thinking… 2 s"
+    view.append("Yes", [OriginRun(3, "target")], "", 3)
+    assert view._fold.text() == "Thought for 3 s"
+    view.append("", (), "\n\nagain", 4)  # after a call of a tool
+    assert view._fold.text() == "Thinking… 4 s"
+    view.end_stream(_answer("", thinking_seconds=4))
+    assert view._fold.text() == "Thought for 4 s"
+    assert (view.content.text, view.content.thinking) == ("Yes", "hm so\n\nagain")
+
+
+@pytest.mark.parametrize("text", QUOTING)
+def test_quoted_marks_are_shown_and_copied_word_for_word(show: Show, text: str) -> None:
+    view = show(_answer(text))
+    streamed = show(_answer(""))
+    streamed.begin_stream()
+    for letter in text:
+        streamed.append(letter, [OriginRun(1, "target")])
+    streamed.end_stream(_answer(""))
+    for shown in (view, streamed):
+        assert shown._fold.isHidden()
+        assert _shown(shown).split() == shown.plain_text().split() == text.split()
+        shown.perform(MessageAction.COPY_MARKDOWN)
+        assert QGuiApplication.clipboard().text() == text
 
 
 def test_code_is_copied_as_written(show: Show) -> None:
@@ -360,7 +375,7 @@ def test_wheel_scrolls_the_chat(show: Show) -> None:
 
 
 def test_message_is_accessible(show: Show) -> None:
-    view = show(_answer("<think>x</think>y", version=1, versions=2, author="Qwen"))
+    view = show(_answer("y", thinking="x", version=1, versions=2, author="Qwen"))
     assert view.accessibleName() == _text(view).accessibleName() == "Message from Qwen"
     assert all(button.accessibleName() for button in view.findChildren(QToolButton))
 

@@ -17,6 +17,7 @@ from headstart.ui.import_export import chat_sections, generate_pdf
 from headstart.ui.markdown.blocks import Block, Paragraph
 from headstart.ui.markdown.markdown import parse
 from headstart.ui.program import Program
+from tests.chat.trees import QUOTING
 from tests.ui.corpus import EVERYTHING
 from tests.ui.person import WAIT, ask, button, shown
 
@@ -40,9 +41,10 @@ def _pages(blocks: list[Block], locale: QLocale = GERMAN) -> list[str]:
 
 
 def _chat() -> tuple[Chat, Conversation]:
-    answer = "<think>\nhm hm\n</think>\n\n1. one\n\n```python\nprint('Größe')\n```\n\n| a | b |\n|---|---|\n| x | y |"
+    answer = "1. one\n\n```python\nprint('Größe')\n```\n\n| a | b |\n|---|---|\n| x | y |"
     tree = Conversation().ask("**why**?", [Attachment("notes.md", "# Notes")])
-    tree = tree.begin_answer("Qwen", {"temperature": 0.5, "seed": 3}).finish(2, Outcome(answer, stats={"tokens": 12}))
+    outcome = Outcome(answer, stats={"tokens": 12}, thinking="hm hm")
+    tree = tree.begin_answer("Qwen", {"temperature": 0.5, "seed": 3}).finish(2, outcome)
     tree = tree.ask("and?").begin_answer("Qwen").finish(4, Outcome("1. again"))
     return Chat("x", "On\ntigers", 1.7e9, 1.7e9), tree
 
@@ -60,7 +62,15 @@ def test_pdf_has_the_whole_chat(qtbot: QtBot) -> None:
     places = [page.find(part) for part in parts]
     assert -1 not in places, parts[places.index(-1)]
     assert "Copy" not in page
-    assert "think>" not in page
+
+
+@pytest.mark.parametrize("text", QUOTING)
+def test_quoted_marks_are_printed(qtbot: QtBot, text: str) -> None:
+    tree = Conversation().ask("?").begin_answer().finish(2, Outcome(text))
+    blocks = [block for section in chat_sections(Chat("x", "y", 1.7e9, 1.7e9), tree, WORDS) for block in section]
+    (page,) = _pages(blocks)
+    assert "".join(text.split()) in page
+    assert "Thinking:" not in page
 
 
 def test_lists_of_two_messages_are_separate() -> None:

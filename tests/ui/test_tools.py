@@ -207,11 +207,9 @@ def test_hidden_characters_of_arguments_are_shown(qtbot: QtBot) -> None:
 
 
 def test_thinking_and_tool_calls_share_a_fold() -> None:
-    content = MessageContent(
-        1, "assistant", "<think>\nhm\n</think>\nYes", attached=(Attachment('add {"a": 1}', "3.0"),)
-    )
+    content = MessageContent(1, "assistant", "Yes", attached=(Attachment('add {"a": 1}', "3.0"),), thinking="hm")
     source, blocks = MessageSource(content).folded()
-    assert source.startswith(content.text)
+    assert source.startswith(content.thinking)
     assert plain_text(blocks).split() == ["hm", "add", '{"a":', "1}", "3.0"]
 
 

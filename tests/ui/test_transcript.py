@@ -11,10 +11,11 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QWidget
 from pytestqt.qtbot import QtBot
 
-from headstart.ui.chat.message import MessageAction, MessageContent, MessageState, OriginRun
-from headstart.ui.chat.transcript import AT_END, Transcript
+from headstart.ui.chat.message import THINKING, MessageAction, MessageContent, MessageState, OriginRun
+from headstart.ui.chat.transcript import AT_END, Match, Transcript, find_places, finder
 from headstart.ui.widgets import theme
 from headstart.ui.widgets.theme import DARK, LIGHT
+from tests.chat.trees import QUOTING
 from tests.ui.person import WAIT
 
 PARAGRAPH = "Some **text** that is long enough to fill a line or two of the window, with `code` and all.\n\n"
@@ -212,8 +213,31 @@ def test_message_ranges_are_selected_and_copied(make: Make, qtbot: QtBot) -> Non
 
 
 def test_plain_copy_omits_thinking(make: Make) -> None:
-    message = MessageContent(1, "assistant", "<think>\nhm\n</think>\n\n**Yes**", author="Qwen")
+    message = MessageContent(1, "assistant", "**Yes**", author="Qwen", thinking="hm")
     assert make(0).to_text([message]) == "Qwen:\nYes"
+    assert make(0).to_markdown([message]) == "**Qwen:**\n\n**Yes**"
+
+
+def test_find_opens_the_thinking(make: Make) -> None:
+    transcript = make(0)
+    transcript.show_chat([MessageContent("x", "assistant", "A lion", thinking="Perhaps a lion, or a tiger")])
+    view = transcript.view(0)
+    assert transcript.find_text("tiger") == 1
+    assert view._unfolded
+    assert transcript.find_text("lion") == 2
+    assert find_places(transcript.contents(), finder("lion")) == [Match(0, 10, 14, THINKING), Match(0, 2, 6)]
+    transcript.find_next()
+    assert len(_grounds(transcript, 0)) == 1
+
+
+@pytest.mark.parametrize("text", QUOTING)
+def test_quoted_marks_are_copied_and_found_word_for_word(make: Make, text: str) -> None:
+    message = MessageContent(1, "assistant", text, author="Qwen")
+    transcript = make(0)
+    assert transcript.to_text([message]).removeprefix("Qwen:").split() == text.split()
+    assert transcript.to_markdown([message]) == f"**Qwen:**\n\n{text}"
+    transcript.show_chat([message])
+    assert all(transcript.find_text(line) == 1 for line in text.split("\n"))
 
 
 def test_reused_view_is_clean(make: Make, qtbot: QtBot) -> None:

@@ -118,6 +118,7 @@ def rows(figures: Figures) -> dict[str, Any]:
         "acceptance": None if rate is None else (rate, number(figures, "accepted"), drafted),
         "tokens per round": number(figures, "mean_accepted_length") if drafted else None,
         "first token": number(figures, "ttft_ms"),
+        "thinking": number(figures, "thinking_tokens"),
         "origins": {origin: origins[origin] for origin in ORIGINS if origin in origins and origin != Origin.UNKNOWN},
         "parts": parts,
         "saved": number(figures, "ledger_ms") if drafted else None,

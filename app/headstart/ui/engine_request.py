@@ -15,6 +15,7 @@ from headstart.engine.engine import (
     Request,
     Unset,
 )
+from headstart.engine.protocol import ModelInfo
 from headstart.errors import BrokenModelError, ModelNotFoundError
 from headstart.library.library import Broken, Entry, Pair, can_chat, choose, installed
 from headstart.settings import Settings
@@ -27,15 +28,34 @@ def engine_messages(messages: Iterable[StoredMessage], settings: Settings) -> tu
     return system + engine_turns(turns(messages))
 
 
-def request(messages: Iterable[StoredMessage], settings: Settings) -> Request:
-    """Return the request for an answer, or for the rest of one if the conversation ends with it."""
+def request(messages: Iterable[StoredMessage], settings: Settings, model: ModelInfo | None) -> Request:
+    """Return the request for an answer, or for the rest of one if the conversation ends with it.
+
+    `model` is the one that answers; None if it is not loaded yet.
+    """
     return Request(
         engine_messages(messages, settings),
         settings.max_new_tokens,
         settings.sampling,
         settings.guessing,
         settings.stop,
+        thinking=thinking(settings, model),
+        thinking_budget=settings.think_budget if model and _takes_budget(model) else None,
     )
+
+
+def thinking(settings: Settings, model: ModelInfo | None) -> bool | None:
+    """Return whether the model is asked to think; None if the choice is its own, because it has no switch.
+
+    Every model on this computer but one can be asked not to think, so a model that is not loaded yet is.
+    """
+    if model:
+        return settings.think if model.thinking and model.thinking.can_switch else None
+    return None if settings.think or remotes.is_remote(settings.model) else settings.think
+
+
+def _takes_budget(model: ModelInfo) -> bool:
+    return model.thinking is not None and model.engine == EngineKind.HEADSTART and not model.server
 
 
 @dataclass(frozen=True)

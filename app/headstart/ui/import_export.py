@@ -41,13 +41,13 @@ from headstart.chat.store import Store
 from headstart.settings import about
 from headstart.ui.chat import live_answer
 from headstart.ui.chat.chat_page import ChatPage
-from headstart.ui.chat.message import attached_blocks, split_thinking
+from headstart.ui.chat.message import attached_blocks
 from headstart.ui.formatting import titled
 from headstart.ui.markdown.blocks import Block, Code, Paragraph, Place, Rule, Span, Style
 from headstart.ui.markdown.document import DocumentWriter, Formats
 from headstart.ui.markdown.highlighting import Highlighter
 from headstart.ui.markdown.markdown import parse, parse_literal
-from headstart.ui.settings.settings_form import label, title
+from headstart.ui.settings.settings_form import label, switched, title
 from headstart.ui.translation import showing_errors, translate
 from headstart.ui.widgets import theme
 from headstart.ui.widgets.layouts import initial_path, remember_folder, style_dialog
@@ -75,18 +75,16 @@ def _section(number: int, message: Message, words: Wording) -> Iterator[Block]:
 def _message(message: Message, words: Wording) -> Iterator[Block]:
     if message.attachments:
         yield from attached_blocks(message.attachments)[1]
-    yield from _answer(message.text, words) if message.role is Role.ASSISTANT else parse_literal(message.text)
+    yield from _answer(message, words) if message.role is Role.ASSISTANT else parse_literal(message.text)
     yield from (_line(line, _REMARK) for line in remarks(message, words))
 
 
-def _answer(text: str, words: Wording) -> Iterator[Block]:
-    parts = split_thinking(text)
-    if parts.thought:
-        start, end = parts.thought
+def _answer(message: Message, words: Wording) -> Iterator[Block]:
+    if message.thinking.strip():
         yield _line(f"{words.thinking}:", _REMARK, Style.ITALIC)
-        for block in parse(text[start:end], start):
+        for block in parse(message.thinking):
             yield replace(block, place=replace(block.place, quotes=block.place.quotes + 1))
-    yield from parse(text[parts.body :], parts.body)
+    yield from parse(message.text)
 
 
 def _with_own_lists(block: Block, message: int) -> Block:
@@ -459,7 +457,7 @@ class ImportExport(QObject):
 def _settings(values: Mapping[str, object]) -> str:
     """Name settings and their values as the panel does."""
     declared = about()
-    texts = {name: short(value) for name, value in values.items()}
+    texts = {name: switched(value) if isinstance(value, bool) else short(value) for name, value in values.items()}
     pairs = ((title(name), label(name, text)) if name in declared else (name, text) for name, text in texts.items())
     return ", ".join(titled(name, value) for name, value in pairs if value)
 

@@ -132,6 +132,7 @@ class ModelInUse(QObject):
         is_shown_above = bool(session and session.is_answering)  # below the name of the message that waits for it
         progress = ("", "") if is_shown_above else (loader.loading.step, loader.loading.seconds)
         self._window.chat.composer.show_model(*self._model_words(is_loaded=is_loaded), progress)
+        self._window.chat.composer.show_thinking(self._thinks() if is_loaded else None)
         self._window.chat.composer.set_blocked(self._loader.occupation)
         if not loader.occupation and self._loader.link.generation is None:
             self._window.chat.notice.retract(Cause.BUSY)
@@ -184,6 +185,13 @@ class ModelInUse(QObject):
         entry = self._entry()
         state = self.tr("being checked") if entry and self._check.name == entry.name else ""
         return name, "\n".join((words, engine, *map(translate_error, facts.notes))), state, ""
+
+    def _thinks(self) -> bool | None:
+        """Return whether the model thinks with the settings of the open chat; None if it has no switch."""
+        session, facts = self._chats.current, self._loader.link.facts
+        if not (session and facts and facts.thinking and facts.thinking.can_switch):
+            return None
+        return facts.thinking.by_default if session.settings.think is None else session.settings.think
 
     def _entry(self) -> library.Model | library.Pair | None:
         """Return the installed model of the open chat."""

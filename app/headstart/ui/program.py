@@ -283,6 +283,7 @@ class Program(QObject):
         self.placement.changed.connect(lambda values: self.settings.change(**values))
         self.settings.changed.connect(self.placement.show_settings)
         self.switch.chosen.connect(lambda name: self._change_chat({"model": name, "draft": ""}))
+        self.window.chat.composer.thinking_chosen.connect(lambda on: self._change_chat({"think": on}))
         self.switch.page_requested.connect(self.window.actions_by_name["models"].trigger)
         self.comparing.switch.page_requested.connect(self.window.actions_by_name["models"].trigger)
         self.window.actions_by_name["compare"].triggered.connect(self._on_compare)

@@ -126,7 +126,9 @@ class QuickAsk(Dialog):
 
     @Slot(int, object)
     def _on_text_appended(self, _message: int, steps: Sequence[Step]) -> None:
-        self._write(self._source.append("".join(step.text for step in steps), ()))
+        thinking = "".join(step.thinking for step in steps)
+        self._write(self._source.append("".join(step.text for step in steps), (), thinking))
+        self.status.say(self.tr("Thinking…") if self._source.is_thinking else "")
 
     def _write(self, first: int) -> None:
         self.answer.writer.show(self._source.blocks, first, self._source.text)

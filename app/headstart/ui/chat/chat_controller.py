@@ -118,6 +118,8 @@ def content(conversation: Conversation, message: Message) -> MessageContent:
         id=message.id,
         role=message.role.value,
         text=message.text,
+        thinking=message.thinking,
+        thinking_seconds=live_answer.thinking_seconds(message.stats),
         origins=StoredOrigins(message),
         author=message.model,
         version=version,
@@ -162,7 +164,7 @@ def _suggested_actions(message: Message) -> tuple[MessageAction, ...]:
     if finish == FinishReason.REPETITION:
         is_greedy = message.settings.get("temperature") == 0
         return (MessageAction.REGENERATE_WARMER if is_greedy else MessageAction.REGENERATE, MessageAction.GO_ON)
-    if not message.text:
+    if not (message.text or message.thinking):
         return (MessageAction.REGENERATE,)
     return () if message.state is State.COMPLETE else (MessageAction.CONTINUE, MessageAction.REGENERATE)
 
@@ -550,12 +552,13 @@ class ChatController(QObject):
     @Slot(int, object)
     def _on_text_appended(self, id_: int, steps: Sequence[Step]) -> None:
         self._page.live.grow(steps)
-        text = "".join(step.text for step in steps)
-        if text:
-            runs = live_answer.origin_runs(steps)
+        text, thinking = "".join(step.text for step in steps), "".join(step.thinking for step in steps)
+        live = self.session.live
+        if live and (text or thinking):
+            runs, seconds = live_answer.origin_runs(steps), live_answer.thinking_seconds(live.own_stats())
             self._page.legend.add_origins({run.origin for run in runs})
             for transcript in self._page.showing(id_):
-                transcript.view_of(id_).append(text, runs)
+                transcript.view_of(id_).append(text, runs, thinking, seconds)
 
     @Slot(str)
     def _show_wait(self, words: str) -> None:

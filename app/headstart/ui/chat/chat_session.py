@@ -30,7 +30,7 @@ from headstart.tools.loop import REFUSED, Result, ToolLoop, offering, unknown
 from headstart.tools.servers import Offer
 from headstart.ui import engine_request
 from headstart.ui.chat import live_answer
-from headstart.ui.chat.live_answer import NOTICE, ROUNDS, LiveAnswer
+from headstart.ui.chat.live_answer import NOTICE, LiveAnswer
 from headstart.ui.chat.tools import ToolsController
 from headstart.ui.formatting import sentences, whole
 from headstart.ui.models.model_loader import ModelLoader
@@ -207,7 +207,8 @@ class ChatSession(QObject):
     def request(self, messages: Iterable[Message], settings: Settings | None = None) -> Request:
         """Build the request for an answer, or for the rest of one if the messages end with it."""
         settings = settings or self.settings
-        request = replace(engine_request.request(messages, settings), keep=self._prompt_cache(settings))
+        request = engine_request.request(messages, settings, self._loader.info(settings))
+        request = replace(request, keep=self._prompt_cache(settings))
         return offering(request, self._tools.offered)
 
     def stop(self) -> None:
@@ -353,7 +354,7 @@ class ChatSession(QObject):
         if not self._commit(conversation):
             return False
         self._asked_at = time.monotonic()
-        loop = ToolLoop(request, message.text, message.calls)
+        loop = ToolLoop(request, message.text, message.calls, message.thinking)
         self.live = live_answer.resume(message, self._loader.link.generate(request), loop, settings)
         self._save_timer.start()
         self.reset.emit()
@@ -385,8 +386,8 @@ class ChatSession(QObject):
     @Slot(int, object)
     def _on_steps(self, generation: int, steps: tuple[Step, ...]) -> None:
         if self.live and self._is_mine(generation):
-            self._append(tuple(map(self.live.loop.take, steps)))
             self._set_wait_text("")
+            self._append(tuple(map(self.live.loop.take, steps)))
 
     @Slot(int, object)
     def _on_finished(self, generation: int, finish: Finish) -> None:
@@ -430,8 +431,8 @@ class ChatSession(QObject):
         live = self.live
         assert live
         tool_call = live.loop.give(call, result)
-        written = self.conversation.write(live.message, live.text, live.runs)
-        self.conversation, live.saved = written.call(live.message, tool_call), len(live.text)
+        written = self.conversation.write(live.message, live.text, live.runs, live.thinking)
+        self.conversation, live.saved = written.call(live.message, tool_call), live.length
         self._try_save_again(lambda: self._write(self.conversation))
         self.tool_called.emit(live.message)
         try:
@@ -486,14 +487,15 @@ class ChatSession(QObject):
         live = self.live
         if live is None or live.message != message.id:
             return message
-        return replace(message, text=live.text, origins=live.runs, stats={ROUNDS: live.rounds})
+        return replace(message, text=live.text, thinking=live.thinking, origins=live.runs, stats=live.own_stats())
 
     @Slot()
     def _save_partial(self) -> None:
         live = self.live
-        if live and live.saved < len(live.text):
-            self._try_save_again(lambda: self._store.save_partial(self.chat.id, live.message, live.text, live.runs))
-            live.saved = len(live.text)
+        if live and live.saved < live.length:
+            parts = (live.text, live.runs, live.thinking)
+            self._try_save_again(lambda: self._store.save_partial(self.chat.id, live.message, *parts))
+            live.saved = live.length
 
     def _finish(self, state: State, stats: dict[str, object]) -> None:
         assert self.live
@@ -501,7 +503,8 @@ class ChatSession(QObject):
         self._abandon_call()
         self._save_timer.stop()
         self._set_wait_text("")
-        outcome = Outcome(live.text, state, live.runs, {**stats, ROUNDS: live.rounds}, live.loop.calls)
+        stats = {**stats, **live.own_stats()}
+        outcome = Outcome(live.text, state, live.runs, stats, live.loop.calls, live.thinking)
         self.conversation = self.conversation.finish(live.message, outcome)
         self._save_behind()
         self.ended.emit(live.message)

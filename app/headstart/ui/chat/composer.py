@@ -1,4 +1,4 @@
-"""The composer: message box, attached files, token count, model button, Send and Stop."""
+"""The composer: message box, attached files, token count, model button, switch for thinking, Send and Stop."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -144,6 +144,7 @@ def _files(source: QMimeData) -> list[Path]:
 # Pixels at the usual size of text.
 _MAX_MODEL_WIDTH = 260
 _MIN_MODEL_WIDTH = 72
+_WIDE = 520  # in less width, the switch for thinking is only an icon
 _BUTTON_SIDE, _SEND_SIDE = 32, 34
 
 
@@ -152,6 +153,7 @@ class Composer(QFrame):
 
     submitted = Signal(str, object)  # text, tuple[Attachment, ...]
     stop_requested = Signal()
+    thinking_chosen = Signal(bool)  # whether the model shall think before it answers
     changed = Signal()  # text or attachments
     error_occurred = Signal(str)
 
@@ -167,6 +169,10 @@ class Composer(QFrame):
         self._attach = icon_button("attach", self.tr("Attach files (text, Markdown, code, PDF)"), self)
         self.model_button = QToolButton(self)
         self.model_button.setIcon(icon("unfolded"))
+        self._think = icon_button("think", self.tr("Think"), self)
+        self._think.setText(self.tr("Think"))
+        self._think.setCheckable(True)
+        self._think.hide()
         self._reach = QLabel(self)
         self._ready = QLabel(self.tr("Ready ·"), self)
         self._is_ready = False
@@ -265,6 +271,15 @@ class Composer(QFrame):
         button.setAccessibleDescription(tip)
         self._fit()
 
+    def show_thinking(self, on: bool | None) -> None:
+        """Show whether the model will think before it answers; None if it has no switch for that."""
+        self._think.setVisible(on is not None)
+        self._think.setChecked(bool(on))
+        tip = self.tr("The model thinks before it answers.") if on else self.tr("The model answers at once.")
+        self._think.setToolTip(tip)
+        self._think.setAccessibleDescription(tip)
+        self._fit()
+
     def show_reach(self, text: str, tip: str, *, leaves: bool) -> None:
         """Show whether messages stay on this computer."""
         self._reach.setText(text)
@@ -318,6 +333,7 @@ class Composer(QFrame):
         for button, pixels in ((self._attach, _BUTTON_SIDE), (self._send, _SEND_SIDE)):
             side = scaled(pixels, self.font())
             button.setFixedSize(side, side)
+        self._think.setFixedHeight(scaled(_BUTTON_SIDE, self.font()))
         self.model_button.setMinimumWidth(scaled(_MIN_MODEL_WIDTH, self.font()))
 
     @Slot()
@@ -357,10 +373,14 @@ class Composer(QFrame):
     def _fit_model(self) -> int:
         """Show the longest name of the model that leaves room for the count or the progress; return that room."""
         button, is_loaded = self.model_button, len(self._model_texts) == 1
+        styles = Qt.ToolButtonStyle
+        is_wide = self.width() >= scaled(_WIDE, self.font())
+        self._think.setToolButtonStyle(styles.ToolButtonTextBesideIcon if is_wide else styles.ToolButtonIconOnly)
         # The count of another model may be hidden.
         short = self._progress_texts[1] or (self._count_texts[1] if is_loaded else "")
         min_room = self._count.fontMetrics().horizontalAdvance(short) + TINY if short else 0
-        beside = self._attach.minimumWidth() + self._send.minimumWidth() + MEDIUM + 6 * SMALL
+        think = 0 if self._think.isHidden() else self._think.sizeHint().width() + SMALL
+        beside = self._attach.minimumWidth() + self._send.minimumWidth() + think + MEDIUM + 6 * SMALL
         for text in self._model_texts:
             button.setText(text)
             room = self.width() - beside - max(button.sizeHint().width(), button.minimumWidth())
@@ -377,6 +397,7 @@ class Composer(QFrame):
         status = beside(None, self._ready, self._count, spacing=TINY)
         row.addWidget(self._attach)
         row.addWidget(self.model_button)
+        row.addWidget(self._think)
         row.addWidget(self._reach, 0, Qt.AlignmentFlag.AlignVCenter)
         row.addStretch(1)
         row.addLayout(status)
@@ -409,6 +430,7 @@ class Composer(QFrame):
         self._tray.changed.connect(self._update_send_button)
         self._tray.error_occurred.connect(self.error_occurred)
         self._attach.clicked.connect(self.ask_for_files)
+        self._think.clicked.connect(self.thinking_chosen)
         self._send.clicked.connect(self._on_send_clicked)
 
     @Slot()

@@ -17,6 +17,7 @@ from headstart.ui.translation import translate, translate_error
 
 StoredStats = Mapping[str, object]  # plain JSON data, as the history stores it
 FINISH, NOTICE, ROUNDS = "finish_reason", "notice", "round_list"
+THINKING_MS = "thinking_ms"
 REPEATS = "repeats"  # how many times some of the text stands in a row
 
 
@@ -94,7 +95,7 @@ def notice(stats: StoredStats) -> str:
 
 
 def details(stats: StoredStats) -> str:
-    """Return the lines on speedup, accepted guesses, wait, origins of tokens, time, time saved and context."""
+    """Return the lines on speedup, guesses, wait, thinking, origins of tokens, time, time saved and context."""
     figures = rows(stats)
     return "\n".join(text for name, word in _WORDS.items() if name in figures and (text := word(figures[name])))
 
@@ -118,6 +119,10 @@ def _length(tokens: float) -> str:
 
 def _wait(milliseconds: float) -> str:
     return translate("AnswerReport", "First token after {}").format(_seconds(milliseconds))
+
+
+def _thinking(tokens: float) -> str:
+    return translate("AnswerReport", "Thinking: {} tokens").format(whole(tokens))
 
 
 def _origins(counts: Mapping[str, int]) -> str:
@@ -161,6 +166,7 @@ _WORDS: Mapping[str, Callable[[Any], str]] = {
     "acceptance": _acceptance,
     "tokens per round": _length,
     "first token": _wait,
+    "thinking": _thinking,
     "origins": _origins,
     "parts": _time,
     "saved": _saved,
@@ -181,26 +187,48 @@ class LiveAnswer:
     generation: int
     loop: ToolLoop
     text: str = ""  # including the earlier parts of a continued answer
-    runs: tuple[Run, ...] = ()
+    thinking: str = ""
+    thinking_ms: float = 0.0
+    runs: tuple[Run, ...] = ()  # of the text, like the rounds
     rounds: list[list[object]] = field(default_factory=list)  # [characters, drafter, drafted, accepted]
     saved: int = 0  # characters on disk
     earlier: StoredStats = field(default_factory=dict)  # statistics of what was written before
     settings: Settings = field(default_factory=Settings)
 
     def grow(self, steps: Iterable[Step]) -> None:
-        """Append the text of further rounds."""
+        """Append the text and the thinking of further rounds."""
         for step in steps:
+            round_, thinking = step.round, step.thinking
             for piece in step.pieces:
-                self.text += piece.text
-                self.runs = extended(self.runs, len(piece.text), piece.origin.value)
-            round_ = step.round
-            self.rounds.append([len(step.text), round_.drafter.value, round_.drafted, round_.accepted])
+                if not piece.is_thinking:
+                    self.text += piece.text
+                    self.runs = extended(self.runs, len(piece.text), piece.origin.value)
+            if thinking:
+                self.thinking += thinking
+                self.thinking_ms += round_.timing.total_ms
+            if step.text:
+                self.rounds.append([len(step.text), round_.drafter.value, round_.drafted, round_.accepted])
+
+    @property
+    def length(self) -> int:
+        """Characters so far."""
+        return len(self.text) + len(self.thinking)
+
+    def own_stats(self) -> StoredStats:
+        """Return the statistics that the engine does not report."""
+        return {ROUNDS: self.rounds} | ({THINKING_MS: self.thinking_ms} if self.thinking_ms else {})
 
 
 def origin_runs(steps: Iterable[Step]) -> list[OriginRun]:
-    """Return the origin and the round of each piece of text in these steps."""
+    """Return the origin and the round of each piece of text, without thinking, in these steps."""
     notes = [(step, RoundNote(step.round.drafter.value, step.round.drafted, step.round.accepted)) for step in steps]
-    return [OriginRun(len(piece.text), piece.origin.value, note) for step, note in notes for piece in step.pieces]
+    pieces = [(piece, note) for step, note in notes for piece in step.pieces if not piece.is_thinking]
+    return [OriginRun(len(piece.text), piece.origin.value, note) for piece, note in pieces]
+
+
+def thinking_seconds(stats: StoredStats) -> int:
+    """Return the time spent thinking, rounded; 0 if it is unknown."""
+    return round((number(stats, THINKING_MS) or 0) / 1000)
 
 
 def origins(message: Message) -> set[str]:
@@ -211,7 +239,7 @@ def origins(message: Message) -> set[str]:
 
 
 def resume(message: Message, generation: int, loop: ToolLoop, settings: Settings) -> LiveAnswer:
-    """Return the live answer of a message, with the text that it has."""
+    """Return the live answer of a message, with the text and the thinking that it has."""
     earlier = message.stats.get(ROUNDS)
     rounds = list(earlier) if isinstance(earlier, list) else []
     return LiveAnswer(
@@ -219,9 +247,11 @@ def resume(message: Message, generation: int, loop: ToolLoop, settings: Settings
         generation,
         loop,
         message.text,
+        message.thinking,
+        number(message.stats, THINKING_MS) or 0.0,
         message.origins,
         rounds,
-        len(message.text),
+        len(message.text) + len(message.thinking),
         message.stats,
         settings,
     )

@@ -1,6 +1,5 @@
 """The content of one message: state, actions, text with its origins, thinking and attached files."""
 
-import re
 from bisect import bisect_right
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -84,6 +83,8 @@ class MessageContent:
     actions: tuple[MessageAction, ...] = ()  # buttons below the text
     attached: tuple[Attachment, ...] = ()  # files of a question, or tool calls of an answer with the results as text
     sources: tuple[Source, ...] = ()
+    thinking: str = ""  # of an answer, before its text
+    thinking_seconds: int = 0  # 0 if unknown
 
 
 class Origins:
@@ -121,52 +122,6 @@ class Origins:
             yield start, stop, self._runs[index].origin
             start = stop
             index += 1
-
-
-_NAMES = "think|thinking|thought|reasoning"
-_OPEN = re.compile(rf"\s*<({_NAMES})>[ \t]*\n?")
-_CLOSING = re.compile(rf"^</({_NAMES})>[ \t]*$", re.M)
-_TAGS = tuple(f"<{name}>" for name in _NAMES.split("|"))
-_FENCE = re.compile(r"^ {0,3}(?:```|~~~)", re.M)
-
-
-@dataclass(frozen=True)
-class MessageParts:
-    """The parts of an answer's text: thinking and body."""
-
-    thought: tuple[int, int] | None  # [start, end)
-    body: int  # where the answer proper begins
-    closed: bool = True  # the thinking has ended
-
-
-def split_thinking(text: str, growing: bool = False) -> MessageParts:
-    """Find a thinking section at the beginning. While the text is `growing`, half a tag is not shown yet."""
-    opening = _OPEN.match(text)
-    if opening:
-        return _parse_opened(text, opening.end(), opening[1])
-    if growing and text.strip() and any(tag.startswith(text.strip()) for tag in _TAGS):
-        return MessageParts(None, len(text))
-    # Some chat templates put the opening tag into the prompt, so the answer has only the closing one.
-    closing = _CLOSING.search(text)
-    if closing and len(_FENCE.findall(text[: closing.start()])) % 2 == 0:
-        return MessageParts(_trimmed(text, 0, closing.start()), _after_space(text, closing.end()))
-    return MessageParts(None, 0)
-
-
-def _parse_opened(text: str, start: int, name: str) -> MessageParts:
-    end = text.find(f"</{name}>", start)
-    if end < 0:
-        return MessageParts((start, len(text)), len(text), closed=False)
-    return MessageParts(_trimmed(text, start, end), _after_space(text, end + len(name) + 3))
-
-
-def _trimmed(text: str, start: int, end: int) -> tuple[int, int] | None:
-    inside = text[start:end].rstrip()
-    return (start, start + len(inside)) if inside.strip() else None
-
-
-def _after_space(text: str, at: int) -> int:
-    return at + len(text[at:]) - len(text[at:].lstrip())
 
 
 _ELLIPSIS = "…"
@@ -238,6 +193,7 @@ def _after_newlines(text: str) -> int:
     return len(text) - len(text.lstrip("\n"))
 
 
+THINKING = -1  # stands for the thinking where a number names a file: both can be unfolded
 _MAX_SHOWN = 20_000  # characters of a file: to show a whole book would take seconds
 
 
@@ -246,82 +202,82 @@ class MessageSource:
 
     def __init__(self, content: MessageContent) -> None:
         self._content = content
-        self._text = content.text
+        self._text, self._thinking = content.text, content.thinking
         self.origins = Origins(content.origins)
-        self.parts = self._split(growing=False)
+        self.is_thinking = content.state is MessageState.STREAMING and bool(self._thinking) and not self._text
         self._around: tuple[int, int] | None = None  # file and offset that is looked at
         self._stream: MarkdownStream | None = None
-        start = self.parts.body
-        self.blocks: list[Block] = (
-            parse(self._text[start:], start) if content.role == "assistant" else parse_literal(self._text)
-        )
+        self._thoughts: MarkdownStream | None = None
+        self.blocks: list[Block] = parse(self._text) if content.role == "assistant" else parse_literal(self._text)
 
     @property
     def text(self) -> str:
-        """The whole text so far, with the thinking."""
+        """The whole text so far, without the thinking."""
         return self._text
 
+    @property
+    def thinking(self) -> str:
+        """The whole thinking so far."""
+        return self._thinking
+
     def content(self) -> MessageContent:
-        """Return the message with the text and origins that it has now."""
-        return replace(self._content, text=self._text, origins=self.origins.runs)
+        """Return the message with the text, the thinking and the origins that it has now."""
+        return replace(self._content, text=self._text, thinking=self._thinking, origins=self.origins.runs)
 
     def set_metadata(self, content: MessageContent) -> None:
-        """Take over everything from `content` except text and origins."""
+        """Take over everything from `content` except text, thinking and origins."""
         self._content = content
-
-    def thought(self) -> str:
-        """Return the text of the thinking section."""
-        start, end = self.parts.thought or (0, 0)
-        return self._text[start:end]
 
     def folded(self) -> tuple[str, list[Block]]:
         """Return source text and blocks of the part that can be unfolded: thinking and attached files."""
-        thought = parse(self.thought(), self.parts.thought[0]) if self.parts.thought else []
+        if self._thoughts is None:
+            self._thoughts = MarkdownStream()
+            self._thoughts.append(self._thinking)
+            self._thoughts.finish()
         shown = self._shown_files()
-        return shown.source, [*thought, *shown.blocks]
+        return shown.source, [*self._thoughts.blocks, *shown.blocks]
 
     def look_at_file(self, file: int, start: int, end: int) -> bool:
-        """Make `folded` show a place in a file; return whether that changes its text."""
-        if self._shown_files().place(file, start, end):
+        """Make `folded` show a place in a file, or in the thinking; return whether that changes its text."""
+        if file == THINKING or self._shown_files().place(file, start, end):
             return False
         self._around = (file, start)
         return True
 
     def place_in_file(self, file: int, start: int, end: int) -> tuple[int, int] | None:
-        """Return where a range of a file's text is in the text of `folded`; None if that does not show it."""
-        return self._shown_files().place(file, start, end)
+        """Return where a range of a file, or of the thinking, is in the text of `folded`; None if it is not there."""
+        return (start, end) if file == THINKING else self._shown_files().place(file, start, end)
 
     def _shown_files(self) -> AttachedText:
-        before = f"{self._text}\n" if self.parts.thought else ""
+        before = f"{self._thinking}\n" if self._thinking else ""
         return attached_blocks(self._content.attached, _MAX_SHOWN, self._around, before)
 
-    def append(self, text: str, runs: Iterable[OriginRun]) -> int:
-        """Append text and return the index of the first block that changed."""
+    def append(self, text: str, runs: Iterable[OriginRun], thinking: str = "") -> int:
+        """Append text and thinking; return the index of the first block of the text that changed."""
         self._text += text
+        self._thinking += thinking
+        self.is_thinking = not text if text or thinking else self.is_thinking
         for run in runs:
             self.origins.add(run)
-        if self._begin_stream(growing=True):
-            return 0
-        assert self._stream
-        is_thinking = self.parts.thought is not None and not self.parts.closed
-        return len(self.blocks) if is_thinking else self._stream.append(text)
+        if self._thoughts and thinking:
+            self._thoughts.append(thinking)
+        if self._stream:
+            return self._stream.append(text) if text else len(self.blocks)
+        self._begin_stream()
+        return 0
 
     def finish(self) -> int:
-        """Complete the text and return the index of the first block that changed."""
-        has_begun = self._begin_stream(growing=False)
-        assert self._stream
-        first = self._stream.finish()
-        return 0 if has_begun else first
+        """Complete text and thinking; return the index of the first block of the text that changed."""
+        self.is_thinking = False
+        if self._thoughts:
+            self._thoughts.finish()
+        if self._stream:
+            return self._stream.finish()
+        self._begin_stream().finish()
+        return 0
 
-    def _begin_stream(self, growing: bool) -> bool:
-        """Parse from the beginning of the answer if that is new or has moved; return whether it was."""
-        before, self.parts = self.parts, self._split(growing)
-        if self._stream and before.body == self.parts.body:
-            return False
-        self._stream = MarkdownStream(self.parts.body)
-        self._stream.append(self._text[self.parts.body :])
+    def _begin_stream(self) -> MarkdownStream:
+        self._stream = MarkdownStream()
+        self._stream.append(self._text)
         self.blocks = self._stream.blocks
-        return True
-
-    def _split(self, growing: bool) -> MessageParts:
-        return split_thinking(self._text, growing) if self._content.role == "assistant" else MessageParts(None, 0)
+        return self._stream

@@ -22,8 +22,8 @@ from headstart.ui.chat.message import (
     attached_blocks,
 )
 from headstart.ui.chat.text_view import TextView
-from headstart.ui.formatting import decimal, listed
-from headstart.ui.markdown.blocks import plain_text
+from headstart.ui.formatting import decimal, listed, whole
+from headstart.ui.markdown.blocks import Block, plain_text
 from headstart.ui.widgets.icons import show_icon
 from headstart.ui.widgets.labels import ElidedLabel
 from headstart.ui.widgets.layouts import Flow, beside
@@ -298,6 +298,7 @@ class MessageView(QWidget):
         self._header, self._footer = MessageHeader(self.perform, self), MessageFooter(self.perform, self)
         self._text = TextView(theme, font, self)
         self._unfolded: TextView | None = None
+        self._folded: list[Block] = []  # blocks of `_unfolded`
         self._fold = QToolButton(self)
         self._fold.setAutoRaise(True)
         self._fold.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
@@ -315,7 +316,7 @@ class MessageView(QWidget):
 
     @property
     def content(self) -> MessageContent:
-        """The message with the text that was appended since."""
+        """The message with the text and the thinking that were appended since."""
         return self._source.content()
 
     @property
@@ -339,10 +340,12 @@ class MessageView(QWidget):
         """More text will come."""
         self._set_state(replace(self._content, state=MessageState.STREAMING, notice="", stats="", actions=()))
 
-    def append(self, text: str, runs: Sequence[OriginRun]) -> None:
-        """Show more text, and who proposed which part of it."""
+    def append(self, text: str, runs: Sequence[OriginRun], thinking: str = "", seconds: int = 0) -> None:
+        """Show more text and thinking, who proposed which part of the text, and the time spent thinking so far."""
         assert sum(run.length for run in runs) == len(text)
-        first = self._source.append(text, runs)
+        self._content = replace(self._content, thinking_seconds=seconds)
+        self._source.set_metadata(self._content)
+        first = self._source.append(text, runs, thinking)
         self._text.writer.show(self._source.blocks, first, self._source.text)
         self._on_text_changed()
 
@@ -351,9 +354,8 @@ class MessageView(QWidget):
         first = self._source.finish()
         self._text.writer.show(self._source.blocks, first, self._source.text)
         self._on_text_changed()
-        self._set_state(
-            replace(self._content, state=ended.state, stats=ended.stats, notice=ended.notice, actions=ended.actions)
-        )
+        shown = replace(self._content, state=ended.state, stats=ended.stats, notice=ended.notice, actions=ended.actions)
+        self._set_state(replace(shown, thinking_seconds=ended.thinking_seconds))
 
     def set_attached(self, attached: tuple[Attachment, ...]) -> None:
         """Show the tools that the answer has called so far."""
@@ -385,9 +387,7 @@ class MessageView(QWidget):
     def set_origins_visible(self, visible: bool) -> None:
         """Show or hide the origins of the text."""
         self._origins_visible = visible
-        for text in (self._text, self._unfolded):
-            if text:
-                text.set_origins(self._source.origins, visible)
+        self._text.set_origins(self._source.origins, visible)
 
     def set_selected(self, selected: bool) -> None:
         """Show whether the message belongs to the selected range."""
@@ -396,18 +396,13 @@ class MessageView(QWidget):
 
     def set_matches(self, matches: Sequence[tuple[int, int]], current: int | None) -> None:
         """Mark ranges that were found in the text of the message."""
-        inside = self._source.parts.thought
-        if current is not None and inside and matches[current][0] < inside[1] and self._unfolded is None:
-            self._fold.click()
         self._text.set_matches(matches, current)
-        if self._unfolded and inside:
-            self._unfolded.set_matches(matches, current)
 
     def set_file_matches(self, matches: Sequence[tuple[int, int, int]], current: int | None) -> None:
-        """Mark ranges (file, start, end) that were found in attached files, and show the current one."""
+        """Mark ranges (file, start, end) that were found in attached files or the thinking, and show the current."""
         if current is not None:
             self._show_file_place(*matches[current])
-        if self._unfolded is None or self._source.parts.thought:
+        if self._unfolded is None:
             return
         places = [(number, self._source.place_in_file(*match)) for number, match in enumerate(matches)]
         visible = [(number, place) for number, place in places if place]
@@ -424,8 +419,7 @@ class MessageView(QWidget):
 
     def rect_of(self, offset: int, file: int | None = None) -> QRectF:
         """Return the rectangle, in this view, of the character at an offset of the text or of an attached file."""
-        inside = self._source.parts.thought
-        text = self._unfolded if self._unfolded and inside and offset < inside[1] else self._text
+        text = self._text
         if file is not None and self._unfolded:
             text = self._unfolded
             offset = (self._source.place_in_file(file, offset, offset + 1) or (0, 0))[0]
@@ -532,8 +526,8 @@ class MessageView(QWidget):
         if self._unfolded is None:
             self._unfolded = TextView(self._theme, self._font, self)
             self._unfolded.setAccessibleName(self._fold.accessibleName())
+            self._folded = []
             self._show_unfolded()
-            self._unfolded.set_origins(self._source.origins, self._origins_visible)
             self._unfolded.show()
         else:
             self._close_fold()
@@ -582,10 +576,13 @@ class MessageView(QWidget):
     def _show_unfolded(self) -> None:
         assert self._unfolded
         source, blocks = self._source.folded()
-        self._unfolded.writer.show(blocks, source=source)
+        pairs = enumerate(zip(self._folded, blocks, strict=False))
+        first = next((at for at, (old, new) in pairs if old is not new), min(len(self._folded), len(blocks)))
+        self._folded = blocks
+        self._unfolded.writer.show(blocks, first, source)
 
     def _update_fold(self) -> None:
-        thinks = self._source.parts.thought is not None
+        thinks = bool(self._source.thinking)
         self._fold.setVisible(thinks or bool(self._content.attached))
         show_icon(self._fold, "unfolded" if self._unfolded else "folded", self._font)
         labels = [self._thinking_label()] if thinks else []
@@ -602,9 +599,12 @@ class MessageView(QWidget):
         self._fold.setToolTip(tip)
 
     def _thinking_label(self) -> str:
-        words = len(self._source.thought().split())
-        closed = self.tr("Thoughts ({count} words)").format(count=words)
-        return closed if self._source.parts.closed else self.tr("Thinking…")
+        seconds = self._content.thinking_seconds
+        if self._source.is_thinking:
+            return self.tr("Thinking… {} s").format(whole(seconds)) if seconds else self.tr("Thinking…")
+        if seconds:
+            return self.tr("Thought for {} s").format(whole(seconds))
+        return self.tr("Thoughts ({count} words)").format(count=whole(len(self._source.thinking.split())))
 
     def _files_label(self) -> str:
         names = [file.name for file in self._content.attached]

@@ -12,7 +12,7 @@ from PySide6.QtGui import QFont, QGuiApplication, QKeyEvent, QKeySequence, QPale
 from PySide6.QtWidgets import QFrame, QScrollArea, QWidget
 
 from headstart.chat.conversation import titled
-from headstart.ui.chat.message import MessageAction, MessageContent, MessageId, split_thinking
+from headstart.ui.chat.message import THINKING, MessageAction, MessageContent, MessageId
 from headstart.ui.chat.message_view import MessageView, author
 from headstart.ui.markdown.blocks import plain_text
 from headstart.ui.markdown.markdown import parse
@@ -25,12 +25,12 @@ _MARKUP = r"[*_`~\\]*"
 
 @dataclass(frozen=True)
 class Match:
-    """A search hit: the range [start, end) of a message's text, or of the text of one of its files."""
+    """A search hit: the range [start, end) of a message's text, of its thinking, or of the text of one of its files."""
 
     message: int  # index
     start: int
     end: int
-    file: int | None = None  # index
+    file: int | None = None  # index, or THINKING
 
 
 Finder = Callable[[str], Iterable[tuple[int, int]]]
@@ -46,11 +46,12 @@ def finder(query: str) -> Finder:
 
 
 def find_places(messages: Iterable[MessageContent], find: Finder) -> list[Match]:
-    """Return every hit in reading order: the files of a message stand above its text."""
+    """Return every hit in reading order: thinking and files of a message stand above its text."""
     return [match for index, message in enumerate(messages) for match in _find_in(message, index, find)]
 
 
 def _find_in(message: MessageContent, index: int, find: Finder) -> Iterator[Match]:
+    yield from (Match(index, start, end, THINKING) for start, end in find(message.thinking))
     for number, file in enumerate(message.attached):
         yield from (Match(index, start, end, number) for start, end in find(file.text))
     yield from (Match(index, start, end) for start, end in find(message.text))
@@ -369,7 +370,7 @@ class Transcript(QScrollArea):
         return "\n\n".join(f"{author(message)}:\n{_plain_text(message)}" for message in messages)
 
     def to_markdown(self, messages: Sequence[MessageContent]) -> str:
-        """Return the Markdown source of messages, each with its attached files before the text."""
+        """Return the Markdown source of messages without thinking, each with its attached files before the text."""
         return "\n\n".join(f"**{author(message)}:**\n\n{_markdown_of(message)}" for message in messages)
 
     @Slot(object, object)
@@ -611,5 +612,4 @@ def _markdown_of(message: MessageContent) -> str:
 def _plain_text(message: MessageContent) -> str:
     if message.role != "assistant":
         return message.text
-    start = split_thinking(message.text).body
-    return plain_text(parse(message.text[start:], start))
+    return plain_text(parse(message.text))

@@ -137,6 +137,10 @@ class ModelLoader(QObject):
             return False
         return self.is_ready and self._options in (loadable, replace(loadable, ignore_memory=True))
 
+    def info(self, settings: Settings) -> ModelInfo | None:
+        """Return what is known of the model in memory, if these settings ask for it."""
+        return self.link.facts if self.has_loaded(settings) else None
+
     def unavailable_reason(self, settings: Settings) -> str:
         """Return why the engine cannot be used for a measurement; "" if it can."""
         if self.occupation:

@@ -9,6 +9,7 @@ from PySide6.QtCore import QElapsedTimer, QObject, QTimer, Signal, Slot
 
 from headstart.engine.engine import Finish, FinishReason, Message, Mode, Request, Sampling, Speculation, Step
 from headstart.settings import Settings
+from headstart.ui import engine_request
 from headstart.ui.formatting import titled
 from headstart.ui.models.model_loader import ModelLoader
 from headstart.ui.performance.engine_job import EngineJob
@@ -149,7 +150,9 @@ class RaceController(EngineJob):
         sampling = Sampling(temperature=self._request.temperature, seed=self._request.seed)
         messages = (Message("user", self._request.prompt),)
         self._clock.start()
-        self._ticket = self._link.generate(Request(messages, tokens, sampling, Speculation(mode)))
+        thinking = engine_request.thinking(self._settings(), self._loader.info(self._settings()))
+        request = Request(messages, tokens, sampling, Speculation(mode), thinking=thinking)
+        self._ticket = self._link.generate(request)
         if phase in _LANES:
             self._timer.start()
         self._page.say(self._phase_text(phase))

@@ -50,6 +50,12 @@ def label(name: str, choice: str) -> str:
     return known.names.get(choice, choice) if text is None else QCoreApplication.translate("Settings", text)
 
 
+def switched(value: bool | None) -> str:
+    """Return the text of a value that is on, off or automatic."""
+    words = {True: translate("Settings", "On"), False: translate("Settings", "Off")}
+    return translate("Settings", "Automatic") if value is None else words[value]
+
+
 class ChoiceBox(QComboBox):
     """A box of choices. It ignores the wheel: scrolling a panel must not change values."""
 
@@ -145,6 +151,24 @@ class ChoiceEditor(SettingEditor):
     @Slot()
     def _on_edited(self) -> None:
         self.edited.emit(self.name, self._box.currentData())
+
+
+_SWITCHED = (None, True, False)
+
+
+class SwitchEditor(ChoiceEditor):
+    """A choice of automatic, on and off."""
+
+    def __init__(self, name: str, parent: QWidget | None = None) -> None:
+        super().__init__(name, parent)
+        self._box.addItems([switched(value) for value in _SWITCHED])
+
+    def show_value(self, value: Any) -> None:
+        self._box.setCurrentIndex(_SWITCHED.index(value))
+
+    @Slot()
+    def _on_edited(self) -> None:
+        self.edited.emit(self.name, _SWITCHED[self._box.currentIndex()])
 
 
 class CheckEditor(SettingEditor):
@@ -273,6 +297,8 @@ def editor(name: str, parent: QWidget) -> SettingEditor:
     value = _sample(name)
     if about()[name].choices or name in {"model", "draft", "device", "draft_device"}:
         return ChoiceEditor(name, parent)
+    if about()[name].kind is bool and defaults()[name] is None:
+        return SwitchEditor(name, parent)
     if isinstance(value, bool):
         return CheckEditor(name, parent)
     return NumberEditor(name, parent) if isinstance(value, int | float) else TextEditor(name, parent)
@@ -461,6 +487,8 @@ class SettingsForm(QWidget):
                 field.show_presets(settings.presets)
         for name in self._editors.keys() & set(in_section("speculation")[1:]):
             self._editors[name].setEnabled(settings.guessing.mode is not Mode.OFF)
+        if "think_budget" in self._editors:
+            self._editors["think_budget"].setEnabled(settings.think is not False)
         self._hint.setText(_hint(settings.guessing.mode))
 
     def show_choices(self, choices: Mapping[str, Choices]) -> None:

@@ -98,13 +98,14 @@ class TitleController(QObject):
             return None
         settings = self._settings.now.for_chat(chat.settings)
         default = first_title(conversation)
-        if chat.title != default or default == path[0].text.strip() or not self._loader.has_loaded(settings):
+        model = self._loader.info(settings)
+        if chat.title != default or default == path[0].text.strip() or model is None:
             return None
         instruction = self.tr(
             "Write a title for this conversation, in its language and in at most six words. Answer with the title "
             "alone."
         )
-        request = engine_request.request(path, settings)
+        request = engine_request.request(path, replace(settings, think=False, think_budget=0), model)
         messages = (*request.messages, Message("user", instruction))
         sampling = Sampling(temperature=0.0)
         return replace(request, messages=messages, max_new_tokens=_MAX_TOKENS, sampling=sampling, stop=("\n",))

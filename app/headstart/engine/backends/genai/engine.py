@@ -45,7 +45,7 @@ _MIN_NPU_CONTEXT = 128
 _NPU_STEP = 64  # tokens; GenAI rounds the longest prompt to a multiple
 _SUPPORTED = {  # fields of a request; those that only save time may be ignored
     "messages", "max_new_tokens", "speculation", "stop", "prompt", "prompt_ids", "suffix", "add_special",
-    "prediction", "stop_on_repetition", "keep", "tokens_only", "echo",
+    "prediction", "stop_on_repetition", "keep", "tokens_only", "echo", "thinking", "effort",
 }  # fmt: skip
 _DRAFTERS = (Drafter.ANY, Drafter.DRAFT, Drafter.HEAD, Drafter.NGRAM)
 _SYMMETRIC = ("int4-sym", "int8-sym", "fp16")
