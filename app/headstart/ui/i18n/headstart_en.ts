@@ -216,6 +216,10 @@
         <translation>{host} port {port} cannot be used ({strerror}): choose another “Port”.</translation>
     </message>
     <message>
+        <source>{name} always thinks before it answers: ask for less of it, with the effort `low`.</source>
+        <translation>{name} always thinks before it answers: set “Thinking” to Automatic.</translation>
+    </message>
+    <message>
         <source>{name} and the source are not both a pair; name the recipe of the pair, or its two sources with --against and --draft.</source>
         <translation>{name} and the source are not both a pair; name the recipe of the pair, or its two sources.</translation>
     </message>

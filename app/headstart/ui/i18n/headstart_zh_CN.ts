@@ -608,6 +608,10 @@
         <translation>每步 {} 个 token</translation>
     </message>
     <message>
+        <source>Thinking: {} tokens</source>
+        <translation>思考：{} 个 token</translation>
+    </message>
+    <message>
         <source>Tokens from: {}</source>
         <translation>token 来源：{}</translation>
     </message>
@@ -1441,6 +1445,10 @@
         <translation>发送</translation>
     </message>
     <message>
+        <source>Think</source>
+        <translation>思考</translation>
+    </message>
+    <message>
         <source>Ready ·</source>
         <translation>就绪 ·</translation>
     </message>
@@ -1451,6 +1459,14 @@
     <message>
         <source>Model: {}</source>
         <translation>模型：{}</translation>
+    </message>
+    <message>
+        <source>The model thinks before it answers.</source>
+        <translation>模型先思考，再回答。</translation>
+    </message>
+    <message>
+        <source>The model answers at once.</source>
+        <translation>模型立即回答。</translation>
     </message>
     <message>
         <source>about {tokens} tokens</source>
@@ -2504,6 +2520,14 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>{name!r} cannot be the name of a model; take letters, digits and dashes.</source>
         <translation>{name!r} 不能用作模型名称；请使用字母、数字和连字符。</translation>
+    </message>
+    <message>
+        <source>{name} always thinks before it answers: ask for less of it, with the effort `low`.</source>
+        <translation>{name} 总是先思考再回答：请把“思考”设为自动。</translation>
+    </message>
+    <message>
+        <source>{name} has no switch for thinking: leave the choice to it.</source>
+        <translation>{name} 没有思考开关：请让它自己选择。</translation>
     </message>
     <message>
         <source>{name} holds weights of type {kind}, which this version of Headstart does not know; update Headstart, or take a Q4_K_M file.</source>
@@ -4065,6 +4089,14 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>显示工具调用</translation>
     </message>
     <message>
+        <source>Thinking… {} s</source>
+        <translation>正在思考… {} 秒</translation>
+    </message>
+    <message>
+        <source>Thought for {} s</source>
+        <translation>思考了 {} 秒</translation>
+    </message>
+    <message>
         <source>Thoughts ({count} words)</source>
         <translation>思考过程（{count} 字）</translation>
     </message>
@@ -5021,6 +5053,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <source>Open in Headstart</source>
         <translation>在 Headstart 中打开</translation>
     </message>
+    <message>
+        <source>Thinking…</source>
+        <translation>正在思考…</translation>
+    </message>
 </context>
 <context>
     <name>QuickAskController</name>
@@ -5680,6 +5716,22 @@ The model is loaded a second time there and takes its memory again.</source>
         <translation>系统提示词</translation>
     </message>
     <message>
+        <source>Thinking</source>
+        <translation>思考</translation>
+    </message>
+    <message>
+        <source>Think before the answer, where the model has a switch for it.</source>
+        <translation>先思考再回答，前提是模型有此开关。</translation>
+    </message>
+    <message>
+        <source>Thinking budget</source>
+        <translation>思考上限</translation>
+    </message>
+    <message>
+        <source>Most tokens of thinking; then the answer begins.</source>
+        <translation>思考最多用多少 token；之后开始回答。</translation>
+    </message>
+    <message>
         <source>Confidence threshold</source>
         <translation>置信度阈值</translation>
     </message>
@@ -5790,6 +5842,10 @@ The model is loaded a second time there and takes its memory again.</source>
     <message>
         <source>High contrast</source>
         <translation>高对比度</translation>
+    </message>
+    <message>
+        <source>On</source>
+        <translation>开启</translation>
     </message>
     <message>
         <source>Automatic</source>
