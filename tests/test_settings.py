@@ -63,6 +63,8 @@ def test_saved_settings_are_loaded(path: Path) -> None:
 VALUES = {
     "theme": st.sampled_from(["light", "dark", "system"]),
     "num_assistant_tokens": st.none() | st.integers(1, 16),
+    "think": st.none() | st.booleans(),
+    "think_budget": st.none() | st.integers(0, 9999),
     "top_p": st.floats(0.01, 1.0),
     "stop": st.lists(st.text("ab\n\"'\\虎#=[]", min_size=1, max_size=5), max_size=3).map(tuple),
     "prompts": st.dictionaries(st.text("ab.虎\"'#", min_size=1, max_size=4), st.text("ab\n\t\"'\\虎#]", max_size=9)),

@@ -5,8 +5,19 @@ from collections.abc import Iterator
 
 import pytest
 
-from headstart.chat.conversation import Conversation, Outcome, State, ToolCall
-from headstart.engine.engine import Call, Message, Request, Step, Tool, written_call
+from headstart.chat.conversation import Conversation, Outcome, State, ToolCall, turns
+from headstart.engine.engine import (
+    Call,
+    Message,
+    Origin,
+    Piece,
+    Request,
+    Round,
+    Step,
+    Timing,
+    Tool,
+    written_call,
+)
 from headstart.tools.loop import MAX_RESULT_CHARACTERS, Result, ToolLoop, offering
 from tests.fakes import ScriptedEngine
 
@@ -77,6 +88,22 @@ def test_long_result_is_cut() -> None:
     write(loop, written_call(CALL), "So much.", result=Result("x" * 1_000_000))
     assert len(loop.calls[0].result) < MAX_RESULT_CHARACTERS + 100
     assert loop.calls[0].result.endswith("(Headstart cut this result of 1,000,000 characters after 12,000.)")
+
+
+def test_call_knows_its_place_in_the_thinking() -> None:
+    loop = ToolLoop(ASKED)
+    quiet = Round((), 0, 0, Origin.TARGET, Timing())
+    for thinking, text in (("I add.", written_call(CALL)), ("Good.", "It is 2.")):
+        pieces = (Piece(thinking, Origin.TARGET, is_thinking=True), Piece(text, Origin.TARGET))
+        loop.take(Step(text, quiet, pieces))
+        if call := loop.end()[1]:
+            loop.give(call, TWO)
+    assert loop.thinking == "I add.\n\nGood."
+    assert [call.thought_at for call in loop.calls] == [6]
+    tree = (
+        Conversation().ask("?").begin_answer().finish(2, Outcome(loop.text, calls=loop.calls, thinking=loop.thinking))
+    )
+    assert [turn.thinking for turn in turns(tree.path)] == ["", "I add.", "", "Good."]
 
 
 def test_continued_answer_keeps_its_beginning() -> None:

@@ -28,7 +28,7 @@ def _thinker(_settings: Settings) -> Loadable:
 
 @pytest.fixture
 def orders(monkeypatch: pytest.MonkeyPatch) -> list[Order]:
-    """What was sent to the engine."""
+    """The orders that the engine gets."""
     sent: list[Order] = []
     send = EngineInProcess.send
 

@@ -169,7 +169,7 @@ class Composer(QFrame):
         self._attach = icon_button("attach", self.tr("Attach files (text, Markdown, code, PDF)"), self)
         self.model_button = QToolButton(self)
         self.model_button.setIcon(icon("unfolded"))
-        self._think = icon_button("think", self.tr("Think"), self)
+        self._think = icon_button("think", self.tr("Think"), self, "toggle")
         self._think.setText(self.tr("Think"))
         self._think.setCheckable(True)
         self._think.hide()
@@ -275,6 +275,7 @@ class Composer(QFrame):
         """Show whether the model will think before it answers; None if it has no switch for that."""
         self._think.setVisible(on is not None)
         self._think.setChecked(bool(on))
+        self._think.setIcon(icon("think", QPalette.ColorRole.Link if on else QPalette.ColorRole.PlaceholderText))
         tip = self.tr("The model thinks before it answers.") if on else self.tr("The model answers at once.")
         self._think.setToolTip(tip)
         self._think.setAccessibleDescription(tip)

@@ -380,7 +380,7 @@ class MessageView(QWidget):
     def apply_theme(self, theme: Theme, font: QFont) -> None:
         self._theme, self._font = theme, font
         for text in self._texts():
-            text.apply_theme(theme, font)
+            text.apply_theme(self._folded_theme() if text is self._unfolded else theme, font)
         self._apply_theme()
         self.height_changed.emit(self.message_id)
 
@@ -479,9 +479,12 @@ class MessageView(QWidget):
 
     def paintEvent(self, _event: QPaintEvent) -> None:  # noqa: N802
         ground = self._theme.bubble if self._content.role != "assistant" else ""
-        if not ground and not self._selected:
+        if not ground and not self._selected and not self._unfolded:
             return
         painter = QPainter(self)
+        if self._unfolded:
+            bar = self._unfolded.geometry()
+            painter.fillRect(bar.left() - SMALL, bar.top(), 2, bar.height(), QColor(self._theme.quote_bar))
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         painter.setPen(QPen(QColor(self._theme.accent), 2) if self._selected else Qt.PenStyle.NoPen)
         painter.setBrush(QColor(ground) if ground else Qt.BrushStyle.NoBrush)
@@ -524,7 +527,7 @@ class MessageView(QWidget):
 
     def _on_fold_clicked(self) -> None:
         if self._unfolded is None:
-            self._unfolded = TextView(self._theme, self._font, self)
+            self._unfolded = TextView(self._folded_theme(), self._font, self)
             self._unfolded.setAccessibleName(self._fold.accessibleName())
             self._folded = []
             self._show_unfolded()
@@ -533,6 +536,10 @@ class MessageView(QWidget):
             self._close_fold()
         self._update_fold()
         self.height_changed.emit(self.message_id)
+
+    def _folded_theme(self) -> Theme:
+        """Return the colours of the unfolded part: thinking stands back behind the answer."""
+        return replace(self._theme, text=self._theme.muted) if self._source.thinking else self._theme
 
     def _close_fold(self) -> None:
         if self._unfolded:

@@ -10,7 +10,7 @@ from headstart.ui.widgets.theme import ICON, LARGE, MEDIUM, RADIUS, ROW, SMALL, 
 
 RESOURCES = Path(__file__).parent.parent / "resources"
 # Pixels at the usual size of text.
-_BESIDE_TEXT = {"box": 14, "drop": 22, "switch": 34, "knob": 18, "round": 17, "row": ROW,
+_BESIDE_TEXT = {"box": 14, "drop": 22, "switch": 34, "knob": 18, "send": 34, "row": ROW,
     "icon": ICON, "head_icon": ICON + 2, "chip_icon": ICON - 2, "round_icon": ICON + TINY,
 }  # fmt: skip
 _SHEET = Template("""
@@ -36,6 +36,11 @@ QToolButton[kind="flat"]:checked, QPushButton[kind="flat"]:checked { background:
 QToolButton[kind="flat"]:focus, QPushButton[kind="flat"]:focus { border-color: $link; }
 QToolButton[kind="flat"]:disabled, QPushButton[kind="flat"]:disabled { color: $disabled; }
 QToolButton[kind="flat"]::menu-indicator { image: none; width: 0; }
+QToolButton[kind="toggle"] {
+    border: 1px solid transparent; border-radius: ${small}px; padding: 5px; background: transparent; color: $muted; }
+QToolButton[kind="toggle"]:hover { background: $raised; }
+QToolButton[kind="toggle"]:checked { border-color: $link; color: $link; }
+QToolButton[kind="toggle"]:focus { border-color: $text; }
 QPushButton[kind="plain"], QDialogButtonBox QPushButton {
     border: 1px solid $outline; border-radius: ${small}px; padding: 6px ${medium}px;
     background: $surface; color: $text; }
@@ -150,6 +155,7 @@ QScrollBar::add-page, QScrollBar::sub-page { background: transparent; }
 _CONTRAST = Template("""
 QPushButton[kind="plain"]:focus, QDialogButtonBox QPushButton:focus { border: 2px solid $link; padding: 5px 11px; }
 QToolButton[kind="flat"]:focus, QPushButton[kind="flat"]:focus { border: 2px solid $link; padding: 4px; }
+QToolButton[kind="toggle"]:focus { border: 2px solid $text; padding: 4px; }
 QLineEdit:focus, QPlainTextEdit[kind="field"]:focus, QComboBox:focus { border: 2px solid $link; padding: 3px 7px; }
 QAbstractSpinBox:focus { border: 2px solid $link; padding: 2px 7px 1px; }
 QToolButton[kind="flat"]:checked, QPushButton[kind="flat"]:checked, QTabBar::tab:selected { border-color: $text; }
@@ -168,7 +174,13 @@ def sheet(theme: Theme, font: QFont) -> str:
     spaces = {"tiny": TINY, "small": SMALL, "medium": MEDIUM, "large": LARGE, "radius": RADIUS}
     folder = RESOURCES / theme.drawings
     rules = _SHEET.substitute(
-        colours, **lengths, **focused, **spaces, curve=lengths["knob"] // 2 + 1, resources=folder.as_posix()
+        colours,
+        **lengths,
+        **focused,
+        **spaces,
+        curve=lengths["knob"] // 2 + 1,
+        round=lengths["send"] // 2,  # with more than half its side a button is square
+        resources=folder.as_posix(),
     )
     return rules + _CONTRAST.substitute(colours) if theme.drawings else rules
 
