@@ -1,6 +1,6 @@
 """OpenVINO GenAI on tiny models: the same texts as ours, stops, limits, refusals, defects of today; a played NPU."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -106,6 +106,24 @@ def test_genai_writes_what_the_own_engine_writes(plain: GenaiEngine, lone_engine
     assert stats.speedup is None
     assert stats.ttft_ms > 0
     assert stats.decode_ms > 0
+
+
+QWEN = (  # it opens the section itself
+    "{%- for m in messages %}{{- m.role + ': ' + m.content + '\\n' }}{%- endfor %}{{- 'assistant: ' }}"
+    "{%- if enable_thinking is defined and enable_thinking is false %}{{- '<think>\\n\\n</think>\\n\\n' }}"
+    "{%- else %}{{- '<think>\\n' }}{%- endif %}"
+)
+
+
+def test_genai_thinks_where_the_template_has_a_switch(tiny_thinking: Callable[[str], Path]) -> None:
+    for engine in opened(tiny_thinking(QWEN)):
+        for thinking in (None, True, False):
+            steps = [step for step in engine.generate(replace(QUESTION, thinking=thinking)) if isinstance(step, Step)]
+            thought, text = "".join(step.thinking for step in steps), "".join(step.text for step in steps)
+            assert bool(thought) == (thinking is not False), thinking
+            assert bool(text) == (thinking is False), thinking
+        with pytest.raises(SettingsError, match="cannot limit thinking"):
+            list(engine.generate(replace(QUESTION, thinking_budget=5)))
 
 
 def test_genai_reads_only_new_tokens_of_two_chats(either: GenaiEngine) -> None:

@@ -291,6 +291,8 @@ def _require_simple(request: Request) -> None:
         raise SettingsError(
             "OpenVINO GenAI is not asked how likely its tokens were: {ours}, or leave out logprobs.", ours=_REMEDY
         )
+    if request.thinking_budget is not None:
+        raise SettingsError("OpenVINO GenAI cannot limit thinking: {ours}, or leave out the budget.", ours=_REMEDY)
     if request.beyond(_SUPPORTED):
         raise SettingsError(
             "OpenVINO GenAI is not asked to keep to a JSON schema, a grammar or tools: {ours}, or leave it out.",
