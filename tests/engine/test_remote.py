@@ -344,11 +344,192 @@ def test_chunks_may_be_cut_anywhere(connect: Open, script: Script) -> None:
     assert text_of(connect().generate(ASKED)) == "a\u2028b\u0085c 🐸"
 
 
-def test_reasoning_content_comes_before_the_answer(connect: Open, script: Script) -> None:
-    thoughts = [{"choices": [{"delta": {"reasoning_content": part}}]} for part in ("Let", " me see.")]
-    script.raw = [f"data: {thought}\n\n".replace("'", '"').encode() for thought in thoughts]
-    script.raw += [chunk("Four."), chunk(finish="stop"), DONE]
-    assert text_of(connect().generate(ASKED)) == "<think>\nLet me see.\n</think>\n\nFour."
+def thought(**delta: Any) -> bytes:
+    return f"data: {json.dumps({'choices': [{'delta': delta}]})}\n\n".encode()
+
+
+def parts_of(events: Iterable[Event]) -> tuple[str, str]:
+    """The thinking and the text of an answer."""
+    steps = [event for event in events if isinstance(event, Step)]
+    for step in steps:
+        assert step.text == "".join(piece.text for piece in step.pieces if not piece.is_thinking)
+    return "".join(step.thinking for step in steps), "".join(step.text for step in steps)
+
+
+@pytest.mark.parametrize("field", ["reasoning_content", "reasoning"])
+def test_thinking_has_pieces_of_its_own(connect: Open, script: Script, field: str) -> None:
+    script.raw = [thought(**{field: "Let"}), thought(**{field: " me see."}), chunk("\n\n<think> "), chunk("begins it.")]
+    script.raw += [chunk(finish="stop"), DONE]
+    events = list(connect().generate(ASKED))
+    assert parts_of(events) == ("Let me see.", "<think> begins it.")
+    assert (finish_of(events).stats.output_tokens, finish_of(events).stats.thinking_tokens) == (4, 2)
+
+
+def test_thinking_in_parts_of_the_content_is_read(connect: Open, script: Script) -> None:
+    thinking = [{"type": "thinking", "thinking": [{"type": "text", "text": "Let me see."}]}]
+    script.raw = [thought(content=thinking), thought(content=[{"type": "text", "text": "Four"}]), chunk("."), DONE]
+    assert parts_of(connect().generate(ASKED)) == ("Let me see.", "Four.")
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (("<th", "ink>\nLet me", " see.\n</thi", "nk>\n\nFour."), ("Let me see.", "Four.")),
+        (("<think>\n\n</think>\n\nFour.",), ("", "Four.")),
+        (("<think>Let me",), ("Let me", "")),
+        (("Write\n", "<think>", "\nx\n</think>"), ("", "Write\n<think>\nx\n</think>")),
+        (("  <thi", "n"), ("", "  <thin")),
+    ],
+)
+def test_section_at_the_beginning_of_the_content_is_thinking(
+    connect: Open, script: Script, words: tuple[str, ...], expected: tuple[str, str]
+) -> None:
+    script.words = words
+    assert parts_of(connect().generate(ASKED)) == expected
+    script.words = tuple("".join(words))
+    assert parts_of(connect().generate(ASKED)) == expected
+
+
+def test_continued_answer_has_no_section(connect: Open, script: Script) -> None:
+    script.words = ("<think>", " opens a section.")
+    begun = (*ASKED.messages, Message("assistant", "The tag", thinking="Tags?"))
+    assert parts_of(connect().generate(replace(ASKED, messages=begun))) == ("", "<think> opens a section.")
+    assert script.asked[0]["messages"][-1] == {
+        "role": "assistant",
+        "content": "The tag",
+        "reasoning_content": "Tags?",
+    }
+
+
+def test_stop_texts_are_those_of_the_answer(connect: Open, script: Script) -> None:
+    script.words = ("<think>The END", " is near.</think>", "Yes.", " END", " No.")
+    assert parts_of(connect().generate(replace(ASKED, stop=("END",)))) == ("The END is near.", "Yes. ")
+
+
+def test_thinking_is_sent_back_where_tools_were_called(connect: Open, script: Script) -> None:
+    call = (Call("weather", "{}"),)
+    history = (
+        *(Message("user", "Hi"), Message("assistant", "Hello.", thinking="A greeting.")),
+        *(Message("user", "Rain?"), Message("assistant", "", call, "I look."), Message("tool", "no")),
+        *(Message("assistant", "No.", thinking="It is dry."), Message("user", "Snow?")),
+    )
+    list(connect().generate(replace(ASKED, messages=history)))
+    (body,) = script.asked
+    assert [turn.get("reasoning_content") for turn in body["messages"]] == [
+        *(None, None, None, "I look.", None, "It is dry.", None)
+    ]
+
+
+def test_refused_thinking_of_earlier_answers_is_left_out(connect: Open, script: Script) -> None:
+    engine = connect()
+    history = (*ASKED.messages, Message("assistant", "", (Call("weather", "{}"),), "I look."), Message("tool", "no"))
+    script.refusals = [(422, {"detail": [{"loc": ["body", "messages", "reasoning_content"], "msg": "Extra inputs"}]})]
+    for _ in range(2):
+        assert text_of(engine.generate(replace(ASKED, messages=history))) == "Hello there!"
+    assert ["reasoning_content" in body["messages"][2] for body in script.asked] == [True, False, False]
+
+
+OFF = {
+    "chat_template_kwargs": {"enable_thinking": False, "thinking": False},
+    "thinking": {"type": "disabled"},
+    "reasoning_effort": "none",
+}
+
+
+def switches(body: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in body.items() if name in OFF}
+
+
+def test_thinking_is_switched_in_the_words_of_every_server(connect: Open, script: Script) -> None:
+    engine = connect()
+    for asked in ({"thinking": False}, {"thinking": True}, {"thinking": True, "effort": "high"}, {"effort": "low"}, {}):
+        list(engine.generate(replace(ASKED, **asked)))  # type: ignore[arg-type]
+    on = {"enable_thinking": True, "thinking": True}
+    high, low = {"reasoning_effort": "high"}, {"reasoning_effort": "low"}
+    enabled = {"type": "enabled"}
+    assert list(map(switches, script.asked)) == [
+        OFF,
+        {"chat_template_kwargs": on, "thinking": enabled},
+        {"chat_template_kwargs": on | high, "thinking": enabled, **high},
+        {"chat_template_kwargs": low, **low},
+        {},
+    ]
+
+
+def test_strict_server_gets_the_switch_that_it_knows(connect: Open, script: Script) -> None:
+    engine = connect()
+    script.unknown = ("chat_template_kwargs", "thinking")
+    for thinking in (False, False, True):
+        assert text_of(engine.generate(replace(ASKED, thinking=thinking))) == "Hello there!"
+    effort = [switches(body) for body in script.asked]
+    assert effort == [OFF, {"reasoning_effort": "none"}, {"reasoning_effort": "none"}, {"reasoning_effort": "medium"}]
+
+
+@pytest.mark.parametrize("thinking", [False, True])
+def test_switch_that_a_server_lacks_is_refused(connect: Open, script: Script, thinking: bool) -> None:
+    engine = connect()
+    script.unknown = tuple(OFF)
+    for _ in range(2):
+        part, error = heard(engine, replace(ASKED, thinking=thinking))
+        assert (part, str(error)) == ("", "office has no switch for thinking: leave the choice to it.")
+    script.unknown = ()
+    assert text_of(engine.generate(ASKED)) == "Hello there!"
+
+
+def test_thinking_against_the_switch_is_reported(connect: Open, script: Script) -> None:
+    script.raw = [thought(reasoning_content="Let"), thought(reasoning_content=" me."), chunk("Four."), DONE]
+    events = list(connect().generate(replace(ASKED, thinking=False)))
+    notes = [event.note for event in events if isinstance(event, Prefill) and event.note]
+    assert [note.values for note in notes] == [{"name": "office"}]
+    script.raw = [chunk("<think>\n"), chunk("\n</think>\n\nFour."), DONE]
+    assert not any(isinstance(event, Prefill) for event in connect().generate(replace(ASKED, thinking=False)))
+
+
+@pytest.mark.parametrize(
+    ("owner", "field"), [("llamacpp", "thinking_budget_tokens"), ("vllm", "thinking_token_budget"), ("me", None)]
+)
+def test_budget_is_sent_to_servers_that_keep_to_it(connect: Open, script: Script, owner: str, field: str) -> None:
+    script.models = ({"id": "small", "owned_by": owner},)
+    asked = replace(ASKED, thinking_budget=0)
+    if field:
+        list(connect().generate(asked))
+        assert script.asked[0][field] == 0
+    else:
+        _, error = heard(connect(), asked)
+        assert isinstance(error, SettingsError)
+        assert "thinking budget" in str(error)
+        assert not script.asked
+
+
+def test_thinking_tokens_are_those_of_the_server(connect: Open, script: Script) -> None:
+    script.usage = {"completion_tokens": 11, "completion_tokens_details": {"reasoning_tokens": 7}}
+    assert finish_of(connect().generate(ASKED)).stats.thinking_tokens == 7
+
+
+def test_scores_are_those_of_the_answer(connect: Open, script: Script) -> None:
+    def scored(token: str, **delta: str) -> bytes:
+        choice = {"delta": delta, "logprobs": {"content": [{"token": token, "logprob": -0.5}]}}
+        return f"data: {json.dumps({'choices': [choice]})}\n\n".encode()
+
+    answer = [scored("Four", content="Four"), scored(".", content="."), DONE]
+    for before in (
+        [scored("Hm", reasoning="Hm"), scored(".", reasoning=".")],
+        [scored(token, content=token) for token in ("<think>", "Hm", ".", "</think>")],
+    ):
+        script.raw = [*before, *answer]
+        events = list(connect().generate(replace(ASKED, likeliest=0)))
+        scores = [each for event in events if isinstance(event, Step) for each in event.scored]
+        assert [(bytes(each.token.spelling), each.start) for each in scores] == [(b"Four", 0), (b".", 4)]
+
+
+def test_llama_cpp_continues_an_answer_without_thinking(connect: Open, script: Script) -> None:
+    engine, complaint = connect(), "Assistant response prefill is incompatible with enable_thinking."
+    begun = replace(ASKED, messages=(*ASKED.messages, Message("assistant", "Hel", thinking="Hm")))
+    script.refusals = [(400, {"error": {"message": complaint}})]
+    for asked in (begun, begun, ASKED):
+        assert text_of(engine.generate(asked)) == "Hello there!"
+    off = {"chat_template_kwargs": {"enable_thinking": False}}
+    assert list(map(switches, script.asked)) == [{}, off, off, {}]
 
 
 def test_cancel_closes_the_connection_within_a_chunk(connect: Open, script: Script) -> None:

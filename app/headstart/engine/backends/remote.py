@@ -3,12 +3,14 @@
 import asyncio
 import email.utils
 import json
+import re
 import socket
 import ssl
 import time
 from collections import deque
-from collections.abc import AsyncGenerator, Generator, Iterable, Iterator
+from collections.abc import AsyncGenerator, Generator, Iterator, Sequence
 from contextlib import ExitStack, aclosing, closing
+from dataclasses import replace
 from typing import Any
 
 import httpx
@@ -43,6 +45,7 @@ from headstart.engine.engine import (
     written_call,
 )
 from headstart.engine.protocol import LineSplitter
+from headstart.engine.thinking import THINK, ThinkingReader
 from headstart.errors import (
     ContextOverflowError,
     HeadstartError,
@@ -61,12 +64,13 @@ _RETRY_DELAYS_S = (0.5, 1.0, 2.0)  # before another try
 _MAX_WAIT_S = 60.0  # for all tries together, that a busy server may ask for
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")  # never reached through a proxy
 _MAX_EXCERPT = 200  # characters of a server's message
+_MENDABLE = (httpx.codes.BAD_REQUEST, httpx.codes.UNPROCESSABLE_ENTITY)  # another body may be accepted
 _ROUND = Round((), 0, 0, Origin.UNKNOWN, Timing())  # a server reports neither tokens nor rounds
 _REASONS = {"length": FinishReason.LENGTH, "content_filter": FinishReason.CONTENT_FILTER}  # all others: STOP
 _SAMPLING = tuple(each.field for each in declared(Sampling))
 _SUPPORTED = {  # fields of a request; those that only save time may be ignored
     "messages", "max_new_tokens", "speculation", "stop", "prediction", "schema", "tools", "likeliest",
-    "stop_on_repetition", "keep",
+    "stop_on_repetition", "keep", "thinking", "thinking_budget", "effort",
 }  # fmt: skip
 _NUM_DRAFT, _CONFIDENCE = "num_assistant_tokens", "assistant_confidence_threshold"
 _USUAL_LENGTH = 5  # draft tokens; the default of OpenVINO GenAI
@@ -80,6 +84,18 @@ _NEUTRAL: _Body = {
     "repeat_penalty": 1.0,
     "stream_options": {"include_usage": True},  # without it the figures are less exact
 }
+_TEMPLATE, _EFFORT = "chat_template_kwargs", "reasoning_effort"
+# llama.cpp, vLLM and others take values of the chat template; DeepSeek, GLM and Kimi have a field of their own; OpenAI,
+# OpenRouter, Groq and Ollama know the effort. Most ignore the others' fields, strict ones refuse them.
+_SWITCHES = (_TEMPLATE, "thinking", _EFFORT)
+_USUAL_EFFORT, _NO_EFFORT = "medium", "none"
+_BUDGETS = {  # by the owner that the list of models names
+    "headstart": "thinking_budget_tokens",
+    "llamacpp": "thinking_budget_tokens",
+    "vllm": "thinking_token_budget",
+}
+_REASONING = "reasoning_content"
+_MUST_RETURN = "must be passed back"  # DeepSeek, of thinking
 
 
 def load(options: LoadOptions) -> "RemoteEngine":
@@ -97,6 +113,7 @@ class RemoteModel(Struct, frozen=True):
     context_length: int | None = None
     context_window: int | None = None
     max_context_length: int | None = None
+    owned_by: str | None = None
 
     @property
     def context(self) -> int:
@@ -135,21 +152,30 @@ class RemoteEngine:
                 name=self.remote.name,
             )
         cancel = cancel or CancelEvent()
-        answer, stops = _Answer(self.remote), StopStrings(request.stop)  # some servers send the stop string
-        shown = 0  # characters
-        with closing(self._stream(_body(request, self.model.name), answer, cancel)) as stream:
+        last = request.messages[-1]
+        answer = _Answer(self.remote, has_begun=last.role == "assistant" and bool(last.content))
+        stops = StopStrings(request.stop)  # some servers send the stop string
+        shown, is_noted = 0, request.thinking is not False
+        with closing(self._stream(self._body(request), answer, cancel)) as stream:
             for data in stream:
                 if isinstance(data, Prefill):
                     yield data
                     continue
-                text, at_stop = stops.push(answer.read(data))
+                thinking, text = answer.read(data)
+                if thinking and not is_noted:
+                    is_noted = True
+                    yield Prefill(0, 0, _thinks_note(self.remote))
+                text, at_stop = stops.push(text)
                 shown += len(text)
-                yield from _steps(text, answer.scored(shown))
+                yield from _steps(text, answer.scored(shown), thinking)
                 if at_stop:
                     answer.reason = FinishReason.STOP
                     break
-        rest = stops.flush()
-        yield from _steps(rest, answer.scored(shown + len(rest)))
+            else:
+                thinking, text = answer.finish()
+                text, _ = stops.push(text)
+                text += stops.flush()
+                yield from _steps(text, answer.scored(shown + len(text)), thinking)
         if not (answer.has_ended or answer.reason or cancel.is_set()):
             raise _connection_broke(self.remote)
         if not cancel.is_set():
@@ -162,6 +188,20 @@ class RemoteEngine:
         if not self._client.is_closed:
             self._runner.run(self._client.aclose())
             self._runner.close()  # cancels its tasks
+
+    def _body(self, request: Request) -> _Body:
+        """Return the body of a request. Raises SettingsError if the server cannot limit thinking."""
+        body = _body(request, self.model.name)
+        if request.thinking_budget is not None:
+            field = _BUDGETS.get(self.model.owned_by or "")
+            if field is None:
+                raise SettingsError(
+                    "{name} is not known to limit thinking: leave out the thinking budget, or choose a model of this "
+                    "computer.",
+                    name=self.remote.name,
+                )
+            body[field] = request.thinking_budget
+        return body
 
     async def _choose(self) -> RemoteModel:
         """Return the requested model, or the server's only one."""
@@ -221,7 +261,7 @@ class RemoteEngine:
                 continue
             async with aclosing(result) as response:
                 if response.status_code != httpx.codes.OK:
-                    raise refusal(self.remote, response)
+                    raise _last_refusal(self.remote, body, response)
                 async with aclosing(self._lines(response, answer)) as lines:
                     async for line in lines:
                         field, _, data = line.partition(b":")
@@ -256,7 +296,7 @@ class RemoteEngine:
         while True:
             mended = None
             async for result in self._attempts("POST", "/chat/completions", body):
-                if isinstance(result, httpx.Response) and result.status_code in (400, 422):
+                if isinstance(result, httpx.Response) and result.status_code in _MENDABLE:
                     mended = _mended_body(body, result.text)
                     self._refusals += [result.text] * (mended is not None)
                 if mended is None:
@@ -356,6 +396,13 @@ def refusal(remote: Remote, response: httpx.Response) -> HeadstartError:
     return error(sentence)
 
 
+def _last_refusal(remote: Remote, body: _Body, response: httpx.Response) -> HeadstartError:
+    """Return the error of a request that was refused in every form."""
+    if response.status_code in _MENDABLE and "thinking" in body and _switches_in(response.text):
+        return RemoteError("{name} has no switch for thinking: leave the choice to it.", name=remote.name)
+    return refusal(remote, response)
+
+
 def _client(remote: Remote, key: str | None) -> httpx.AsyncClient:
     """Return a client that trusts the system's certificates, which include a company's own authority."""
     context = truststore.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
@@ -409,14 +456,32 @@ def _body(request: Request, model: str) -> _Body:
     if request.speculation.mode is not Mode.OFF:  # OpenVINO Model Server's names; other servers have none
         fixed = {name: getattr(request.speculation, name) for name in (_NUM_DRAFT, _CONFIDENCE)}
         body |= {name: value for name, value in fixed.items() if value is not None}
-    return body
+    return body | _switches(request)
 
 
-def _messages(messages: Iterable[Message]) -> Iterator[_Body]:
-    """Yield the conversation. Results get the ids of the calls, which they follow in order."""
+def _switches(request: Request) -> _Body:
+    """Return the fields that switch thinking; see `_SWITCHES`."""
+    effort = {_EFFORT: request.effort} if request.effort else {}
+    if request.thinking is None:
+        return effort | ({_TEMPLATE: effort} if effort else {})
+    values = {"enable_thinking": request.thinking, "thinking": request.thinking}
+    if request.thinking:
+        return {_TEMPLATE: values | effort, "thinking": {"type": "enabled"}, **effort}
+    return {_TEMPLATE: values, "thinking": {"type": "disabled"}, _EFFORT: _NO_EFFORT}
+
+
+def _messages(messages: Sequence[Message]) -> Iterator[_Body]:
+    """Yield the conversation. Results get the ids of the calls, which they follow in order.
+
+    Thinking is sent where tools were called: DeepSeek demands it there, its older models refuse it elsewhere, and chat
+    templates leave out what they do not need.
+    """
     numbers, open_calls = 0, deque[str]()
-    for message in messages:
+    for message, before in zip(messages, (None, *messages), strict=False):
         entry: _Body = {"role": message.role, "content": message.content}
+        follows_result = before is not None and before.role == "tool"
+        if message.thinking and (message.calls or follows_result or message is messages[-1]):
+            entry[_REASONING] = message.thinking
         if message.calls:
             ids = [
                 f"call{numbers + place:05}" for place in range(len(message.calls))
@@ -460,8 +525,32 @@ def _mended_body(body: _Body, message: str) -> _Body | None:
         return body | {_NUM_DRAFT: _USUAL_LENGTH}
     droppable = [name for name, neutral in _NEUTRAL.items() if name in body and body[name] == neutral]
     if any(name in message for name in droppable):
-        return {name: value for name, value in body.items() if name not in droppable}
-    return None
+        return _without(body, droppable)
+    if _REASONING in message and _MUST_RETURN not in message and any(_REASONING in turn for turn in body["messages"]):
+        return body | {"messages": [_without(turn, [_REASONING]) for turn in body["messages"]]}
+    if "enable_thinking" in message and "continue_final_message" in body and _TEMPLATE not in body:
+        return body | {_TEMPLATE: {"enable_thinking": False}}  # llama.cpp continues an answer only so
+    return _mended_switches(body, message)
+
+
+def _mended_switches(body: _Body, message: str) -> _Body | None:
+    """Return a body without the refused switches for thinking; None if none would be left."""
+    named = [name for name in _switches_in(message) if name in body]
+    if not named:
+        return None
+    left = _without(body, named)
+    if any(name in left for name in _SWITCHES):
+        return left
+    is_on = body.get("thinking") == {"type": "enabled"} or body.get(_TEMPLATE, {}).get("enable_thinking")
+    return left | {_EFFORT: _USUAL_EFFORT} if is_on and _EFFORT not in body else None
+
+
+def _switches_in(message: str) -> list[str]:
+    return [name for name in _SWITCHES if re.search(rf"\b{name}\b", message)]
+
+
+def _without(body: _Body, names: Sequence[str]) -> _Body:
+    return {name: value for name, value in body.items() if name not in names}
 
 
 class _Models(Struct):
@@ -489,8 +578,14 @@ class _Logprobs(Struct):
     content: list[_Logprob] | None = None
 
 
+class _Part(Struct):  # Mistral's
+    type: str = ""
+    text: str = ""
+    thinking: list["_Part"] | None = None
+
+
 class _Delta(Struct):
-    content: str | None = None
+    content: str | list[_Part] | None = None
     refusal: str | None = None  # OpenAI: in place of an answer
     tool_calls: list[_CallPart] | None = None
     reasoning_content: str | None = None  # llama.cpp, vLLM and others
@@ -507,6 +602,7 @@ class _Details(Struct):
     cached_tokens: int | None = None  # of the prompt
     accepted_prediction_tokens: int | None = None
     rejected_prediction_tokens: int | None = None
+    reasoning_tokens: int | None = None
 
 
 class _Usage(Struct):
@@ -529,28 +625,31 @@ class _Chunk(Struct):
 
 
 class _Answer:
-    """An answer so far. Thoughts that a server sends separately are put before the answer, in tags."""
+    """An answer so far. Thinking comes in a field of its own, or in tags at the beginning of the text."""
 
-    def __init__(self, remote: Remote) -> None:
+    def __init__(self, remote: Remote, *, has_begun: bool) -> None:
+        """`has_begun`: the answer proper is continued, so no thinking comes before it."""
         self.reason: FinishReason | None = None
         self.has_ended = False  # the server announced the end
         self._remote = remote
-        self._is_thinking = False
+        self._reader = None if has_begun else ThinkingReader(THINK.begins, THINK.ends)
         self._usage, self._timings = _Usage(), _Timings()
         self._started = self._first = self._last = time.perf_counter()
-        self._chunks = self._length = 0
+        self._chunks = self._thoughts = 0  # all of them, and those that end within thinking
+        self._length = 0  # characters of the content
+        self._left_out: int | None = None  # characters before the answer proper; None: it has not begun
         self._called: dict[int, list[str]] = {}  # by index: name, arguments
-        self._scored: list[Scored] = []  # not returned yet
+        self._scored: list[Scored] = []  # not returned yet; `start` counts from the beginning of the content
 
     @property
     def has_begun(self) -> bool:
         return bool(self._chunks or self._called)
 
-    def read(self, data: bytes) -> str:
-        """Return the text of a chunk. Raises RemoteError."""
+    def read(self, data: bytes) -> tuple[str, str]:
+        """Return the thinking and the text of a chunk. Raises RemoteError."""
         if data == b"[DONE]":
             self.has_ended = True
-            return ""
+            return "", ""
         try:
             chunk = msgspec.convert(json.loads(data), _Chunk, strict=False)
             message = _message_in(chunk.error)
@@ -566,20 +665,39 @@ class _Answer:
         for part in delta.tool_calls or ():
             function, called = part.function or _Function(), self._called.setdefault(part.index, ["", ""])
             called[0], called[1] = called[0] + (function.name or ""), called[1] + (function.arguments or "")
-        text = self._text(delta)
-        self._score(choice.logprobs, text)
-        self._length += len(text)
-        if text:
+        thought, content = _parts(delta)
+        if not thought:
+            self._score(choice.logprobs, content)
+        self._length += len(content)
+        if thought or content:
             self._last = time.perf_counter()
             self._first = self._first if self._chunks else self._last
             self._chunks += 1
+        if thought and self._left_out is None:  # what follows is the answer, also if it quotes the tags
+            self._reader = ThinkingReader(THINK.begins, THINK.ends, is_open=True)
+            self._reader.push(THINK.ends)
+        thinking, text = self._reader.push(content) if self._reader else ("", content)
+        self._thoughts += bool(thought or (self._reader and self._reader.is_thinking))
+        return thought + thinking, self._begun(text)
+
+    def finish(self) -> tuple[str, str]:
+        """Return the thinking and the text that were held back."""
+        thinking, text = self._reader.finish() if self._reader else ("", "")
+        return thinking, self._begun(text)
+
+    def _begun(self, text: str) -> str:
+        if text and self._left_out is None:
+            self._left_out = self._length - len(text)
         return text
 
     def scored(self, shown: int) -> tuple[Scored, ...]:
-        """Return the new tokens among those of the first `shown` characters."""
-        scored = tuple(score for score in self._scored if score.start < shown)
-        del self._scored[: len(scored)]
-        return scored
+        """Return the new tokens among those of the first `shown` characters of the answer proper."""
+        if self._left_out is None:
+            return ()
+        begin, end = self._left_out, self._left_out + shown
+        fresh = tuple(replace(score, start=score.start - begin) for score in self._scored if begin <= score.start < end)
+        self._scored = [score for score in self._scored if score.start >= end]
+        return fresh
 
     def calls(self, tools: Tools | None) -> str:
         """Return the tool calls as text. Raises RemoteError for a call of an unknown tool."""
@@ -611,6 +729,7 @@ class _Answer:
         read, guesses = self._usage.prompt_tokens_details, self._usage.completion_tokens_details or _Details()
         accepted = guesses.accepted_prediction_tokens or self._timings.draft_n_accepted or 0
         drafted = self._timings.draft_n or accepted + (guesses.rejected_prediction_tokens or 0)
+        thinking = self._thoughts if guesses.reasoning_tokens is None else guesses.reasoning_tokens
         return Stats(
             prompt_tokens=prompt,
             reused_tokens=(read.cached_tokens if read else None) or 0,
@@ -626,6 +745,7 @@ class _Answer:
             plain_ms=None,
             context_used=prompt + written if prompt else 0,
             context_length=context,
+            thinking_tokens=min(thinking, written),
         )
 
     def _score(self, logprobs: _Logprobs | None, text: str) -> None:
@@ -636,13 +756,6 @@ class _Answer:
             self._scored.append(Scored(_likelihood(item), start, likeliest))
             start = min(start + len(item.token), self._length + len(text))
 
-    def _text(self, delta: _Delta) -> str:
-        thought, text = delta.reasoning_content or delta.reasoning or "", delta.content or delta.refusal or ""
-        opened = "<think>\n" if thought and not self._is_thinking else ""
-        closed = "\n</think>\n\n" if text and (self._is_thinking or thought) else ""
-        self._is_thinking = bool(self._is_thinking or thought) and not text
-        return opened + thought + closed + text
-
     def _broken_off(self, detail: str) -> RemoteError:
         return RemoteError(
             "{name} broke off the answer ({detail}); ask again, or look into the log of that server.",
@@ -651,9 +764,19 @@ class _Answer:
         )
 
 
-def _steps(text: str, scored: tuple[Scored, ...] = ()) -> Iterator[Step]:
-    if text or scored:
-        yield Step(text, _ROUND, (Piece(text, Origin.UNKNOWN),) if text else (), scored)
+def _parts(delta: _Delta) -> tuple[str, str]:
+    """Return the thinking and the content of a chunk."""
+    thought, content = delta.reasoning_content or delta.reasoning or "", delta.content or delta.refusal or ""
+    if isinstance(content, str):
+        return thought, content
+    thoughts = (inner.text for part in content for inner in part.thinking or ())
+    return thought + "".join(thoughts), "".join(part.text for part in content)
+
+
+def _steps(text: str, scored: tuple[Scored, ...] = (), thinking: str = "") -> Iterator[Step]:
+    if text or scored or thinking:
+        pieces = (Piece(thinking, Origin.UNKNOWN, is_thinking=True), Piece(text, Origin.UNKNOWN))
+        yield Step(text, _ROUND, tuple(piece for piece in pieces if piece.text), scored)
 
 
 def _likelihood(entry: _Logprob) -> Likelihood:
@@ -732,6 +855,13 @@ def _wait_note(remote: Remote, seconds: float) -> Translatable:
         "{name} is busy and asks you to wait; it is asked again in {seconds} s.",
         name=remote.name,
         seconds=round(seconds),
+    )
+
+
+def _thinks_note(remote: Remote) -> Translatable:
+    return Translatable(
+        "{name} thinks although it was asked not to: its model has no switch for that, or another one.",
+        name=remote.name,
     )
 
 
