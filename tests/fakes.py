@@ -27,7 +27,7 @@ from headstart.engine.engine import (
 )
 from headstart.errors import ContextOverflowError
 
-Script = str | Exception
+Script = str | tuple[str, str] | Exception  # a pair: thinking and text
 
 _TIMING = {
     Origin.TARGET: Timing(0.0, 70.0, 1.0),
@@ -68,16 +68,19 @@ class ScriptedEngine:
         yield Prefill(prompt, prompt)
         if request.echo:
             yield Step(request.prompt, Round((), 0, 0, Origin.TARGET, Timing()))
-        yield from self._rounds(script, request, cancel or threading.Event(), prompt)
+        thinking, text = script if isinstance(script, tuple) else ("", script)
+        yield from self._rounds(thinking, text, request, cancel or threading.Event(), prompt)
 
     def close(self) -> None:
         self.closed = True
 
-    def _rounds(self, script: str, request: Request, cancel: threading.Event, prompt: int) -> Iterator[Event]:
-        end, stop = min(((script.find(stop), stop) for stop in request.stop if stop in script), default=(None, ""))
-        script = script[:end]
-        words = _words(script)[: request.max_new_tokens]
-        reason = FinishReason.STOP if len(words) == len(_words(script)) else FinishReason.LENGTH
+    def _rounds(
+        self, thinking: str, text: str, request: Request, cancel: threading.Event, prompt: int
+    ) -> Iterator[Event]:
+        end, stop = min(((text.find(stop), stop) for stop in request.stop if stop in text), default=(None, ""))
+        thoughts, whole = len(_words(thinking)), _words(thinking) + _words(text[:end])
+        words = whole[: request.max_new_tokens]
+        reason = FinishReason.STOP if len(words) == len(whole) else FinishReason.LENGTH
         rounds, start = list[Round](), 0
         while words:
             self.before_round(len(self.requests), len(rounds) + 1)
@@ -87,6 +90,10 @@ class ScriptedEngine:
                 break
             pieces = pieces_of(words, ROUNDS[len(rounds) % len(ROUNDS)])
             step = step_of(pieces, _TIMING[pieces[0].origin])
+            written = sum(len(item.tokens) for item in rounds)
+            marked = [replace(piece, is_thinking=at < thoughts) for at, piece in enumerate(pieces, start=written)]
+            answer = "".join(piece.text for piece in marked if not piece.is_thinking)
+            step = replace(step, text=answer, pieces=tuple(marked))
             scored = () if request.likeliest is None else _scored(pieces, start, request.likeliest)
             yield replace(step, scored=scored)
             rounds.append(step.round)
@@ -94,7 +101,8 @@ class ScriptedEngine:
             words = words[len(pieces) :]
         ids = tuple(token.id for item in rounds for token in item.tokens)
         stop_text = stop if reason is FinishReason.STOP else ""
-        yield Finish(reason, _stats(rounds, prompt, self.context), ids, stop_text=stop_text)
+        stats = replace(_stats(rounds, prompt, self.context), thinking_tokens=min(thoughts, len(ids)))
+        yield Finish(reason, stats, ids, stop_text=stop_text)
 
     def _wait(self, cancel: threading.Event) -> None:
         # Not cancel.wait(): a main thread waiting on a lock would see Ctrl+C only afterwards on some systems.
@@ -124,7 +132,7 @@ class RecordingLoad:
 
 
 def _words(script: str) -> list[str]:
-    """Tokens of a script: each word with the space before it."""
+    """Tokens of a text: each word with the space before it."""
     first, *rest = script.split(" ")
     return [word for word in (first, *(f" {word}" for word in rest)) if word]
 

@@ -89,6 +89,11 @@ class Parameter:
         return self.kind is bool and self.default is False
 
     @property
+    def is_negatable(self) -> bool:
+        """True for a flag without a value that has an opposite, as --think and --no-think."""
+        return self.kind is bool and self.default is None
+
+    @property
     def is_repeatable(self) -> bool:
         """True if there may be several values, each with a flag of its own."""
         return get_origin(self.kind) is tuple and not self.is_list
@@ -267,6 +272,14 @@ class Precision(StrEnum):
     F16 = "f16"
 
 
+class Effort(StrEnum):
+    """How much a model thinks."""
+
+    LOW = "low"
+    MEDIUM = "medium"
+    HIGH = "high"
+
+
 @dataclass(frozen=True)
 class AnswerParams:
     """How long an answer may become, and what ends it."""
@@ -288,7 +301,6 @@ class AnswerParams:
         "Think before the answer, where the model has a switch for it.",
         name="think",
         title="Thinking",
-        without_value="yes",
     )
     thinking_budget: int | None = parameter(
         None,
@@ -297,6 +309,9 @@ class AnswerParams:
         low=0,
         title="Thinking budget",
         start=1024,
+    )
+    effort: Effort | None = parameter(
+        None, "How much to think, for models that know it, such as gpt-oss.", name="think_effort", in_window=False
     )
 
     def __post_init__(self) -> None:

@@ -75,7 +75,7 @@ def test_batch_writes_a_line_for_each_prompt(place: Place, capsys: Captured) -> 
     place.ask({"id": "a", "prompt": "Hi", "max_new_tokens": 2}, {"id": 7, "prompt": "Ho", "system": "Be brief."})
     assert place.run("--temperature", "0.5") == 0
     first, second = place.answers()
-    assert list(first) == ["id", "text", "finish_reason", "token_ids", "stats", "settings"]
+    assert list(first) == ["id", "reasoning_content", "text", "finish_reason", "token_ids", "stats", "settings"]
     assert (first["id"], first["text"], first["finish_reason"]) == ("a", "The quick", "length")
     assert (second["id"], second["text"]) == (7, "The quick brown fox jumps over the lazy dog.")
     expected = {"model": "smol", "draft": None, "parallel": 1, "system": "Be brief.", "temperature": 0.5, "seed": 0}
@@ -86,6 +86,28 @@ def test_batch_writes_a_line_for_each_prompt(place: Place, capsys: Captured) -> 
     assert "2 prompts, 1 at a time." in shown.err
     assert str(place.output) in shown.err
     assert place.load.engine.closed
+
+
+def test_batch_has_thinking_apart(place: Place) -> None:
+    begun = [
+        {"role": "user", "content": "Hi"},
+        {"role": "assistant", "content": "He", "reasoning_content": "A greeting."},
+    ]
+    section = [begun[0], begun[1] | {"content": ""}]
+    place.ask(
+        {"id": 1, "messages": begun, "think": True, "think-budget": 50},
+        {"id": 2, "messages": section, "think": "no", "think_effort": "low"},
+    )
+    place.load.engine.scripts = (("Well now.", "Hello."),)
+    assert place.run() == 0
+    first, second = place.load.engine.requests
+    assert first.messages == (Message("user", "Hi"), Message("assistant", "He", thinking="A greeting."))
+    assert (first.thinking, first.thinking_budget, first.effort) == (True, 50, "")
+    assert second.messages[-1] == Message("assistant", "", thinking="A greeting.")
+    assert (second.thinking, second.thinking_budget, second.effort) == (False, None, "low")
+    for line in place.answers():
+        assert (line["reasoning_content"], line["text"]) == ("Well now.", "Hello.")
+        assert line["stats"]["thinking_tokens"] == 2
 
 
 def test_batch_writes_used_values_and_repetitions(place: Place) -> None:
@@ -329,6 +351,21 @@ def test_openai_lines_are_read(tmp_path: Path) -> None:
     assert task.messages == (Message("system", "Be brief."), Message("user", "Hi there"))
 
 
+@pytest.mark.parametrize(
+    ("fields", "asked"),
+    [
+        ({"chat_template_kwargs": {"enable_thinking": False}}, (False, None, "")),
+        ({"chat_template_kwargs": {"enable_thinking": True}, "thinking_budget_tokens": 9}, (True, 9, "")),
+        ({"reasoning_effort": "none"}, (False, None, "")),
+        ({"reasoning_effort": "high"}, (None, None, "high")),
+    ],
+)
+def test_openai_lines_switch_thinking(tmp_path: Path, fields: dict[str, Any], asked: tuple[Any, ...]) -> None:
+    body = {"messages": [{"role": "user", "content": "Hi"}], **fields}
+    request = one(tmp_path, json.dumps({"custom_id": "a", "body": body})).request
+    assert (request.thinking, request.thinking_budget, request.effort) == asked
+
+
 def test_blank_lines_and_byte_order_mark_are_ignored(tmp_path: Path) -> None:
     found = read_lines(tmp_path, b'\xef\xbb\xbf{"id": 1, "prompt": "a"}\r', "", "  ", '{"id": "1", "prompt": "b"}', "")
     assert [(task.line, task.id) for task in found] == [(1, 1), (4, "1")]
@@ -364,6 +401,12 @@ def test_blank_lines_and_byte_order_mark_are_ignored(tmp_path: Path) -> None:
         ('{"custom_id": "a", "url": "/v1/embeddings", "body": {}}', "only the url /v1/chat/completions can be"),
         ('{"custom_id": "a", "body": {"n": 2}}', '"n" must be 1: each line has one answer.'),
         ('{"custom_id": "a", "body": {"stream": true}}', "There is no setting 'stream'"),
+        (
+            '{"custom_id": "a", "body": {"chat_template_kwargs": {"x": 1}}}',
+            "There is no setting 'chat_template_kwargs'",
+        ),
+        ('{"id": 1, "prompt": "a", "think_effort": "huge"}', "think-effort must be low, medium or high or auto, not"),
+        ('{"id": 1, "prompt": "a", "think_budget": -1}', "think-budget must be 0 or more, not -1."),
     ],
 )
 def test_bad_line_is_an_error(tmp_path: Path, line: str | bytes, sentence: str) -> None:

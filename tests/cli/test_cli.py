@@ -205,7 +205,8 @@ def test_json_is_one_object(load: RecordingLoad, capsys: Captured) -> None:
     assert shown.out.isascii()
     assert "\x1b" not in shown.out
     data = json.loads(shown.out)
-    assert list(data) == ["text", "token_ids", "finish_reason", "stats", "settings"]
+    assert list(data) == ["thinking", "text", "token_ids", "finish_reason", "stats", "settings"]
+    assert data["thinking"] == ""
     assert (data["text"], data["finish_reason"], len(data["token_ids"])) == ("Ça \x1b[1m va?", "stop", 3)
     assert data["stats"]["output_tokens"] == 3
     assert data["stats"]["acceptance_rate"] == 1.0
@@ -213,6 +214,24 @@ def test_json_is_one_object(load: RecordingLoad, capsys: Captured) -> None:
     assert expected.items() <= data["settings"].items()
     assert data["settings"]["engine"] == "headstart"
     assert (data["settings"]["seed"], data["settings"]["stop"], data["settings"]["speculation"]) == (5, ["END"], "auto")
+
+
+@pytest.mark.usefixtures("root")
+def test_thinking_is_apart_from_the_answer(load: RecordingLoad, capsys: Captured) -> None:
+    load.engine.scripts = (("They greet me.", "Hello."),)
+    assert main(["chat", "--prompt", "Hi"], load) == 0
+    assert capsys.readouterr() == ("Hello.\n", "")
+    assert main(["chat", "--prompt", "Hi", "--no-show-thinking", "--stats"], load) == 0
+    shown = capsys.readouterr()
+    assert shown.out == "Hello.\n"
+    assert "4 tokens, 3 of them thinking" in shown.err
+    assert main(["chat", "--prompt", "Hi", "--show-thinking"], load) == 0
+    assert capsys.readouterr() == ("Hello.\n", "· thinking\nThey greet me.\n\n")
+    assert main(["chat", "--prompt", "Hi", "--json", "--show-thinking"], load) == 0
+    shown = capsys.readouterr()
+    data = json.loads(shown.out)
+    assert (data["thinking"], data["text"], data["stats"]["thinking_tokens"]) == ("They greet me.", "Hello.", 3)
+    assert shown.err == ""
 
 
 def test_bare_command_opens_the_window() -> None:

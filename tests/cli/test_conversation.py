@@ -123,6 +123,34 @@ def test_failed_turn_is_removed(say: Say, engine: ScriptedEngine, capsys: Captur
     assert capsys.readouterr().err == "headstart: The template is broken.\n"
 
 
+def test_thinking_stays_in_the_conversation(say: Say, engine: ScriptedEngine, tmp_path: Path) -> None:
+    engine.scripts = (("They greet me.", "Hello."), "Four.")
+    target = tmp_path / "talk.json"
+    second = say("/set think no", "/set think-budget 9", "Hi", "/set think", f"/save {target}", "2 + 2?")[1]
+    first = engine.requests[0]
+    assert (first.thinking, first.thinking_budget) == (False, 9)
+    assert (second.thinking, second.thinking_budget) == (None, 9)
+    assert second.messages[1] == Message("assistant", "Hello.", thinking="They greet me.")
+    again = begun(ScriptedEngine())
+    again.handle(f"/load {target}")
+    assert again.conversation.path[-1].thinking == "They greet me."
+
+
+def test_continue_goes_on_with_the_answer_or_its_thinking(say: Say, engine: ScriptedEngine, capsys: Captured) -> None:
+    engine.scripts = (("They greet me.", "Hello."), (" greet me again.", "Hello"), " there.", "Four.")
+    requests = say(
+        "/continue", "/set max-new-tokens 2", "Hi", "/set max-new-tokens 64", "/continue", "/continue", "So?"
+    )
+    assert requests[1].messages == (Message("user", "Hi"), Message("assistant", "", thinking="They greet"))
+    both = "They greet greet me again."
+    assert requests[2].messages[1:] == (Message("assistant", "Hello", thinking=both),)
+    assert requests[3].messages[1:] == (Message("assistant", "Hello there.", thinking=both), Message("user", "So?"))
+    shown = capsys.readouterr()
+    assert shown.err.startswith("· There is no answer to continue yet.\n")
+    assert "was still thinking" in shown.err
+    assert shown.out == "Hello\n there.\nFour.\n"
+
+
 def test_context_overflow_points_to_new(say: Say, engine: ScriptedEngine, capsys: Captured) -> None:
     engine.context = 8
     say("one two three", "four five six seven", "/new", "four")

@@ -66,7 +66,7 @@ def test_every_flag_reaches_the_request() -> None:
         *("--repetition-penalty", "1.1", "--presence-penalty", "-1", "--frequency-penalty", "0.5"),
         *("--speculation", "fixed", "--num-assistant-tokens", "5"),
         *("--assistant-confidence-threshold", "0.4", "--acceptance-threshold", "0.7"),
-        *("--drafter", "ngram"),
+        *("--drafter", "ngram", "--think", "--think-budget", "100", "--think-effort", "low"),
     ) == Request(
         MESSAGES,
         max_new_tokens=7,
@@ -74,7 +74,11 @@ def test_every_flag_reaches_the_request() -> None:
         speculation=Speculation(Mode.FIXED, 5, 0.4, 0.7, Drafter.NGRAM),
         stop=("END", "\n\n"),
         stop_on_repetition=False,
+        thinking=True,
+        thinking_budget=100,
+        effort="low",
     )
+    assert requested("--no-think").thinking is False
 
 
 def test_drafter_head_has_a_former_name() -> None:
@@ -91,13 +95,17 @@ def test_drafter_head_has_a_former_name() -> None:
         ("num_assistant_tokens", "auto", "auto"),
         ("stop-on-repetition", "yes", "yes"),
         ("--stop", "\n", r"'\n'"),
+        ("think", "no", "no"),
+        ("think", "auto", "auto"),
+        ("think-budget", "64", "64"),
+        ("think_effort", "high", "high"),
     ],
 )
 def test_setting_is_read_and_shown_alike(name: str, text: str, shown: str) -> None:
     option = options.find_setting(name)
-    changed = Settings().with_values({option.field: option.parse(text)})
+    changed = Settings().with_values({option.name: option.parse(text)})
     assert changed.format_value(option, OWN) == shown
-    assert changed.with_values({option.field: None}) == Settings()
+    assert changed.with_values({option.name: None}) == Settings()
 
 
 def test_special_load_options_are_remarked(

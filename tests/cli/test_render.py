@@ -28,7 +28,7 @@ Captured = pytest.CaptureFixture[str]
 
 
 def step(*pieces: Piece) -> Step:
-    return Step("".join(piece.text for piece in pieces), ROUND, pieces)
+    return Step("".join(piece.text for piece in pieces if not piece.is_thinking), ROUND, pieces)
 
 
 @pytest.fixture
@@ -118,6 +118,45 @@ def test_prefill_progress_is_shown_and_removed(capsys: Captured) -> None:
     shown += capsys.readouterr().err
     assert "reading the prompt, 512 of 4000 tokens \x1b[33m0:00:0" in shown
     assert on_screen(shown) == []
+
+
+@pytest.mark.usefixtures("terminal")
+def test_thinking_is_dimmed_above_the_answer(capsys: Captured) -> None:
+    screen = Screen()
+    screen.wait()
+    screen.step(step(Piece("\n\nHm, **no**", Origin.TARGET, is_thinking=True)))
+    screen.step(step(Piece(".\n", Origin.DRAFT, is_thinking=True), Piece("**Yes**", Origin.DRAFT)))
+    screen.end_answer()
+    shown = capsys.readouterr()
+    assert on_screen(shown.out) == ["Yes"]
+    assert on_screen(shown.err) == ["· thinking", "Hm, **no**."]
+    assert "\x1b[2mHm, **no**" in shown.err
+    assert "\x1b[2m" not in shown.out
+
+
+@pytest.mark.usefixtures("terminal")
+def test_thinking_shows_origins(capsys: Captured) -> None:
+    screen = Screen(origins=True)
+    screen.step(step(Piece("Hm", Origin.TARGET, is_thinking=True), Piece(" no", Origin.DRAFT, is_thinking=True)))
+    screen.end_answer()
+    assert "\x1b[2mHm\x1b[0m\x1b[2;4;32m no\x1b[0m" in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("terminal")
+def test_hidden_thinking_is_waited_for(capsys: Captured) -> None:
+    screen = Screen(thinking=False)
+    screen.wait()
+    screen.step(step(Piece("Hm", Origin.TARGET, is_thinking=True)))
+    shown = ""
+    deadline = time.monotonic() + PATIENCE
+    while "thinking" not in shown and time.monotonic() < deadline:  # it is drawn ten times a second
+        shown += capsys.readouterr().err
+    screen.step(step(Piece("Yes", Origin.TARGET)))
+    screen.end_answer()
+    last = capsys.readouterr()
+    assert "thinking \x1b[33m0:00:0" in shown
+    assert on_screen(shown + last.err) == []
+    assert on_screen(last.out) == ["Yes"]
 
 
 DOCUMENT = """Words are **wrapped** at the edge of a scientific screen.

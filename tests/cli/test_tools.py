@@ -102,8 +102,29 @@ def test_json_has_the_tool_calls(capsys: Captured) -> None:
     told = json.loads(capsys.readouterr().out)
     assert told["text"] == "It is 3."
     assert told["stats"]["output_tokens"] == len(told["token_ids"]) > len(ADD.split())
-    call = {"at": 0, "name": "add", "arguments": '{"a": 1, "b": 2}', "result": "3.0", "failed": False}
+    call = {"at": 0, "name": "add", "arguments": '{"a": 1, "b": 2}', "result": "3.0", "failed": False, "thought_at": 0}
     assert told["calls"] == [call]
+
+
+def test_thinking_goes_on_after_a_tool(capsys: Captured) -> None:
+    scripts = (("I should add.", ADD), ("The sum came.", "It is 3."))
+    _, engine = chat("1 + 2?", "--tools", "--allow-tool", "add", "--json", scripts=scripts)
+    assert engine.requests[1].messages[1] == Message(
+        "assistant", "", (Call("add", '{"a": 1, "b": 2}'),), thinking="I should add."
+    )
+    told = json.loads(capsys.readouterr().out)
+    assert (told["thinking"], told["text"]) == ("I should add.\n\nThe sum came.", "It is 3.")
+    assert told["stats"]["thinking_tokens"] == 6
+    assert told["calls"][0]["thought_at"] == len("I should add.")
+
+
+def test_thinking_has_its_place_around_a_tool_on_the_screen(capsys: Captured) -> None:
+    scripts = (("I should add.", ADD), ("The sum came.", "It is 3."))
+    chat("1 + 2?", "--tools", "--allow-tool", "add", "--show-thinking", scripts=scripts)
+    out, err = capsys.readouterr()
+    assert out == "It is 3.\n"
+    assert "· thinking\nI should add.\n\n· Calling add" in err
+    assert err.endswith("· It gave: 3.0\n· thinking\nThe sum came.\n\n")
 
 
 def test_tool_calls_are_saved_and_loaded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

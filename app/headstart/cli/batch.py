@@ -43,7 +43,12 @@ Identity = str | int
 _ROLES = {"system": "system", "developer": "system", "user": "user", "assistant": "assistant"}
 _NOT_SETTINGS = {"id", "prompt", "messages", "system"}
 _OPENAI_URL = "/v1/chat/completions"
-_OPENAI_NAMES = {"max_tokens": "max_new_tokens", "max_completion_tokens": "max_new_tokens"}
+_OPENAI_NAMES = {
+    "max_tokens": "max_new_tokens",
+    "max_completion_tokens": "max_new_tokens",
+    "reasoning_effort": "think_effort",
+    "thinking_budget_tokens": "think_budget",
+}
 _OPENAI_IGNORED = {"model", "user", "metadata", "store", "n"}  # they do not change the answer
 _ANSWER_START = b'{"id": '  # start of a line of answers
 
@@ -215,7 +220,13 @@ def _from_openai(data: Mapping[str, Any]) -> dict[str, Any]:
     if body.get("n", 1) != 1:
         raise SettingsError('"n" must be 1: each line has one answer.')
     ignored = _OPENAI_IGNORED | (set() if body.get("stream") else {"stream"})
-    return {_OPENAI_NAMES.get(str(name), str(name)): value for name, value in body.items() if name not in ignored}
+    fields = {_OPENAI_NAMES.get(str(name), str(name)): value for name, value in body.items() if name not in ignored}
+    values = fields.get("chat_template_kwargs")
+    if isinstance(values, dict) and values.keys() == {"enable_thinking"}:
+        fields["think"] = fields.pop("chat_template_kwargs")["enable_thinking"]
+    if fields.get("think_effort") == "none":
+        fields |= {"think": False, "think_effort": None}
+    return fields
 
 
 def _setting(name: str, value: Any) -> tuple[str, Any]:
@@ -239,7 +250,7 @@ def _messages(fields: Mapping[str, Any], default_system: str | None) -> tuple[Me
             messages = [_message(each) for each in items]
         case _:
             raise SettingsError('it needs either a "prompt" of text or a list of "messages", one of the two.')
-    if not messages[-1].content.strip():
+    if not (messages[-1].content.strip() or messages[-1].thinking):
         raise SettingsError("the prompt is empty.")
     has_system, system = messages[0].role == "system", fields.get("system")
     if not isinstance(system, str | None):
@@ -252,6 +263,8 @@ def _messages(fields: Mapping[str, Any], default_system: str | None) -> tuple[Me
 
 def _message(message: Any) -> Message:
     match message:
+        case {"role": "assistant", "reasoning_content": str(thinking), **others}:
+            return replace(_message({"role": "assistant", **others}), thinking=thinking)
         case {"role": str(role), "content": str(text)} if role in _ROLES:
             return Message(_ROLES[role], text)
         case {"role": str(role), "content": [*parts]} if role in _ROLES:
@@ -387,26 +400,28 @@ class _Batch:
 
     def _write(self, tasks: Sequence[Task], events: Iterator[_Event]) -> None:
         by_line = {task.line: task for task in tasks}
-        texts = dict.fromkeys(by_line, "")
+        texts, thinking = dict.fromkeys(by_line, ""), dict.fromkeys(by_line, "")
         is_announced = False
         with on_ctrl_c(self._on_ctrl_c):
             for line, event in events:
                 match event:
                     case Step():
                         texts[line] += event.text
+                        thinking[line] += event.thinking
                         self._count_tokens(len(event.round.tokens))
                     case Finish() if event.reason is not FinishReason.CANCELLED:  # cancelled ones are written anew
-                        self._save_answer(by_line[line], texts.pop(line), event)
+                        self._save_answer(by_line[line], texts.pop(line), thinking.pop(line), event)
                     case HeadstartError():
                         self.fail(line, by_line[line].id, str(event))
                 if self._stopping.is_set() and not is_announced:
                     is_announced = True
                     self.remark("Stopping after the answers in progress; Ctrl+C again stops at once.")
 
-    def _save_answer(self, task: Task, text: str, finish: Finish) -> None:
+    def _save_answer(self, task: Task, text: str, thinking: str, finish: Finish) -> None:
         system = next((message.content for message in task.messages if message.role == "system"), None)
         settings = {**self._selection.facts, **task.settings.values, "parallel": self._parallel, "system": system}
-        line = {"id": task.id, "text": text, "finish_reason": finish.reason, "token_ids": finish.token_ids}
+        line = {"id": task.id, "reasoning_content": thinking, "text": text, "finish_reason": finish.reason}
+        line |= {"token_ids": finish.token_ids}
         self._answers.add(line | {"stats": figures(finish.stats), "settings": settings})
         self._num_answered += 1
         self._advance()

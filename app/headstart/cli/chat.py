@@ -47,6 +47,7 @@ from headstart.engine.engine import (
     Keep,
     Message,
     Sampling,
+    ThinkingSupport,
     Tool,
 )
 from headstart.engine.stats import figures, merge_stats
@@ -109,11 +110,14 @@ class ChatFlags:
     batch: BatchFlags = group(BatchFlags, "many prompts")
     json: bool = flag(
         default=False,
-        help="with a prompt: print one object with text, token_ids, finish_reason, stats and settings",
+        help="with a prompt: print one object with thinking, text, token_ids, finish_reason, stats and settings",
         group="output",
     )
     stats: bool = flag(default=False, help="after each answer: its speed; in a chat, /stats says more")
     show_origin: bool = flag(default=False, help="on a terminal: underline and colour tokens by their origin")
+    show_thinking: bool | None = flag(
+        default=None, help="show how the model thinks, on standard error (default: on a terminal)"
+    )
     tools: bool = flag(
         default=False,
         help=f"start the MCP servers of {FILE_NAME}; the model may call their tools, and you are asked for each call",
@@ -150,6 +154,7 @@ def run(arguments: ChatFlags, load: Load) -> int:
         origins=arguments.show_origin,
         text=not arguments.json,
         markdown=not arguments.json_schema,
+        thinking=arguments.show_thinking,
     )
     settings, loader = arguments.settings, _EngineLoader(arguments, screen, load)
     selection = loader.select()
@@ -328,6 +333,7 @@ def _run_batch(arguments: ChatFlags, file: Path, load: Load) -> int:
         "--json": arguments.json,
         "--stats": arguments.stats,
         "--show-origin": arguments.show_origin,
+        "--show-thinking": arguments.show_thinking is not None,
         "--tools": arguments.tools,
     }
     if name := next((name for name, is_used in used.items() if is_used), None):
@@ -416,6 +422,7 @@ def _answer_json(session: "Session", result: Answer, selection: Selection | Remo
     last = session.conversation.last
     calls = {"calls": [asdict(call) for call in last.calls]} if session.tools and last else {}
     return {
+        "thinking": result.thinking,
         "text": result.text,
         **calls,
         "token_ids": result.token_ids,
@@ -495,6 +502,14 @@ class Session:
             self.screen.remark(f"Using seed {self.settings.sampling.seed}.")
         self._answer(self.conversation.regenerate(last.id, self.model, self._saved_settings))
 
+    def go_on(self, _rest: str) -> None:
+        """Continue the last answer, or its thinking, where it ended."""
+        last = self.conversation.last
+        if not last or last.role is not Role.ASSISTANT:
+            self.screen.remark("There is no answer to continue yet.")
+            return
+        self._answer(self.conversation.resume(last.id))
+
     def start_new(self, _rest: str) -> None:
         """Forget the messages; keep system prompt and settings."""
         self.conversation, self.last = Conversation(), None
@@ -511,6 +526,9 @@ class Session:
 
     def show_model(self, _rest: str) -> None:
         rows = models.fact_rows(library.find(self.model))
+        known = facts(self.engine)
+        if known and known.thinking:
+            rows.append(("thinking", _thinking(known.thinking)))
         self.screen.remark(*(f"{name:12}  {value}" for name, value in rows if name))
 
     def set_system(self, rest: str) -> None:
@@ -600,21 +618,25 @@ class Session:
         self.finished = True
 
     def _answer(self, conversation: Conversation) -> Answer:
-        """Write the answer at the end of `conversation`. Raises what the engine raises."""
+        """Write the answer at the end of `conversation`, which is empty or has a beginning.
+
+        Raises what the engine raises.
+        """
         system = (Message("system", self.system),) if self.system else ()
-        history = engine_turns(turns(conversation.path[:-1]))
-        if len(conversation.path) == 2 and self._is_saved:  # it replaces the last conversation
+        history, begun = engine_turns(turns(conversation.path)), conversation.path[-1]
+        is_new = len(conversation.path) == 2 and not (begun.text or begun.thinking or begun.calls)
+        if is_new and self._is_saved:  # it replaces the last conversation
             prompt_cache_files.delete(prompt_cache_files.TERMINAL)
         request = replace(self.settings.request((*system, *history)), schema=self.schema, keep=self._keep_on_disk)
-        loop = ToolLoop(offering(request, self._tool_list()))
+        loop = ToolLoop(offering(request, self._tool_list()), begun.text, begun.calls, begun.thinking)
         try:
             self.last = result = self._write_answer(loop)
         except HeadstartError:
-            if loop.calls:  # keep the calls, and the text before them
+            if loop.calls:  # keep the calls, and what was written before them
                 self._finish(conversation, loop, State.INTERRUPTED)
             raise
         self.interrupted = result.reason is FinishReason.CANCELLED and not result.fault
-        if self.interrupted and not result.text and not loop.calls:
+        if self.interrupted and not (result.text or result.thinking or loop.calls):
             self.screen.remark("Stopped before the first word; the question was taken back.")
             return result
         state = State.INTERRUPTED if result.fault else State.STOPPED if self.interrupted else State.COMPLETE
@@ -649,15 +671,16 @@ class Session:
         while result.call and self.tools:
             loop.give(result.call, self.tools.run(result.call, self.screen, cancel))
             if cancel.is_set():
-                return replace(result, text=loop.text, reason=FinishReason.CANCELLED, call=None)
+                result = replace(result, reason=FinishReason.CANCELLED, call=None)
+                break
             next_part = answer(self.engine, loop, self.screen)
             stats = merge_stats(next_part.stats, figures(result.stats))
             result = replace(next_part, token_ids=result.token_ids + next_part.token_ids, stats=stats)
-        return replace(result, text=loop.text)
+        return replace(result, text=loop.text, thinking=loop.thinking)
 
     def _finish(self, conversation: Conversation, loop: ToolLoop, state: State) -> None:
         """Put the answer into the conversation, and save it."""
-        outcome = Outcome(loop.text, state, calls=loop.calls)
+        outcome = Outcome(loop.text, state, calls=loop.calls, thinking=loop.thinking)
         self.conversation, self.attachments = conversation.finish(conversation.path[-1].id, outcome), ()
         self._save_last_chat()
 
@@ -674,6 +697,11 @@ class Session:
 
 def finish_remarks(result: Answer, settings: Settings) -> list[str]:
     """Return sentences about the end of an answer; in most cases none."""
+    if result.reason is FinishReason.LENGTH and result.thinking and not result.text:
+        return [
+            "The model was still thinking when its answer reached the longest length, max-new-tokens "
+            f"{settings.answer.max_new_tokens}; raise it, or limit thinking with think-budget."
+        ]
     if result.reason is FinishReason.LENGTH:
         return [f"The answer reached its longest length, max-new-tokens {settings.answer.max_new_tokens}."]
     if result.reason is FinishReason.CONTEXT:
@@ -688,6 +716,13 @@ def finish_remarks(result: Answer, settings: Settings) -> list[str]:
     if result.reason is FinishReason.CONTENT_FILTER:
         return ["The content filter of the server withholds the rest of the answer."]
     return [] if result.text else ["The model ended its answer without a word."]
+
+
+def _thinking(support: ThinkingSupport) -> str:
+    """Say whether a model thinks, and what decides it."""
+    habit = "before each answer" if support.by_default else "only if it is asked to"
+    names = ["think"] * support.can_switch + ["think-effort"] * support.takes_effort + ["think-budget"]
+    return f"{habit}; /set changes {', '.join(names)}"
 
 
 def converse(session: Session, lines: Iterable[str]) -> None:
@@ -737,6 +772,7 @@ COMMANDS = (
         "/set KEY VALUE", "change a setting; without VALUE back to its default; alone: list them", Session.set_option
     ),
     SlashCommand("/tools", "the tools that the model may call", Session.list_tools),
+    SlashCommand("/continue", "go on with the last answer where it ended", Session.go_on),
     SlashCommand("/regenerate", "answer the last question again", Session.regenerate),
     SlashCommand(
         "/save FILE", "write the conversation to a new file: JSON if it ends in .json, or Markdown", Session.save

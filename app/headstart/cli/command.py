@@ -229,6 +229,9 @@ def _click_parameter(parameter: Parameter, group: str, default: Any = None) -> c
     names = [f"--{parameter.flag}", *([f"-{parameter.short}"] if parameter.short else []), parameter.name]
     if parameter.is_switch:
         return Option(names, group, is_flag=True, default=False, help=parameter.help)
+    if parameter.is_negatable:
+        names[0] += f"/--no-{parameter.flag}"
+        return Option(names, group, is_flag=True, default=None, help=parameter.help)
     more = {} if parameter.without_value is None else {"is_flag": False, "flag_value": parameter.without_value}
     return Option(
         names,

@@ -112,7 +112,7 @@ def _line(param: click.Parameter) -> str:
     if isinstance(param, click.Argument):
         return f"- `{param.make_metavar(context)}`: {param.help}"
     value = "" if isinstance(param, click.Option) and param.is_flag else f" {param.make_metavar(context)}"
-    return f"- `{', '.join(param.opts)}{value}`: {getattr(param, 'help', '')}"
+    return f"- `{', '.join([*param.opts, *param.secondary_opts])}{value}`: {getattr(param, 'help', '')}"
 
 
 @dataclass(frozen=True, kw_only=True)

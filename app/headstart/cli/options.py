@@ -239,6 +239,9 @@ class Settings:
             self.speculation,
             self.answer.stop,
             stop_on_repetition=self.answer.stop_on_repetition,
+            thinking=self.answer.thinking,
+            thinking_budget=self.answer.thinking_budget,
+            effort=self.answer.effort or "",
         )
 
     def with_model_defaults(self, own: SamplingParams | None) -> "Settings":

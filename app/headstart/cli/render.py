@@ -4,7 +4,7 @@ import signal
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from rich.console import Console
@@ -81,6 +81,7 @@ STYLES = {
     origin: Style.parse(" ".join((*look.emphasis, "underline", look.colour))) if look.colour else Style()
     for origin, look in ORIGINS.items()
 }
+_DIM = Style(dim=True)
 
 
 class Screen:
@@ -90,16 +91,26 @@ class Screen:
     Markdown is rendered if there are colours.
     """
 
-    def __init__(self, *, colour: bool = True, origins: bool = False, text: bool = True, markdown: bool = True) -> None:
+    def __init__(
+        self,
+        *,
+        colour: bool = True,
+        origins: bool = False,
+        text: bool = True,
+        markdown: bool = True,
+        thinking: bool | None = None,
+    ) -> None:
         """`origins` styles tokens by origin; without `text` no answer is shown, because it is printed as JSON.
 
-        `markdown` renders the marks of an answer.
+        `markdown` renders the marks of an answer; `thinking` shows thinking, if it is None on a terminal only.
         """
         self._out = Console(no_color=None if colour else True, highlight=False)
+        self._shows_thinking = self._out.is_terminal if thinking is None else thinking
         self.remarks = Console(stderr=True, no_color=None if colour else True, highlight=False)
         self._origins = origins
         self._markdown = markdown and not origins and not self._out.no_color
         self.text = text
+        self._open: Console | None = None  # where text is being written
         self._line_open = False
         self._view: AnswerView | None = None
         self._waiting: Progress | None = None
@@ -120,22 +131,20 @@ class Screen:
             self._waiting.update(task, description=f"reading the prompt, {prefill.done} of {prefill.total} tokens")
 
     def step(self, step: Step) -> None:
-        """Show the text of one round."""
-        if not self.text or not step.text:
+        """Show the text of one round: thinking dimmed on standard error, the answer on standard output."""
+        if not self.text:
             return
-        self._end_waiting()
-        pieces = step.pieces if self._origins and step.pieces else (Piece(step.text, Origin.TARGET),)
-        self._write(pieces)
+        pieces = step.pieces if self._origins else _merged(step)
+        if step.thinking:
+            self._think(tuple(piece for piece in pieces if piece.is_thinking))
+        if step.text:
+            answer = tuple(piece for piece in pieces if not piece.is_thinking) or (Piece(step.text, Origin.TARGET),)
+            self._write(self._out, [(piece.text, STYLES[piece.origin]) for piece in answer])
 
     def end_answer(self) -> None:
         """Close the answer's last line."""
         self._end_waiting()
-        if self._view:
-            self._view.close()
-            self._view = None
-        if self._line_open:
-            self._out.print(Segments([Segment("\n")]), end="", soft_wrap=True)
-        self._line_open = False
+        self._close()
 
     def remark(self, *sentences: str) -> None:
         """Print sentences on lines of their own, apart from the answer."""
@@ -159,25 +168,58 @@ class Screen:
                 words.append(Text(f"{look.label}, {marks}", style=STYLES[origin]))
             self.remarks.print(Text("· tokens by origin: ") + Text(", ").join(words))
 
-    def _write(self, pieces: tuple[Piece, ...]) -> None:
-        if self._out.is_interactive:  # a terminal that takes control codes
+    def _think(self, pieces: tuple[Piece, ...]) -> None:
+        if not self._shows_thinking:
+            if self._waiting:
+                self._waiting.update(self._waiting.task_ids[0], description="thinking")
+            return
+        if self._open is not self.remarks:
+            self._end_waiting()
+            self._close()
+            self.remark("thinking")
+            pieces = (replace(pieces[0], text=pieces[0].text.lstrip("\n")), *pieces[1:])
+        self._write(self.remarks, [(piece.text, _DIM + STYLES[piece.origin]) for piece in pieces])
+
+    def _write(self, console: Console, parts: Sequence[tuple[str, Style]]) -> None:
+        self._end_waiting()
+        if self._open is not console:
+            self._close()
+            self._open = console
+        if console.is_interactive:  # a terminal that takes control codes
             if self._view is None:
                 from headstart.cli.answer_view import AnswerView  # noqa: PLC0415 - a pipe need not wait for it
 
-                self._view = AnswerView(self._out, markdown=self._markdown)
-            self._view.write(Text.assemble(*((harmless(piece.text), STYLES[piece.origin]) for piece in pieces)))
+                self._view = AnswerView(console, markdown=self._markdown and console is self._out)
+            self._view.write(Text.assemble(*((harmless(text), style) for text, style in parts)))
             return
         # Segments pass through rich unchanged; its Text would expand tabs and wrap lines.
-        segments = [Segment(harmless(piece.text), STYLES[piece.origin]) for piece in pieces if piece.text]
+        segments = [Segment(harmless(text), style) for text, style in parts if text]
         if segments:
-            self._out.print(Segments(segments), end="", soft_wrap=True)
-            self._out.file.flush()
+            console.print(Segments(segments), end="", soft_wrap=True)
+            console.file.flush()
             self._line_open = not segments[-1].text.endswith("\n")
+
+    def _close(self) -> None:
+        """Close the last line of the thinking, or of the answer. A blank line follows thinking."""
+        if self._view:
+            self._view.close()
+            self._view = None
+        if self._open and self._line_open:
+            self._open.print(Segments([Segment("\n")]), end="", soft_wrap=True)
+        if self._open is self.remarks:
+            self.remarks.print()
+        self._open, self._line_open = None, False
 
     def _end_waiting(self) -> None:
         if self._waiting:
             self._waiting.stop()
         self._waiting = None
+
+
+def _merged(step: Step) -> tuple[Piece, ...]:
+    """Return the thinking and the text of a step without their origins."""
+    pieces = (Piece(step.thinking, Origin.TARGET, is_thinking=True), Piece(step.text, Origin.TARGET))
+    return tuple(piece for piece in pieces if piece.text)
 
 
 @contextmanager
@@ -202,6 +244,7 @@ class Answer:
     reason: FinishReason  # CANCELLED: the answer is partial
     stats: Stats
     fault: str = ""  # how the engine was lost
+    thinking: str = ""
     call: Call | None = None  # the model waits for its result
 
 
@@ -210,7 +253,7 @@ def answer(engine: Engine, loop: ToolLoop, screen: Screen) -> Answer:
 
     Raises what the engine raises; EngineLostError only before the first word.
     """
-    cancel, text = CancelEvent(), list[str]()
+    cancel, text, thinking = CancelEvent(), list[str](), list[str]()
     screen.wait()
     try:
         with on_ctrl_c(cancel.set):
@@ -222,17 +265,21 @@ def answer(engine: Engine, loop: ToolLoop, screen: Screen) -> Answer:
                         visible = loop.take(event)
                         screen.step(visible)
                         text.append(visible.text)
+                        thinking.append(visible.thinking)
                     case Finish():
                         rest, call = loop.end()
                         if rest:
                             screen.step(rest)
                             text.append(rest.text)
                         call = None if event.reason is FinishReason.CANCELLED else call
-                        return Answer("".join(text), event.token_ids, event.reason, event.stats, call=call)
+                        thoughts = "".join(thinking)
+                        return Answer(
+                            "".join(text), event.token_ids, event.reason, event.stats, thinking=thoughts, call=call
+                        )
     except EngineLostError as error:
-        if not any(text):
+        if not any(text + thinking):
             raise
-        return Answer("".join(text), (), FinishReason.CANCELLED, no_stats(), str(error))
+        return Answer("".join(text), (), FinishReason.CANCELLED, no_stats(), str(error), "".join(thinking))
     finally:
         screen.end_answer()
     raise AssertionError("an engine ends every answer with Finish")
@@ -310,7 +357,9 @@ def gain(stats: Stats) -> str:
 
 def _speed(stats: Stats) -> str:
     rate = f"{stats.tokens_per_second:.1f} tok/s" if stats.tokens_per_second else "too short for a speed"
-    return f"{rate}, {stats.ttft_ms:.0f} ms to the first token (TTFT), {count(stats.output_tokens, 'token')}"
+    thinking = f", {stats.thinking_tokens} of them thinking" if stats.thinking_tokens else ""
+    tokens = f"{count(stats.output_tokens, 'token')}{thinking}"
+    return f"{rate}, {stats.ttft_ms:.0f} ms to the first token (TTFT), {tokens}"
 
 
 def _acceptance(stats: Stats) -> str:
