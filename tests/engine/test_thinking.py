@@ -8,12 +8,16 @@ from typing import Any
 
 import pytest
 
+from headstart.engine.bench import race
+from headstart.engine.bench.prompts import BenchPrompt
 from headstart.engine.engine import (
     Call,
+    Drafter,
     Finish,
     FinishReason,
     LoadOptions,
     Message,
+    Origin,
     Request,
     Sampling,
     Speculation,
@@ -230,6 +234,35 @@ def test_stop_texts_are_those_of_the_answer(tiny_thinking: Make) -> None:
         again, _, finish = answer(engine, max_new_tokens=20, stop=(thinking[3:6],))
         assert again == thinking
         assert finish.reason is FinishReason.LENGTH
+
+
+def test_guesses_are_made_inside_the_section(tiny_thinking: Make) -> None:
+    asked = {"max_new_tokens": 120, "stop_on_repetition": False}
+    with opened(tiny_thinking(QWEN36)) as engine:
+        for budget in (None, 100):
+            plain = answer(engine, **asked, thinking_budget=budget, speculation=Speculation(Mode.OFF))
+            request = Request(
+                HI, **asked, thinking_budget=budget, speculation=Speculation(Mode.FIXED, 4, drafter=Drafter.NGRAM)
+            )
+            *steps, finish = [event for event in engine.generate(request) if isinstance(event, Step | Finish)]
+            assert isinstance(finish, Finish)
+            assert finish.token_ids == plain[2].token_ids
+            inside = [piece for step in steps if isinstance(step, Step) for piece in step.pieces if piece.is_thinking]
+            assert "".join(piece.text for piece in inside) == plain[0]
+            assert Origin.NGRAM in {piece.origin for piece in inside}
+            assert finish.stats.accepted > 0
+
+
+def test_race_counts_the_tokens_of_thinking(tiny_thinking: Make) -> None:
+    prompt = BenchPrompt("one", "code", "hi")
+    with opened(tiny_thinking(QWEN36)) as engine:
+        modes = race.own_modes(engine, 40, engine.forget_all, names=(race.PLAIN, "fixed 4"))
+        plain, guessed = (mode.answer(prompt) for mode in modes)
+        thinking, _, finish = answer(engine, max_new_tokens=40, stop_on_repetition=False)
+    assert thinking
+    assert plain.tokens == guessed.tokens == finish.token_ids
+    assert len(plain.tokens) == 40
+    assert guessed.drafted > 0
 
 
 def read(pieces: Sequence[str], *, is_open: bool = False) -> tuple[str, str]:
