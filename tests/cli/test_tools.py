@@ -3,6 +3,7 @@
 import io
 import json
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,7 @@ from headstart.chat.json_chats import read_chats
 from headstart.cli import main
 from headstart.engine.engine import Call, Message, written_call
 from headstart.errors import ContextOverflowError
-from tests.fakes import RecordingLoad, ScriptedEngine
+from tests.fakes import RecordingLoad, Script, ScriptedEngine
 from tests.model_folders import write_model
 from tests.tools.test_servers import CLOCK
 
@@ -35,7 +36,7 @@ def _home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "mcp.json").write_text(json.dumps({"mcpServers": {"clock": CLOCK}}), encoding="utf-8")
 
 
-def chat(*arguments: str, scripts: tuple[str | Exception, ...] = (ADD, "It is 3.")) -> tuple[int, ScriptedEngine]:
+def chat(*arguments: str, scripts: Sequence[Script] = (ADD, "It is 3.")) -> tuple[int, ScriptedEngine]:
     """The exit code, and what the model was asked."""
     engine = ScriptedEngine(scripts)
     return main(["chat", "--model", "smol", *arguments], load=RecordingLoad(engine)), engine

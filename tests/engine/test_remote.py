@@ -443,7 +443,7 @@ def switches(body: dict[str, Any]) -> dict[str, Any]:
 def test_thinking_is_switched_in_the_words_of_every_server(connect: Open, script: Script) -> None:
     engine = connect()
     for asked in ({"thinking": False}, {"thinking": True}, {"thinking": True, "effort": "high"}, {"effort": "low"}, {}):
-        list(engine.generate(replace(ASKED, **asked)))  # type: ignore[arg-type]
+        list(engine.generate(replace(ASKED, **asked)))
     on = {"enable_thinking": True, "thinking": True}
     high, low = {"reasoning_effort": "high"}, {"reasoning_effort": "low"}
     enabled = {"type": "enabled"}

@@ -237,7 +237,7 @@ def test_stop_texts_are_those_of_the_answer(tiny_thinking: Make) -> None:
 
 
 def test_guesses_are_made_inside_the_section(tiny_thinking: Make) -> None:
-    asked = {"max_new_tokens": 120, "stop_on_repetition": False}
+    asked: dict[str, Any] = {"max_new_tokens": 120, "stop_on_repetition": False}
     with opened(tiny_thinking(QWEN36)) as engine:
         for budget in (None, 100):
             plain = answer(engine, **asked, thinking_budget=budget, speculation=Speculation(Mode.OFF))

@@ -156,9 +156,10 @@ def test_open_parameters_show_the_values_of_the_model(open_program: Open) -> Non
     assert not field(app, "temperature")._spin.isEnabled()
     app.window.panel.edited.emit("model", "two")
     assert told(app, *NAMES) == ["0.60", "1.00", "20", "1.00"]
-    assert request(
-        app.chat_controller.session.conversation.ask("x").path, app.chat_controller.session.settings
-    ).sampling == (Sampling(automatic=("temperature", "top_p", "top_k", "min_p", "repetition_penalty")))
+    session = app.chat_controller.session
+    assert request(session.conversation.ask("x").path, session.settings, None).sampling == (
+        Sampling(automatic=("temperature", "top_p", "top_k", "min_p", "repetition_penalty"))
+    )
 
 
 def test_unknown_values_of_the_model_are_not_shown(app: Program) -> None:

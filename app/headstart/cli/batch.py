@@ -421,8 +421,8 @@ class _Batch:
         system = next((message.content for message in task.messages if message.role == "system"), None)
         settings = {**self._selection.facts, **task.settings.values, "parallel": self._parallel, "system": system}
         line = {"id": task.id, "reasoning_content": thinking, "text": text, "finish_reason": finish.reason}
-        line |= {"token_ids": finish.token_ids}
-        self._answers.add(line | {"stats": figures(finish.stats), "settings": settings})
+        more = {"token_ids": finish.token_ids, "stats": figures(finish.stats), "settings": settings}
+        self._answers.add(line | more)
         self._num_answered += 1
         self._advance()
 

@@ -2,7 +2,7 @@
 
 import json
 import secrets
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, Literal
 
@@ -152,7 +152,9 @@ def messages_to_request(body: MessagesRequest, defaults: Defaults) -> Request:
     """Translate a request. Raises RefusedError."""
     system = (Message("system", text_of(body.system, "system")),) if body.system else ()
     turns = tuple(
-        message for place, turn in enumerate(body.messages) for message in _messages(turn, f"messages[{place}].content")
+        message
+        for place, turn in _task_last(body.messages)
+        for message in _messages(turn, f"messages[{place}].content")
     )
     choice = body.tool_choice or ToolChoice("auto")
     others = [tool for tool in body.tools or () if not _is_function(tool)]
@@ -177,6 +179,18 @@ def messages_to_request(body: MessagesRequest, defaults: Defaults) -> Request:
     # It allows to think, and asks no model that cannot.
     asked = replace(request, thinking_budget=body.thinking.budget_tokens)
     return with_effort(asked, config.effort or (USUAL_EFFORT if body.thinking.type == "enabled" else None))
+
+
+def _task_last(turns: Sequence[Turn]) -> list[tuple[int, Turn]]:
+    """Return turns with their places. Instructions that follow a turn of the user come before it.
+
+    Claude Code sends what it may do behind what you asked, and a small model answers what comes last.
+    """
+    placed = list(enumerate(turns))
+    for at in range(1, len(placed)):
+        if placed[at][1].role == "system" and placed[at - 1][1].role == "user":
+            placed[at - 1], placed[at] = placed[at], placed[at - 1]
+    return placed
 
 
 def left_out_of_messages(body: MessagesRequest) -> list[str]:

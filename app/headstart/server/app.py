@@ -193,7 +193,7 @@ class Api:
     async def rerank(self, request: HttpRequest) -> Response:
         """Sort texts by what they have in common with a query: POST /v1/rerank."""
         body, model = await self._read(request, RerankRequest)
-        asked = replace(body, input=[body.query, *body.texts], encoding_format=None)
+        asked = EmbeddingRequest(model=body.model, input=[body.query, *body.texts])
         embeddings = await self._embed(request, asked, model)
         return _json(reranked(embeddings, body.texts, body.top_n, with_texts=bool(body.return_documents)))
 

@@ -2146,6 +2146,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>设有置信度阈值时，OpenVINO GenAI 无法限制猜测数量，曾在一轮中猜测六十个：请{ours}，或只设每步猜测数（token）。</translation>
     </message>
     <message>
+        <source>OpenVINO GenAI cannot limit thinking: {ours}, or leave out the budget.</source>
+        <translation>OpenVINO GenAI 无法限制思考长度：{ours}，或不要设置思考上限。</translation>
+    </message>
+    <message>
         <source>OpenVINO GenAI cannot run {name} ({way}) on {device} ({reason}); {remedy}.</source>
         <translation>OpenVINO GenAI 无法运行 {name}（{way}），设备为 {device}（{reason}）；请{remedy}。</translation>
     </message>
@@ -2550,6 +2554,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>{name} 已损坏：{part!r} 不是它的文件夹；请重新导出。</translation>
     </message>
     <message>
+        <source>{name} is not known to limit thinking: leave out the thinking budget, or choose a model of this computer.</source>
+        <translation>不清楚 {name} 能否限制思考长度：请不要设置思考上限，或选择本机上的模型。</translation>
+    </message>
+    <message>
         <source>{name} is not what its source is: it chooses among {found} tokens, and its source among {rows}. Name the source that it was made from, or export it again.</source>
         <translation>{name} 与其来源不同：它在 {found} 个 token 中选择，而来源在 {rows} 个中选择。请指定导出它时所用的来源，或重新导出。</translation>
     </message>
@@ -2576,6 +2584,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>{name} says that {key} is {index}, but its vocabulary has no such token; take another file of the model.</source>
         <translation>{name} 中的 {key} 为 {index}，但其词表中没有这个 token；请使用该模型的其他文件。</translation>
+    </message>
+    <message>
+        <source>{name} thinks although it was asked not to: its model has no switch for that, or another one.</source>
+        <translation>{name} 仍在思考，尽管要求它不要思考：它的模型没有这个开关，或开关不同。</translation>
     </message>
     <message>
         <source>{name} turns texts into vectors: it writes nothing, and is no part of a pair.</source>

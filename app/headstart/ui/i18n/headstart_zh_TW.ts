@@ -2146,6 +2146,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>設有信心閾值時，OpenVINO GenAI 無法限制猜測數量，曾在一輪中猜測六十個：請{ours}，或只設每步猜測數（token）。</translation>
     </message>
     <message>
+        <source>OpenVINO GenAI cannot limit thinking: {ours}, or leave out the budget.</source>
+        <translation>OpenVINO GenAI 無法限制思考長度：{ours}，或不要設定思考上限。</translation>
+    </message>
+    <message>
         <source>OpenVINO GenAI cannot run {name} ({way}) on {device} ({reason}); {remedy}.</source>
         <translation>OpenVINO GenAI 無法執行 {name}（{way}），裝置為 {device}（{reason}）；請{remedy}。</translation>
     </message>
@@ -2550,6 +2554,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>{name} 已損毀：{part!r} 不是它的資料夾；請重新匯出。</translation>
     </message>
     <message>
+        <source>{name} is not known to limit thinking: leave out the thinking budget, or choose a model of this computer.</source>
+        <translation>不清楚 {name} 能否限制思考長度：請不要設定思考上限，或選擇本機上的模型。</translation>
+    </message>
+    <message>
         <source>{name} is not what its source is: it chooses among {found} tokens, and its source among {rows}. Name the source that it was made from, or export it again.</source>
         <translation>{name} 與其來源不同：它在 {found} 個 token 中選擇，而來源在 {rows} 個中選擇。請指定匯出它時所用的來源，或重新匯出。</translation>
     </message>
@@ -2576,6 +2584,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>{name} says that {key} is {index}, but its vocabulary has no such token; take another file of the model.</source>
         <translation>{name} 中的 {key} 為 {index}，但其詞表中沒有這個 token；請使用該模型的其他檔案。</translation>
+    </message>
+    <message>
+        <source>{name} thinks although it was asked not to: its model has no switch for that, or another one.</source>
+        <translation>{name} 仍在思考，儘管要求它不要思考：它的模型沒有這個開關，或開關不同。</translation>
     </message>
     <message>
         <source>{name} turns texts into vectors: it writes nothing, and is no part of a pair.</source>
