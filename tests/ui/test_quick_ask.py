@@ -107,6 +107,17 @@ def test_hidden_quick_ask_continues_and_can_be_stopped(qtbot: QtBot, open_progra
     assert dialog.status.text() == "Stopped."
 
 
+def test_quick_ask_shows_the_answer_without_its_thinking(qtbot: QtBot, open_program: Open) -> None:
+    app = open_program(0.02)
+    dialog = quick(app)
+    put(dialog, "toy: think 60")
+    qtbot.waitUntil(lambda: dialog.status.text() == "Thinking…", timeout=WAIT)
+    with qtbot.waitSignal(app.chats.events.answered, timeout=WAIT):
+        assert dialog.answer.toPlainText() == ""
+    assert dialog.answer.toPlainText().strip() == "You wrote: toy: think 60"
+    assert dialog.status.text() != "Thinking…"
+
+
 def test_each_quick_question_is_a_chat(qtbot: QtBot, app: Program) -> None:
     put_and_wait(qtbot, app, "one")
     dialog = put_and_wait(qtbot, app, "two")
