@@ -10,7 +10,7 @@ from headstart.engine.json_schema import bounded, hold
 
 TEXT = {"type": "string"}
 USES, ONLY = "the pattern of `path` uses", "`oneOf` of `path` can be kept to only as `anyOf`"
-OF_ALL = "of the whole cannot be kept to"
+AT_ALL = "cannot be kept to"
 
 
 def of(path: Any) -> dict[str, Any]:
@@ -53,11 +53,11 @@ def of(path: Any) -> dict[str, Any]:
         (
             {"type": "object", "propertyNames": TEXT},
             {"type": "object"},
-            [f"`propertyNames` {OF_ALL}"],
+            [f"`propertyNames` {AT_ALL}"],
         ),
         ({"type": "object", "uniqueItems": False}, {"type": "object"}, []),
         ({"type": "object", "$schema": "http://foo"}, {"type": "object"}, []),
-        ({"type": "object", "required": "a"}, {"type": "object"}, [f"`required` {OF_ALL}"]),
+        ({"type": "object", "required": "a"}, {"type": "object"}, [f"`required` {AT_ALL}"]),
         ({"$defs": {"a": {"$anchor": "b"}}, "$ref": "#b"}, {"$defs": {"a": {"$anchor": "b"}}, "$ref": "#b"}, []),
     ],
 )

@@ -589,6 +589,7 @@ def test_stop_text_that_ended_the_answer_is_named(client: openai.OpenAI, kind: s
         ({"tools": [strict(tool("f", {"type": "array"}))]}, "tools", "'f' must be of the type `object`"),
         ({"tools": [strict(tool("f", BAD))]}, "tools", "'f' cannot be kept to: the pattern of `path` uses look-ahead"),
         ({"guided_json": BAD}, "guided_json", "schema in `guided_json`: the pattern of `path` uses look-ahead"),
+        ({"guided_regex": "(?!x)a"}, "guided_regex", "kept to `guided_regex`: the pattern uses look-ahead"),
         ({"format": BAD}, "format", "the pattern of `path` uses look-ahead"),
         ({"response_format": formed(BAD, strict=True)}, "response_format", "the pattern of `path` uses look-ahead"),
         ({"tool_choice": "required"}, "tool_choice", "there are no `tools`"),

@@ -296,8 +296,8 @@ def test_stream_error_is_raised_by_the_client() -> None:
         ({"input": [{"role": "user"}]}, "input", r"`input\[0\]` is a message: it needs `role` and `content`"),
         ({"input": [{"type": "function_call"}]}, "input", "it needs `name`"),
         ({"input": [{"type": "function_call_output", "call_id": "a"}]}, "input", "it needs `output`"),
-        ({"text": {"format": {**FORM, "strict": True}}}, "text", "`not` of the whole cannot be kept to"),
-        ({"tools": [{**LOOK, "parameters": UNHELD, "strict": True}]}, "tools", "`not` of the whole cannot be kept to"),
+        ({"text": {"format": {**FORM, "strict": True}}}, "text", "`not` cannot be kept to"),
+        ({"tools": [{**LOOK, "parameters": UNHELD, "strict": True}]}, "tools", "`not` cannot be kept to"),
         ({"input": [{"type": "item_reference", "id": "a"}]}, "input", "item_reference"),
         (
             {"input": [{"role": "user", "content": [{"type": "input_image"}]}]},

@@ -220,17 +220,17 @@ def _leads_somewhere(reference: Any, schema: dict[str, Any], trials: _Trials) ->
 def _loss(place: tuple[str, ...], key: str, value: Any) -> Translatable:
     """Return a part of a sentence that says what was left out."""
     path = "".join(each if each == "[]" else f".{each}" for each in place).removeprefix(".")
-    where = Translatable("`{path}`", path=path) if path else Translatable("the whole")
+    where = Translatable(" of `{path}`", path=path) if path else Translatable()
     if key in {"pattern", "patternProperties"} and isinstance(value, str):
         used = next((words for sign, words in _PATTERN_WORDS if sign.search(value)), None)
         if used:
-            return Translatable("the pattern of {where} uses {used}, which cannot be kept to", where=where, used=used)
-        return Translatable("the pattern of {where} cannot be kept to", where=where)
+            return Translatable("the pattern{where} uses {used}, which cannot be kept to", where=where, used=used)
+        return Translatable("the pattern{where} cannot be kept to", where=where)
     if key == "$ref":
-        return Translatable("the `$ref` of {where} leads nowhere", where=where)
+        return Translatable("the `$ref`{where} leads nowhere", where=where)
     if key == "oneOf" and value == "anyOf":
-        return Translatable("`oneOf` of {where} can be kept to only as `anyOf`", where=where)
-    return Translatable("`{key}` of {where} cannot be kept to", key=key, where=where)
+        return Translatable("`oneOf`{where} can be kept to only as `anyOf`", where=where)
+    return Translatable("`{key}`{where} cannot be kept to", key=key, where=where)
 
 
 def _with_integers(schema: Any) -> Any:

@@ -880,6 +880,11 @@ def _constraint(
         raise invalid(f"An answer keeps to one form: leave out `{first}` or `{second}`.", first.partition(".")[0])
     json_schema = next((constraint for constraint in schemas.values() if constraint is not None), None)
     grammar = next((constraint for constraint in grammars.values() if constraint is not None), "")
+    pattern = body.guided_regex or outputs.regex
+    losses = hold(json.dumps({"pattern": pattern})).losses if pattern else ()
+    if losses:
+        sentence = f"The answer cannot be kept to `{named[0]}`: {losses[0]}. Leave that part of it out."
+        raise invalid(sentence, named[0].partition(".")[0])
     if grammar and has_tools:
         raise invalid(f"An answer with tools keeps to no grammar: leave out `{named[0]}` or `tools`.", "tools")
     schema = "" if json_schema is None else msgspec.json.encode(json_schema).decode()
