@@ -2,16 +2,20 @@
 
 import json
 from collections.abc import Callable, Iterator
+from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from headstart.engine.engine import LoadOptions
+from headstart.engine.backends.remote import RemoteEngine
+from headstart.engine.engine import Finish, LoadOptions, Message, Remote, Request, Step
 from headstart.engine.local import LocalEngine
+from headstart.errors import RemoteError
 from tests.engine.answers import load
 from tests.engine.test_thinking import PLAIN, QWEN36
-from tests.server.serving import MODEL, Running, serving
+from tests.server.serving import KEY, MODEL, Running, serving
 
 TURNS = [{"role": "user", "content": "Hi"}]
 BUDGET = 8
@@ -139,3 +143,23 @@ def test_earlier_thinking_is_taken_back(running: Running) -> None:
     counted = ask(running, "/v1/messages/count_tokens", model=MODEL, messages=turns)[1]["input_tokens"]
     usage = ask(running, "/v1/messages", **ASKED | {"messages": turns})[1]["usage"]
     assert counted == usage["input_tokens"] + usage["cache_read_input_tokens"]
+
+
+@pytest.mark.parametrize(("thinking", "budget"), [(None, BUDGET), (True, BUDGET), (False, None)])
+def test_client_of_our_own_gets_thinking(running: Running, thinking: bool | None, budget: int | None) -> None:
+    request = Request((Message("user", "Hi"),), 24, thinking=thinking, thinking_budget=budget)
+    with closing(RemoteEngine(Remote("own", running.url), KEY)) as engine:
+        *steps, finish = [event for event in engine.generate(request) if isinstance(event, Step | Finish)]
+    assert isinstance(finish, Finish)
+    said = [step for step in steps if isinstance(step, Step)]
+    assert "".join(step.text for step in said)
+    assert bool("".join(step.thinking for step in said)) == (thinking is not False)
+    assert BUDGET * (thinking is not False) <= finish.stats.thinking_tokens <= BUDGET + 2
+
+
+def test_client_of_our_own_is_refused_a_switch(plain: Running) -> None:
+    request = Request((Message("user", "Hi"),), 24, thinking=True)
+    with closing(RemoteEngine(Remote("own", plain.url), KEY)) as engine:
+        with pytest.raises(RemoteError, match="own has no switch for thinking"):
+            list(engine.generate(request))
+        assert list(engine.generate(replace(request, thinking=False)))
