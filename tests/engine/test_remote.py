@@ -358,10 +358,10 @@ def parts_of(events: Iterable[Event]) -> tuple[str, str]:
 
 @pytest.mark.parametrize("field", ["reasoning_content", "reasoning"])
 def test_thinking_has_pieces_of_its_own(connect: Open, script: Script, field: str) -> None:
-    script.raw = [thought(**{field: "Let"}), thought(**{field: " me see."}), chunk("\n\n<think> "), chunk("begins it.")]
+    script.raw = [thought(**{field: "\nLet"}), thought(**{field: " me see.\n"}), chunk("\n\n<think> "), chunk("is it.")]
     script.raw += [chunk(finish="stop"), DONE]
     events = list(connect().generate(ASKED))
-    assert parts_of(events) == ("Let me see.", "<think> begins it.")
+    assert parts_of(events) == ("Let me see.", "<think> is it.")
     assert (finish_of(events).stats.output_tokens, finish_of(events).stats.thinking_tokens) == (4, 2)
 
 
@@ -399,6 +399,12 @@ def test_continued_answer_has_no_section(connect: Open, script: Script) -> None:
         "content": "The tag",
         "reasoning_content": "Tags?",
     }
+
+
+def test_continued_section_keeps_its_white_space(connect: Open, script: Script) -> None:
+    script.raw = [thought(reasoning_content=" me see."), chunk("\n\nFour."), DONE]
+    begun = (*ASKED.messages, Message("assistant", "", thinking="Let"))
+    assert parts_of(connect().generate(replace(ASKED, messages=begun))) == (" me see.", "Four.")
 
 
 def test_stop_texts_are_those_of_the_answer(connect: Open, script: Script) -> None:

@@ -176,6 +176,24 @@ def test_answer_is_continued_where_it_was(tiny_thinking: Make, template: str) ->
     assert plain.count("<think>") == plain.count("</think>")
 
 
+def test_continued_section_keeps_its_white_space(tiny_thinking: Make) -> None:
+    tokenizer = Tokenizer(tiny_thinking(QWEN36))
+    assert tokenizer.thinking
+    begun = (*HI, Message("assistant", "", thinking="Well"))
+    for messages, expected in ((begun, (" now", "")), (HI, ("now", ""))):
+        reader = tokenizer.thinking.reader_of(messages, tokenizer.prompt(messages))
+        assert reader.push(" now") == expected
+
+
+def test_continued_answer_quotes_marks(tiny_thinking: Make) -> None:
+    tokens = Tokenizer(tiny_thinking(QWEN3)).thinking
+    assert tokens
+    for last, expected in ((Message("assistant", "Tags:"), ("", " <think>\nx")), (HI[0], ("x", ""))):
+        reader = tokens.reader_of((*HI, last), [])
+        parts = [reader.push(text, token) for text, token in ((" ", -1), ("<think>", tokens.begin_ids[0]), ("\nx", -1))]
+        assert ("".join(thinking for thinking, _ in parts), "".join(text for _, text in parts)) == expected
+
+
 def test_model_thinks_and_stops_at_its_budget(thinker: LocalEngine) -> None:
     tokens = thinker.tokenizer.thinking
     assert tokens

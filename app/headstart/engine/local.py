@@ -141,7 +141,7 @@ class LocalEngine:
             self.tokenizer.decode_many,
             request.stop,
             stop_on_repetition=request.stop_on_repetition,
-            reader=thinking.reader(is_open=thinking.is_open(ids)) if thinking else None,
+            reader=thinking.reader_of(request.messages, ids) if thinking else None,
             has_calls=request.tools is not None and not request.schema,
         )
         scorer = None if request.likeliest is None else Scorer(self._token_bytes.decode, request.likeliest)

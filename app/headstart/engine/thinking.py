@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from headstart.engine.engine import ThinkingSupport
+from headstart.engine.engine import Message, ThinkingSupport
 from headstart.engine.sampling import Allowed, Constraint
 
 # Unicode reserves this character for internal use. It marks a token of the model, which typed text cannot give.
@@ -82,6 +82,12 @@ class ThinkingReader:
         self._is_bare = True  # nothing of this part was returned yet; white space is skipped there
         self.is_plain = False  # the answer began without a mark
         self.tokens = 0  # pieces of the section and its end mark
+
+    def resume(self) -> None:
+        """Go on within the section, if it is open, or within the answer proper: white space and marks there count."""
+        self._is_bare = False
+        if self._place == "start":
+            self._place = "answer"
 
     @property
     def is_thinking(self) -> bool:
@@ -171,6 +177,13 @@ class ThinkingTokens:
     def reader(self, *, is_open: bool) -> ThinkingReader:
         begins, ends, skips = ("".join(map(self._text, ids)) for ids in (self.begin_ids, self.end_ids, self.skip_ids))
         return ThinkingReader(begins, ends, skips, self.names, is_open=is_open)
+
+    def reader_of(self, messages: Sequence[Message], prompt: Sequence[int]) -> ThinkingReader:
+        """Return the reader of the answer to a conversation, which continues the last message if that is an answer."""
+        reader, last = self.reader(is_open=self.is_open(prompt)), messages[-1]
+        if last.role == "assistant" and (last.content or last.thinking) and not last.calls:
+            reader.resume()
+        return reader
 
     def _text(self, token: int) -> str:
         return marked("", self.names[token]) if token in self.names else self.decode(token)

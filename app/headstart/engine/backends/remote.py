@@ -96,6 +96,7 @@ _BUDGETS = {  # by the owner that the list of models names
 }
 _REASONING = "reasoning_content"
 _MUST_RETURN = "must be passed back"  # DeepSeek, of thinking
+_NO_MARK = "\ufdd1"  # which no text has: Unicode reserves it
 
 
 def load(options: LoadOptions) -> "RemoteEngine":
@@ -153,7 +154,7 @@ class RemoteEngine:
             )
         cancel = cancel or CancelEvent()
         last = request.messages[-1]
-        answer = _Answer(self.remote, has_begun=last.role == "assistant" and bool(last.content))
+        answer = _Answer(self.remote, last if last.role == "assistant" else None)
         stops = StopStrings(request.stop)  # some servers send the stop string
         shown, is_noted = 0, request.thinking is not False
         with closing(self._stream(self._body(request), answer, cancel)) as stream:
@@ -627,12 +628,16 @@ class _Chunk(Struct):
 class _Answer:
     """An answer so far. Thinking comes in a field of its own, or in tags at the beginning of the text."""
 
-    def __init__(self, remote: Remote, *, has_begun: bool) -> None:
-        """`has_begun`: the answer proper is continued, so no thinking comes before it."""
+    def __init__(self, remote: Remote, continued: Message | None) -> None:
+        """`continued` is the answer that goes on, if one does."""
         self.reason: FinishReason | None = None
         self.has_ended = False  # the server announced the end
         self._remote = remote
-        self._reader = None if has_begun else ThinkingReader(THINK.begins, THINK.ends)
+        self._is_in_section = bool(continued and continued.thinking and not continued.content)
+        self._reader = ThinkingReader(THINK.begins, THINK.ends)
+        if continued and continued.content:
+            self._reader.resume()
+        self._apart: ThinkingReader | None = None  # of thinking that has a field of its own
         self._usage, self._timings = _Usage(), _Timings()
         self._started = self._first = self._last = time.perf_counter()
         self._chunks = self._thoughts = 0  # all of them, and those that end within thinking
@@ -673,17 +678,29 @@ class _Answer:
             self._last = time.perf_counter()
             self._first = self._first if self._chunks else self._last
             self._chunks += 1
-        if thought and self._left_out is None:  # what follows is the answer, also if it quotes the tags
-            self._reader = ThinkingReader(THINK.begins, THINK.ends, is_open=True)
-            self._reader.push(THINK.ends)
-        thinking, text = self._reader.push(content) if self._reader else ("", content)
-        self._thoughts += bool(thought or (self._reader and self._reader.is_thinking))
-        return thought + thinking, self._begun(text)
+        thinking, text = self._separate(thought, content)
+        self._thoughts += bool(thought or self._reader.is_thinking)
+        return thinking, self._begun(text)
 
     def finish(self) -> tuple[str, str]:
         """Return the thinking and the text that were held back."""
-        thinking, text = self._reader.finish() if self._reader else ("", "")
+        thinking, text = (self._apart or self._reader).finish()
         return thinking, self._begun(text)
+
+    def _separate(self, thought: str, content: str) -> tuple[str, str]:
+        """Return the thinking and the text of a chunk without the white space around thinking."""
+        if thought and not self._apart and self._left_out is None:
+            self._apart = ThinkingReader(_NO_MARK, _NO_MARK, is_open=True)
+            if self._is_in_section:
+                self._apart.resume()
+        if self._apart is None:
+            thinking, text = self._reader.push(content)
+            return thought + thinking, text
+        if self._apart.is_thinking:
+            thought, _ = self._apart.push(thought)
+            if content:  # the answer begins, also if it quotes the tags
+                self._apart.push(_NO_MARK)
+        return thought, self._apart.push(content)[1] if content else ""
 
     def _begun(self, text: str) -> str:
         if text and self._left_out is None:

@@ -210,7 +210,7 @@ class GenaiEngine:
             self.tokenizer.decode_many,
             request.stop,
             stop_on_repetition=request.stop_on_repetition,
-            reader=thinking.reader(is_open=thinking.is_open(prompt)) if thinking else None,
+            reader=thinking.reader_of(request.messages, prompt) if thinking else None,
         )
         left = self.context - len(prompt)
         max_tokens = min(request.max_new_tokens, left)
