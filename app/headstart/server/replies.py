@@ -616,8 +616,7 @@ def reranked(embeddings: Embeddings, texts: Sequence[str], limit: int | None, *,
 
 
 def _cosine(one: Sequence[float], other: Sequence[float]) -> float:
-    product: float = sum(map(mul, one, other))
-    return product / (hypot(*one) * hypot(*other) or 1.0)
+    return float(sum(map(mul, one, other))) / (hypot(*one) * hypot(*other) or 1.0)
 
 
 def _shorten(vector: bytes, dimensions: int) -> bytes:

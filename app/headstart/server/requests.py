@@ -511,7 +511,7 @@ class Document:
 class RerankRequest(EmbeddingRequest):
     """Body of POST /v1/rerank."""
 
-    input: str = ""  # made of the two fields below
+    input: str | list[str | TokenId | _TokenIds] = ""  # made of the two fields below
     query: _Text
     documents: Annotated[list[_Text | Document], Meta(min_length=1, max_length=MAX_TEXTS - 1)]
     top_n: Annotated[int, Meta(ge=1, le=_MAX_INT, description="Default: all.")] | None = None
