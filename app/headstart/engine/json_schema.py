@@ -224,7 +224,7 @@ def _loss(place: tuple[str, ...], key: str, value: Any) -> Translatable:
     if key in {"pattern", "patternProperties"} and isinstance(value, str):
         used = next((words for sign, words in _PATTERN_WORDS if sign.search(value)), None)
         if used:
-            return Translatable("the pattern{where} uses {used}, which cannot be kept to", where=where, used=used)
+            return Translatable("the pattern{where} uses {used}", where=where, used=used)
         return Translatable("the pattern{where} cannot be kept to", where=where)
     if key == "$ref":
         return Translatable("the `$ref`{where} leads nowhere", where=where)

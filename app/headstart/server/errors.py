@@ -158,5 +158,5 @@ def _overflow(error: ContextOverflowError, path: str, longest: int) -> str:
         remedy = "start the server again with a longer `--context`."
     if is_messages:
         return f"prompt is too long: {count} tokens > {room} maximum. Shorten the conversation, or {remedy}"
-    limit = f"This model's maximum context length is {room} tokens here, but the conversation has {count}"
-    return f"{limit}. Shorten the conversation, or {remedy}"
+    limit = f"This model's maximum context length is {room} tokens here with the answer"
+    return f"{limit}, but the conversation has {count}. Shorten the conversation, or {remedy}"
