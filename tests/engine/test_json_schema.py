@@ -1,4 +1,4 @@
-"""What a grammar cannot hold of a schema is found, named, and left out; the rest is kept."""
+"""The parts of a schema that a grammar cannot hold are found, named, and left out; the rest is kept."""
 
 import json
 import time

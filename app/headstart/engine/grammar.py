@@ -412,7 +412,7 @@ class _Ending:
 
 @dataclass
 class _Quotes:
-    """Whether a piece of JSON ends inside a text."""
+    """The state at the end of a piece of JSON: inside a text or not."""
 
     is_open: bool = False
     _is_escaped: bool = False

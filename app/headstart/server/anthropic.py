@@ -115,7 +115,7 @@ class OutputConfig:
 
 @dataclass(frozen=True)
 class ThinkingConfig:
-    """Whether to think: as the model does (`adaptive`, and `enabled` with a budget in tokens), or not."""
+    """The choice to think: as the model does (`adaptive`, and `enabled` with a budget in tokens), or not."""
 
     type: Literal["enabled", "adaptive", "disabled"]
     budget_tokens: Annotated[int, Meta(ge=0)] | None = None
