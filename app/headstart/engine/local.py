@@ -136,14 +136,7 @@ class LocalEngine:
     def _generate(self, request: Request, cancel: CancelEvent | None) -> Iterator[Event]:
         tally = Tally()
         ids = self.tokenizer.prompt_of(request, self.context)
-        thinking = None if request.is_text else self.tokenizer.thinking
-        text = AnswerText(
-            self.tokenizer.decode_many,
-            request.stop,
-            stop_on_repetition=request.stop_on_repetition,
-            reader=thinking.reader_of(request.messages, ids) if thinking else None,
-            has_calls=request.tools is not None and not request.schema,
-        )
+        text = self.tokenizer.answer_text(request, ids)
         scorer = None if request.likeliest is None else Scorer(self._token_bytes.decode, request.likeliest)
         prompt = Scorer(self._token_bytes.decode, request.likeliest or 0) if request.echo and scorer else None
         is_echoed = not request.echo

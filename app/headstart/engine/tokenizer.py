@@ -17,6 +17,7 @@ from headstart.engine.chat_template import (
     well_formed,
     with_system,
 )
+from headstart.engine.detokenizer import AnswerText
 from headstart.engine.engine import Finish, FinishReason, Message, Origin, Request, Round, Step, Timing, Tool, no_stats
 from headstart.engine.runtime import openvino_genai
 from headstart.engine.thinking import ThinkingTokens
@@ -157,6 +158,17 @@ class Tokenizer:
                 room=room,
             )
         return ids
+
+    def answer_text(self, request: Request, prompt: Sequence[int]) -> AnswerText:
+        """Return the text of the answer to a request with this prompt."""
+        thinking = None if request.is_text else self.thinking
+        return AnswerText(
+            self.decode_many,
+            request.stop,
+            stop_on_repetition=request.stop_on_repetition,
+            reader=thinking.reader_of(request.messages, prompt) if thinking else None,
+            has_calls=request.tools is not None and not request.schema,
+        )
 
     def decode(self, ids: Sequence[int], *, keep_special: bool = False) -> str:
         """Return the text of tokens, with U+FFFD for invalid UTF-8."""

@@ -205,13 +205,7 @@ class GenaiEngine:
         request = replace(request, sampling=request.sampling.settled(self.sampling))
         chosen = guessing(request, self._drafting, npu=self._longest_prompt is not None)
         prompt = self._prompt(request)
-        thinking = None if request.is_text else self.tokenizer.thinking
-        text = AnswerText(
-            self.tokenizer.decode_many,
-            request.stop,
-            stop_on_repetition=request.stop_on_repetition,
-            reader=thinking.reader_of(request.messages, prompt) if thinking else None,
-        )
+        text = self.tokenizer.answer_text(request, prompt)
         left = self.context - len(prompt)
         max_tokens = min(request.max_new_tokens, left)
         limit = FinishReason.CONTEXT if left < request.max_new_tokens else FinishReason.LENGTH
