@@ -1,4 +1,4 @@
-"""The parts of a schema that a grammar cannot hold are found, named, and left out; the rest is kept."""
+"""Parts of schemas that a grammar cannot hold are found, named and left out; the rest is kept."""
 
 import json
 import time
