@@ -12,7 +12,7 @@ from headstart.engine.process import session as session_module
 from headstart.engine.process.session import Ended, EngineSession, Lost, ProcessEvent
 from headstart.engine.process.watchdog import POLL_S, Timeouts
 from headstart.engine.protocol import Cancel, Describe, Failed, Forget, Generate, Load, Loaded, Ready
-from headstart.engine.supervision import CANCEL_GRACE, CLOSE_GRACE, Journal
+from headstart.engine.supervision import CANCEL_GRACE, CLOSE_GRACE, COMPUTING_GRACE, Journal
 from headstart.errors import EngineLostError, ProtocolError, Translatable
 
 TOY, OTHER = LoadOptions(Path("toy")), LoadOptions(Path("other"))
@@ -40,10 +40,11 @@ class Process:
         self.say = on_event
         self.orders: list[protocol.Order] = []
         self.graces: list[float] = []  # of its ends
+        self.computed_s = 0.0
         self.send, self.end = self.orders.append, self._end
 
     def processor_seconds(self) -> float:
-        return 0.0
+        return self.computed_s
 
     def _end(self, grace: float = CLOSE_GRACE) -> None:
         self.graces.append(grace)
@@ -241,6 +242,19 @@ def test_process_deaf_to_cancel_is_killed(engine: Engine) -> None:
     assert engine.outcomes[-2] is None
     assert "did not stop in time" in str(engine.lost.cause)
     assert engine.lost.is_restarting
+
+
+def test_process_inside_a_long_pass_is_not_killed(engine: Engine) -> None:
+    engine.load()
+    engine.session.send(ask(1))
+    engine.session.cancel(1)
+    while engine.now < COMPUTING_GRACE - CANCEL_GRACE:
+        engine.process.computed_s += CANCEL_GRACE
+        engine.pass_time(CANCEL_GRACE)
+    assert engine.process.graces == []
+    engine.process.computed_s += CANCEL_GRACE
+    engine.pass_time(CANCEL_GRACE)
+    assert engine.process.graces == [0.0]
 
 
 def test_cancelled_answer_waits_for_its_turn(engine: Engine) -> None:

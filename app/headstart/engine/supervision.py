@@ -13,6 +13,7 @@ from pathlib import Path
 from headstart import paths, private_files
 
 CANCEL_GRACE = 2.0  # seconds for an answer to end after it was cancelled, before its process is killed
+COMPUTING_GRACE = 60.0  # the same while the process computes: a pass over a long prompt takes seconds
 CLOSE_GRACE = 0.8  # seconds for a process to end after its input was closed
 KILL_GRACE = 5.0  # seconds for a killed process to end; one that hangs in a driver may never end
 OUT_OF_MEMORY = "SIGKILL"  # how Linux ends a process when memory runs out

@@ -35,7 +35,15 @@ from headstart.engine.protocol import (
     decode_report,
     encode,
 )
-from headstart.engine.supervision import CANCEL_GRACE, CLOSE_GRACE, KILL_GRACE, Journal, RestartBudget, program
+from headstart.engine.supervision import (
+    CANCEL_GRACE,
+    CLOSE_GRACE,
+    COMPUTING_GRACE,
+    KILL_GRACE,
+    Journal,
+    RestartBudget,
+    program,
+)
 from headstart.engine.tuning.messages import ForgetTuned, RecallTuned, Tune
 from headstart.errors import EngineLostError, HeadstartError, OutOfMemoryError
 
@@ -167,6 +175,8 @@ class Lost:
 class _Answer:
     has_begun: bool = False
     due: float = inf  # when its process is killed; set by a cancel
+    last: float = inf  # when it is killed although it computes
+    processor_s: float = 0.0  # of its process when `due` was set
 
 
 class EngineSession:
@@ -248,7 +258,8 @@ class EngineSession:
         """End an answer, or its process if that takes too long."""
         answer = self.answers.get(generation)
         if answer and answer.due == inf:
-            answer.due = self._clock() + CANCEL_GRACE
+            self._give_time(answer)
+            answer.last = self._clock() + COMPUTING_GRACE
             self.send(Cancel(generation))
 
     def withdraw(self, generation: int) -> None:
@@ -324,8 +335,20 @@ class EngineSession:
 
     def _is_overdue(self, answer: _Answer) -> bool:
         if answer.due < inf and not answer.has_begun and (len(self.answers) > 1 or not self.facts):
-            answer.due = self._clock() + CANCEL_GRACE  # it ends when its turn comes
-        return self._clock() >= answer.due
+            self._give_time(answer)  # it ends when its turn comes
+            answer.last = self._clock() + COMPUTING_GRACE
+        if self._clock() < answer.due:
+            return False
+        if self._clock() < answer.last and self._processor_seconds() - answer.processor_s >= CANCEL_GRACE / 5:
+            self._give_time(answer)  # it is inside a pass, which cannot be interrupted
+            return False
+        return True
+
+    def _give_time(self, answer: _Answer) -> None:
+        answer.due, answer.processor_s = self._clock() + CANCEL_GRACE, self._processor_seconds()
+
+    def _processor_seconds(self) -> float:
+        return self.process.processor_seconds() if self.process else 0.0
 
     def _take_failure(self, report: Failed) -> Failed | None:
         is_out_of_memory = report.kind == OutOfMemoryError.__name__
