@@ -14,6 +14,7 @@ from headstart import remotes, settings
 from headstart.errors import BrokenModelError, ExportError
 from headstart.library import manifest
 from headstart.library.manifest import Manifest, PairManifest
+from headstart.markdown.parser import MarkdownStream, parse
 from headstart.server.errors import RefusedError
 from headstart.server.requests import (
     ChatRequest,
@@ -24,7 +25,6 @@ from headstart.server.requests import (
     text_to_requests,
 )
 from headstart.settings import Settings
-from headstart.ui.markdown.markdown import MarkdownStream, parse
 from headstart_export import recipe
 from tests.junk import JUNK, TOML_JUNK, changed, fuzz
 from tests.model_folders import CREATED, describe, write_model

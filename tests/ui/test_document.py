@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 from PySide6.QtGui import QFont, QTextDocument
 from PySide6.QtWidgets import QApplication
 
-from headstart.ui.markdown.blocks import PositionMap, Span
+from headstart.markdown.blocks import PositionMap, Span
+from headstart.markdown.parser import MarkdownStream, parse
 from headstart.ui.markdown.document import CODE_ID, LANGUAGE, QUOTES, DocumentWriter, Formats
-from headstart.ui.markdown.markdown import MarkdownStream, parse
 from headstart.ui.widgets.theme import LIGHT
 from tests.junk import fuzz
 from tests.ui.corpus import EVERYTHING, PARTS

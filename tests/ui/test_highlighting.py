@@ -4,9 +4,9 @@ import pytest
 from PySide6.QtGui import QFont, QTextDocument
 from PySide6.QtWidgets import QApplication
 
+from headstart.markdown.parser import parse
 from headstart.ui.markdown.document import DocumentWriter, Formats
 from headstart.ui.markdown.highlighting import START, Highlighter, lex_line, lexer
-from headstart.ui.markdown.markdown import parse
 from headstart.ui.widgets.theme import DARK, LIGHT
 
 

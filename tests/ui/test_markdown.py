@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headstart.ui.markdown.blocks import Block, Code, Item, Paragraph, Place, Span, Style, Table, plain_text, spans
-from headstart.ui.markdown.markdown import MarkdownStream, parse, parse_literal
+from headstart.markdown.blocks import Block, Code, Item, Paragraph, Place, Span, Style, Table, plain_text, spans
+from headstart.markdown.parser import MarkdownStream, parse, parse_literal
 from tests.junk import fuzz
 from tests.ui.corpus import EVERYTHING, PARTS
 

@@ -8,10 +8,10 @@ from PySide6.QtGui import QColor, QFont, QFontMetricsF, QImage, QPainter, QTextD
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
+from headstart.markdown.parser import MarkdownStream, parse
 from headstart.ui.chat.message import MessageContent
 from headstart.ui.chat.message_view import MessageView
 from headstart.ui.markdown.document import DocumentWriter, Formats
-from headstart.ui.markdown.markdown import MarkdownStream, parse
 from headstart.ui.markdown.mathematics import SIGN, typeset
 from headstart.ui.widgets import theme
 from headstart.ui.widgets.theme import DARK, LIGHT, Theme

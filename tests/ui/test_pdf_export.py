@@ -12,10 +12,10 @@ from pytestqt.qtbot import QtBot
 
 from headstart.chat.conversation import Attachment, Chat, Conversation, Outcome
 from headstart.chat.documents import Wording
+from headstart.markdown.blocks import Block, Paragraph
+from headstart.markdown.parser import parse
 from headstart.ui.formatting import short_path
 from headstart.ui.import_export import chat_sections, generate_pdf
-from headstart.ui.markdown.blocks import Block, Paragraph
-from headstart.ui.markdown.markdown import parse
 from headstart.ui.program import Program
 from tests.chat.trees import QUOTING
 from tests.ui.corpus import EVERYTHING

@@ -11,11 +11,11 @@ from pytestqt.qtbot import QtBot
 
 from headstart.chat.conversation import Attachment, State, ToolCall
 from headstart.engine.engine import Call, Tool
+from headstart.markdown.blocks import plain_text
 from headstart.tools.servers import Offer
 from headstart.ui.chat.message import MessageContent, MessageSource, MessageState
 from headstart.ui.chat.text_view import TextView
 from headstart.ui.chat.tools import CallBar, ToolsDialog
-from headstart.ui.markdown.blocks import plain_text
 from headstart.ui.program import Program
 from tests.tools.test_servers import CLOCK
 from tests.ui.person import WAIT, ask, shown, texts, write

@@ -38,15 +38,15 @@ from headstart.chat.documents import (
 )
 from headstart.chat.json_chats import read_file, to_json
 from headstart.chat.store import Store
+from headstart.markdown.blocks import Block, Code, Paragraph, Place, Rule, Span, Style
+from headstart.markdown.parser import parse, parse_literal
 from headstart.settings import about
 from headstart.ui.chat import live_answer
 from headstart.ui.chat.chat_page import ChatPage
 from headstart.ui.chat.message import attached_blocks
 from headstart.ui.formatting import titled
-from headstart.ui.markdown.blocks import Block, Code, Paragraph, Place, Rule, Span, Style
 from headstart.ui.markdown.document import DocumentWriter, Formats
 from headstart.ui.markdown.highlighting import Highlighter
-from headstart.ui.markdown.markdown import parse, parse_literal
 from headstart.ui.settings.settings_form import label, switched, title
 from headstart.ui.translation import showing_errors, translate
 from headstart.ui.widgets import theme

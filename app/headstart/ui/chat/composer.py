@@ -20,11 +20,11 @@ from PySide6.QtWidgets import (
 from headstart.chat.conversation import Attachment
 from headstart.engine.engine import Request
 from headstart.engine.memory import DEFAULT_CONTEXT
+from headstart.markdown import blocks
 from headstart.settings import Settings
 from headstart.ui.chat.attachments import AttachmentTray
 from headstart.ui.engine_link import EngineLink
 from headstart.ui.formatting import whole
-from headstart.ui.markdown import blocks
 from headstart.ui.widgets.icons import icon, icon_button
 from headstart.ui.widgets.layouts import beside, initial_path, remember_folder, set_margins, stacked
 from headstart.ui.widgets.stylesheet import set_style_class, set_style_property

@@ -8,8 +8,8 @@ from pathlib import PurePath
 from typing import NamedTuple
 
 from headstart.chat.conversation import Attachment
-from headstart.ui.markdown.blocks import Block, Code, Paragraph, Span, Style
-from headstart.ui.markdown.markdown import MarkdownStream, parse, parse_literal
+from headstart.markdown.blocks import Block, Code, Paragraph, Span, Style
+from headstart.markdown.parser import MarkdownStream, parse, parse_literal
 
 MessageId = Hashable
 WARMER = 0.7  # temperature of another try after an answer that repeated itself at 0

@@ -9,6 +9,7 @@ from PySide6.QtGui import QColor, QFont, QGuiApplication, QMouseEvent, QPainter,
 from PySide6.QtWidgets import QBoxLayout, QLabel, QMenu, QPushButton, QToolButton, QWhatsThis, QWidget
 
 from headstart.chat.conversation import Attachment
+from headstart.markdown.blocks import Block, plain_text
 from headstart.ui.chat.attachments import shorten_name
 from headstart.ui.chat.message import (
     WARMER,
@@ -23,7 +24,6 @@ from headstart.ui.chat.message import (
 )
 from headstart.ui.chat.text_view import TextView
 from headstart.ui.formatting import decimal, listed, whole
-from headstart.ui.markdown.blocks import Block, plain_text
 from headstart.ui.widgets.icons import show_icon
 from headstart.ui.widgets.labels import ElidedLabel
 from headstart.ui.widgets.layouts import Flow, beside

@@ -26,9 +26,10 @@ from PySide6.QtWidgets import QFileDialog, QFrame, QMenu, QMessageBox, QTextBrow
 from headstart.chat.documents import write_export
 from headstart.engine.origins import ORIGINS
 from headstart.errors import ExchangeError
+from headstart.markdown import parser as markdown
+from headstart.markdown.blocks import Code, plain_text
+from headstart.markdown.parser import safe_address
 from headstart.ui.chat.message import OriginRun, Origins
-from headstart.ui.markdown import markdown
-from headstart.ui.markdown.blocks import Code, plain_text
 from headstart.ui.markdown.document import (
     CODE_ANCHORS,
     COPY,
@@ -40,7 +41,6 @@ from headstart.ui.markdown.document import (
     QuotedBlock,
 )
 from headstart.ui.markdown.highlighting import Highlighter
-from headstart.ui.markdown.markdown import safe_address
 from headstart.ui.markdown.mathematics import SIGN
 from headstart.ui.markdown.preview import PreviewDialog, file_suffix
 from headstart.ui.translation import translate_error

@@ -12,10 +12,10 @@ from PySide6.QtGui import QFont, QGuiApplication, QKeyEvent, QKeySequence, QPale
 from PySide6.QtWidgets import QFrame, QScrollArea, QWidget
 
 from headstart.chat.conversation import titled
+from headstart.markdown.blocks import plain_text
+from headstart.markdown.parser import parse
 from headstart.ui.chat.message import THINKING, MessageAction, MessageContent, MessageId
 from headstart.ui.chat.message_view import MessageView, author
-from headstart.ui.markdown.blocks import plain_text
-from headstart.ui.markdown.markdown import parse
 from headstart.ui.widgets.icons import icon_button
 from headstart.ui.widgets.stylesheet import hide_idle_bar, sheet
 from headstart.ui.widgets.theme import MEDIUM, SMALL, TEXT_WIDTH, Theme, palette

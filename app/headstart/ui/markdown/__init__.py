@@ -1,1 +1,1 @@
-"""Markdown parsed into blocks, and blocks written into documents."""
+"""Blocks of Markdown written into documents of Qt."""

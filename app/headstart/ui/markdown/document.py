@@ -26,7 +26,7 @@ from PySide6.QtGui import (
     QTextTableFormat,
 )
 
-from headstart.ui.markdown.blocks import (
+from headstart.markdown.blocks import (
     Block,
     Code,
     Item,

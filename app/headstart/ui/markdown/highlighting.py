@@ -11,7 +11,7 @@ from pygments.lexers import get_lexer_by_name
 from pygments.util import ClassNotFound
 from PySide6.QtGui import QColor, QSyntaxHighlighter, QTextBlock, QTextCharFormat, QTextDocument
 
-from headstart.ui.markdown.blocks import units
+from headstart.markdown.blocks import units
 from headstart.ui.markdown.document import CODE_ID, LANGUAGE
 from headstart.ui.widgets.theme import Theme
 

@@ -1,7 +1,6 @@
 """Typesetting of LaTeX formulas, and the text object that paints them in a document."""
 
 import functools
-import re
 import xml.etree.ElementTree as ET
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -22,6 +21,8 @@ from PySide6.QtGui import (
 )
 from PySide6.QtSvg import QSvgRenderer
 
+from headstart.markdown.mathml import strip_delimiters, to_mathml
+
 if TYPE_CHECKING:
     from ziafont.svgpath import SVGOpType
 
@@ -30,35 +31,14 @@ SIGN = "\ufffc"  # the character of an object in a document
 _LATEX = QTextFormat.Property.UserProperty.value + 10  # property of the object's format: LaTeX without delimiters
 _DISPLAY = _LATEX + 1
 
-_MAX_LENGTH = 4000  # characters; readable formulas have a few hundred
 _MAX_PARTS = 2000  # about a quarter of a millisecond each
 _MAX_HEIGHT = 60  # in sizes of the letters; what is higher was typeset wrongly
 _SIZE = 24.0  # of the typeset letters; painting scales them
 _X_HEIGHT = 0.473  # of the mathematical font, relative to its size
-_NAMESPACE = ' xmlns="http://www.w3.org/1998/Math/MathML"'
 _COLOUR = "#010203"  # replaced by the colour of the text
-_DELIMITERS = {"$$": 2, "\\[": 2, "\\(": 2}
-# LaTeX that the library omits, numbers across the whole program or sets without space.
-_REWRITES = (
-    (re.compile(r"\\(?:nonumber|notag)(?![A-Za-z])|\\label\s*\{[^{}]*\}"), ""),
-    (re.compile(r"\\tag\*?\s*\{([^{}]*)\}"), r"\\qquad\\text{(\1)}"),
-    (re.compile(r"\\begin\s*\{alignat\*?\}\s*\{\d\}"), r"\\begin{align*}"),
-    (re.compile(r"\\end\s*\{alignat\*?\}"), r"\\end{align*}"),
-    (re.compile(r"\\(begin|end)\s*\{(align|gather|equation|multline)\}"), r"\\\1{\2*}"),
-    (re.compile(r"\\begin\s*\{eqnarray\*?\}"), r"\\begin{array}{rcl}"),
-    (re.compile(r"\\end\s*\{eqnarray\*?\}"), r"\\end{array}"),
-    (
-        re.compile(r"\\mathop\s*\{\s*\\(?:mathrm|rm|text|operatorname)\s*\{?([A-Za-z ]+)\}?\s*\}"),
-        r"\\operatorname*{\1}",
-    ),
-    (re.compile(r"\\bmod(?![A-Za-z])"), r"\\;\\mathrm{mod}\\;"),
-)
 _SHALLOW_DEPTH = 0.26  # relative to the size: the depth of ordinary letters
 _MARGIN = 24  # pixels beside a displayed formula
-_BINARY = frozenset("∪∩∧∨∖⊕⊗⊙")  # the library sets them as letters
-_LARGE = frozenset("∑∏∐⋃⋂⨁⨂⋁⋀")
 _ROWS = frozenset(("math", "mrow", "mtd", "mtr"))
-_COMMAND = re.compile(r"\\[A-Za-z]")
 
 
 @dataclass(frozen=True)
@@ -75,35 +55,23 @@ class Formula:
         return self.ascent + self.depth
 
 
-def strip_delimiters(written: str) -> str:
-    r"""Remove the delimiters of a formula: "$x$" gives "x"."""
-    around = _DELIMITERS.get(written[:2], 1)
-    return written[around:-around].strip()
-
-
 @functools.lru_cache(maxsize=1000)
 def typeset(latex: str, *, display: bool) -> Formula | None:
     """Typeset a formula; return None if it is not LaTeX or the library does not support it."""
-    if len(latex) > _MAX_LENGTH:
+    element = to_mathml(latex, display=display)
+    if element is None:
         return None
     try:
-        return _typeset(latex, display=display)
+        return _typeset(element)
     except Exception:  # noqa: BLE001 - the library raises anything for invented LaTeX
         return None
 
 
-def _typeset(latex: str, *, display: bool) -> Formula | None:
-    from ziamath.tex import tex2mml  # noqa: PLC0415
+def _typeset(element: ET.Element) -> Formula | None:
     from ziamath.zmath import Math  # noqa: PLC0415 - takes a third of a second
 
     _patch_library()
-    for pattern, instead in _REWRITES:
-        latex = pattern.sub(instead, latex)
-    element = ET.fromstring(tex2mml(latex, inline=not display).replace(_NAMESPACE, ""))  # noqa: S314 - written by the library
-    for node in element.iter():
-        _fix_node(node, display=display)
-    is_known = not any(_COMMAND.match(node.text or "") for node in element.iter())
-    if not is_known or _num_parts(element) > _MAX_PARTS:
+    if _num_parts(element) > _MAX_PARTS:
         return None
     element.set("mathcolor", _COLOUR)
     for character in "".join(element.itertext()):
@@ -147,14 +115,6 @@ def _num_parts(node: ET.Element) -> int:
     """Return the number of parts that the library has to typeset."""
     inside = 1 + sum(map(_num_parts, node))
     return 2 * inside if node.tag in _ROWS and any(map(_is_stretchy, node)) else inside
-
-
-def _fix_node(node: ET.Element, *, display: bool) -> None:
-    """Turn letters that are binary operators into operators, and put the index of a displayed sum below it."""
-    if node.tag == "mi" and node.text in _BINARY:
-        node.tag = "mo"
-    elif display and node.tag == "msub" and node[0].text in _LARGE:
-        node.tag = "munder"
 
 
 def _add_glyph(character: str) -> None:

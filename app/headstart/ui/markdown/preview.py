@@ -7,7 +7,7 @@ from PySide6.QtGui import QColor, QImage, QPainter, QPaintEvent, QPalette, QText
 from PySide6.QtSvg import QSvgRenderer
 from PySide6.QtWidgets import QFrame, QTextBrowser, QWidget
 
-from headstart.ui.markdown.blocks import Code, Preview
+from headstart.markdown.blocks import Code, Preview
 from headstart.ui.markdown.highlighting import lexer
 from headstart.ui.widgets.labels import button, muted
 from headstart.ui.widgets.layouts import Dialog, row, stacked

@@ -16,7 +16,7 @@ from markdown_it.rules_inline.state_inline import Scanned, StateInline
 from markdown_it.token import Token
 from markdown_it.utils import EnvType
 
-from headstart.ui.markdown.blocks import Block, Code, Item, Paragraph, Place, Rule, Span, Style, Table
+from headstart.markdown.blocks import Block, Code, Item, Paragraph, Place, Rule, Span, Style, Table
 
 _CJK = re.compile("[\u2e80-\u9fff\uf900-\ufaff\uac00-\ud7af\uff00-\uffef\u2018-\u201d\U00020000-\U0003ffff]")
 # A dollar sign is money unless both signs touch the text and no digit follows (pandoc's rule).
