@@ -142,7 +142,10 @@ def test_carriage_returns_keep_offsets() -> None:
         ("这是**重点。**内容", ["重点。"]),
         ("**“引用”**之后", ["“引用”"]),
         ("한국어**강조.**입니다", ["강조."]),
+        ("__加粗（x）__后面", ["加粗（x）"]),
+        ("他说__「重要」__的事", ["「重要」"]),
         ("中 * 文 * 字", []),
+        ("调用__init__方法", []),
         ("2 ** 3 ** 4", []),
     ],
 )
@@ -151,11 +154,34 @@ def test_cjk_emphasis(source: str, bold: list[str]) -> None:
 
 
 @pytest.mark.parametrize(
+    ("source", "slanted"),
+    [
+        ("_斜体。_后面", ["斜体。"]),
+        ("这是_斜体_文字", ["斜体"]),
+        ("_API_的", ["API"]),
+        ("数据_2024_最终版", []),
+        ("报告_终稿_v2.docx", []),
+        ("字段user_id和order_id", []),
+    ],
+)
+def test_cjk_underscores(source: str, slanted: list[str]) -> None:
+    assert _styled(source, Style.ITALIC) == slanted
+
+
+@pytest.mark.parametrize(
     ("source", "formulas"),
     [
         ("$x^2$", ["$x^2$"]),
         ("It costs $5 and $10.", []),
         ("US$5 or $6-$7", []),
+        ("PATH is $HOME/bin:$PATH here", []),
+        ("export PATH=$HOME/bin:$(pwd)/$1", []),
+        ("${HOME}/bin:${PATH}", []),
+        ("$2M$ in US$A$NZ, $1.5B$", []),
+        ("$a$x and $foo->bar($baz)", []),
+        ("$a/b$, $dy/dx$", ["$a/b$", "$dy/dx$"]),
+        ("其中$x$是$y$。", ["$x$", "$y$"]),
+        ("价格$5和$10元", []),
         ("`$x$` and $y$", ["$y$"]),
         ("\\(a\\) and \\[b\\]", ["\\(a\\)", "\\[b\\]"]),
         ("$$\nx\n\ny\n$$", []),
@@ -177,6 +203,11 @@ def test_lists_tasks_and_numbers() -> None:
     assert [item.checked for item, _ in items if item] == [None, None, None, None, False, True]
     numbers = [block.item.number for block in parse(PARTS[5]) if isinstance(block, Paragraph) and block.item]
     assert numbers == [3, 4, 5]
+
+
+def test_item_that_begins_with_a_list_stands_above_it() -> None:
+    blocks = parse("- - a\n  - b")
+    assert [(block.place.lists, plain_text([block])) for block in blocks] == [(1, "- "), (2, "  - a"), (2, "  - b")]
 
 
 def test_cut_list_is_continued() -> None:

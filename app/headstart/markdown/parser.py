@@ -19,10 +19,11 @@ from markdown_it.utils import EnvType
 from headstart.markdown.blocks import Block, Code, Item, Paragraph, Place, Rule, Span, Style, Table
 
 _CJK = re.compile("[\u2e80-\u9fff\uf900-\ufaff\uac00-\ud7af\uff00-\uffef\u2018-\u201d\U00020000-\U0003ffff]")
-# A dollar sign is money unless both signs touch the text and no digit follows (pandoc's rule).
+# A dollar sign is money or a variable of a shell unless both signs touch the text, and neither a digit nor a letter, but
+# for Chinese and the like, follows (pandoc's rule, and more). Three letters and a slash begin a path, and $2M$ is money.
 _FORMULA = re.compile(
     r"\$\$.{1,4000}?\$\$|\\\[.{1,4000}?\\\]|\\\(.{1,4000}?\\\)"
-    r"|\$(?![\s$])(?:\\.|[^$\\]){1,1000}?(?<!\s)\$(?![\d$])",
+    rf"|\$(?![\s$]|[A-Za-z_]\w{{2,}}/|\d[\d.,]*[KMB]\$)(?:\\.|[^$\\]){{1,1000}}?(?<!\s)\$(?=[^\w${{]|{_CJK.pattern}|\Z)",
     re.S,
 )
 _BREAK = re.compile(r"<br\s*/?>", re.I)
@@ -89,9 +90,14 @@ class _OffsetState(StateInline):
         end = start + delimiters.length
         before = self.src[start - 1] if start else " "
         after = self.src[end] if end < len(self.src) else " "
-        if self.src[start] in "*~" and (_CJK.match(before) or _CJK.match(after)):
+        if not (_CJK.match(before) or _CJK.match(after)):
+            return delimiters
+        if self.src[start] != "_":
             return Scanned(not after.isspace(), not before.isspace(), delimiters.length)
-        return delimiters
+        # A name such as 数据_2024_版 or 用户_id keeps its signs.
+        opens = bool(_CJK.match(before) and _CJK.match(after))
+        closes = bool(_CJK.match(after)) and not before.isspace()
+        return Scanned(delimiters.can_open or opens, delimiters.can_close or closes, delimiters.length)
 
 
 class OffsetInline(ParserInline):
@@ -241,7 +247,8 @@ def _line_breaks(text: str, start: int, end: int) -> Iterator[int]:
 
 def _formula(state: StateInline, silent: bool) -> bool:
     sign = state.src[state.pos]
-    if sign not in "$\\" or (sign == "$" and state.pos and state.src[state.pos - 1].isalnum()):
+    before = state.src[state.pos - 1] if state.pos else " "
+    if sign not in "$\\" or (sign == "$" and before.isalnum() and not _CJK.match(before)):
         return False
     match = _FORMULA.match(state.src, state.pos, state.posMax)
     if not match:
@@ -532,6 +539,8 @@ class _BlockParser:
 
     def _start_list(self, token: Token) -> None:
         assert token.map
+        if self._lists and self._lists[-1].pending:
+            self._add_empty_item()
         kind = (token.type, token.markup)
         new = _List(self.base + self._lines[token.map[0]], kind, int(token.attrs.get("start", 1)))
         before = self.open_list
