@@ -94,8 +94,12 @@ def test_markdown_reads_like_the_chat() -> None:
     assert text == (
         "# On <tigers>\n\n1970-01-01 00:00 +0000\n\n"
         "## Ich\n\nAttachment: a <b>.py\n\n```\nx = '<script>'\n```\n\nDo they *sleep*?\n\n"
-        "## pair (stopped)\n\nYes.\n\n> Settings: seed 3\n\n> Statistics: speedup 1.235\n"
+        "## pair (stopped)\n\nYes.\n"
     )
+    more = to_markdown(CHAT, _talk("Do they *sleep*?", "Yes."), WORDS, with_remarks=True)
+    assert more == f"{text}\n> Settings: seed 3\n\n> Statistics: speedup 1.235\n"
+    pages = [to_html(CHAT, _talk("q", "Yes."), WORDS, with_remarks=more) for more in (False, True)]
+    assert ["speedup 1.235" in page for page in pages] == [False, True]
 
 
 class _Tags(HTMLParser):
@@ -116,7 +120,8 @@ class _Tags(HTMLParser):
 
 HARMLESS = {"html", "head", "meta", "title", "style", "body", "section", "h1", "h2", "h3", "hr", "br", "p", "a"}
 HARMLESS |= {"pre", "code", "em", "strong", "s", "ul", "ol", "li", "blockquote", "details", "summary"}
-HARMLESS |= {"table", "thead", "tbody", "tr", "th", "td"}
+HARMLESS |= {"table", "thead", "tbody", "tr", "th", "td", "div", "h4", "h5", "h6"}
+HARMLESS |= {"math", "mrow", "mi", "mo", "mn", "mtext", "msup", "mfrac", "mpadded", "mstyle"}
 ATTACKS = [
     "<script>alert(1)</script>",
     "<img src=x onerror=alert(1)>",
@@ -128,6 +133,8 @@ ATTACKS = [
     "```html\n</code></pre><script>\n```",
     "| a |\n| - |\n| <b onclick=x> |",
     "<style>*{background:url(//x)}</style>",
+    "$\\href{javascript:alert(1)}{x}$ $\\style{background:url(//x)}{x}$ $\\class{a}{x}$ $\\text{<img src=x>}^2$",
+    "$\\unicode{<script>}$ $$\\frac{<img src=x>}{</math><script>}$$",
 ]
 
 
@@ -137,7 +144,7 @@ def test_page_runs_and_fetches_nothing(attack: str) -> None:
     page = _Tags(to_html(chat, _talk(attack, attack, attack), dataclasses.replace(WORDS, user=attack)))
     assert page.tags <= HARMLESS
     names = {name for name, _ in page.attributes}
-    assert names <= {"charset", "http-equiv", "content", "name", "class", "href", "start", "title"}
+    assert names <= {"charset", "http-equiv", "content", "name", "class", "href", "start", "title", "display"}
     addresses = [value for name, value in page.attributes if name == "href"]
     assert all(re.match(r"https?://", address) for address in addresses)
 
@@ -159,13 +166,13 @@ def test_page_shows_markdown_and_folds_thinking() -> None:
 
 def test_markdown_quotes_thinking() -> None:
     text = to_markdown(CHAT, _talk("q", "**Yes**", "hm\n\n*so*\n"), WORDS)
-    assert "\n\nThinking:\n\n> hm\n>\n> *so*\n\n**Yes**\n\n" in text
+    assert "\n\nThinking:\n\n> hm\n>\n> *so*\n\n**Yes**\n" in text
 
 
 @pytest.mark.parametrize("text", QUOTING)
 def test_quoted_marks_are_exported_word_for_word(text: str) -> None:
     talk = _talk("q", text, "thought")
-    assert f"> thought\n\n{text}\n\n" in to_markdown(CHAT, talk, WORDS)
+    assert f"> thought\n\n{text}\n" in to_markdown(CHAT, talk, WORDS)
     page = to_html(CHAT, talk, WORDS)
     assert all(html.escape(line) in page for line in text.split("\n"))
     assert page.count("<summary>Thinking") == 1

@@ -176,7 +176,10 @@ def test_save_writes_markdown(say: Say, engine: ScriptedEngine, tmp_path: Path) 
     say("/system Be brief.", "Hi", f"/save {target}")
     text = target.read_text(encoding="utf-8")
     assert text.startswith("# Hi\n")
-    assert text.endswith("\n\n## You\n\nHi\n\n## smol\n\n\x1b[0m```py\n1\n```\n\n> Settings: system_prompt Be brief.\n")
+    assert text.endswith("\n\n## You\n\nHi\n\n## smol\n\n\x1b[0m```py\n1\n```\n")
+    more = tmp_path / "more.md"
+    say("/system Be brief.", "Hi", f"/save --stats {more}")
+    assert "> Settings: system_prompt Be brief.\n" in more.read_text(encoding="utf-8")
 
 
 def test_saved_json_is_loaded(say: Say, tmp_path: Path, capsys: Captured) -> None:

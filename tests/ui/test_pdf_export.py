@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from pypdf import PdfReader
 from PySide6.QtCore import QLocale, QTimer
-from PySide6.QtWidgets import QApplication, QFileDialog
+from PySide6.QtWidgets import QApplication, QCheckBox, QFileDialog
 from pytestqt.qtbot import QtBot
 
 from headstart.chat.conversation import Attachment, Chat, Conversation, Outcome
@@ -50,7 +50,7 @@ def _chat() -> tuple[Chat, Conversation]:
 
 
 def _blocks() -> list[Block]:
-    return [block for section in chat_sections(*_chat(), WORDS) for block in section]
+    return [block for section in chat_sections(*_chat(), WORDS, with_remarks=True) for block in section]
 
 
 def test_pdf_has_the_whole_chat(qtbot: QtBot) -> None:
@@ -154,11 +154,24 @@ def test_settings_and_figures_are_in_the_words_of_the_window(
 ) -> None:
     app.settings.change(temperature=0.5)
     ask(qtbot, app, "toy: words 30")
-    app.commands._import_export.write(app.chat_controller.session.chat.id, tmp_path / f"a{ending}")
+    app.window.actions_by_name["export"].trigger()
+    dialog = app.window.findChildren(QFileDialog)[-1]
+    (box,) = (box for box in dialog.findChildren(QCheckBox) if "statistics" in box.text())
+    assert box.isVisible()
+    dialog.fileSelected.emit(str(tmp_path / f"a{ending}"))
+    plain = (tmp_path / f"a{ending}").read_text(encoding="utf-8")
+    box.setChecked(True)
+    dialog.fileSelected.emit(str(tmp_path / f"a{ending}"))
     written = (tmp_path / f"a{ending}").read_text(encoding="utf-8")
     assert "Temperature: 0.5" in written
     assert shown(app)[-1].stats.splitlines()[0] in written
     assert "ttft_ms" not in written
+    assert "System" not in written  # the word for a language that follows the system
+    assert "Temperature" not in plain
+    assert shown(app)[-1].stats.splitlines()[0] not in plain
+    dialog.filterSelected.emit("JSON with all versions (*.json)")
+    assert not box.isEnabled()
+    dialog.close()
 
 
 def test_file_dialog_remembers_its_folder(

@@ -204,22 +204,25 @@ BEGINNINGS = {".md": "# ", ".html": "<!DOCTYPE html>", ".json": "{"}
 
 
 @pytest.mark.parametrize(
-    ("chosen", "kind", "name"),
+    ("kind", "name"),
     [
-        ("both.headstart.json", "Web page (*.html)", "both.html"),
-        ("both", "Markdown (*.md)", "both.md"),
-        ("both.md", "JSON with all versions (*.json)", "both.md"),
-        ("both.headstart.json", "JSON with all versions (*.json)", "both.headstart.json"),
+        ("Web page (*.html)", "chats.html"),
+        ("Markdown (*.md)", "chats.md"),
+        ("JSON with all versions (*.json)", "chats.headstart.json"),
     ],
 )
-def test_selected_chats_are_exported(
-    app: Program, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, chosen: str, kind: str, name: str
-) -> None:
+def test_selected_chats_are_exported(app: Program, tmp_path: Path, kind: str, name: str) -> None:
     _chats(app, "a", "b")
-    monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_: (str(tmp_path / chosen), kind))
     app.window.sidebar.export_requested.emit(tuple(chat.id for chat in app.store.chats()))
+    (dialog,) = app.window.findChildren(QFileDialog)
+    assert Path(dialog.selectedFiles()[0]).name == "chats.headstart.json"
+    assert "PDF (*.pdf)" not in dialog.nameFilters()
+    dialog.filterSelected.emit(kind)
+    assert Path(dialog.selectedFiles()[0]).name == name
+    dialog.fileSelected.emit(str(tmp_path / name))
     assert (tmp_path / name).read_text(encoding="utf-8").startswith(BEGINNINGS[Path(name).suffix])
     assert [file.name for file in tmp_path.iterdir() if file.is_file()] == [name]
+    dialog.reject()
 
 
 def test_export_dialog_has_the_theme(app: Program) -> None:
@@ -231,9 +234,7 @@ def test_export_dialog_has_the_theme(app: Program) -> None:
     dialog.reject()
 
 
-def test_selection_menu_pins_and_exports(
-    qtbot: QtBot, app: Program, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_selection_menu_pins_and_exports(qtbot: QtBot, app: Program, tmp_path: Path) -> None:
     _chats(app, "a", "b", "c")
     click_chat(app, "a")
     click_chat(app, "b", CTRL)
@@ -246,8 +247,10 @@ def test_selection_menu_pins_and_exports(
     entries["Pin"].trigger()
     assert [chat.title for chat in app.store.chats() if chat.pinned] == ["b", "a"]
     target = tmp_path / "chats.json"
-    monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_: (str(target), ""))
     entries["Export 2 Chats…"].trigger()
+    (dialog,) = app.window.findChildren(QFileDialog)
+    dialog.fileSelected.emit(str(target))
+    dialog.reject()
     assert sorted(chat.title for chat, _ in read_chats(target)) == ["a", "b"]
     menu.close()
 

@@ -6,11 +6,13 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, tzinfo
 from pathlib import Path
 
-from markdown_it import MarkdownIt
-
 from headstart import private_files
 from headstart.chat.conversation import Attachment, Chat, Conversation, Message, Role, State, fenced
 from headstart.errors import ExchangeError
+from headstart.markdown.blocks import Block
+from headstart.markdown.html import STYLE
+from headstart.markdown.html import to_html as blocks_to_html
+from headstart.markdown.parser import parse, parse_literal
 
 # The policy is a second protection: the page has no script and no address to fetch from.
 _PAGE = """<!DOCTYPE html>
@@ -24,11 +26,9 @@ _PAGE = """<!DOCTYPE html>
 <style>
 body {{ max-width: 46rem; margin: 2rem auto; padding: 0 1rem; font: 1rem/1.5 sans-serif; }}
 h2 {{ font-size: 1rem; margin-top: 2rem; }}
-pre {{ overflow-x: auto; padding: .7rem; border: 1px solid #8888; border-radius: .4rem; }}
-table {{ border-collapse: collapse; }}
-td, th {{ border: 1px solid #8888; padding: .2rem .6rem; }}
 .made, .when, details {{ color: GrayText; font-size: .85rem; }}
-</style>
+.user > p {{ white-space: pre-wrap; }}
+{style}</style>
 </head>
 <body>
 {body}
@@ -91,22 +91,36 @@ def remarks(message: Message, wording: Wording) -> Iterator[str]:
     return (f"{title}: {_one_line(line)}" for title, line in lines.items() if line)
 
 
-def to_markdown(chat: Chat, conversation: Conversation, wording: Wording | None = None) -> str:
-    """Return a chat as Markdown: title, time, and the messages shown, each under a heading with its author."""
+def message_blocks(message: Message) -> list[Block]:
+    """Return the text of a message as it is shown: that of an answer is Markdown, a question is as it was typed."""
+    return parse(message.text) if message.role is Role.ASSISTANT else parse_literal(message.text)
+
+
+def to_markdown(
+    chat: Chat, conversation: Conversation, wording: Wording | None = None, *, with_remarks: bool = False
+) -> str:
+    """Return a chat as Markdown: title, time, and the messages shown, each under a heading with its author.
+
+    `with_remarks` adds the settings and the statistics of each answer, here and in the other functions.
+    """
     words = wording or Wording()
     parts = [f"# {_one_line(chat.title) or words.untitled}", moment(chat.created, words)]
     for message in conversation.path:
         parts += [f"## {_one_line(speaker(message, words))}", *_markdown_parts(message, words)]
+        if with_remarks:
+            parts += [f"> {line}" for line in remarks(message, words)]
     return "\n\n".join(parts) + "\n"
 
 
-def to_markdown_all(chats: Iterable[tuple[Chat, Conversation]], wording: Wording | None = None) -> str:
+def to_markdown_all(
+    chats: Iterable[tuple[Chat, Conversation]], wording: Wording | None = None, *, with_remarks: bool = False
+) -> str:
     """Return several chats as Markdown, with rules between them."""
-    return "\n---\n\n".join(to_markdown(chat, conversation, wording) for chat, conversation in chats)
+    return "\n---\n\n".join(to_markdown(*chat, wording, with_remarks=with_remarks) for chat in chats)
 
 
 def _markdown_parts(message: Message, words: Wording) -> Iterator[str]:
-    """Yield the attachments, the calls of tools, the thinking, the text and the remarks of a message."""
+    """Yield the attachments, the calls of tools, the thinking and the text of a message."""
     for attachment in message.attachments:
         yield f"{words.attachment}: {_one_line(attachment.name)}"
         if attachment.text:
@@ -119,53 +133,57 @@ def _markdown_parts(message: Message, words: Wording) -> Iterator[str]:
         yield "\n".join(f"> {line}".rstrip() for line in message.thinking.strip().splitlines())
     if message.text.strip():
         yield message.text.strip("\n")
-    yield from (f"> {line}" for line in remarks(message, words))
 
 
 def _one_line(text: str) -> str:
     return " ".join(text.split())
 
 
-def to_html(chat: Chat, conversation: Conversation, wording: Wording | None = None) -> str:
+def to_html(
+    chat: Chat, conversation: Conversation, wording: Wording | None = None, *, with_remarks: bool = False
+) -> str:
     """Return a chat as an HTML page with the messages shown."""
-    return to_html_all([(chat, conversation)], wording)
+    return to_html_all([(chat, conversation)], wording, with_remarks=with_remarks)
 
 
-def to_html_all(chats: Iterable[tuple[Chat, Conversation]], wording: Wording | None = None) -> str:
+def to_html_all(
+    chats: Iterable[tuple[Chat, Conversation]], wording: Wording | None = None, *, with_remarks: bool = False
+) -> str:
     """Return several chats as one HTML page, under the title of the first."""
     words = wording or Wording()
-    # HTML in Markdown is shown as text, and images become links, so that nothing is fetched.
-    render = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"]).disable("image").render
     several = list(chats)
-    bodies = ["\n".join(_article(chat, conversation, words, render)) for chat, conversation in several]
+    bodies = ["\n".join(_article(*chat, words, with_remarks=with_remarks)) for chat in several]
     title = _title(several[0][0], words) if several else words.untitled
-    return _PAGE.format(title=title, body="\n<hr>\n".join(bodies))
+    return _PAGE.format(title=title, style=STYLE, body="\n<hr>\n".join(bodies))
 
 
 def _title(chat: Chat, words: Wording) -> str:
     return html.escape(_one_line(chat.title) or words.untitled)
 
 
-def _article(chat: Chat, conversation: Conversation, words: Wording, render: Callable[[str], str]) -> Iterator[str]:
+def _article(chat: Chat, conversation: Conversation, words: Wording, *, with_remarks: bool) -> Iterator[str]:
     yield f"<h1>{_title(chat, words)}</h1>"
     yield f'<p class="when">{html.escape(moment(chat.created, words))}</p>'
     for message in conversation.path:
-        yield from _message(message, words, render)
+        yield f'<section class="{message.role.value}"><h2>{html.escape(speaker(message, words))}</h2>'
+        yield from _message(message, words)
+        if with_remarks:
+            yield from (f'<p class="made">{html.escape(line)}</p>' for line in remarks(message, words))
+        yield "</section>"
 
 
-def _message(message: Message, words: Wording, render: Callable[[str], str]) -> Iterator[str]:
-    yield f'<section class="{message.role.value}"><h2>{html.escape(speaker(message, words))}</h2>'
+def _message(message: Message, words: Wording) -> Iterator[str]:
     for attachment in message.attachments:
-        name = f"{words.attachment}: {attachment.name}"
-        yield f"<details><summary>{html.escape(name)}</summary><pre>{html.escape(attachment.text)}</pre></details>"
+        yield _folded(f"{words.attachment}: {attachment.name}", f"<pre>{html.escape(attachment.text)}</pre>")
     for call in message.calls:
-        name = f"{words.tool}: {call.name} {call.arguments}"
-        yield f"<details><summary>{html.escape(name)}</summary><pre>{html.escape(call.result)}</pre></details>"
+        yield _folded(f"{words.tool}: {call.name} {call.arguments}", f"<pre>{html.escape(call.result)}</pre>")
     if message.thinking.strip():
-        yield f"<details><summary>{html.escape(words.thinking)}</summary>{render(message.thinking)}</details>"
-    yield render(message.text)
-    yield from (f'<p class="made">{html.escape(line)}</p>' for line in remarks(message, words))
-    yield "</section>"
+        yield _folded(words.thinking, blocks_to_html(parse(message.thinking)))
+    yield blocks_to_html(message_blocks(message))
+
+
+def _folded(summary: str, content: str) -> str:
+    return f"<details><summary>{html.escape(summary)}</summary>{content}</details>"
 
 
 def write_export(path: Path, content: str | bytes) -> None:

@@ -59,6 +59,7 @@ from headstart.tools.servers import FILE_NAME, Offer, ToolServers, effects
 
 STANDARD_INPUT = "-"
 _MAX_RESULT_CHARS = 200  # of a tool's result, on the screen
+_WITH_STATS = "--stats "
 _SYSTEM_PROMPT = "system_prompt"  # key in the settings of a chat
 
 
@@ -567,13 +568,15 @@ class Session:
         self.screen.remark(f"{option.flag} is {self.settings.format_value(option, self.own)} from the next answer on.")
 
     def save(self, rest: str) -> None:
-        """Write the conversation to a new file."""
-        if not rest:
+        """Write the conversation to a new file; `--stats` adds the statistics of the answers to Markdown."""
+        name = rest.removeprefix(_WITH_STATS).strip()
+        if not name:
             raise SettingsError("Name the file to write: /save FILE.")
-        path = Path(rest).expanduser()
+        path, with_remarks = Path(name).expanduser(), rest.startswith(_WITH_STATS)
+        text = to_json([self._chat]) if path.suffix == ".json" else to_markdown(*self._chat, with_remarks=with_remarks)
         try:
             with path.open("x", encoding="utf-8") as stream:
-                stream.write(to_json([self._chat]) if path.suffix == ".json" else to_markdown(*self._chat))
+                stream.write(text)
         except FileExistsError:
             raise SettingsError(f"{path} exists already; choose another name.") from None
         except OSError as error:
@@ -775,7 +778,9 @@ COMMANDS = (
     SlashCommand("/continue", "go on with the last answer where it ended", Session.go_on),
     SlashCommand("/regenerate", "answer the last question again", Session.regenerate),
     SlashCommand(
-        "/save FILE", "write the conversation to a new file: JSON if it ends in .json, or Markdown", Session.save
+        "/save [--stats] FILE",
+        "write the conversation to a new file: JSON if it ends in .json, or Markdown, with its settings and figures",
+        Session.save,
     ),
     SlashCommand("/load FILE", "go on with a conversation that was saved as JSON", Session.load),
     SlashCommand("/help", "this list", Session.help, ("/?",)),

@@ -19,8 +19,8 @@ from markdown_it.utils import EnvType
 from headstart.markdown.blocks import Block, Code, Item, Paragraph, Place, Rule, Span, Style, Table
 
 _CJK = re.compile("[\u2e80-\u9fff\uf900-\ufaff\uac00-\ud7af\uff00-\uffef\u2018-\u201d\U00020000-\U0003ffff]")
-# A dollar sign is money or a variable of a shell unless both signs touch the text, and neither a digit nor a letter, but
-# for Chinese and the like, follows (pandoc's rule, and more). Three letters and a slash begin a path, and $2M$ is money.
+# A dollar sign is money or a variable of a shell unless both signs touch the text and neither a digit nor a letter
+# follows, but for Chinese and the like (pandoc's rule and more). Three letters and a slash begin a path; $2M$ is money.
 _FORMULA = re.compile(
     r"\$\$.{1,4000}?\$\$|\\\[.{1,4000}?\\\]|\\\(.{1,4000}?\\\)"
     rf"|\$(?![\s$]|[A-Za-z_]\w{{2,}}/|\d[\d.,]*[KMB]\$)(?:\\.|[^$\\]){{1,1000}}?(?<!\s)\$(?=[^\w${{]|{_CJK.pattern}|\Z)",

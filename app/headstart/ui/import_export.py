@@ -21,11 +21,12 @@ from PySide6.QtGui import (
     QTextFormat,
     QTextOption,
 )
-from PySide6.QtWidgets import QFileDialog
+from PySide6.QtWidgets import QCheckBox, QFileDialog, QGridLayout
 
-from headstart.chat.conversation import Chat, Conversation, Message, Project, Role
+from headstart.chat.conversation import Chat, Conversation, Message, Project
 from headstart.chat.documents import (
     Wording,
+    message_blocks,
     moment,
     remarks,
     short,
@@ -39,7 +40,7 @@ from headstart.chat.documents import (
 from headstart.chat.json_chats import read_file, to_json
 from headstart.chat.store import Store
 from headstart.markdown.blocks import Block, Code, Paragraph, Place, Rule, Span, Style
-from headstart.markdown.parser import parse, parse_literal
+from headstart.markdown.parser import parse
 from headstart.settings import about
 from headstart.ui.chat import live_answer
 from headstart.ui.chat.chat_page import ChatPage
@@ -58,33 +59,36 @@ _MAX_LISTS = 1_000_000  # more than one message has: lists of two messages must 
 _REMARK = Place(quotes=1)
 
 
-def chat_sections(chat: Chat, conversation: Conversation, words: Wording) -> list[Iterable[Block]]:
-    """Return the title and then each message as sections; a message's Markdown is parsed when its section is read."""
+def chat_sections(
+    chat: Chat, conversation: Conversation, words: Wording, *, with_remarks: bool = False
+) -> list[Iterable[Block]]:
+    """Return the title and then each message as sections; a message's Markdown is parsed when its section is read.
+
+    `with_remarks` adds the settings and the statistics of each answer.
+    """
     title = " ".join(chat.title.split()) or words.untitled
     head = (_line(title, heading=1), _line(moment(chat.created, words), _REMARK))
-    return [head, *(_section(number, message, words) for number, message in enumerate(conversation.path))]
+    path = conversation.path
+    return [head, *(_section(number, message, words, with_remarks) for number, message in enumerate(path))]
 
 
-def _section(number: int, message: Message, words: Wording) -> Iterator[Block]:
+def _section(number: int, message: Message, words: Wording, with_remarks: bool) -> Iterator[Block]:
     yield Rule()
     yield _line(" ".join(speaker(message, words).split()), heading=3)
     for block in _message(message, words):
         yield _with_own_lists(block, number)
+    if with_remarks:
+        yield from (_line(line, _REMARK) for line in remarks(message, words))
 
 
 def _message(message: Message, words: Wording) -> Iterator[Block]:
     if message.attachments:
         yield from attached_blocks(message.attachments)[1]
-    yield from _answer(message, words) if message.role is Role.ASSISTANT else parse_literal(message.text)
-    yield from (_line(line, _REMARK) for line in remarks(message, words))
-
-
-def _answer(message: Message, words: Wording) -> Iterator[Block]:
     if message.thinking.strip():
         yield _line(f"{words.thinking}:", _REMARK, Style.ITALIC)
         for block in parse(message.thinking):
             yield replace(block, place=replace(block.place, quotes=block.place.quotes + 1))
-    yield from parse(message.text)
+    yield from message_blocks(message)
 
 
 def _with_own_lists(block: Block, message: int) -> Block:
@@ -282,55 +286,68 @@ class ImportExport(QObject):
         return self._pdf is not None
 
     def export(self, *chat_ids: str) -> None:
-        """Ask for a file and write the chats to it; a single chat in the format of the file's name."""
-        if len(chat_ids) > 1:
-            self._export_several(chat_ids)
+        """Ask for a file and write the chats to it, in the format of the file's name."""
+        chats = [chat for chat in map(self._store.chat, chat_ids) if chat]
+        if not chats:
             return
-        (chat_id,) = chat_ids
-        chat = self._store.chat(chat_id)
-        if not chat:
-            return
-        dialog = QFileDialog(self._page.window(), self.tr("Export chat"))
+        is_one = len(chats) == 1
+        kinds = {kind: ending for kind, ending in self._kinds().items() if is_one or ending in _JOINABLE}
+        name = "".join(letter if letter.isalnum() else "-" for letter in chats[0].title).strip("-") or "chat"
+        dialog = QFileDialog(self._page.window(), self.tr("Export chat") if is_one else self.tr("Export chats"))
         style_dialog(dialog)
         dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
-        dialog.setNameFilters(list(self._kinds()))
-        dialog.filterSelected.connect(lambda kind: self._on_kind_selected(dialog, kind))
-        name = "".join(letter if letter.isalnum() else "-" for letter in chat.title).strip("-") or "chat"
+        dialog.setOption(QFileDialog.Option.DontUseNativeDialog)  # it has no room for a check box
+        with_remarks = QCheckBox(self.tr("Include settings and statistics"), dialog)
+        layout = dialog.layout()
+        assert isinstance(layout, QGridLayout)
+        layout.addWidget(with_remarks, layout.rowCount(), 1)
+        dialog.setNameFilters(list(kinds))
+        dialog.filterSelected.connect(lambda kind: self._on_kind_selected(dialog, kind, with_remarks))
         dialog.setDirectory(initial_path())
-        dialog.selectFile(f"{name}.md")
-        dialog.fileSelected.connect(remember_folder)
-        dialog.fileSelected.connect(lambda path: self.write(chat_id, Path(path)))
+        dialog.selectFile(name if is_one else "chats")
+        first = next(kind for kind, ending in kinds.items() if ending == (".md" if is_one else OWN_ENDING))
+        dialog.selectNameFilter(first)
+        self._on_kind_selected(dialog, first, with_remarks)
+
+        def write(path: str) -> None:
+            remember_folder(path)
+            if is_one:
+                self.write(chats[0].id, Path(path), with_remarks=with_remarks.isChecked())
+            else:
+                self.write_several(chat_ids, Path(path), with_remarks=with_remarks.isChecked())
+
+        dialog.fileSelected.connect(write)
         dialog.open()
 
     def _say(self, sentence: str) -> None:
         self._page.notice.say(sentence, bad=True, cause=Cause.FILE)
 
-    def write(self, chat_id: str, path: Path) -> None:
+    def write(self, chat_id: str, path: Path, *, with_remarks: bool = False) -> None:
         """Write a chat in the format of the ending, Markdown if unknown. A PDF is written after this returns."""
         ending = path.suffix.lower()
         self._page.notice.retract(Cause.FILE)
         with showing_errors(self._say):
             if ending == ".pdf":
-                self._write_pdf(chat_id, path)
+                self._write_pdf(chat_id, path, with_remarks)
             else:
-                self._write(path, self._content(chat_id, ending))
+                self._write(path, self._content(chat_id, ending, with_remarks))
 
-    def write_several(self, chat_ids: Sequence[str], path: Path) -> None:
+    def write_several(self, chat_ids: Sequence[str], path: Path, *, with_remarks: bool = False) -> None:
         """Write several chats to one file: HTML, Markdown, or for unknown endings JSON that can be imported."""
         self._page.notice.retract(Cause.FILE)
         with showing_errors(self._say):
             stored = [chat for chat in map(self._store.chat, chat_ids) if chat]
             chats = [(chat, self._store.conversation(chat.id)) for chat in stored]
-            self._write(path, self._joined(chats, path.suffix.lower()))
+            self._write(path, self._joined(chats, path.suffix.lower(), with_remarks))
 
-    def _write_pdf(self, chat_id: str, path: Path) -> None:
+    def _write_pdf(self, chat_id: str, path: Path, with_remarks: bool) -> None:
         if self.is_busy:
             self._say(self.tr("Another chat is being written as PDF; wait until that is done."))
             return
         chat, conversation, words = self._store.chat(chat_id), self._store.conversation(chat_id), self._wording()
         assert chat
-        sections = chat_sections(chat, conversation, words)
+        sections = chat_sections(chat, conversation, words, with_remarks=with_remarks)
         self._pdf, self._path = generate_pdf(chat.title or words.untitled, sections), path
         self._page.work.begin(self.tr("Writing {}").format(path.name))
         self._timer.start(0)
@@ -366,35 +383,25 @@ class ImportExport(QObject):
         write_export(path, content)
         show_saved(self._page.notice, path)
 
-    def _export_several(self, chat_ids: Sequence[str]) -> None:
-        kinds = {kind: ending for kind, ending in self._kinds().items() if ending in _JOINABLE}
-        first = next(kind for kind, ending in kinds.items() if ending == OWN_ENDING)
-        path, kind = QFileDialog.getSaveFileName(
-            self._page.composer, self.tr("Export chats"), initial_path(f"chats{OWN_ENDING}"), ";;".join(kinds), first
-        )
-        if path:
-            remember_folder(path)
-            self.write_several(chat_ids, Path(_with_ending(path, kinds.get(kind, OWN_ENDING))))
-
-    def _joined(self, chats: Sequence[tuple[Chat, Conversation]], ending: str) -> str:
+    def _joined(self, chats: Sequence[tuple[Chat, Conversation]], ending: str, with_remarks: bool) -> str:
         match ending:
             case ".html":
-                return to_html_all(chats, self._wording())
+                return to_html_all(chats, self._wording(), with_remarks=with_remarks)
             case ".md":
-                return to_markdown_all(chats, self._wording())
+                return to_markdown_all(chats, self._wording(), with_remarks=with_remarks)
             case _:
                 return to_json(chats, self._projects(chat for chat, _ in chats))
 
-    def _content(self, chat_id: str, ending: str) -> str:
+    def _content(self, chat_id: str, ending: str, with_remarks: bool) -> str:
         chat, conversation, words = self._store.chat(chat_id), self._store.conversation(chat_id), self._wording()
         assert chat
         match ending:
             case ".html":
-                return to_html(chat, conversation, words)
+                return to_html(chat, conversation, words, with_remarks=with_remarks)
             case ".json":
                 return to_json([(chat, conversation)], self._projects([chat]))
             case _:
-                return to_markdown(chat, conversation, words)
+                return to_markdown(chat, conversation, words, with_remarks=with_remarks)
 
     def _projects(self, chats: Iterable[Chat]) -> list[Project]:
         names = sorted({chat.project for chat in chats if chat.project})
@@ -409,13 +416,14 @@ class ImportExport(QObject):
             self.tr("JSON with all versions (*.json)"): OWN_ENDING,
         }
 
-    def _on_kind_selected(self, dialog: QFileDialog, kind: str) -> None:
+    def _on_kind_selected(self, dialog: QFileDialog, kind: str, with_remarks: QCheckBox) -> None:
         """Give the name the ending of the chosen format, so that the dialog asks before it overwrites a file."""
-        kinds = self._kinds()
-        path = Path(dialog.selectedFiles()[0])
-        stem = path.name.removesuffix(OWN_ENDING) if path.name.endswith(OWN_ENDING) else path.stem
-        dialog.setDefaultSuffix(kinds.get(kind, ""))
-        dialog.selectFile(stem + kinds.get(kind, ""))
+        endings = self._kinds()
+        ending, name = endings.get(kind, ""), Path(dialog.selectedFiles()[0]).name
+        old = next((old for old in endings.values() if name.endswith(old)), "")
+        dialog.setDefaultSuffix(ending)
+        dialog.selectFile(name.removesuffix(old) + ending)
+        with_remarks.setEnabled(ending != OWN_ENDING)  # such a file has everything
 
     def import_file(self) -> None:
         """Ask for a file and import its chats."""
@@ -460,10 +468,3 @@ def _settings(values: Mapping[str, object]) -> str:
     texts = {name: switched(value) if isinstance(value, bool) else short(value) for name, value in values.items()}
     pairs = ((title(name), label(name, text)) if name in declared else (name, text) for name, text in texts.items())
     return ", ".join(titled(name, value) for name, value in pairs if value)
-
-
-def _with_ending(path: str, ending: str) -> str:
-    """Keep a file name that says its format; give any other the ending of the chosen format."""
-    if path.endswith(OWN_ENDING):  # the proposed name
-        return path.removesuffix(OWN_ENDING) + ending
-    return path if Path(path).suffix.lower() in {".md", ".html", ".json"} else path + ending
