@@ -19,8 +19,7 @@ td, th { border: 1px solid #8888; padding: .2rem .6rem; text-align: left; }
 blockquote { margin: 1rem 0; padding-left: 1rem; border-left: 3px solid #8888; }
 li > p { margin: .4rem 0; }
 .bare { list-style: none; }
-.formula { margin: 1rem 0; text-align: center; }
-mtd { padding: .15em .3em; }
+.formula { overflow-y: hidden; padding: .3rem 0; text-align: center; }
 mtd[columnalign=left] { text-align: left; }
 mtd[columnalign=right] { text-align: right; }
 menclose[notation=box] { border: 1px solid; padding: .2em; }
