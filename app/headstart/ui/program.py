@@ -42,6 +42,7 @@ from headstart.ui.sidebar.chat_titles import TitleController
 from headstart.ui.sidebar.chats_controller import ChatsController, Listing, TagsController
 from headstart.ui.sidebar.projects import Models, ProjectsController
 from headstart.ui.sidebar.sidebar import SidebarController
+from headstart.ui.widgets.focus import InputMethodGuard
 from headstart.ui.widgets.progress import Cause
 from headstart.ui.widgets.theme import Appearance
 from headstart.ui.widgets.undo_stack import UndoStack
@@ -115,6 +116,7 @@ class Program(QObject):
         self.tags = TagsController(store, self)
         self.undo_stack, self.checkpoints = UndoStack(self), Checkpoints(store, self)
         self.garbage_collection = GarbageCollection(self)
+        self._input_method_guard = InputMethodGuard(self)
         self.window = MainWindow(self.appearance.theme, self.appearance.font)
         self.chat_controller = ChatController(self.window.chat, self.link, self)
         self.quick = QuickAskController(self.window, self.chats, self.appearance, self.settings.now, self)

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from PySide6.QtCore import QEvent, QMimeData, QObject, QSize, Qt, QTimer, Signal, Slot
-from PySide6.QtGui import QFocusEvent, QKeyEvent, QKeySequence, QPalette, QResizeEvent
+from PySide6.QtGui import QFocusEvent, QGuiApplication, QKeyEvent, QKeySequence, QPalette, QResizeEvent
 from PySide6.QtWidgets import (
     QFileDialog,
     QFrame,
@@ -342,6 +342,7 @@ class Composer(QFrame):
         """Emit the message, unless it is empty or an answer is being written."""
         if self._is_busy:
             return
+        QGuiApplication.inputMethod().commit()  # what is being composed, if the mouse sends
         text = self.text().strip()
         if self._tray.is_reading:
             self.error_occurred.emit(self.tr("A file is still being read; send the message when it is there."))

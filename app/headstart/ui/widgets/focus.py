@@ -1,13 +1,15 @@
-"""Keyboard focus: Tab in reading order, and a substitute when the focused widget is hidden or disabled."""
+"""Keyboard: Tab in reading order, a substitute for a focused widget that is hidden or disabled, input methods."""
 
 from collections.abc import Iterable
 
 import shiboken6
 from PySide6.QtCore import QEvent, QObject, QPoint, QRect, Qt, QTimer, Slot
+from PySide6.QtGui import QInputMethodEvent, QKeyEvent
 from PySide6.QtWidgets import QAbstractButton, QAbstractScrollArea, QApplication, QWidget
 
 from headstart.ui.widgets.theme import SMALL
 
+_KEY_TYPES = (QEvent.Type.KeyPress, QEvent.Type.ShortcutOverride)
 _STOPS = "stops"  # the property that `mark_as_stop` sets
 _CONTAINERS = ("page", "panel", "sidebar")  # object names of the parts of a window
 
@@ -85,6 +87,34 @@ class FocusKeeper(QObject):
         waits = self._window.focusWidget() is self._substitute and not isinstance(self._substitute, QAbstractButton)
         if self._lost is not None and shiboken6.isValid(self._lost) and waits and _is_usable(self._lost):
             self._lost.setFocus()
+
+
+class InputMethodGuard(QObject):
+    """Leaves every key to the input method while something is being composed, in every text box.
+
+    Most input methods take the keys themselves; those that do not would send half a word, or close a dialog.
+    """
+
+    def __init__(self, parent: QObject) -> None:
+        super().__init__(parent)
+        self._composing: QObject | None = None
+        application = QApplication.instance()
+        assert isinstance(application, QApplication)
+        application.focusChanged.connect(self._on_focus_changed)
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:  # noqa: N802
+        if isinstance(event, QInputMethodEvent):
+            self._composing = watched if event.preeditString() else None
+        elif isinstance(event, QKeyEvent) and watched is self._composing and event.type() in _KEY_TYPES:
+            event.accept()  # else a shortcut, or a widget around, gets it
+            return True
+        return super().eventFilter(watched, event)
+
+    @Slot(QWidget, QWidget)
+    def _on_focus_changed(self, _old: QWidget | None, now: QWidget | None) -> None:
+        self._composing = None
+        if now is not None and now.testAttribute(Qt.WidgetAttribute.WA_InputMethodEnabled):
+            now.installEventFilter(self)  # again each time: the filter installed last is the first to see a key
 
 
 def mark_as_stop(button: QAbstractButton) -> None:
