@@ -5,9 +5,9 @@ from collections.abc import Callable
 
 import pytest
 from PySide6.QtCore import QPoint, QPointF, Qt, QUrl
-from PySide6.QtGui import QDesktopServices, QGuiApplication, QTextCursor, QTextDocument, QWheelEvent
+from PySide6.QtGui import QColor, QDesktopServices, QGuiApplication, QImage, QTextCursor, QTextDocument, QWheelEvent
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QApplication, QLabel, QMessageBox, QToolButton, QToolTip
+from PySide6.QtWidgets import QApplication, QLabel, QMessageBox, QScrollBar, QToolButton, QToolTip
 from pytestqt.qtbot import QtBot
 
 from headstart.chat.conversation import Attachment
@@ -17,6 +17,7 @@ from headstart.ui.chat.live_answer import details
 from headstart.ui.chat.message import MessageAction, MessageContent, MessageState, OriginRun, RoundNote, attached_blocks
 from headstart.ui.chat.message_view import MessageView
 from headstart.ui.chat.text_view import TextView
+from headstart.ui.markdown.document import frame_rect
 from headstart.ui.widgets import theme
 from headstart.ui.widgets.legend import Legend
 from headstart.ui.widgets.theme import DARK, LIGHT
@@ -239,37 +240,153 @@ def _table(columns: int, cell: str) -> str:
     return "\n".join([*rows, *["|".join(["", *[cell] * columns, ""])] * 3])
 
 
+def _bars(text: TextView) -> list[QScrollBar]:
+    """The scroll bars of what is wide, from top to bottom."""
+    found = [bar for bar in text.viewport().findChildren(QScrollBar) if bar.isVisible()]
+    return sorted(found, key=lambda bar: bar.y())
+
+
 def test_wide_table_scrolls_sideways(show: Show) -> None:
     view = show(_answer(f"{'before ' * 60}\n\n{_table(12, 'so much to say')}\n\nbehind"))
     text = _text(view)
-    bar, width = text.horizontalScrollBar(), text.viewport().width()
-    assert bar.isVisible()
-    assert bar.maximum() == int(text.document().size().width()) - width > 100
+    (bar,), width = _bars(text), text.viewport().width()
+    assert not text.horizontalScrollBar().isVisible()
+    assert abs(bar.maximum() - (text.document().size().width() - width)) < 10
+    assert bar.maximum() > 100
     lines = text.document().firstBlock().layout()
     assert max(lines.lineAt(n).naturalTextWidth() for n in range(lines.lineCount())) <= width
-    assert text.height() == view.findChild(TextView).height() >= text.document().size().height() + bar.height()  # type: ignore[union-attr]
+    assert text.height() == view.findChild(TextView).height() >= text.document().size().height()  # type: ignore[union-attr]
     cell = text.document().find("so much to say")
     assert cell.block().layout().lineCount() == 1
     view.set_width(3000)
     assert not bar.isVisible()
 
 
+_LONG = "x = " + " + ".join(f"name_{number}" for number in range(60))
+_WIDE = f"above\n\n```python\n{_LONG}\ny = 1\n```\n\nbetween\n\n{_table(12, 'so much to say')}\n\nbelow"
+
+
+def test_wide_code_and_table_scroll_each_in_itself(show: Show) -> None:
+    text = _text(show(_answer(_WIDE)))
+    code, table = _bars(text)
+    assert text.document().find("name_0").block().layout().lineCount() == 1
+    before = _rows(text)
+    code.setValue(code.maximum() // 2)
+    after = _rows(text)
+    moved = [row for row, line in enumerate(before) if line != after[row]]
+    top = text.cursorRect(text.document().find("name_0")).top()
+    assert moved
+    assert top - 2 <= moved[0]
+    assert moved[-1] <= code.geometry().bottom() + 2
+    assert table.value() == 0
+
+
+def test_edges_show_that_something_wide_goes_on(show: Show) -> None:
+    text = _text(show(_answer(_WIDE)))
+    code, _ = _bars(text)
+    row = text.cursorRect(text.document().find("y = 1")).center().y()
+    for value, goes_on in ((0, (False, True)), (200, (True, True)), (code.maximum(), (True, False))):
+        code.setValue(value)
+        line = _rows(text)[row]
+        ground = line[len(line) // 2]
+        assert (line[3] < ground, line[-4] < ground) == goes_on
+
+
+def _rows(text: TextView) -> list[list[int]]:
+    """How light each pixel is."""
+    image = text.viewport().grab().toImage().convertToFormat(QImage.Format.Format_Grayscale8)
+    return [[image.pixelColor(x, y).value() for x in range(image.width())] for y in range(image.height())]
+
+
+def test_scrolled_code_is_selected_where_it_is_seen(show: Show) -> None:
+    text = _text(show(_answer(_WIDE)))
+    code, _ = _bars(text)
+    code.setValue(code.maximum())
+    place = text.cursorRect(text.document().find("name_58")).center()
+    assert place.x() > text.viewport().width()
+    QTest.mouseDClick(text.viewport(), Qt.MouseButton.LeftButton, pos=place - QPoint(code.value(), 0))
+    assert text.selected_text() == "name_58"
+    assert code.value() == code.maximum()
+    QTest.mouseClick(text.viewport(), Qt.MouseButton.LeftButton, pos=QPoint(5, 5))
+    QTest.mouseDClick(text.viewport(), Qt.MouseButton.LeftButton, pos=QPoint(5, 5))
+    assert text.selected_text() == "above"
+
+
+def test_keys_and_hits_scroll_wide_code(show: Show) -> None:
+    text = _text(show(_answer(_WIDE)))
+    code, table = _bars(text)
+    cursor = text.document().find("name_0")
+    cursor.clearSelection()
+    text.setTextCursor(cursor)
+    QTest.keyClick(text, Qt.Key.Key_End, Qt.KeyboardModifier.ShiftModifier)
+    assert text.selected_text().endswith("name_59")
+    assert code.value() > 0
+    code.setValue(0)
+    at = _WIDE.index("name_40")
+    text.set_matches([(at, at + 7)], 0)
+    assert 0 < code.value() < text.cursorRect(text.document().find("name_40")).right()
+    assert table.value() == 0
+
+
+def test_long_lines_of_prose_wrap(show: Show) -> None:
+    prose = "so much to say " * 60
+    code = show(_answer(f"```\n{'x' * 5000}\n```"))
+    assert not _bars(_text(code))  # nobody reads so far sideways
+    view = show(MessageContent("b", "user", "q", attached=(Attachment("a.txt", prose), Attachment("a.py", prose))))
+    view._fold.click()
+    view.set_width(700)
+    assert view._unfolded
+    assert len(_bars(view._unfolded)) == 1
+
+
+@pytest.mark.parametrize("end", ["> ```\n> x\n> ```", "> | a |\n> |---|\n> | 1 |", "> text", "> - item"])
+@pytest.mark.parametrize("below", ["plain outside", "- item outside", "```\ncode outside\n```"])
+def test_bar_of_a_quote_ends_with_the_quote(show: Show, end: str, below: str) -> None:
+    text = _text(show(_answer(f"{end}\n\n{below}")))
+    image = text.viewport().grab().toImage()
+    marked = [row for row in range(image.height()) if image.pixelColor(1, row) == QColor(LIGHT.quote_bar)]
+    last = text.document().find(end.rpartition("> ")[2].strip("`-| ") or "x")
+    outside = text.cursorRect(text.document().find("outside"))
+    assert marked == list(range(marked[0], marked[-1] + 1))
+    assert text.cursorRect(last).center().y() < marked[-1] < outside.top()
+
+
+@pytest.mark.parametrize("above", ["$$\\frac{a}{b}$$", "text"])
+def test_code_keeps_a_distance_from_what_is_above(show: Show, above: str) -> None:
+    text = _text(show(_answer(f"{above}\n```\nx\n```")))
+    layout, first = text.document().documentLayout(), text.document().firstBlock()
+    (frame,) = text.document().rootFrame().childFrames()
+    assert frame_rect(layout, frame).top() - layout.blockBoundingRect(first).bottom() >= (12 if "$" in above else 4)
+
+
+def test_done_task_has_a_tick(show: Show) -> None:
+    text = _text(show(_answer("- [x] done\n- [ ] open\n- other\n\n1. [x] first")))
+    assert text.toPlainText().split("\n") == ["☑ done", "☐ open", "other", "☑ first"]
+    done, other = (text.document().find(word).block() for word in ("done", "other"))
+    assert done.textList() is None
+    assert other.textList() is not None
+
+
 @pytest.mark.parametrize("columns", [2, 3])
 def test_narrow_table_wraps_its_cells(show: Show, columns: int) -> None:
     text = _text(show(_answer(_table(columns, "a long sentence that takes more than one line of its cell " * 2))))
-    assert not text.horizontalScrollBar().isVisible()
+    assert not _bars(text)
     assert text.document().find("a long sentence").block().layout().lineCount() > 1
 
 
 def test_wheel_scrolls_a_wide_table_sideways(show: Show) -> None:
     text = _text(show(_answer(_table(20, "so much to say"))))
-    for across, is_taken in ((0, False), (-120, True)):
-        turned = QWheelEvent(
-            QPointF(9, 9), QPointF(9, 9), QPoint(), QPoint(across, -60), Qt.MouseButton.NoButton,
-            Qt.KeyboardModifier.NoModifier, Qt.ScrollPhase.NoScrollPhase, False,  # noqa: FBT003
-        )  # fmt: skip
-        text.wheelEvent(turned)
-        assert (text.horizontalScrollBar().value() > 0, turned.isAccepted()) == (is_taken, is_taken)
+    (bar,), modifiers = _bars(text), Qt.KeyboardModifier
+    turns = ((0, modifiers.NoModifier, False), (-120, modifiers.NoModifier, True), (0, modifiers.ShiftModifier, True))
+    for across, modifier, is_taken in turns:
+        bar.setValue(0)
+        for target in (text, bar):
+            turned = QWheelEvent(
+                QPointF(9, 9), QPointF(9, 9), QPoint(), QPoint(across, -60), Qt.MouseButton.NoButton,
+                modifier, Qt.ScrollPhase.NoScrollPhase, False,  # noqa: FBT003
+            )  # fmt: skip
+            target.wheelEvent(turned)
+            assert (bar.value() > 0, turned.isAccepted()) == (is_taken, is_taken)
 
 
 def test_growing_wide_table_equals_the_whole_one(show: Show) -> None:

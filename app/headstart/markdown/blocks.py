@@ -76,6 +76,7 @@ class Code:
     language: str
     runs: tuple[tuple[int, int], ...]  # (offset in text, offset in source), the first at 0, then at each jump
     place: Place = Place()
+    is_prose: bool = False  # its lines wrap
 
     @property
     def preview(self) -> Preview | None:

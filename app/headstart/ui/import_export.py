@@ -163,7 +163,7 @@ class _Pages:
         self.document.documentLayout().setPaintDevice(writer)
         self.document.setPageSize(QSizeF(self.width, self.height))
         self._highlighter = Highlighter(self.document, LIGHT)
-        self._out = DocumentWriter(self.document, Formats(LIGHT, font), has_buttons=False)
+        self._out = DocumentWriter(self.document, Formats(LIGHT, font), on_paper=True)
         self._blocks: list[Block] = []
         self._checked = 0  # position up to which the ends of pages are right
         self._first_heading: int | None = None  # position of the first of the headings and rules above the next block

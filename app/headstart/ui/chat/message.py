@@ -149,6 +149,10 @@ class AttachedText(NamedTuple):
         return (start + shift, end + shift) if piece.start <= start and end <= piece.end else None
 
 
+# Endings of files whose lines are paragraphs; a result of a tool has none.
+_PROSE = frozenset(("", "txt", "text", "md", "markdown", "rst", "pdf", "docx", "odt", "epub", "html", "htm", "tex"))
+
+
 def attached_blocks(
     files: Iterable[Attachment],
     max_characters: int | None = None,
@@ -172,7 +176,7 @@ def attached_blocks(
         if text:
             suffix = PurePath(file.name).suffix.removeprefix(".").lower()
             language = suffix if suffix.isalnum() else ""  # the name of a call ends with its arguments
-            blocks.append(Code(text, language, ((0, len(source)),)))
+            blocks.append(Code(text, language, ((0, len(source)),), is_prose=language in _PROSE))
             source += f"{text}\n"
     return AttachedText(source, blocks, tuple(pieces))
 

@@ -2,11 +2,13 @@
 
 import re
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from itertools import zip_longest
 from math import ceil
 from pathlib import Path
 
-from PySide6.QtCore import QEvent, QMimeData, QPointF, QRectF, Qt, QUrl, Signal
+from PySide6.QtCore import QEvent, QMimeData, QPointF, QRect, QRectF, Qt, QUrl, Signal, Slot
 from PySide6.QtGui import (
     QColor,
     QContextMenuEvent,
@@ -15,13 +17,17 @@ from PySide6.QtGui import (
     QFont,
     QGuiApplication,
     QHelpEvent,
+    QKeyEvent,
+    QLinearGradient,
+    QMouseEvent,
     QPainter,
     QPaintEvent,
     QTextCursor,
     QTextDocument,
     QWheelEvent,
 )
-from PySide6.QtWidgets import QFileDialog, QFrame, QMenu, QMessageBox, QTextBrowser, QToolTip, QWidget
+from PySide6.QtWidgets import QFileDialog, QFrame, QMenu, QMessageBox, QScrollBar, QTextBrowser, QToolTip, QWidget
+from shiboken6 import isValid
 
 from headstart.chat.documents import write_export
 from headstart.engine.origins import ORIGINS
@@ -39,6 +45,8 @@ from headstart.ui.markdown.document import (
     DocumentWriter,
     Formats,
     QuotedBlock,
+    WideBlock,
+    frame_rect,
 )
 from headstart.ui.markdown.highlighting import Highlighter
 from headstart.ui.markdown.mathematics import SIGN
@@ -50,6 +58,32 @@ from headstart.ui.widgets.stylesheet import sheet
 from headstart.ui.widgets.theme import Theme
 
 _BAR = 3  # width of the bar beside a quote, in pixels
+_SCROLL_BAR = 10  # height of the bar below what is wide
+_SHADE = 16  # width of the shade where something wide goes on, in pixels
+_SHADE_ALPHA = {False: 45, True: 130}  # its strength, by whether the theme is dark
+
+
+class _SidewaysBar(QScrollBar):
+    """A scroll bar that leaves the wheel to the transcript, but for a sideways one."""
+
+    def wheelEvent(self, event: QWheelEvent) -> None:  # noqa: N802
+        if _is_sideways(event):
+            super().wheelEvent(event)
+        else:
+            event.ignore()
+
+
+@dataclass
+class _WideArea:
+    """Something wide with its scroll bar."""
+
+    block: WideBlock
+    bar: QScrollBar
+
+    @property
+    def rect(self) -> QRect:
+        """The part of the view in which something moves."""
+        return self.block.scrolled.toAlignedRect()
 
 
 class TextView(QTextBrowser):
@@ -62,6 +96,7 @@ class TextView(QTextBrowser):
         self._theme = theme
         self._origins: Origins | None = None
         self._origins_visible = False
+        self._wide: dict[int, _WideArea] = {}
         self.setFrameShape(QFrame.Shape.NoFrame)
         # With its own width, a hidden text would be laid out as narrow as a widget that was never shown.
         self.setLineWrapMode(QTextBrowser.LineWrapMode.FixedPixelWidth)
@@ -71,6 +106,8 @@ class TextView(QTextBrowser):
         flags = Qt.TextInteractionFlag
         self.setTextInteractionFlags(flags.TextBrowserInteraction | flags.TextSelectableByKeyboard)
         self.viewport().setAutoFillBackground(False)
+        # Qt reads its value when it paints and when it looks for what is below the pointer; see `_shifted`.
+        self.horizontalScrollBar().blockSignals(True)  # noqa: FBT003 - Qt's own signature
         # WORKAROUND PySide6 6.11: the wrapper of a document made by Qt may be taken for dead when another widget goes.
         self._document = QTextDocument(self)
         self.setDocument(self._document)
@@ -80,13 +117,13 @@ class TextView(QTextBrowser):
         self._highlighter = Highlighter(self._document, theme)
         self.anchorClicked.connect(self._on_link)
         self._document.documentLayout().documentSizeChanged.connect(self.text_resized)
+        self.selectionChanged.connect(self._on_selection_changed)
 
     # Appearance
 
     def apply_theme(self, theme: Theme, font: QFont) -> None:
         self._theme = theme
         self._highlighter.set_theme(theme)
-        self.horizontalScrollBar().setStyleSheet("")
         self._document.setDefaultFont(font)
         self.writer.restyle(Formats(theme, font))
 
@@ -107,6 +144,8 @@ class TextView(QTextBrowser):
             if places:
                 shown.append((places[0][0], places[-1][1]))
         self._highlighter.set_matches(shown, index)
+        if index is not None:
+            self._bring_into_view(shown[index][0])
 
     def rect_of(self, offset: int) -> QRectF:
         """Return the rectangle of the character at a source offset, in this widget."""
@@ -116,18 +155,76 @@ class TextView(QTextBrowser):
         return QRectF(self.cursorRect(cursor))
 
     def height_for(self, width: int) -> int:
-        """Lay the text out for this width and return its height, with the scroll bar if something is wider."""
+        """Lay the text out for this width and return its height. What is wider gets a scroll bar of its own."""
         if width != self.lineWrapColumnOrWidth():
             self.setLineWrapColumnOrWidth(width)
         self.writer.fit(width)
-        size, bar = self._document.size(), self.horizontalScrollBar()
-        policy = Qt.ScrollBarPolicy.ScrollBarAlwaysOff
-        if is_wide := size.width() > width + 1:
-            policy = Qt.ScrollBarPolicy.ScrollBarAlwaysOn
-            if not bar.styleSheet():  # only if needed: to parse it takes time
-                bar.setStyleSheet(sheet(self._theme, self.font()))
-        self.setHorizontalScrollBarPolicy(policy)
-        return ceil(size.height()) + 1 + (bar.sizeHint().height() if is_wide else 0)
+        size = self._document.size()
+        self._arrange_wide(list(self.writer.wide_blocks(width)) if size.width() > width + 1 else [], width)
+        return ceil(size.height()) + 1
+
+    # Wide blocks
+
+    def _arrange_wide(self, blocks: Sequence[WideBlock], width: int) -> None:
+        old, self._wide = self._wide, {}
+        for block in blocks:
+            area = old.pop(block.id, None) or _WideArea(block, self._make_bar())
+            area.block = block
+            # In the padding of code and in the margin of a table.
+            left, bottom = ceil(block.room.left()), round(block.room.bottom()) - block.is_code * (_SCROLL_BAR + 1)
+            area.bar.setGeometry(left + 1, bottom, width - left - 2, _SCROLL_BAR)
+            area.bar.setRange(0, ceil(block.room.right()) - width)
+            area.bar.setPageStep(width - left)
+            area.bar.show()
+            self._wide[block.id] = area
+        for area in old.values():
+            area.bar.hide()
+            area.bar.deleteLater()
+
+    def _make_bar(self) -> QScrollBar:
+        bar = _SidewaysBar(Qt.Orientation.Horizontal, self.viewport())
+        bar.setStyleSheet(sheet(self._theme, self.font()))
+        bar.setSingleStep(self.fontMetrics().averageCharWidth() * 4)
+        bar.setCursor(Qt.CursorShape.ArrowCursor)
+        bar.valueChanged.connect(self.viewport().update)
+        return bar
+
+    def _area_at(self, y: float) -> _WideArea | None:
+        return next((each for each in self._wide.values() if each.rect.top() <= y <= each.rect.bottom()), None)
+
+    @contextmanager
+    def _shifted(self, area: _WideArea | None) -> Iterator[None]:
+        """Let Qt see the document as an area is scrolled, and scroll the area as Qt scrolls the document."""
+        bar = self.horizontalScrollBar()
+        before = bar.value()
+        bar.setValue(area.bar.value() if area else 0)
+        shift = bar.value()
+        yield
+        if isValid(bar):
+            if area and bar.value() != shift and isValid(area.bar):
+                area.bar.setValue(bar.value())
+            bar.setValue(before)
+
+    def _cursor_area(self, position: int) -> tuple[QRect, _WideArea | None]:
+        """Return where the cursor would be at a position if nothing were scrolled, and the area around that."""
+        cursor = QTextCursor(self._document)
+        cursor.setPosition(position)
+        with self._shifted(None):
+            rect = self.cursorRect(cursor)
+        return rect, self._area_at(rect.center().y())
+
+    def _bring_into_view(self, position: int) -> None:
+        rect, area = self._cursor_area(position)
+        if area:
+            there, room = rect.left() - area.bar.value(), area.bar.geometry()
+            if not room.left() < there < room.right() - 4 * _SHADE:
+                area.bar.setValue(rect.left() - room.center().x())
+
+    @Slot()
+    def _on_selection_changed(self) -> None:
+        """Paint everything: Qt asks for the unscrolled place only."""
+        if self._wide:
+            self.viewport().update()
 
     # Selection
 
@@ -182,10 +279,10 @@ class TextView(QTextBrowser):
         return None
 
     def wheelEvent(self, event: QWheelEvent) -> None:  # noqa: N802
-        """Scroll sideways only; the transcript scrolls up and down."""
-        bar, delta = self.horizontalScrollBar(), event.angleDelta()
-        if bar.isVisible() and abs(delta.x()) > abs(delta.y()):
-            bar.event(event)
+        """Scroll what is wide sideways; the transcript scrolls up and down."""
+        area = self._area_at(event.position().y())
+        if area and _is_sideways(event):
+            area.bar.event(event)
         else:
             event.ignore()
 
@@ -194,18 +291,31 @@ class TextView(QTextBrowser):
             assert isinstance(event, QHelpEvent)
             QToolTip.showText(event.globalPos(), self.tooltip_at(event.pos().toPointF()), self)
             return True
+        if isinstance(event, QMouseEvent) and self._wide:
+            with self._shifted(self._area_at(event.position().y())):
+                return super().viewportEvent(event)
         return super().viewportEvent(event)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:  # noqa: N802
+        area = self._cursor_area(self.textCursor().position())[1] if self._wide else None
+        with self._shifted(area):
+            super().keyPressEvent(event)
 
     def tooltip_at(self, point: QPointF) -> str:
         """Return the address of the link, or the origin and round of the text, at a point."""
-        address = self.anchorAt(point.toPoint())
+        area = self._area_at(point.y())
+        address = self._address_at(point)
         if address:
             return "" if address.startswith(CODE_ANCHORS) else address
-        inside = point + QPointF(self.horizontalScrollBar().value(), 0)
+        inside = point + QPointF(area.bar.value() if area else 0, 0)
         position = self._document.documentLayout().hitTest(inside, Qt.HitTestAccuracy.ExactHit)
         offset = self.writer.map.source_at(position) if position >= 0 else None
         run = self._origins.at(offset) if self._origins and self._origins_visible and offset is not None else None
         return self._origin_text(run) if run else ""
+
+    def _address_at(self, point: QPointF) -> str:
+        with self._shifted(self._area_at(point.y())):
+            return self.anchorAt(point.toPoint())
 
     def contextMenuEvent(self, event: QContextMenuEvent) -> None:  # noqa: N802
         self.context_menu(event.pos().toPointF()).popup(event.globalPos())
@@ -218,7 +328,7 @@ class TextView(QTextBrowser):
         menu.addAction(self.tr("Copy"), lambda: _copy(self.selected_text())).setEnabled(selected)
         markdown_action = menu.addAction(self.tr("Copy as Markdown"), lambda: _copy(self.selected_markdown()))
         markdown_action.setEnabled(selected)
-        address = self.anchorAt(point.toPoint())
+        address = self._address_at(point)
         if address and not address.startswith(CODE_ANCHORS):
             menu.addAction(self.tr("Copy Link Address"), lambda: _copy(address))
         menu.addSeparator()
@@ -227,7 +337,36 @@ class TextView(QTextBrowser):
 
     def paintEvent(self, event: QPaintEvent) -> None:  # noqa: N802
         self._paint_quote_bars(event.rect().toRectF())
-        super().paintEvent(event)
+        rest = event.rect()
+        for area in self._wide.values():
+            moving = area.rect.intersected(rest)
+            if not moving.isEmpty():
+                self._paint(rest.adjusted(0, 0, 0, moving.top() - rest.bottom() - 1), None)
+                self._paint(moving, area)
+                self._paint_edges(area)
+                rest.setTop(moving.bottom() + 1)
+        self._paint(rest, None)
+
+    def _paint(self, rect: QRect, area: _WideArea | None) -> None:
+        if not rect.isEmpty():
+            with self._shifted(area):
+                super().paintEvent(QPaintEvent(rect))
+
+    def _paint_edges(self, area: _WideArea) -> None:
+        """Shade the edges behind which something wide goes on, and close the frame of code."""
+        painter, bar, room, right = QPainter(self.viewport()), area.bar, area.block.room, self.viewport().width()
+        edges = ((room.left(), 1, bar.value() > 0), (right, -1, bar.value() < bar.maximum()))
+        for x, inwards, goes_on in edges:
+            if goes_on:
+                shade = QLinearGradient(x, 0, x + inwards * _SHADE, 0)
+                shade.setColorAt(0, QColor(0, 0, 0, _SHADE_ALPHA[self._theme.dark]))
+                shade.setColorAt(1, QColor(0, 0, 0, 0))
+                edge = QRectF(min(x, x + inwards * _SHADE), area.rect.top(), _SHADE, area.rect.height())
+                painter.fillRect(edge, shade)
+            if area.block.is_code:
+                line = QRectF(x - (inwards < 0), room.top(), 1, room.height())
+                painter.fillRect(line, QColor(self._theme.border))
+        painter.end()
 
     def _paint_quote_bars(self, visible: QRectF) -> None:
         quotes = list(self.writer.quoted(visible.top(), visible.bottom(), self._top))
@@ -237,9 +376,9 @@ class TextView(QTextBrowser):
         colour = QColor(self._theme.quote_bar)
         for quote, following in zip_longest(quotes, quotes[1:]):
             joined = following.place.quotes if following and following.start - quote.end in {0, 1} else 0
-            top, bottom = self._top(quote.start), self._bottom(quote.end)
+            top, bottom = self._room(quote.start).top(), self._room(quote.end).bottom()
             for level in range(quote.place.quotes):
-                reach = self._top(following.start) if level < joined else bottom
+                reach = self._room(following.start).top() if level < joined else bottom
                 painter.fillRect(QRectF(self._bar(quote, level), top, _BAR, reach - top), colour)
         painter.end()
 
@@ -247,13 +386,16 @@ class TextView(QTextBrowser):
         """Return the x coordinate of a quote's bar, on the side where its lines begin."""
         x = quote.place.outer * INDENT + level * QUOTE_INDENT
         leftward = self._document.findBlock(quote.start).textDirection() == Qt.LayoutDirection.RightToLeft
-        return (self.viewport().width() - x - _BAR if leftward else x) - self.horizontalScrollBar().value()
+        return self.viewport().width() - x - _BAR if leftward else x
 
     def _top(self, position: int) -> float:
         return self._document.documentLayout().blockBoundingRect(self._document.findBlock(position)).top()
 
-    def _bottom(self, position: int) -> float:
-        return self._document.documentLayout().blockBoundingRect(self._document.findBlock(position)).bottom()
+    def _room(self, position: int) -> QRectF:
+        """Return the place of the code or the table, or else of the block, at a position."""
+        block, layout = self._document.findBlock(position), self._document.documentLayout()
+        frame = QTextCursor(block).currentFrame()
+        return frame_rect(layout, frame) if frame.parentFrame() else layout.blockBoundingRect(block)
 
     def _on_link(self, url: QUrl) -> None:
         address = url.toString(QUrl.ComponentFormattingOption.FullyEncoded)
@@ -327,6 +469,11 @@ class TextView(QTextBrowser):
         return self.tr("{origin}. This step: {drafter} guessed {drafted}, {accepted} accepted.").format(
             origin=name, drafter=_capitalised(note.drafter), drafted=note.drafted, accepted=note.accepted
         )
+
+
+def _is_sideways(event: QWheelEvent) -> bool:
+    delta = event.angleDelta()
+    return abs(delta.x()) > abs(delta.y()) or bool(event.modifiers() & Qt.KeyboardModifier.ShiftModifier)
 
 
 def _capitalised(origin: str) -> str:

@@ -7,8 +7,9 @@ from functools import cached_property
 from itertools import chain, repeat
 from typing import NamedTuple
 
-from PySide6.QtCore import QCoreApplication, Qt
+from PySide6.QtCore import QCoreApplication, QRectF, Qt
 from PySide6.QtGui import (
+    QAbstractTextDocumentLayout,
     QBrush,
     QColor,
     QFont,
@@ -18,6 +19,7 @@ from PySide6.QtGui import (
     QTextCursor,
     QTextDocument,
     QTextFormat,
+    QTextFrame,
     QTextFrameFormat,
     QTextLength,
     QTextListFormat,
@@ -160,12 +162,12 @@ class Formats:
         return fmt
 
     def item_block(self, item: Item, place: Place) -> QTextBlockFormat:
-        """Return the format of a block that begins a list item. The list sets the indent."""
+        """Return the format of a block that begins a list item. A list sets the indent."""
         fmt = self.block(place, 0, appearance.TINY)
-        fmt.setIndent(0)
-        if item.checked is not None:
-            marker = QTextBlockFormat.MarkerType
-            fmt.setMarker(marker.Checked if item.checked else marker.Unchecked)
+        if _has_marker(item):
+            fmt.setIndent(0)
+        else:
+            fmt.setTextIndent(-QFontMetricsF(self.font).horizontalAdvance(_box(item)))
         return fmt
 
     def display_block(self, place: Place) -> QTextBlockFormat:
@@ -190,28 +192,29 @@ class Formats:
         fmt.setLayoutDirection(Qt.LayoutDirection.LeftToRight)
         return fmt
 
-    def code_block(self, number: int, language: str) -> QTextBlockFormat:
+    def code_block(self, number: int, language: str, *, wraps: bool) -> QTextBlockFormat:
         """Return the format of a line of code: left to right in every language."""
         fmt = QTextBlockFormat()
+        fmt.setNonBreakableLines(not wraps)
         fmt.setLayoutDirection(Qt.LayoutDirection.LeftToRight)
         fmt.setLineHeight(appearance.CODE_LINE_HEIGHT, QTextBlockFormat.LineHeightTypes.ProportionalHeight.value)
         fmt.setProperty(CODE_ID, number)
         fmt.setProperty(LANGUAGE, language)
         return fmt
 
-    def code_frame(self, place: Place) -> QTextFrameFormat:
+    def code_frame(self, place: Place, top: float) -> QTextFrameFormat:
         fmt = QTextFrameFormat()
         fmt.setBackground(QColor(self.theme.code_ground))
         fmt.setBorder(1)
         fmt.setBorderBrush(QColor(self.theme.border))
         fmt.setBorderStyle(QTextFrameFormat.BorderStyle.BorderStyle_Solid)
         fmt.setPadding(appearance.SMALL)
-        fmt.setTopMargin(appearance.TINY)
+        fmt.setTopMargin(top)
         fmt.setBottomMargin(appearance.SMALL)
         fmt.setLeftMargin(place.quotes * QUOTE_INDENT + place.lists * INDENT)
         return fmt
 
-    def table(self, place: Place) -> QTextTableFormat:
+    def table(self, place: Place, top: float) -> QTextTableFormat:
         fmt = QTextTableFormat()
         fmt.setCellPadding(_PADDING)
         fmt.setCellSpacing(0)
@@ -220,7 +223,7 @@ class Formats:
         fmt.setBorderBrush(QColor(self.theme.border))
         fmt.setBorderStyle(QTextFrameFormat.BorderStyle.BorderStyle_Solid)
         fmt.setHeaderRowCount(1)
-        fmt.setTopMargin(appearance.TINY)
+        fmt.setTopMargin(top)
         fmt.setBottomMargin(appearance.SMALL)
         fmt.setLeftMargin(place.quotes * QUOTE_INDENT + place.lists * INDENT)
         return fmt
@@ -251,6 +254,7 @@ class Formats:
 # Schemes of the anchors above a code block, as in copy:<number>.
 COPY, SAVE, PREVIEW = "copy:", "save:", "preview:"
 CODE_ANCHORS = (COPY, SAVE, PREVIEW)
+_MAX_LINE = 2000  # characters of a line of code that scrolls; with a longer one, code wraps
 _LINE_SEPARATOR = "\u2028"  # a line break inside a block
 
 
@@ -261,6 +265,11 @@ class _BlockStart:
     position: int
     has_free_block: bool  # the empty block that Qt keeps after a frame is there, to be used
 
+    @property
+    def inside(self) -> int:
+        """The first position in the block."""
+        return self.position + (not self.has_free_block)
+
 
 class QuotedBlock(NamedTuple):
     """The range of a quoted block in the document."""
@@ -270,12 +279,21 @@ class QuotedBlock(NamedTuple):
     place: Place
 
 
+class WideBlock(NamedTuple):
+    """Code or a table that is wider than the text. `scrolled` of its `room` moves, but for the head of code."""
+
+    id: int  # stays while the block grows
+    room: QRectF  # without margins
+    scrolled: QRectF
+    is_code: bool
+
+
 class DocumentWriter:
     """A writer that keeps a document equal to a list of blocks, however often that changes."""
 
-    def __init__(self, document: QTextDocument, formats: Formats, *, has_buttons: bool = True) -> None:
-        """`has_buttons` above code, which copy, save and preview it."""
-        self._has_buttons = has_buttons
+    def __init__(self, document: QTextDocument, formats: Formats, *, on_paper: bool = False) -> None:
+        """`on_paper`, code has no buttons, and its lines wrap."""
+        self._on_paper = on_paper
         self.map = PositionMap()
         self.source = ""  # the offsets in `map` count in it
         self._document = document
@@ -318,7 +336,7 @@ class DocumentWriter:
                 self._fitted_widths[index] = width
                 if isinstance(block, Table):
                     self._fit_table(self._table_at(index), width)
-                elif self._has_buttons:
+                elif not self._on_paper:
                     self._fit_code(self._codes[index], width)
 
     def _fit_code(self, start: int, width: int) -> None:
@@ -343,17 +361,35 @@ class DocumentWriter:
             if min_width > width - fmt.leftMargin()
             else []
         )
+        fmt.setBottomMargin(appearance.LARGE if widths else appearance.SMALL)  # room for a scroll bar
         fmt.setColumnWidthConstraints([QTextLength(QTextLength.Type.FixedLength, each) for each in widths])
         if fmt != table.format():
             table.setFormat(fmt)
 
-    def _table_at(self, index: int) -> QTextTable:
+    def _frame_at(self, index: int) -> QTextFrame:
+        """Return the frame of code or of a table."""
         cursor = QTextCursor(self._document)
         cursor.setPosition(self._starts[index].position)
         cursor.movePosition(QTextCursor.MoveOperation.NextBlock)
-        table = cursor.currentTable()
-        assert table is not None
+        return cursor.currentFrame()
+
+    def _table_at(self, index: int) -> QTextTable:
+        table = self._frame_at(index)
+        assert isinstance(table, QTextTable)
         return table
+
+    def wide_blocks(self, width: int) -> Iterator[WideBlock]:
+        """Yield the blocks that exceed a width, from top to bottom."""
+        layout = self._document.documentLayout()
+        for index, block in enumerate(self._blocks):
+            if isinstance(block, Code | Table):
+                frame = self._frame_at(index)
+                room = frame_rect(layout, frame)
+                if room.right() > width + 1:
+                    scrolled = QRectF(room)
+                    if isinstance(block, Code):
+                        scrolled.setTop(layout.blockBoundingRect(self._document.findBlock(self._codes[index])).top())
+                    yield WideBlock(frame.objectIndex(), room, scrolled, isinstance(block, Code))
 
     def code(self, number: int) -> Code:
         """Return a code block by the number in its anchors."""
@@ -366,13 +402,16 @@ class DocumentWriter:
 
         Qt's own search for a height goes through the whole document.
         """
-        index = max(0, bisect_right(self._starts, first, key=lambda start: top(start.position)) - 1)
-        while index < len(self._blocks) and top(self._starts[index].position) <= last:
+        index = max(0, bisect_right(self._starts, first, key=lambda start: top(start.inside)) - 1)
+        while index < len(self._blocks) and top(self._starts[index].inside) <= last:
             start, place = self._starts[index], self._blocks[index].place
             index += 1
-            end = self._starts[index].position if index < len(self._starts) else self._document.characterCount() - 1
+            following = self._starts[index] if index < len(self._starts) else None
+            end = following.position if following else self._document.characterCount() - 1
+            if following.has_free_block if following else self._has_free_block:
+                end -= 1  # the block behind a frame is not quoted
             if place.quotes:
-                yield QuotedBlock(start.position + (not start.has_free_block), end, place)
+                yield QuotedBlock(start.inside, end, place)
 
     # Removing
 
@@ -427,6 +466,7 @@ class DocumentWriter:
 
     def _extend_code(self, cursor: QTextCursor, old: Code, new: Code) -> bool:
         is_same = (old.language, old.place, old.preview) == (new.language, new.place, new.preview)
+        is_same = is_same and self._wraps(old) == self._wraps(new)
         if not is_same or not new.text.startswith(old.text):
             return False
         start = self._codes[len(self._blocks) - 1]
@@ -493,8 +533,10 @@ class DocumentWriter:
             room = metrics.height() * (appearance.LINE_HEIGHT / 100 - 1)
             shape.setLineHeight(room, QTextBlockFormat.LineHeightTypes.LineDistanceHeight.value)
         self._begin_block(cursor, shape, text)
-        if block.item:
+        if block.item and _has_marker(block.item):
             self._add_to_list(cursor, block)
+        if block.item:
+            cursor.insertText(_box(block.item), text)
         self._write_spans(cursor, block.spans, text, display=block.display)
 
     def _add_to_list(self, cursor: QTextCursor, block: Paragraph) -> None:
@@ -524,19 +566,28 @@ class DocumentWriter:
     def _write_code(self, cursor: QTextCursor, block: Code) -> None:
         formats, number = self._formats, len(self._blocks) - 1
         self._prepare_for_frame(cursor)
-        cursor.insertFrame(formats.code_frame(block.place))
+        cursor.insertFrame(formats.code_frame(block.place, self._top_margin()))
         cursor.setBlockFormat(formats.code_head_block())
         language = block.language or QCoreApplication.translate("DocumentWriter", "text")
         cursor.insertText(language, formats.code_label())
-        if self._has_buttons:
+        if not self._on_paper:
             for before, (scheme, label) in zip(chain("\t", repeat("   ")), _code_buttons(block), strict=False):
                 cursor.insertText(before, formats.code_label())
                 cursor.insertText(label, formats.code_button(f"{scheme}{number}"))
-        cursor.insertBlock(formats.code_block(number, block.language), formats.code())
+        shape = formats.code_block(number, block.language, wraps=self._wraps(block))
+        cursor.insertBlock(shape, formats.code())
         self._codes[number] = cursor.position()
         cursor.insertText(block.text, formats.code())
         self._map_code(block, self._codes[number])
         self._has_free_block = True  # Qt keeps an empty block after a frame
+
+    def _wraps(self, code: Code) -> bool:
+        return self._on_paper or code.is_prose or max(map(len, code.text.split("\n"))) > _MAX_LINE
+
+    def _top_margin(self) -> float:
+        """Return the margin above the frame of the last block: Qt ignores that below a formula."""
+        above = self._blocks[-2] if len(self._blocks) > 1 else None
+        return appearance.MEDIUM if isinstance(above, Paragraph) and above.display else appearance.TINY
 
     def _prepare_for_frame(self, cursor: QTextCursor) -> None:
         """Clear a free block, so that the blocks in the frame do not inherit its list."""
@@ -552,7 +603,9 @@ class DocumentWriter:
 
     def _write_table(self, cursor: QTextCursor, block: Table) -> None:
         self._prepare_for_frame(cursor)
-        table = cursor.insertTable(len(block.rows), len(block.aligns), self._formats.table(block.place))
+        table = cursor.insertTable(
+            len(block.rows), len(block.aligns), self._formats.table(block.place, self._top_margin())
+        )
         for row in range(len(block.rows)):
             self._write_row(table, block, row)
         self._has_free_block = True
@@ -577,6 +630,26 @@ def _code_buttons(block: Code) -> Iterator[tuple[str, str]]:
     yield SAVE, QCoreApplication.translate("DocumentWriter", "Save as file…")
     if block.preview:
         yield PREVIEW, QCoreApplication.translate("DocumentWriter", "Preview")
+
+
+def _has_marker(item: Item) -> bool:
+    """Return whether a bullet or a number stands before an item; a check box takes the place of a bullet."""
+    return item.checked is None or item.number is not None
+
+
+def _box(item: Item) -> str:
+    """Return the check box of a task. That of Qt has a cross if it is done, which reads as wrong."""
+    return "" if item.checked is None else "☑ " if item.checked else "☐ "
+
+
+def frame_rect(layout: QAbstractTextDocumentLayout, frame: QTextFrame) -> QRectF:
+    """Return where code or a table is, without its margins."""
+    fmt, rect = frame.frameFormat(), layout.frameBoundingRect(frame)
+    width, height = rect.width() - fmt.leftMargin(), rect.height() - fmt.topMargin() - fmt.bottomMargin()
+    if isinstance(frame, QTextTable):
+        # WORKAROUND Qt 6.11: it begins with the text of the first cell.
+        return QRectF(rect.left() - _PADDING - 2, rect.top() - _PADDING - 1, width, height)
+    return QRectF(rect.left() + fmt.leftMargin(), rect.top() + fmt.topMargin(), width, height)
 
 
 def _is_empty(block: Block) -> bool:
