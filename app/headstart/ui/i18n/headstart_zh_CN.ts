@@ -3719,6 +3719,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>导出对话</translation>
     </message>
     <message>
+        <source>Include settings and statistics</source>
+        <translation>包含设置和统计信息</translation>
+    </message>
+    <message>
         <source>Another chat is being written as PDF; wait until that is done.</source>
         <translation>正在将另一个对话写成 PDF；请等它完成。</translation>
     </message>

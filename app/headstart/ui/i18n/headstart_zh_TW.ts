@@ -3719,6 +3719,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>匯出對話</translation>
     </message>
     <message>
+        <source>Include settings and statistics</source>
+        <translation>包含設定和統計資訊</translation>
+    </message>
+    <message>
         <source>Another chat is being written as PDF; wait until that is done.</source>
         <translation>正在將另一個對話寫成 PDF；請等它完成。</translation>
     </message>
