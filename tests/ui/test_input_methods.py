@@ -141,10 +141,13 @@ def test_keys_act_again_when_composing_was_dropped(qtbot: QtBot, app: Program) -
     app.window.activateWindow()
     for drop in (lambda: _compose(box, ""), search.setFocus):
         box.setFocus()
+        _compose(box, "ni")
         _compose(box, "ni hao")
+        assert box.placeholderText() == ""  # Qt would paint it below
         QTest.keyClick(box, Qt.Key.Key_Up)
         assert box.toPlainText() == ""
         drop()
+        assert box.placeholderText() == "Ask anything"
         box.setFocus()
         QTest.keyClick(box, Qt.Key.Key_Up)
         assert box.toPlainText() == "hello"

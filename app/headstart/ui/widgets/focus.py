@@ -5,7 +5,7 @@ from collections.abc import Iterable
 import shiboken6
 from PySide6.QtCore import QEvent, QObject, QPoint, QRect, Qt, QTimer, Slot
 from PySide6.QtGui import QInputMethodEvent, QKeyEvent
-from PySide6.QtWidgets import QAbstractButton, QAbstractScrollArea, QApplication, QWidget
+from PySide6.QtWidgets import QAbstractButton, QAbstractScrollArea, QApplication, QPlainTextEdit, QWidget
 
 from headstart.ui.widgets.theme import SMALL
 
@@ -98,20 +98,30 @@ class InputMethodGuard(QObject):
     def __init__(self, parent: QObject) -> None:
         super().__init__(parent)
         self._composing: QObject | None = None
+        self._placeholder = ""  # of the box in which something is composed
         application = QApplication.instance()
         assert isinstance(application, QApplication)
         application.focusChanged.connect(self._on_focus_changed)
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:  # noqa: N802
         if isinstance(event, QInputMethodEvent):
+            self._show_placeholder(watched, shown=not event.preeditString())
             self._composing = watched if event.preeditString() else None
         elif isinstance(event, QKeyEvent) and watched is self._composing and event.type() in _KEY_TYPES:
             event.accept()  # else a shortcut, or a widget around, gets it
             return True
         return super().eventFilter(watched, event)
 
+    def _show_placeholder(self, box: QObject | None, *, shown: bool) -> None:
+        # WORKAROUND Qt 6.11: QPlainTextEdit paints its placeholder below what is composed.
+        if isinstance(box, QPlainTextEdit) and shown == bool(self._placeholder):
+            before, text = box.placeholderText(), self._placeholder
+            box.setPlaceholderText(text)
+            self._placeholder = "" if shown else before
+
     @Slot(QWidget, QWidget)
-    def _on_focus_changed(self, _old: QWidget | None, now: QWidget | None) -> None:
+    def _on_focus_changed(self, old: QWidget | None, now: QWidget | None) -> None:
+        self._show_placeholder(old, shown=True)
         self._composing = None
         if now is not None and now.testAttribute(Qt.WidgetAttribute.WA_InputMethodEnabled):
             now.installEventFilter(self)  # again each time: the filter installed last is the first to see a key
