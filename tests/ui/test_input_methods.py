@@ -1,5 +1,7 @@
 """While an input method composes, no key does anything else, in whatever box; afterwards keys act as ever."""
 
+from collections.abc import Callable
+
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QInputMethodEvent
@@ -139,7 +141,8 @@ def test_keys_act_again_when_composing_was_dropped(qtbot: QtBot, app: Program) -
     ask(qtbot, app, "hello")
     box, search = app.window.chat.composer.edit, app.window.sidebar.search
     app.window.activateWindow()
-    for drop in (lambda: _compose(box, ""), search.setFocus):
+    drops: tuple[Callable[[], None], ...] = (lambda: _compose(box, ""), search.setFocus)
+    for drop in drops:
         box.setFocus()
         _compose(box, "ni")
         _compose(box, "ni hao")
