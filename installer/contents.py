@@ -39,7 +39,6 @@ EXCLUDED_MODULES = (
     "fsspec",
     "requests",
     "urllib3",
-    "charset_normalizer",
     "typer",
     "shellingham",
     "annotated_doc",

@@ -115,3 +115,38 @@ def test_damaged_page_is_named(tmp_path: Path) -> None:
     path.write_bytes(HELLO_PDF.replace(b"/Length 40", b"/Length 40/Filter/None"))
     with pytest.raises(AttachmentError, match="is damaged on page 1"):
         list(pages(path, open_pdf(path)))
+
+
+def _written_with(path: Path, signs: str, letters: bytes) -> Path:
+    """Make a PDF that shows `letters` (hexadecimal digits) in a font whose table of characters gives `signs`."""
+    table = "".join(f"<{number:02x}> <{ord(sign):04x}>\n" for number, sign in enumerate(signs, start=0x41))
+    cmap = (
+        "/CIDInit /ProcSet findresource begin 12 dict begin begincmap 1 begincodespacerange <00> <ff> "
+        f"endcodespacerange {len(signs)} beginbfchar\n{table}endbfchar endcmap end end"
+    ).encode()
+    content = b"BT /F 24 Tf 20 200 Td <" + letters + b"> Tj ET"
+    path.write_bytes(
+        HELLO_PDF.replace(b"/Length 40", b"/Length %d" % len(content))
+        .replace(b"BT /F 24 Tf 20 200 Td (Hello tiger) Tj ET", content)
+        .replace(b"/BaseFont/Helvetica>>endobj", b"/BaseFont/Helvetica/ToUnicode 6 0 R>>endobj\n"
+                 b"6 0 obj<</Length %d>>stream\n%s\nendstream endobj" % (len(cmap), cmap))
+    )  # fmt: skip
+    return path
+
+
+@pytest.mark.parametrize("signs", ["\ue041\ue042\ue043", "\x01\x02\x03", "\ufffd\ufffd\ufffd"])
+def test_pdf_whose_letters_have_no_meaning_is_told_from_a_scan(tmp_path: Path, signs: str) -> None:
+    path = _written_with(tmp_path / "a.pdf", signs, b"414243" * 20)
+    with pytest.raises(AttachmentError, match=r"^a\.pdf shows letters, but does not say which ones they are.*OCR"):
+        list(pages(path, open_pdf(path)))
+
+
+def test_unusable_page_is_named(tmp_path: Path) -> None:
+    path = _written_with(tmp_path / "a.pdf", "\ue041\ue042\ue043", b"414243" * 100)
+    with pytest.raises(AttachmentError, match="shows letters on page 1, but"):
+        list(pages(path, open_pdf(path)))
+
+
+def test_pdf_with_a_few_signs_of_its_own_is_read(tmp_path: Path) -> None:
+    path = _written_with(tmp_path / "a.pdf", "a\ue042c", b"414343434342" * 50)
+    assert list(pages(path, open_pdf(path))) == ["acccc\ue042" * 50]

@@ -15,7 +15,7 @@ from headstart.chat.attachments import LARGEST, require_short
 from headstart.chat.conversation import Attachment
 from headstart.errors import AttachmentError
 from headstart.ui.chat import attachments
-from headstart.ui.chat.attachments import AttachmentChip, PdfTextReader
+from headstart.ui.chat.attachments import AttachmentChip, DocumentReader
 from headstart.ui.chat.message import MessageAction
 from headstart.ui.program import Program
 from tests.ui.conftest import Speak
@@ -53,14 +53,14 @@ def notice(app: Program) -> str:
 def test_image_is_refused(app: Program, tmp_path: Path) -> None:
     (tmp_path / "scan.jpg").write_bytes(bytes(LARGEST + 1))
     app.window.chat.files_dropped.emit([tmp_path / "scan.jpg"])
-    assert notice(app).startswith("scan.jpg is an image.")
+    assert notice(app).startswith("scan.jpg is an image,")
 
 
 def test_file_is_sent_with_the_message(qtbot: QtBot, app: Program, tmp_path: Path) -> None:
     (tmp_path / "notes.md").write_text("# Notes\n\nalpha beta", encoding="utf-8")
     (tmp_path / "picture.png").write_bytes(b"\x89PNG\0\0")
     app.window.chat.files_dropped.emit([tmp_path / "notes.md", tmp_path / "picture.png"])
-    assert "picture.png is an image." in app.window.chat.notice.text
+    assert "picture.png is an image, and" in app.window.chat.notice.text
     ask(qtbot, app, "what is this?")
     assert [file.name for file in shown(app)[0].attached] == ["notes.md"]
     assert "alpha" in texts(app)[1]
@@ -124,6 +124,58 @@ def test_pdf_in_progress_stays_in_its_chat(qtbot: QtBot, app: Program, pdf: Pdf)
     assert not chips(app)
 
 
+def test_encoding_is_shown_and_changed_at_the_chip(qtbot: QtBot, app: Program, tmp_path: Path) -> None:
+    text = "Привет! Это обычный русский текст, сохранённый старой программой."
+    (tmp_path / "a.txt").write_bytes(text.encode("cp1251"))
+    (tmp_path / "b.txt").write_text("plain", encoding="utf-8")
+    composer = app.window.chat.composer
+    composer.attach([tmp_path / "a.txt", tmp_path / "b.txt"])
+    chip, plain = composer.findChildren(AttachmentChip)
+    assert plain.ways.isHidden()
+    assert (chip.ways.text(), composer.attached[0].text) == ("Windows-1251 ▾", text)
+    assert chip.ways.accessibleName() == "a.txt is read as Windows-1251"
+    other = next(action for action in chip.ways.menu().actions() if action.text().startswith("KOI8-R: оПХБЕР"))
+    other.trigger()
+    assert (chip.ways.text(), composer.attached[0].text[:6]) == ("KOI8-R ▾", "оПХБЕР")
+    assert [file.name for file in composer.attached] == ["a.txt", "b.txt"]
+    chip.remove.click()
+    assert [file.name for file in composer.attached] == ["b.txt"]
+
+
+def test_same_file_read_in_two_ways_becomes_one(app: Program, tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_bytes("Привет! Это обычный русский текст.".encode("cp1251"))
+    composer = app.window.chat.composer
+    composer.attach([tmp_path / "a.txt"])
+    (first,) = composer.findChildren(AttachmentChip)
+    actions = {action.text().partition(":")[0]: action for action in first.ways.menu().actions()}
+    actions["KOI8-R"].trigger()
+    composer.attach([tmp_path / "a.txt"])
+    assert len(composer.attached) == 2
+    actions["Windows-1251"].trigger()
+    assert len(composer.attached) == 1
+    assert len(chips(app)) == 1
+
+
+def test_web_page_is_read_as_text_or_source(qtbot: QtBot, app: Program, tmp_path: Path) -> None:
+    (tmp_path / "a.html").write_text("<h1>Tigers</h1><script>x</script>", encoding="utf-8")
+    composer = app.window.chat.composer
+    composer.attach([tmp_path / "a.html"])
+    qtbot.waitUntil(lambda: not composer.is_reading, timeout=WAIT)
+    assert composer.attached == (Attachment("a.html", "# Tigers"),)
+    (chip,) = [chip for chip in composer.findChildren(AttachmentChip) if not chip.isHidden()]
+    chip.ways.menu().actions()[1].trigger()
+    assert composer.attached == (Attachment("a.html", "<h1>Tigers</h1><script>x</script>"),)
+
+
+def test_silent_reader_is_ended(qtbot: QtBot, tmp_path: Path) -> None:
+    reading = DocumentReader(tmp_path / "x.pdf")
+    reading._silence.setInterval(100)
+    with qtbot.waitSignal(reading.failed, timeout=WAIT) as failed:
+        reading.start((sys.executable, "-c", "import time; time.sleep(600)"))
+    assert failed.args
+    assert "could not be read to its end" in failed.args[0]
+
+
 @pytest.mark.parametrize(
     ("program", "sentence"),
     [
@@ -133,7 +185,7 @@ def test_pdf_in_progress_stays_in_its_chat(qtbot: QtBot, app: Program, pdf: Pdf)
     ],
 )
 def test_failed_pdf_reader_is_reported(qtbot: QtBot, tmp_path: Path, program: tuple[str, ...], sentence: str) -> None:
-    reading = PdfTextReader(tmp_path / "x.pdf")
+    reading = DocumentReader(tmp_path / "x.pdf")
     with qtbot.waitSignal(reading.failed, timeout=WAIT) as failed:
         reading.start(program)
     assert failed.args

@@ -1,48 +1,119 @@
 """The text of a file that goes with a message, and the errors of files that are refused."""
 
+import csv
+import io
 import mimetypes
+import re
+import zipfile
+from collections.abc import Callable, Iterator
+from enum import Enum
 from pathlib import Path
+from typing import NamedTuple
 
+from headstart.chat import document_text, pdf_text
 from headstart.chat.conversation import Attachment
-from headstart.errors import AttachmentError
+from headstart.chat.text_encoding import readings
+from headstart.errors import AttachmentError, Translatable
 
 LARGEST = 2_000_000  # bytes; about half a million tokens, which no context here can hold
-_PDF = b"%PDF-"
-_ENCODINGS_BY_MARK = {b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16", b"\xef\xbb\xbf": "utf-8-sig"}
+_LARGEST_ENCODED = 4 * LARGEST  # bytes in the widest encoding
+_HEAD = 4096  # bytes that tell a kind
 
 
-def read(path: Path) -> Attachment:
-    """Return the text of a file. Raises AttachmentError with the reason and the remedy."""
-    try:
-        size = path.stat().st_size
-        if path.is_dir():
-            raise AttachmentError("{path} is a folder; drop the files in it instead.", path=path.name)
-        if size > LARGEST and _is_image(path.name):
-            raise _not_text(path.name)
-        if size > LARGEST:
-            raise AttachmentError(
-                "{path} has {size:.1f} MB, and {largest:.0f} MB is the most; attach a part of it.",
-                path=path.name,
-                size=size / 1e6,
-                largest=LARGEST / 1e6,
-            )
-        content = path.read_bytes()
-    except OSError as error:
-        raise AttachmentError(
-            "{path} cannot be read ({strerror}); check that it is there.", path=path, strerror=error.strerror
-        ) from None
-    return Attachment(path.name, _text(path.name, content))
+class Reading(NamedTuple):
+    """One way to read a file."""
+
+    name: str  # for the chip; empty for the usual way, text in UTF-8
+    attachment: Attachment
 
 
-def is_pdf(path: Path) -> bool:
-    """Return whether the name or the first bytes of a file are those of a PDF."""
-    if not path.is_file():
-        return False
+class Document(Enum):
+    """A kind of file whose text a process of its own extracts: it may be slow, or be made to do harm."""
+
+    PDF = "pdf"
+    WORD = "docx"
+    BOOK = "epub"
+    NOTEBOOK = "ipynb"
+    PAGE = "html"
+
+
+_PAGES = (".html", ".htm", ".xhtml")
+_READERS: dict[Document, Callable[[Path], str]] = {
+    Document.WORD: document_text.read_word,
+    Document.BOOK: document_text.read_book,
+    Document.NOTEBOOK: document_text.read_notebook,
+    Document.PAGE: document_text.read_page,
+}
+_ARCHIVES = (b"7z\xbc\xaf\x27\x1c", b"Rar!", b"\x1f\x8b", b"BZh", b"\xfd7zXZ", b"\x28\xb5\x2f\xfd")
+_IMAGES = (b"\x89PNG", b"\xff\xd8\xff", b"GIF8", b"II*\0", b"MM\0*", b"\0\0\1\0")
+_RECORDINGS = (b"ID3", b"OggS", b"fLaC", b"\x1aE\xdf\xa3")
+_OLD_OFFICE = b"\xd0\xcf\x11\xe0"
+
+
+def read(path: Path) -> tuple[Reading, ...]:
+    """Return the ways to read a text file, the likeliest first. Raises AttachmentError with the remedy."""
+    content = _content(path)
+    _require_text(path.name, content)
+    found = readings(content)
+    if not found:
+        raise _not_text(path.name)
+    if not found[0].text.strip():
+        raise AttachmentError("{name} is empty; there is nothing to attach.", name=path.name)
+    ways = [Reading(reading.encoding, Attachment(path.name, reading.text)) for reading in found]
+    require_short(ways[0].attachment)
+    table = _table(found[0].text) if path.suffix.lower() in (".csv", ".tsv") else ""
+    if table and len(table) <= LARGEST:
+        ways.append(Reading(Translatable("as a table"), Attachment(path.name, table)))
+    return tuple(ways)
+
+
+def attach(path: Path, on_page: Callable[[int, int], object] = lambda *_: None) -> Attachment:
+    """Return the text of any file, read the likeliest way. Raises AttachmentError."""
+    kind = document(path)
+    return read_document(path, kind, on_page) if kind else read(path)[0].attachment
+
+
+def document(path: Path) -> Document | None:
+    """Return the kind of a file whose text has to be extracted; None for others, and for what cannot be read."""
     try:
         with path.open("rb") as file:
-            return path.suffix.lower() == ".pdf" or file.read(len(_PDF)) == _PDF
+            head = file.read(_HEAD)
+        suffix = path.suffix.lower()
+        if suffix == ".pdf" or head.startswith(b"%PDF-"):
+            return Document.PDF
+        if head.startswith(b"PK\3\4") or suffix in (".docx", ".epub"):
+            return _packed(path)
+        if suffix == ".ipynb" or suffix in _PAGES:
+            return Document.NOTEBOOK if suffix == ".ipynb" else Document.PAGE
     except OSError:
-        return False
+        pass
+    return None
+
+
+def read_document(path: Path, kind: Document, on_page: Callable[[int, int], object] = lambda *_: None) -> Attachment:
+    """Return the text of a document. Raises AttachmentError. `on_page` is given the page and the pages of a PDF."""
+    if kind is Document.PDF:
+        reader = pdf_text.open_pdf(path)
+        texts = []
+        for number, text in enumerate(pdf_text.pages(path, reader), start=1):
+            texts.append(text)
+            on_page(number, len(reader.pages))
+        attachment = Attachment(path.name, "\n\n".join(texts))
+    else:
+        attachment = Attachment(path.name, _READERS[kind](path))
+    require_short(attachment)
+    return attachment
+
+
+def ways_to_read(path: Path, extracted: Attachment) -> tuple[Reading, ...]:
+    """Return the extracted text of a document, and the source of a web page as another way to read it."""
+    if path.suffix.lower() not in _PAGES:
+        return (Reading("", extracted),)
+    try:
+        source = read(path)[0].attachment
+    except AttachmentError:  # too long, or gone
+        return (Reading("", extracted),)
+    return Reading(Translatable("text of the page"), extracted), Reading(Translatable("source"), source)
 
 
 def require_short(attachment: Attachment) -> None:
@@ -57,27 +128,101 @@ def require_short(attachment: Attachment) -> None:
         )
 
 
-def _text(name: str, content: bytes) -> str:
-    encoding = next((encoding for mark, encoding in _ENCODINGS_BY_MARK.items() if content.startswith(mark)), "utf-8")
+def _content(path: Path) -> bytes:
     try:
-        text = content.decode(encoding)
-    except UnicodeDecodeError:
-        raise _not_text(name) from None
-    if "\0" in text:
-        raise _not_text(name)
-    if not text.strip():
-        raise AttachmentError("{name} is empty; there is nothing to attach.", name=name)
-    return text.replace("\r\n", "\n")
+        if path.is_dir():
+            raise AttachmentError("{path} is a folder; drop the files in it instead.", path=path.name)
+        with path.open("rb") as file:
+            content = file.read(_LARGEST_ENCODED + 1)
+        if len(content) > _LARGEST_ENCODED:
+            _require_text(path.name, content)
+            if not readings(content[: _HEAD // 4 * 4]):
+                raise _not_text(path.name)
+            document_text.require_small(path, LARGEST)
+    except OSError as error:
+        raise document_text.unreadable(path, error) from None
+    return content
 
 
-def _is_image(name: str) -> bool:
-    return (mimetypes.guess_type(name, strict=False)[0] or "").startswith("image/")
+def _packed(path: Path) -> Document | None:
+    """Return the kind of document that a ZIP archive is."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            names = archive.namelist()
+            if "word/document.xml" in names:
+                return Document.WORD
+            if "META-INF/container.xml" in names and "mimetype" in names:
+                return Document.BOOK
+    except (OSError, ValueError, NotImplementedError, zipfile.BadZipFile):
+        pass
+    return {".docx": Document.WORD, ".epub": Document.BOOK}.get(path.suffix.lower())
+
+
+def _require_text(name: str, content: bytes) -> None:
+    """Raise AttachmentError for content whose first bytes are those of another kind of file."""
+    if content.startswith((*_IMAGES, *_RECORDINGS, *_ARCHIVES, _OLD_OFFICE, b"PK\3\4", b"{\\rtf")):
+        raise _refusal(name, content)
 
 
 def _not_text(name: str) -> AttachmentError:
-    if _is_image(name):
-        return AttachmentError("{name} is an image. Images are not supported: these models read text only.", name=name)
+    return _refusal(name, b"")
+
+
+def _refusal(name: str, content: bytes) -> AttachmentError:
+    suffix, kind = Path(name).suffix.lower(), (mimetypes.guess_type(name, strict=False)[0] or "").partition("/")[0]
+    if content.startswith(_IMAGES) or (kind == "image" and not content):
+        return AttachmentError(
+            "{name} is an image, and these models read text only; have its text recognised (OCR) and attach that, or "
+            "describe what it shows.",
+            name=name,
+        )
+    if content.startswith(_RECORDINGS) or kind in ("audio", "video"):
+        return AttachmentError(
+            "{name} is a recording, and these models read text only; attach a transcript of it.", name=name
+        )
+    if suffix in (".xlsx", ".xls", ".xlsm", ".xlsb", ".ods", ".numbers"):
+        return AttachmentError(
+            "{name} is a spreadsheet; save its sheet as CSV in the program that made it, and attach that.", name=name
+        )
+    if suffix in (".pptx", ".ppt", ".odp", ".key"):
+        return AttachmentError(
+            "{name} is a presentation; save it as PDF in the program that made it, and attach that.", name=name
+        )
+    if suffix in (".doc", ".odt", ".rtf", ".pages", ".wps", ".wpd") or content.startswith((_OLD_OFFICE, b"{\\rtf")):
+        return AttachmentError(
+            "{name} is a document of a kind that cannot be read here; save it as .docx or PDF, and attach that.",
+            name=name,
+        )
+    if suffix in (".mobi", ".azw", ".azw3", ".fb2", ".djvu"):
+        return AttachmentError(
+            "{name} is a book of a kind that cannot be read here; convert it to EPUB or PDF, and attach that.",
+            name=name,
+        )
+    if content.startswith((b"PK\3\4", *_ARCHIVES)):
+        return AttachmentError("{name} is an archive; unpack it and attach the files that matter.", name=name)
     return AttachmentError(
-        "{name} is neither a PDF nor text in UTF-8; attach text, Markdown, code or PDF, or save it as text first.",
+        "{name} is no text that can be read; attach text, Markdown, code, a web page, a notebook, .docx, EPUB or PDF, "
+        "or save it as one of these first.",
         name=name,
     )
+
+
+def _table(text: str) -> str:
+    """Return values between commas, semicolons or tabs as a table of Markdown; empty if they are none."""
+    try:
+        dialect = csv.Sniffer().sniff(text[:_HEAD], ",;\t|")
+        rows = [row for row in csv.reader(io.StringIO(text), dialect) if row]
+    except csv.Error:
+        return ""
+    width = max(map(len, rows), default=0)
+    if width < 2:
+        return ""
+    return "\n".join(_lines(rows, width))
+
+
+def _lines(rows: list[list[str]], width: int) -> Iterator[str]:
+    for number, row in enumerate(rows):
+        cells = (re.sub(r"\s*\n\s*", " ", cell).replace("|", "\\|") for cell in [*row, *[""] * (width - len(row))])
+        yield f"| {' | '.join(cells)} |"
+        if not number:
+            yield f"|{' --- |' * width}"

@@ -1,12 +1,14 @@
 """The text of a PDF file, page by page, or one sentence on why there is none."""
 
 import logging
+import re
 import struct
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from headstart.chat.text_encoding import unusable_share
 from headstart.errors import AttachmentError, Translatable
 
 if TYPE_CHECKING:
@@ -14,6 +16,9 @@ if TYPE_CHECKING:
 
 LARGEST = 50_000_000  # bytes
 MOST_PAGES = 500  # about a quarter of a million tokens, more than any context here
+_MIN_LETTERS = 200  # of a page that is judged by itself
+_MOST_UNUSABLE = 0.3  # of the letters of a text
+_UNKNOWN_GLYPH = re.compile(r"\(cid:\d+\)|/(?:g|cid|glyph)\d{1,5}")  # names of glyphs in the place of letters
 # What pypdf lets through of files that are not what they claim to be.
 _DAMAGE = (
     ArithmeticError, AssertionError, AttributeError, LookupError, MemoryError, NotImplementedError, OSError,
@@ -49,26 +54,44 @@ def open_pdf(path: Path) -> "PdfReader":
 
 
 def pages(path: Path, reader: "PdfReader") -> Iterator[str]:
-    """Yield the text of each page. Raises AttachmentError for a damaged page, and at the end if no page has text.
+    """Yield the text of each page. Raises AttachmentError for a page that cannot be read, and if no page has text.
 
     One bad page refuses the file: you must not take half a document for the whole.
     """
     from pypdf.errors import PyPdfError  # noqa: PLC0415
 
-    has_text = False
+    text_so_far = ""
     for number in range(len(reader.pages)):
         try:
             text = reader.pages[number].extract_text()
         except (PyPdfError, *_DAMAGE):
             raise _damaged(path, Translatable(" on page {number}", number=number + 1)) from None
-        has_text = has_text or bool(text.strip())
+        text_so_far += text
+        if _is_unusable(text):
+            raise _without_letters(path, Translatable(" on page {number}", number=number + 1))
         yield text.replace("\t", " ").strip()  # where one glyph serves for both, a space is read as a tab
-    if not has_text:
+    if _is_unusable(text_so_far, min_letters=1):
+        raise _without_letters(path)
+    if not text_so_far.strip():
         raise AttachmentError(
             "{path} holds pictures of pages but no text, as scans do; have its text recognised (OCR) first, "
             "then attach that.",
             path=path.name,
         )
+
+
+def _is_unusable(text: str, min_letters: int = _MIN_LETTERS) -> bool:
+    """Return whether fonts without a table of characters gave signs without a meaning; some stand in every PDF."""
+    return len(text) >= min_letters and unusable_share(_UNKNOWN_GLYPH.sub("\ufffd", text)) > _MOST_UNUSABLE
+
+
+def _without_letters(path: Path, where: str = "") -> AttachmentError:
+    return AttachmentError(
+        "{path} shows letters{where}, but does not say which ones they are, so its text comes out as signs without a "
+        "meaning; have its text recognised (OCR) as for a scan, then attach that.",
+        path=path.name,
+        where=where,
+    )
 
 
 def _require_small(path: Path) -> None:

@@ -14,7 +14,6 @@ from headstart.chat import attachments
 from headstart.chat.conversation import Attachment, Conversation, Outcome, Role, State, propose_title, turns
 from headstart.chat.documents import to_markdown
 from headstart.chat.json_chats import Bundle, new_chat, read_chats, to_json
-from headstart.chat.pdf_text import open_pdf, pages
 from headstart.cli import batch, models
 from headstart.cli.batch import BatchFlags
 from headstart.cli.command import INTERRUPTED, Load, argument, flag, given, group, suggestion
@@ -95,7 +94,10 @@ class ChatFlags:
         group="prompt",
     )
     file: tuple[Path, ...] = flag(
-        (), "a text or PDF file that goes before the first message (may be repeated)", short="f", metavar="FILE"
+        (),
+        "a text, document or PDF file that goes before the first message (may be repeated)",
+        short="f",
+        metavar="FILE",
     )
     system: str | None = flag(None, "instructions before the conversation", short="s", metavar="TEXT", read=valid_text)
     continue_: bool = flag(default=False, help="go on with the last conversation of the terminal", short="c")
@@ -148,7 +150,7 @@ def run(arguments: ChatFlags, load: Load) -> int:
     # Everything that can be refused is refused here, before the model takes seconds to load.
     if arguments.json and arguments.prompt is None and not arguments.words:
         raise SettingsError("--json prints one answer: add a prompt, or --prompt - to read standard input.")
-    attached = tuple(map(_attachment, arguments.file))
+    attached = tuple(map(attachments.attach, arguments.file))
     system, conversation = read_last_chat(_last_chat()) if arguments.continue_ else (None, Conversation())
     screen = Screen(
         colour=not arguments.no_color,
@@ -343,15 +345,6 @@ def _run_batch(arguments: ChatFlags, file: Path, load: Load) -> int:
     own = generation_config.read(selection.options.target)
     defaults = batch.Defaults(arguments.settings, arguments.system, own)
     return batch.run(file, arguments.batch.output, selection, defaults, load)
-
-
-def _attachment(path: Path) -> Attachment:
-    """Return a file as text. Raises AttachmentError."""
-    if not attachments.is_pdf(path):
-        return attachments.read(path)
-    attachment = Attachment(path.name, "\n\n".join(pages(path, open_pdf(path))))
-    attachments.require_short(attachment)
-    return attachment
 
 
 def _prompt(arguments: ChatFlags) -> str | None:

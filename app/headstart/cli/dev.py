@@ -1,4 +1,4 @@
-"""`headstart dev`: the page of commands, and the text of a PDF file."""
+"""`headstart dev`: the page of commands, and the text of a document."""
 
 import json
 from collections.abc import Iterator
@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from headstart.chat.pdf_text import open_pdf, pages
+from headstart.chat import attachments
 from headstart.cli.command import Command, Group, LazyCommand, Load, Option, argument, flag
 from headstart.cli.options import writable_file
 from headstart.cli.render import harmless
@@ -23,7 +23,7 @@ def commands() -> Group:
                 "Write the page of the documentation that lists all commands", lambda: Command(write_reference)
             ),
             "text": LazyCommand(
-                "Print the text of a PDF file, as it is attached to a message", lambda: Command(print_text)
+                "Print the text of a document, as it is attached to a message", lambda: Command(print_text)
             ),
         },
         moved={"forward": "python app/bench/forward.py"},
@@ -117,31 +117,31 @@ def _line(param: click.Parameter) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class TextFlags:
-    file: Path = argument("a PDF file", metavar="FILE")
+    file: Path = argument("a document: PDF, .docx, EPUB, web page or notebook", metavar="FILE")
     lines: bool = flag(default=False, help="as JSON lines with progress and errors, for other programs")
 
 
 def print_text(arguments: TextFlags, _load: Load) -> int:
-    """Print the text of a PDF file. Return the exit code. Raises AttachmentError."""
+    """Print the text of a document. Return the exit code. Raises AttachmentError."""
     if arguments.lines:
         return _run_for_programs(arguments.file)
-    print(harmless("\n\n".join(pages(arguments.file, open_pdf(arguments.file)))))
+    print(harmless(attachments.attach(arguments.file).text))
     return 0
 
 
 def _run_for_programs(path: Path) -> int:
-    """Print `{"page", "pages"}` for each page, then `{"text"}` or `{"error"}`. Return the exit code.
+    """Print `{"page", "pages"}` for each page of a PDF, then `{"text"}` or `{"error"}`. Return the exit code.
 
     The lines are ASCII, so that they do not depend on the terminal.
     """
     try:
-        reader = open_pdf(path)
-        texts = []
-        for number, text in enumerate(pages(path, reader), start=1):
-            texts.append(text)
-            print(json.dumps({"page": number, "pages": len(reader.pages)}), flush=True)
+        attachment = attachments.attach(path, _print_page)
     except AttachmentError as error:
         print(json.dumps({"error": error.text.as_data()}), flush=True)
         return 1
-    print(json.dumps({"text": "\n\n".join(texts)}), flush=True)
+    print(json.dumps({"text": attachment.text}), flush=True)
     return 0
+
+
+def _print_page(page: int, pages: int) -> None:
+    print(json.dumps({"page": page, "pages": pages}), flush=True)

@@ -17,7 +17,7 @@ _TEXTS = re.compile(r"(LICEN[CS]E|COPYING|NOTICE)", re.IGNORECASE)
 _LICENCES = Path(__file__).parents[1] / "licence_texts"
 _GENERAL = {"LGPL-3.0": ("LGPL-3.0.txt", "GPL-3.0.txt")}  # licences whose text the packages of Qt leave out
 # Packages that come without the text of their own.
-_LEFT_OUT = {"latex2mathml": ("latex2mathml.txt",), "tokenizers": ("Apache-2.0.txt",)}
+_LEFT_OUT = {"cobble": ("cobble.txt",), "latex2mathml": ("latex2mathml.txt",), "tokenizers": ("Apache-2.0.txt",)}
 _UNSAID = {"sqlcipher3": "Zlib AND BSD-3-Clause AND Apache-2.0"}  # itself, SQLCipher, and the OpenSSL in it
 _LONGEST = 80  # letters of a licence's name; some packages put the whole text there
 

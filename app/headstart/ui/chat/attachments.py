@@ -1,16 +1,16 @@
-"""Files attached to a message, and the process that reads the text of a PDF."""
+"""Files attached to a message, and the process that reads the text of a document."""
 
 import json
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from PySide6.QtCore import QObject, Signal, Slot
-from PySide6.QtWidgets import QFrame, QLabel, QWidget
+from PySide6.QtCore import QObject, QTimer, Signal, Slot
+from PySide6.QtWidgets import QFrame, QLabel, QMenu, QToolButton, QWidget
 
-from headstart.chat.attachments import is_pdf, read, require_short
+from headstart.chat.attachments import Reading, document, read, require_short, ways_to_read
 from headstart.chat.conversation import Attachment
 from headstart.errors import AttachmentError, Translatable
 from headstart.ui.formatting import decimal, whole
@@ -23,16 +23,19 @@ from headstart.ui.widgets.theme import SMALL, TINY
 
 
 def reader_command() -> tuple[str, ...]:
-    """Return the command of `headstart` that prints the text of a PDF as JSON lines."""
+    """Return the command of `headstart` that prints the text of a document as JSON lines."""
     # -P: the current folder is the user's and may hold a file named like a module.
     start = (sys.executable,) if getattr(sys, "frozen", False) else (sys.executable, "-P", "-m", "headstart")
     return (*start, "dev", "text", "--lines")
 
 
-class PdfTextReader(QObject):
-    """Reader of one PDF. Emits `read` or `failed` once, and neither after `cancel`."""
+MAX_SILENCE_S = 60  # of the process, before it is given up
 
-    progressed = Signal(int, int)  # pages read, pages
+
+class DocumentReader(QObject):
+    """Reader of one document. Emits `read` or `failed` once, and neither after `cancel`."""
+
+    progressed = Signal(int, int)  # pages read, pages of a PDF
     read = Signal(object)  # Attachment
     failed = Signal(str)  # a sentence
 
@@ -43,10 +46,13 @@ class PdfTextReader(QObject):
         self._process = LineProcess(self)
         self._process.line_read.connect(self._on_line)
         self._process.ended.connect(self._finish)
+        self._silence = QTimer(self, singleShot=True, interval=MAX_SILENCE_S * 1000)
+        self._silence.timeout.connect(self._process.kill)
 
     def start(self, program: tuple[str, ...] | None = None) -> None:
         """Start `program`, by default `reader_command()`, on the path."""
         self._process.start((*(program or reader_command()), str(self.path.absolute())), merged=False)
+        self._silence.start()
 
     def cancel(self) -> None:
         """End the process at once and emit nothing more."""
@@ -56,6 +62,7 @@ class PdfTextReader(QObject):
     @Slot(str)
     def _on_line(self, line: str) -> None:
         report = json.loads(line)
+        self._silence.start()
         if "page" in report:
             self.progressed.emit(report["page"], report["pages"])
         else:
@@ -63,6 +70,7 @@ class PdfTextReader(QObject):
 
     @Slot()
     def _finish(self) -> None:
+        self._silence.stop()
         if "text" in self._outcome:
             self.read.emit(Attachment(self.path.name, self._outcome["text"]))
         elif "error" in self._outcome:
@@ -82,10 +90,11 @@ def size_text(attachment: Attachment) -> str:
 
 
 _MAX_NAME = 36  # characters
+_MAX_SAMPLE = 40  # characters
 
 
 class AttachmentTray(QWidget):
-    """The attached files; hidden while there are none. A PDF is attached after it has been read."""
+    """The attached files; hidden while there are none. A document is attached after it has been read."""
 
     changed = Signal()
     error_occurred = Signal(str)
@@ -94,7 +103,7 @@ class AttachmentTray(QWidget):
         super().__init__(parent)
         self.setAccessibleName(self.tr("Attached files"))
         self._chips: dict[Attachment, AttachmentChip] = {}
-        self._readers: dict[PdfTextReader, AttachmentChip] = {}
+        self._readers: dict[DocumentReader, AttachmentChip] = {}
         self._flow = Flow(self, TINY)
         self.hide()
 
@@ -105,7 +114,7 @@ class AttachmentTray(QWidget):
 
     @property
     def is_reading(self) -> bool:
-        """True while a PDF is read."""
+        """True while a document is read."""
         return bool(self._readers)
 
     def attach(self, files: Iterable[Path]) -> None:
@@ -114,7 +123,7 @@ class AttachmentTray(QWidget):
         for path in files:
             try:
                 self._require_room(path)
-                if is_pdf(path):
+                if document(path):
                     self._begin(path)
                 else:
                     self._add(read(path))
@@ -131,7 +140,7 @@ class AttachmentTray(QWidget):
         for attachment in list(self._chips):
             self._discard(self._chips.pop(attachment))
         for attachment in files:
-            self._add(attachment)
+            self._add([Reading("", attachment)])
         self.setVisible(bool(self._chips))
 
     def show_tokens(self, tokens: Mapping[Attachment, int]) -> None:
@@ -152,16 +161,34 @@ class AttachmentTray(QWidget):
                 "{path} was not attached: {most} files is the most for one message.", path=path.name, most=MAX_FILES
             )
 
-    def _add(self, attachment: Attachment) -> None:
+    def _add(self, readings: Sequence[Reading]) -> None:
+        """Show a file, read in the first of these ways."""
+        attachment = readings[0].attachment
         if attachment in self._chips:  # the same file again
             return
         chip = self._chip(attachment.name, self.tr("Remove {}").format(attachment.name))
         chip.show_remark(size_text(attachment))
-        chip.remove.clicked.connect(partial(self._remove, attachment))
+        chip.offer(readings)
+        chip.remove.clicked.connect(partial(self._remove, chip))
+        chip.read_as.connect(partial(self._replace, chip))
         self._chips[attachment] = chip
 
+    def _replace(self, chip: "AttachmentChip", attachment: Attachment) -> None:
+        """Take another reading of the file of a chip, at its place."""
+        try:
+            require_short(attachment)
+        except AttachmentError as error:
+            self.error_occurred.emit(translate_error(error))
+            return
+        if self._chips.get(attachment, chip) is not chip:  # the same file again
+            self._remove(chip)
+            return
+        self._chips = {attachment if each is chip else old: each for old, each in self._chips.items()}
+        chip.show_remark(size_text(attachment))
+        self._update()
+
     def _begin(self, path: Path) -> None:
-        reader = PdfTextReader(path, self)
+        reader = DocumentReader(path, self)
         chip = self._readers[reader] = self._chip(path.name, self.tr("Stop reading {}").format(path.name))
         chip.show_remark(self.tr("reading…"))
         chip.remove.clicked.connect(partial(self._abandon, reader))
@@ -173,29 +200,25 @@ class AttachmentTray(QWidget):
     def _show_progress(self, chip: "AttachmentChip", page: int, pages: int) -> None:
         chip.show_remark(self.tr("page {page} of {pages}").format(page=page, pages=pages))
 
-    def _finish(self, reader: PdfTextReader, attachment: Attachment) -> None:
-        try:
-            require_short(attachment)
-        except AttachmentError as error:
-            self._fail(reader, translate_error(error))
-            return
+    def _finish(self, reader: DocumentReader, attachment: Attachment) -> None:
         self._drop(reader)
-        self._add(attachment)
+        self._add(ways_to_read(reader.path, attachment))
         self._update()
 
-    def _fail(self, reader: PdfTextReader, sentence: str) -> None:
+    def _fail(self, reader: DocumentReader, sentence: str) -> None:
         self._abandon(reader)
         self.error_occurred.emit(sentence)
 
-    def _abandon(self, reader: PdfTextReader) -> None:
+    def _abandon(self, reader: DocumentReader) -> None:
         self._drop(reader)
         self._update()
 
-    def _remove(self, attachment: Attachment) -> None:
-        self._discard(self._chips.pop(attachment))
+    def _remove(self, chip: "AttachmentChip") -> None:
+        self._chips = {attachment: each for attachment, each in self._chips.items() if each is not chip}
+        self._discard(chip)
         self._update()
 
-    def _drop(self, reader: PdfTextReader) -> None:
+    def _drop(self, reader: DocumentReader) -> None:
         self._discard(self._readers.pop(reader))
         reader.cancel()
         reader.deleteLater()
@@ -217,7 +240,9 @@ class AttachmentTray(QWidget):
 
 
 class AttachmentChip(QFrame):
-    """The name of a file with a remark and a button that removes it."""
+    """The name of a file with a remark, a button that removes it, and one with the other ways to read it."""
+
+    read_as = Signal(object)  # Attachment
 
     def __init__(self, name: str, remove: str, parent: QWidget) -> None:
         super().__init__(parent)
@@ -229,7 +254,33 @@ class AttachmentChip(QFrame):
         set_style_class(self._remark, "muted")
         self.remove = icon_button("close", remove, self)
         self._full_name = name
-        set_margins(beside(self, self._name, self._remark, self.remove), start=SMALL, top=0, end=0, bottom=0)
+        self.ways = QToolButton(self)
+        self.ways.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
+        self.ways.setToolTip(self.tr("How the file is read; click to change it"))
+        set_style_class(self.ways, "flat")
+        self.ways.hide()
+        set_margins(beside(self, self._name, self._remark, self.ways, self.remove), start=SMALL, top=0, end=0, bottom=0)
+
+    def offer(self, readings: Sequence[Reading]) -> None:
+        """Show how the file was read, and a menu with the other ways; nothing for the usual and only one."""
+        if len(readings) == 1 and not readings[0].name:
+            return
+        menu = QMenu(self.ways)
+        for reading in readings:
+            name = translate_error(reading.name) or self.tr("as text")
+            action = menu.addAction(self.tr("{way}: {beginning}").format(way=name, beginning=_sample(reading)))
+            action.triggered.connect(partial(self._choose, name, reading.attachment))
+        self.ways.setMenu(menu)
+        self._show_way(translate_error(readings[0].name) or self.tr("as text"))
+        self.ways.show()
+
+    def _choose(self, name: str, attachment: Attachment) -> None:
+        self._show_way(name)
+        self.read_as.emit(attachment)
+
+    def _show_way(self, name: str) -> None:
+        self.ways.setText(f"{name} ▾")
+        self.ways.setAccessibleName(self.tr("{file} is read as {way}").format(file=self._full_name, way=name))
 
     def show_remark(self, text: str) -> None:
         """Show a size, a count of tokens or the progress of reading."""
@@ -248,6 +299,13 @@ class AttachmentChip(QFrame):
         self.setToolTip(meaning if self._is_cut else "")
         self.setAccessibleDescription(meaning if self._is_cut else "")
         self.setAccessibleName(f"{self._full_name}, {remark}")
+
+
+def _sample(reading: Reading) -> str:
+    """Return the beginning of the first line that tells a way to read a file from others."""
+    lines = [" ".join(line.split()) for line in reading.attachment.text[:20_000].splitlines()]
+    line = next((line for line in lines if not line.isascii()), next(filter(None, lines), ""))
+    return line[:_MAX_SAMPLE].replace("&", "&&")
 
 
 def shorten_name(name: str) -> str:

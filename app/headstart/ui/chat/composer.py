@@ -166,7 +166,7 @@ class Composer(QFrame):
         self.edit = MessageEdit(self)
         self.edit.setPlaceholderText(self.tr("Ask anything"))
         self._tray = AttachmentTray(self)
-        self._attach = icon_button("attach", self.tr("Attach files (text, Markdown, code, PDF)"), self)
+        self._attach = icon_button("attach", self.tr("Attach files (text, code, PDF, Word, web pages, e-books)"), self)
         self.model_button = QToolButton(self)
         self.model_button.setIcon(icon("unfolded"))
         self._think = icon_button("think", self.tr("Think"), self, "toggle")
@@ -455,7 +455,7 @@ class Composer(QFrame):
     @Slot()
     def ask_for_files(self) -> None:
         """Open the dialog that chooses files."""
-        kinds = self.tr("Text, code and PDF (*)")
+        kinds = self.tr("Text, code and documents (*)")
         names, _ = QFileDialog.getOpenFileNames(self, self.tr("Attach files"), initial_path(), kinds)
         if names:
             remember_folder(names[0])
