@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 
 from headstart.chat.conversation import Attachment, Chat, Conversation, Outcome, Role, Run, State, ToolCall
 from headstart.chat.documents import Wording, to_html, to_html_all, to_markdown, to_markdown_all, write_export
-from headstart.chat.json_chats import MalformedError, parse, read_chats, to_json
+from headstart.chat.imports.files import parse, read_chats
+from headstart.chat.json_chats import MalformedError, to_json
 from headstart.errors import ExchangeError
 from tests.chat.trees import CONVERSATIONS, PATIENT, QUOTING
 from tests.junk import JUNK, fuzz, places
@@ -302,7 +303,7 @@ def test_other_file_is_refused_with_a_sentence(tmp_path: Path, content: bytes, r
     path.write_bytes(content)
     with pytest.raises(ExchangeError, match=reason) as refusal:
         read_chats(path)
-    assert "choose a JSON file exported by Headstart" in str(refusal.value)
+    assert "choose what Headstart, ChatGPT" in str(refusal.value)
     assert "\n" not in str(refusal.value)
 
 
@@ -334,8 +335,8 @@ def test_too_large_file_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     path = tmp_path / "large.json"
     path.write_text(to_json([(CHAT, _talk("q" * 100, "a"))]), encoding="utf-8")
     assert len(read_chats(path)) == 1
-    for name in ("MAX_BYTES", "MAX_MESSAGES", "MAX_CHARACTERS"):
+    for name in ("imports.files.MAX_BYTES", "json_chats.MAX_MESSAGES", "json_chats.MAX_CHARACTERS"):
         with monkeypatch.context() as patch:
-            patch.setattr(f"headstart.chat.json_chats.{name}", 1)
+            patch.setattr(f"headstart.chat.{name}", 1)
             with pytest.raises(ExchangeError, match=r"at most|more than"):
                 read_chats(path)

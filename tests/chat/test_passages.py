@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from headstart.chat.conversation import Attachment, Conversation, Outcome, Passage, file_of, turns
-from headstart.chat.json_chats import MalformedError, parse, to_json
+from headstart.chat.imports.files import parse
+from headstart.chat.json_chats import MalformedError, to_json
 from headstart.chat.passages import SIZE, PassageIndex, cut, is_long
 from headstart.chat.store import open_store
 

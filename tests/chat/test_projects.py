@@ -7,7 +7,8 @@ import pytest
 
 from headstart.chat import backups
 from headstart.chat.conversation import LONGEST_NAME, Attachment, Conversation, Project
-from headstart.chat.json_chats import MalformedError, parse, to_json
+from headstart.chat.imports.files import parse
+from headstart.chat.json_chats import MalformedError, to_json
 from headstart.chat.reader import Group
 from headstart.chat.store import Store, open_store
 from headstart.errors import HistoryError

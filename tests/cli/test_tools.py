@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from headstart import paths
-from headstart.chat.json_chats import read_chats
+from headstart.chat.imports.files import read_chats
 from headstart.cli import main
 from headstart.engine.engine import Call, Message, written_call
 from headstart.errors import ContextOverflowError

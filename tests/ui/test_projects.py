@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QApplication, QFileDialog, QMessageBox
 from pytestqt.qtbot import QtBot
 
 from headstart.chat.conversation import Attachment, Project
-from headstart.chat.json_chats import read_file
+from headstart.chat.imports.files import read_file
 from headstart.chat.reader import Group
 from headstart.ui.program import Program
 from headstart.ui.sidebar.chat_list import CHATS_MIME
@@ -208,7 +208,7 @@ def test_import_restores_the_project(
     app.commands._import_export.write_several([app.chat_controller.session.chat.id], path)
     assert read_file(path).projects[0].settings == {"system_prompt": "Be brief."}
     app.store.delete_project("Thesis")
-    monkeypatch.setattr(QFileDialog, "getOpenFileName", lambda *_: (str(path), ""))
+    monkeypatch.setattr(QFileDialog, "getOpenFileNames", lambda *_: ([str(path)], ""))
     app.commands._import_export.import_file()
     assert app.store.projects() == (Group("Thesis", 1),)
     project = app.store.project("Thesis")

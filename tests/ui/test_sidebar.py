@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QApplication, QDialogButtonBox, QFileDialog, QInpu
 from pytestqt.qtbot import QtBot
 
 from headstart.chat.conversation import Chat
-from headstart.chat.json_chats import read_chats
+from headstart.chat.imports.files import read_chats
 from headstart.chat.reader import Group
 from headstart.ui.chat.message import MessageAction
 from headstart.ui.dialogs import CommandPalette

@@ -1,14 +1,12 @@
-"""Chats as JSON with all versions, models, settings and statistics, and the import of such files and of ChatGPT's."""
+"""Chats as JSON with all versions, models, settings and statistics."""
 
 import json
 import math
-import time
 import uuid
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict
 from datetime import UTC, datetime
-from pathlib import Path
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NamedTuple
 
 from headstart.chat.conversation import (
     Attachment,
@@ -25,7 +23,7 @@ from headstart.chat.conversation import (
     storable,
 )
 from headstart.chat.tagged_thinking import separated
-from headstart.errors import ExchangeError, HeadstartError, Translatable
+from headstart.errors import HeadstartError, Translatable
 
 Bundle = tuple[Chat, Conversation]
 
@@ -47,10 +45,12 @@ class Imported(NamedTuple):
 
     chats: tuple[Bundle, ...]
     projects: tuple[Project, ...] = ()
+    program: str = ""  # that wrote the file
+    left_out: tuple[Translatable, ...] = ()  # what could not be imported, each with its number
 
 
 def to_json(chats: Iterable[Bundle], projects: Iterable[Project] = ()) -> str:
-    """Return a document that `read_file` turns into equal chats and projects, apart from the ids of chats."""
+    """Return a document that `read_own` turns into equal chats and projects, apart from the ids of chats."""
     content: dict[str, object] = {"format": FORMAT, "version": VERSION, "chats": [_chat(bundle) for bundle in chats]}
     content["projects"] = [
         {"name": project.name, "settings": _finite(project.settings), "files": _files(project.files)}
@@ -59,70 +59,18 @@ def to_json(chats: Iterable[Bundle], projects: Iterable[Project] = ()) -> str:
     return storable(json.dumps(content, ensure_ascii=False, indent=1, allow_nan=False)) + "\n"
 
 
-def read_chats(path: Path) -> tuple[Bundle, ...]:
-    """Return the chats of `read_file`. Raises ExchangeError."""
-    return read_file(path).chats
+def is_own(content: object) -> bool:
+    """Return whether a document is an export of Headstart."""
+    return isinstance(content, Mapping) and content.get("format") == FORMAT
 
 
-def read_file(path: Path) -> Imported:
-    """Read a JSON file of Headstart or a conversations.json of ChatGPT. Chats get new ids.
-
-    Raises ExchangeError with one sentence.
-    """
-    try:
-        size = path.stat().st_size
-        if size > MAX_BYTES:
-            raise MalformedError(
-                "it has {size:,} MB and at most {most_bytes} MB are read", size=size >> 20, most_bytes=MAX_BYTES >> 20
-            )
-        return parse(path.read_bytes())
-    except OSError as error:
-        raise ExchangeError(
-            "{path} cannot be read ({strerror}); choose a file that you may open.",
-            path=path.name,
-            strerror=error.strerror,
-        ) from error
-    except MalformedError as error:
-        raise ExchangeError(
-            "{path} was not imported because {reason}; choose a JSON file exported by Headstart or the "
-            "conversations.json from a ChatGPT export.",
-            path=path.name,
-            reason=error.text,
-        ) from error
-
-
-def parse(data: bytes) -> Imported:
-    """Return the chats and projects in the bytes of a file. Raises MalformedError."""
-    content = _decode(data)
-    projects: tuple[Project, ...] = ()
-    if isinstance(content, Mapping) and content.get("format") == FORMAT:
-        chats, projects = _read_own(content), _read_projects(content.get("projects", []))
-    elif isinstance(content, list) and any(map(_is_chat, content)):
-        require_few(len(content), MAX_CHATS, Translatable("chats"))
-        chats = _read_chatgpt(content)
-    else:
-        raise MalformedError("it is not an export of chats")
+def read_own(content: Mapping[str, Any]) -> Imported:
+    """Return the chats, with new ids, and the projects of a document of Headstart. Raises MalformedError."""
+    chats = _read_own(content)
     require_few(len(chats), MAX_CHATS, Translatable("chats"))
     for _, conversation in chats:
         require_few(len(conversation.messages), MAX_MESSAGES, Translatable("messages in one chat"))
-    if not chats:
-        raise MalformedError("there is no chat in it")
-    return Imported(chats, projects)
-
-
-def _decode(data: bytes) -> Any:
-    try:
-        return json.loads(data.decode("utf-8-sig"), parse_constant=_refuse_constant)
-    except UnicodeDecodeError as error:
-        raise MalformedError("it is not UTF-8 text") from error
-    except RecursionError as error:
-        raise MalformedError("its parts are nested too deeply") from error
-    except ValueError as error:
-        raise MalformedError("it is not JSON ({error})", error=error) from error
-
-
-def _refuse_constant(constant: str) -> NoReturn:
-    raise MalformedError("{constant} in it is not a number", constant=constant)
+    return Imported(chats, _read_projects(content.get("projects", [])), "Headstart")
 
 
 def _read_own(content: Mapping[str, Any]) -> tuple[Bundle, ...]:
@@ -361,141 +309,3 @@ def require_few(count: int, maximum: int, what: str) -> None:
         raise MalformedError(
             "it has {count:,} {what} and at most {most:,} are read", count=count, what=what, most=maximum
         )
-
-
-# The conversations.json of ChatGPT. Its format is not documented, so unknown parts are skipped.
-_TEXTS = ("text", "multimodal_text")  # kinds of content that people write or read
-_FOR_READERS = (None, "all")  # other recipients are tools
-
-
-def _read_chatgpt(content: list[Any]) -> tuple[Bundle, ...]:
-    """Return the chats with messages. Raises MalformedError if there are too many messages."""
-    chats = (_chatgpt_chat(entry) for entry in content if _is_chat(entry))
-    return tuple(chat for chat in chats if chat[1].messages)
-
-
-def _is_chat(entry: object) -> bool:
-    return isinstance(entry, Mapping) and isinstance(entry.get("mapping"), Mapping)
-
-
-def _chatgpt_chat(entry: Mapping[str, Any]) -> Bundle:
-    created = _seconds(entry.get("create_time"), round(time.time(), 3))
-    title = entry.get("title")
-    chat = new_chat(
-        long_text(title) if isinstance(title, str) else "",
-        created=created,
-        updated=_seconds(entry.get("update_time"), created),
-        archived=entry.get("is_archived") is True,
-    )
-    return chat, _ChatGptTree(entry["mapping"], created).conversation(entry.get("current_node"))
-
-
-@dataclass
-class _ChatGptTree:
-    """Nodes of an export by key, and the messages made of them. Tool calls and hidden messages make none.
-
-    Thoughts are nodes above their answer.
-    """
-
-    nodes: Mapping[str, Any]
-    created: float  # of messages without a time
-    messages: dict[int, Message] = field(default_factory=dict)
-    ids: dict[str, int | None] = field(default_factory=dict)  # the message of a node, or the nearest above it
-    thoughts: dict[str, str] = field(default_factory=dict)  # at a node, since the message above it
-
-    def conversation(self, current: object) -> Conversation:
-        """Return all messages that can be reached from the roots. A node that is its own ancestor cannot."""
-        require_few(len(self.nodes), MAX_MESSAGES, "messages in one chat")
-        for key, parent in self._walk():
-            self._add(key, parent)
-        conversation = Conversation(self.messages, {item.parent: item.id for item in self.messages.values()})
-        last = self.ids.get(current) if isinstance(current, str) else None
-        return conversation.show(last) if last is not None else conversation
-
-    def _walk(self) -> Iterator[tuple[str, str | None]]:
-        """Yield each node with its parent: parents first, and versions in order."""
-        roots = [key for key, node in self.nodes.items() if self._parent(node) not in self.nodes]
-        pending: list[tuple[str, str | None]] = [(key, None) for key in reversed(roots)]
-        visited: set[str] = set()
-        while pending:
-            key, parent = pending.pop()
-            if key in visited:
-                continue
-            visited.add(key)
-            yield key, parent
-            pending += [(child, key) for child in reversed(self._children(key))]
-
-    def _children(self, key: str) -> list[str]:
-        children = _mapping(self.nodes[key]).get("children")
-        ids = children if isinstance(children, list) else []
-        return [child for child in ids if isinstance(child, str) and child in self.nodes]
-
-    def _parent(self, node: object) -> object:
-        parent = _mapping(node).get("parent")
-        return parent if isinstance(parent, str) else None
-
-    def _add(self, key: str, above: str | None) -> None:
-        node = _mapping(_mapping(self.nodes[key]).get("message"))
-        parts = _chatgpt_message(node, self.created)
-        parent, thinking = (self.ids.get(above), self.thoughts.get(above, "")) if above is not None else (None, "")
-        self.ids[key] = parent
-        self.thoughts[key] = "\n\n".join(filter(None, (thinking, _thoughts(_mapping(node.get("content"))))))
-        if parts is not None:
-            id_ = len(self.messages) + 1
-            role, text, created, model, attachments = parts
-            message = Message(id_, parent, role, text, created, model=model, attachments=attachments)
-            self.messages[id_] = replace(message, thinking=thinking) if role is Role.ASSISTANT else message
-            self.ids[key], self.thoughts[key] = id_, ""
-
-
-_MessageParts = tuple[Role, str, float, str, tuple[Attachment, ...]]
-
-
-def _chatgpt_message(message: Mapping[str, Any], created: float) -> _MessageParts | None:
-    role = _mapping(message.get("author")).get("role")
-    content, metadata = _mapping(message.get("content")), _mapping(message.get("metadata"))
-    if role not in ("user", "assistant") or content.get("content_type") not in _TEXTS:
-        return None
-    if message.get("recipient") not in _FOR_READERS or metadata.get("is_visually_hidden_from_user") is True:
-        return None
-    parts, names = content.get("parts"), metadata.get("attachments")
-    text = "\n\n".join(_part(part) for part in parts if _part(part)) if isinstance(parts, list) else ""
-    files = [_mapping(file).get("name") for file in names] if isinstance(names, list) else []
-    attachments = tuple(Attachment(name, "") for name in files if isinstance(name, str))
-    if not text.strip() and not attachments:
-        return None
-    model = metadata.get("model_slug") if role == "assistant" else ""
-    when = _seconds(message.get("create_time"), created)
-    return Role(role), text, when, model if isinstance(model, str) else "", attachments
-
-
-def _thoughts(content: Mapping[str, Any]) -> str:
-    """Return the thoughts of a node, each under its summary; empty if it has none."""
-    thoughts = content.get("thoughts")
-    texts: list[object] = []
-    for thought in map(_mapping, thoughts if isinstance(thoughts, list) else ()):
-        summary, text = thought.get("summary"), thought.get("content")
-        texts += [f"**{summary}**" if isinstance(summary, str) and summary else "", text]
-    return "\n\n".join(long_text(text) for text in texts if isinstance(text, str) and text)
-
-
-def _part(part: object) -> str:
-    """Return the text of a part. Images and sound are not in the file, and leave a mark."""
-    if isinstance(part, str):
-        return long_text(part)
-    kind = _mapping(part).get("content_type")
-    spoken = _mapping(part).get("text")
-    if isinstance(spoken, str):
-        return long_text(spoken)
-    return f"[{kind.partition('_')[0]}]" if isinstance(kind, str) else ""
-
-
-def _mapping(value: object) -> Mapping[str, Any]:
-    return value if isinstance(value, Mapping) else {}
-
-
-def _seconds(value: object, default: float) -> float:
-    """Return a time in seconds since 1970; `default` if the value is out of range."""
-    if isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value) and 0 < value < 2**33:
-        return round(float(value), 3)
-    return default

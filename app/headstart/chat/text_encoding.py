@@ -24,7 +24,7 @@ _LABELS = {
 _MARKS = ((b"\xef\xbb\xbf", "utf-8-sig"), (b"\xff\xfe\0\0", "utf_32"), (b"\0\0\xfe\xff", "utf_32"))
 _SHORT_MARKS = ((b"\xff\xfe", "utf_16"), (b"\xfe\xff", "utf_16"))  # the first is the beginning of a longer one
 _DECLARED = re.compile(
-    rb"(?:charset|coding)\s*[:=]\s*[\"']?((?:big5|cp|euc|gb|iso|koi8|ks|mac|shift|tis|utf-?(?:16|32)|windows)[\w.-]*)",
+    rb"(?:charset|coding)\s*[:=]\s*[\"']?((?:big5|cp|euc|gb|iso|koi8|ks|mac|shift|tis|windows)[\w.-]*)",
     re.IGNORECASE,
 )  # Python has others that are slow, or no encodings of text
 _SHIFTED = re.compile(rb"\x1b\$(?:[B@]|\)C)")  # into East Asian letters: reads as UTF-8 too

@@ -13,7 +13,8 @@ from headstart import paths, private_files, remotes, settings
 from headstart.chat import attachments
 from headstart.chat.conversation import Attachment, Conversation, Outcome, Role, State, propose_title, turns
 from headstart.chat.documents import to_markdown
-from headstart.chat.json_chats import Bundle, new_chat, read_chats, to_json
+from headstart.chat.imports.files import read_chats
+from headstart.chat.json_chats import Bundle, new_chat, to_json
 from headstart.cli import batch, models
 from headstart.cli.batch import BatchFlags
 from headstart.cli.command import INTERRUPTED, Load, argument, flag, given, group, suggestion

@@ -1,7 +1,8 @@
 """Export of chats to files, PDF included, and import from files, with their dialogs."""
 
+import re
 import time
-from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -37,7 +38,8 @@ from headstart.chat.documents import (
     to_markdown_all,
     write_export,
 )
-from headstart.chat.json_chats import read_file, to_json
+from headstart.chat.imports.files import ENDINGS, read_file
+from headstart.chat.json_chats import Imported, to_json
 from headstart.chat.store import Store
 from headstart.markdown.blocks import Block, Code, Paragraph, Place, Rule, Span, Style
 from headstart.markdown.parser import parse
@@ -45,11 +47,11 @@ from headstart.settings import about
 from headstart.ui.chat import live_answer
 from headstart.ui.chat.chat_page import ChatPage
 from headstart.ui.chat.message import attached_blocks
-from headstart.ui.formatting import titled
+from headstart.ui.formatting import titled, whole
 from headstart.ui.markdown.document import DocumentWriter, Formats
 from headstart.ui.markdown.highlighting import Highlighter
 from headstart.ui.settings.settings_form import label, switched, title
-from headstart.ui.translation import showing_errors, translate
+from headstart.ui.translation import showing_errors, translate, translate_error
 from headstart.ui.widgets import theme
 from headstart.ui.widgets.layouts import initial_path, remember_folder, style_dialog
 from headstart.ui.widgets.progress import Cause, show_saved
@@ -262,6 +264,7 @@ def _dots(millimetres: float) -> float:
 
 _SLICE_S = 0.012  # of work before the window gets its turn
 OWN_ENDING = ".headstart.json"  # desktops that know this ending open such files with Headstart
+_PART = re.compile(r"conversations-\d+\.json")  # of an export of ChatGPT
 _JOINABLE = (".md", ".html", OWN_ENDING)  # formats that hold several chats
 
 
@@ -426,24 +429,53 @@ class ImportExport(QObject):
         with_remarks.setEnabled(ending != OWN_ENDING)  # such a file has everything
 
     def import_file(self) -> None:
-        """Ask for a file and import its chats."""
-        kinds = self.tr("Chats of Headstart or ChatGPT (*.json)")
-        chosen, _ = QFileDialog.getOpenFileName(self._page.composer, self.tr("Import chats"), initial_path(), kinds)
+        """Ask for files and import their chats."""
+        kinds = self.tr("Chats of Headstart, ChatGPT, Claude and others ({})")
+        endings = " ".join(f"*{ending}" for ending in ENDINGS)
+        chosen, _ = QFileDialog.getOpenFileNames(
+            self._page.composer, self.tr("Import chats"), initial_path(), kinds.format(endings)
+        )
         if chosen:
-            remember_folder(chosen)
-            self.read(Path(chosen))
+            remember_folder(chosen[0])
+            self.read(*map(Path, chosen))
 
-    def read(self, path: Path) -> tuple[str, ...]:
-        """Import the chats of a file; return their ids."""
+    def read(self, *paths: Path, show: Callable[[str], object] = lambda _: None) -> None:
+        """Import the chats of files, `show` the first one, and say what came and what did not."""
         added: list[str] = []
+        sentences: list[str] = []
+        refused: list[str] = []
         self._page.notice.retract(Cause.FILE)
-        with showing_errors(self._say):
-            imported_file = read_file(path)
-            self._store.import_projects(imported_file.projects)
-            for chat, conversation in imported_file.chats:
-                added.append(self._store.add(chat, conversation).id)
+        for path in paths:
+            with showing_errors(refused.append):
+                imported_file = read_file(path)
+                self._store.import_projects(imported_file.projects)
+                for chat, conversation in imported_file.chats:
+                    added.append(self._store.add(chat, conversation).id)
+                sentences.append(self._report(imported_file))
         self.imported.emit()
-        return tuple(added)
+        if added:
+            show(added[0])
+        if missing := _other_parts(paths):
+            further = self.tr("The export has further parts, import them too: {}.")
+            sentences.append(further.format(", ".join(path.name for path in missing)))
+        if sentences or refused:
+            self._page.notice.say("\n".join([*refused, *sentences]), bad=bool(refused), cause=Cause.FILE)
+
+    def _report(self, imported_file: Imported) -> str:
+        """Say how many chats and projects came from a program, and what was left out."""
+        count = len(imported_file.chats)
+        came = (
+            self.tr("Imported 1 chat from {program}.")
+            if count == 1
+            else self.tr("Imported {count} chats from {program}.")
+        )
+        came = came.format(count=whole(count), program=imported_file.program)
+        if imported_file.projects:
+            came = self.tr("{came} Projects: {count}.").format(came=came, count=whole(len(imported_file.projects)))
+        if imported_file.left_out:
+            kinds = "; ".join(map(translate_error, imported_file.left_out))
+            came = self.tr("{came} Left out: {kinds}.").format(came=came, kinds=kinds)
+        return came
 
     def _wording(self) -> Wording:
         return Wording(
@@ -460,6 +492,13 @@ class ImportExport(QObject):
             list_settings=_settings,
             list_statistics=lambda stats: " · ".join(live_answer.report(stats).splitlines()),
         )
+
+
+def _other_parts(paths: Iterable[Path]) -> list[Path]:
+    """Return the parts of split exports that lie beside these and are not among them."""
+    chosen = [path for path in paths if _PART.fullmatch(path.name)]
+    beside = {path for part in chosen for path in part.parent.glob("*.json") if _PART.fullmatch(path.name)}
+    return sorted(beside.difference(chosen))
 
 
 def _settings(values: Mapping[str, object]) -> str:

@@ -75,9 +75,7 @@ class WindowCommands(QObject):
 
     def import_file(self, file: Path) -> None:
         """Add the chats of an exported file and open the first of them."""
-        added = self._import_export.read(file)
-        if added:
-            self._chats.open(added[0])
+        self._import_export.read(file, show=self._chats.open)
 
     def close(self) -> None:
         """Cancel the PDF that is being written."""

@@ -662,6 +662,22 @@
 <context>
     <name>AttachmentChip</name>
     <message>
+        <source>How the file is read; click to change it</source>
+        <translation>文件的读取方式；点击可更改</translation>
+    </message>
+    <message>
+        <source>as text</source>
+        <translation>按文本</translation>
+    </message>
+    <message>
+        <source>{way}: {beginning}</source>
+        <translation>{way}：{beginning}</translation>
+    </message>
+    <message>
+        <source>{file} is read as {way}</source>
+        <translation>{file} 的读取方式：{way}</translation>
+    </message>
+    <message>
         <source>{} · in passages</source>
         <translation>{} · 只取段落</translation>
     </message>
@@ -1433,16 +1449,16 @@
         <translation>有问题，尽管问</translation>
     </message>
     <message>
-        <source>Attach files (text, Markdown, code, PDF)</source>
-        <translation>添加附件（文本、Markdown、代码、PDF）</translation>
-    </message>
-    <message>
         <source>Ready</source>
         <translation>就绪</translation>
     </message>
     <message>
         <source>Send</source>
         <translation>发送</translation>
+    </message>
+    <message>
+        <source>Attach files (text, code, PDF, Word, web pages, e-books)</source>
+        <translation>添加附件（文本、代码、PDF、Word、网页、电子书）</translation>
     </message>
     <message>
         <source>Think</source>
@@ -1505,8 +1521,8 @@
         <translation>停止 (Esc)</translation>
     </message>
     <message>
-        <source>Text, code and PDF (*)</source>
-        <translation>文本、代码和 PDF (*)</translation>
+        <source>Text, code and documents (*)</source>
+        <translation>文本、代码和文档 (*)</translation>
     </message>
     <message>
         <source>Attach files</source>
@@ -1619,6 +1635,13 @@
     <message>
         <source>Downloads</source>
         <translation>下载内容</translation>
+    </message>
+</context>
+<context>
+    <name>DocumentReader</name>
+    <message>
+        <source>{} could not be read to its end; save its text as a file and attach that.</source>
+        <translation>未能完整读取 {}；请将其文本另存为文件后再附加。</translation>
     </message>
 </context>
 <context>
@@ -2458,6 +2481,18 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>这些权重不能压缩为 {weights}（{error}）；请尝试其他权重格式或分组大小。</translation>
     </message>
     <message>
+        <source>as a table</source>
+        <translation>按表格</translation>
+    </message>
+    <message>
+        <source>chats of which {reason}</source>
+        <translation>无法读取的对话，原因是{reason}</translation>
+    </message>
+    <message>
+        <source>chats without messages</source>
+        <translation>没有消息的对话</translation>
+    </message>
+    <message>
         <source>draft head</source>
         <translation>草稿头</translation>
     </message>
@@ -2470,8 +2505,64 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>前文</translation>
     </message>
     <message>
+        <source>entries that are no chats</source>
+        <translation>不是对话的条目</translation>
+    </message>
+    <message>
+        <source>files</source>
+        <translation>个文件</translation>
+    </message>
+    <message>
+        <source>files of which the export has only the names</source>
+        <translation>导出内容中只有名称的文件</translation>
+    </message>
+    <message>
+        <source>hidden messages</source>
+        <translation>隐藏的消息</translation>
+    </message>
+    <message>
+        <source>images, which are no text</source>
+        <translation>图片（不是文本）</translation>
+    </message>
+    <message>
+        <source>it is a damaged archive</source>
+        <translation>它是损坏的压缩包</translation>
+    </message>
+    <message>
+        <source>it is an archive with a password</source>
+        <translation>它是有密码的压缩包</translation>
+    </message>
+    <message>
+        <source>messages of the unknown kind {kind}</source>
+        <translation>未知类型 {kind} 的消息</translation>
+    </message>
+    <message>
+        <source>other files of the archive</source>
+        <translation>压缩包中的其他文件</translation>
+    </message>
+    <message>
+        <source>parts of the unknown kind {kind}</source>
+        <translation>未知类型 {kind} 的部分</translation>
+    </message>
+    <message>
+        <source>recordings, which are no text</source>
+        <translation>录音或录像（不是文本）</translation>
+    </message>
+    <message>
+        <source>source</source>
+        <translation>源代码</translation>
+    </message>
+    <message>
+        <source>text of the page</source>
+        <translation>网页文本</translation>
+    </message>
+    <message>
         <source>the model itself</source>
         <translation>模型自己</translation>
+    </message>
+    <message>
+        <source>there is no chat in it that can be read: {left_out}</source>
+        <translation>其中没有可读取的对话：{left_out}</translation>
     </message>
     <message>
         <source>usual words</source>
@@ -2546,12 +2637,44 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>{name} 是版本 {version} 的 GGUF 文件，此版本的 Headstart 不支持该版本；请更新 Headstart，或使用版本 3 的文件。</translation>
     </message>
     <message>
+        <source>{name} is a book of a kind that cannot be read here; convert it to EPUB or PDF, and attach that.</source>
+        <translation>{name} 是这里无法读取的电子书格式；请转换为 EPUB 或 PDF 后再附加。</translation>
+    </message>
+    <message>
+        <source>{name} is a document of a kind that cannot be read here; save it as .docx or PDF, and attach that.</source>
+        <translation>{name} 是这里无法读取的文档格式；请另存为 .docx 或 PDF 后再附加。</translation>
+    </message>
+    <message>
         <source>{name} is a model of the kind {kind!r}, which cannot be exported; take {recipe}, or another of a kind that `headstart-export --list --architectures` names.</source>
         <translation>{name} 是 {kind!r} 类型的模型，无法导出；请改用 {recipe}。</translation>
     </message>
     <message>
+        <source>{name} is a presentation; save it as PDF in the program that made it, and attach that.</source>
+        <translation>{name} 是演示文稿；请在制作它的程序中另存为 PDF 后再附加。</translation>
+    </message>
+    <message>
+        <source>{name} is a recording, and these models read text only; attach a transcript of it.</source>
+        <translation>{name} 是录音或录像，而这些模型只能读取文本；请附加它的文字记录。</translation>
+    </message>
+    <message>
+        <source>{name} is a spreadsheet; save its sheet as CSV in the program that made it, and attach that.</source>
+        <translation>{name} 是电子表格；请在制作它的程序中将工作表另存为 CSV 后再附加。</translation>
+    </message>
+    <message>
+        <source>{name} is an archive; unpack it and attach the files that matter.</source>
+        <translation>{name} 是压缩包；请解压后附加需要的文件。</translation>
+    </message>
+    <message>
+        <source>{name} is an image, and these models read text only; have its text recognised (OCR) and attach that, or describe what it shows.</source>
+        <translation>{name} 是图片，而这些模型只能读取文本；请识别其中的文字（OCR）后再附加，或描述图片内容。</translation>
+    </message>
+    <message>
         <source>{name} is damaged: {part!r} is not one of its folders; export it again.</source>
         <translation>{name} 已损坏：{part!r} 不是它的文件夹；请重新导出。</translation>
+    </message>
+    <message>
+        <source>{name} is no text that can be read; attach text, Markdown, code, a web page, a notebook, .docx, EPUB or PDF, or save it as one of these first.</source>
+        <translation>{name} 不是可读取的文本；请附加文本、Markdown、代码、网页、笔记本、.docx、EPUB 或 PDF，或先另存为其中一种。</translation>
     </message>
     <message>
         <source>{name} is not known to limit thinking: leave out the thinking budget, or choose a model of this computer.</source>
@@ -2614,8 +2737,24 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>无法读取 {path}（{reason}）；请让您自己可以读取它。</translation>
     </message>
     <message>
+        <source>{path} has no text; there is nothing to attach.</source>
+        <translation>{path} 没有文本，没有可附加的内容。</translation>
+    </message>
+    <message>
+        <source>{path} has {size:.0f} MB of text and markup when it is unpacked, and {largest:.0f} MB is the most; attach a part of it.</source>
+        <translation>{path} 解压后有 {size:.0f} MB 的文本和标记，最多可为 {largest:.0f} MB；请附加其中一部分。</translation>
+    </message>
+    <message>
+        <source>{path} is damaged or not what its name says; open it in the program that made it, save it again, and attach that.</source>
+        <translation>{path} 已损坏，或与其名称不符；请在制作它的程序中打开并重新保存，然后再附加。</translation>
+    </message>
+    <message>
         <source>{path} is invalid JSON ({error}); mend it there.</source>
         <translation>{path} 不是有效的 JSON（{error}）；请在其中改正。</translation>
+    </message>
+    <message>
+        <source>{path} is protected against copying, so it cannot be read; attach a copy without protection.</source>
+        <translation>{path} 受防复制保护，无法读取；请附加没有保护的副本。</translation>
     </message>
     <message>
         <source>{path} names no server: it needs an object “mcpServers” with one entry each.</source>
@@ -3242,10 +3381,6 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>{name} 正忙{in_brackets}，要求等待 {seconds} 秒；请在此之后重试。</translation>
     </message>
     <message>
-        <source>{name} is an image. Images are not supported: these models read text only.</source>
-        <translation>{name} 是图片。不支持图片：这些模型只能读取文本。</translation>
-    </message>
-    <message>
         <source>{name} is busy{in_brackets}; try again in a while.</source>
         <translation>{name} 正忙{in_brackets}；请稍后再试。</translation>
     </message>
@@ -3458,12 +3593,12 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>{path} 不是文件；请选择一个含有聊天模板的文件。</translation>
     </message>
     <message>
-        <source>{path} was not attached: {most} files is the most for one message.</source>
-        <translation>未附加 {path}：一条消息最多可附加 {most} 个文件。</translation>
+        <source>{path} shows letters{where}, but does not say which ones they are, so its text comes out as signs without a meaning; have its text recognised (OCR) as for a scan, then attach that.</source>
+        <translation>{path}{where}显示了文字，却没有说明是哪些字，提取出的只是没有意义的符号；请像扫描件一样先识别其中的文字（OCR），然后再附加。</translation>
     </message>
     <message>
-        <source>{path} was not imported because {reason}; choose a JSON file exported by Headstart or the conversations.json from a ChatGPT export.</source>
-        <translation>未能导入 {path}，原因是{reason}；请选择由 Headstart 导出的 JSON 文件，或 ChatGPT 导出内容中的 conversations.json。</translation>
+        <source>{path} was not attached: {most} files is the most for one message.</source>
+        <translation>未附加 {path}：一条消息最多可附加 {most} 个文件。</translation>
     </message>
     <message>
         <source>{path} was written for another version of Headstart; export the model again.</source>
@@ -3540,6 +3675,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>{title} is not what was expected: the joined file has the SHA-256 {found} instead of {wanted}. It was deleted; run the command again.</source>
         <translation>{title} 与预期不符：合并后的文件的 SHA-256 为 {found}，而不是 {wanted}。已将其删除；请重新导出。</translation>
+    </message>
+    <message>
+        <source>{what} ({count:,})</source>
+        <translation>{what}（{count:,}）</translation>
     </message>
     <message>
         <source>{why}, in f32 too</source>
@@ -3634,10 +3773,6 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>{folder} 中的 {name} 缺失或不是普通文件；请重新获取。</translation>
     </message>
     <message>
-        <source>{name} is neither a PDF nor text in UTF-8; attach text, Markdown, code or PDF, or save it as text first.</source>
-        <translation>{name} 不是 PDF，也不是 UTF-8 文本；请附加文本、Markdown、代码或 PDF，或先将其另存为文本。</translation>
-    </message>
-    <message>
         <source>{url!r} is not the address of a server; write it like https://host:8000/v1.</source>
         <translation>{url!r} 不是服务器地址；请写成 https://host:8000/v1 这样的形式。</translation>
     </message>
@@ -3648,6 +3783,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>it has {value!r} instead of a text</source>
         <translation>{value!r} 处应为文本</translation>
+    </message>
+    <message>
+        <source>{path} was not imported because {reason}; choose what Headstart, ChatGPT, Claude, Open WebUI, LM Studio, Jan or llama.cpp exported: a .json, .jsonl or .zip file.</source>
+        <translation>未能导入 {path}，原因是{reason}；请选择由 Headstart、ChatGPT、Claude、Open WebUI、LM Studio、Jan 或 llama.cpp 导出的 .json、.jsonl 或 .zip 文件。</translation>
     </message>
     <message>
         <source>{what} in it is not a table</source>
@@ -3739,12 +3878,32 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>PDF (*.pdf)</translation>
     </message>
     <message>
-        <source>Chats of Headstart or ChatGPT (*.json)</source>
-        <translation>Headstart 或 ChatGPT 的对话 (*.json)</translation>
+        <source>Chats of Headstart, ChatGPT, Claude and others ({})</source>
+        <translation>Headstart、ChatGPT、Claude 等的对话 ({})</translation>
     </message>
     <message>
         <source>Import chats</source>
         <translation>导入对话</translation>
+    </message>
+    <message>
+        <source>The export has further parts, import them too: {}.</source>
+        <translation>该导出还有其他部分，请一并导入：{}。</translation>
+    </message>
+    <message>
+        <source>Imported 1 chat from {program}.</source>
+        <translation>已从 {program} 导入 1 个对话。</translation>
+    </message>
+    <message>
+        <source>Imported {count} chats from {program}.</source>
+        <translation>已从 {program} 导入 {count} 个对话。</translation>
+    </message>
+    <message>
+        <source>{came} Projects: {count}.</source>
+        <translation>{came}项目：{count} 个。</translation>
+    </message>
+    <message>
+        <source>{came} Left out: {kinds}.</source>
+        <translation>{came}未导入：{kinds}。</translation>
     </message>
     <message>
         <source>You</source>
@@ -4575,13 +4734,6 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>{page} / {pages}</source>
         <translation>{page} / {pages}</translation>
-    </message>
-</context>
-<context>
-    <name>PdfTextReader</name>
-    <message>
-        <source>{} could not be read to its end; save its text as a file and attach that.</source>
-        <translation>未能完整读取 {}；请将其文本另存为文件后再附加。</translation>
     </message>
 </context>
 <context>

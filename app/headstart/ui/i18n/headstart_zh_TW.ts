@@ -662,6 +662,22 @@
 <context>
     <name>AttachmentChip</name>
     <message>
+        <source>How the file is read; click to change it</source>
+        <translation>檔案的讀取方式；按一下可變更</translation>
+    </message>
+    <message>
+        <source>as text</source>
+        <translation>以文字讀取</translation>
+    </message>
+    <message>
+        <source>{way}: {beginning}</source>
+        <translation>{way}：{beginning}</translation>
+    </message>
+    <message>
+        <source>{file} is read as {way}</source>
+        <translation>{file} 的讀取方式：{way}</translation>
+    </message>
+    <message>
         <source>{} · in passages</source>
         <translation>{} · 只取段落</translation>
     </message>
@@ -1433,16 +1449,16 @@
         <translation>有問題，儘管問</translation>
     </message>
     <message>
-        <source>Attach files (text, Markdown, code, PDF)</source>
-        <translation>附加檔案（文字、Markdown、程式碼、PDF）</translation>
-    </message>
-    <message>
         <source>Ready</source>
         <translation>就緒</translation>
     </message>
     <message>
         <source>Send</source>
         <translation>傳送</translation>
+    </message>
+    <message>
+        <source>Attach files (text, code, PDF, Word, web pages, e-books)</source>
+        <translation>附加檔案（文字、程式碼、PDF、Word、網頁、電子書）</translation>
     </message>
     <message>
         <source>Think</source>
@@ -1505,8 +1521,8 @@
         <translation>停止 (Esc)</translation>
     </message>
     <message>
-        <source>Text, code and PDF (*)</source>
-        <translation>文字、程式碼與 PDF (*)</translation>
+        <source>Text, code and documents (*)</source>
+        <translation>文字、程式碼和文件 (*)</translation>
     </message>
     <message>
         <source>Attach files</source>
@@ -1619,6 +1635,13 @@
     <message>
         <source>Downloads</source>
         <translation>下載內容</translation>
+    </message>
+</context>
+<context>
+    <name>DocumentReader</name>
+    <message>
+        <source>{} could not be read to its end; save its text as a file and attach that.</source>
+        <translation>未能完整讀取 {}；請將其文字另存為檔案後再附加。</translation>
     </message>
 </context>
 <context>
@@ -2458,6 +2481,18 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>這些權重不能壓縮為 {weights}（{error}）；請嘗試其他權重格式或分組大小。</translation>
     </message>
     <message>
+        <source>as a table</source>
+        <translation>以表格讀取</translation>
+    </message>
+    <message>
+        <source>chats of which {reason}</source>
+        <translation>無法讀取的對話，原因是{reason}</translation>
+    </message>
+    <message>
+        <source>chats without messages</source>
+        <translation>沒有訊息的對話</translation>
+    </message>
+    <message>
         <source>draft head</source>
         <translation>草稿頭</translation>
     </message>
@@ -2470,8 +2505,64 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>前文</translation>
     </message>
     <message>
+        <source>entries that are no chats</source>
+        <translation>不是對話的項目</translation>
+    </message>
+    <message>
+        <source>files</source>
+        <translation>個檔案</translation>
+    </message>
+    <message>
+        <source>files of which the export has only the names</source>
+        <translation>匯出內容中只有名稱的檔案</translation>
+    </message>
+    <message>
+        <source>hidden messages</source>
+        <translation>隱藏的訊息</translation>
+    </message>
+    <message>
+        <source>images, which are no text</source>
+        <translation>圖片（不是文字）</translation>
+    </message>
+    <message>
+        <source>it is a damaged archive</source>
+        <translation>它是損壞的壓縮檔</translation>
+    </message>
+    <message>
+        <source>it is an archive with a password</source>
+        <translation>它是有密碼的壓縮檔</translation>
+    </message>
+    <message>
+        <source>messages of the unknown kind {kind}</source>
+        <translation>未知類型 {kind} 的訊息</translation>
+    </message>
+    <message>
+        <source>other files of the archive</source>
+        <translation>壓縮檔中的其他檔案</translation>
+    </message>
+    <message>
+        <source>parts of the unknown kind {kind}</source>
+        <translation>未知類型 {kind} 的部分</translation>
+    </message>
+    <message>
+        <source>recordings, which are no text</source>
+        <translation>錄音或錄影（不是文字）</translation>
+    </message>
+    <message>
+        <source>source</source>
+        <translation>原始碼</translation>
+    </message>
+    <message>
+        <source>text of the page</source>
+        <translation>網頁文字</translation>
+    </message>
+    <message>
         <source>the model itself</source>
         <translation>模型自己</translation>
+    </message>
+    <message>
+        <source>there is no chat in it that can be read: {left_out}</source>
+        <translation>其中沒有可讀取的對話：{left_out}</translation>
     </message>
     <message>
         <source>usual words</source>
@@ -2546,12 +2637,44 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>{name} 是版本 {version} 的 GGUF 檔案，此版本的 Headstart 不支援該版本；請更新 Headstart，或使用版本 3 的檔案。</translation>
     </message>
     <message>
+        <source>{name} is a book of a kind that cannot be read here; convert it to EPUB or PDF, and attach that.</source>
+        <translation>{name} 是這裡無法讀取的電子書格式；請轉換為 EPUB 或 PDF 後再附加。</translation>
+    </message>
+    <message>
+        <source>{name} is a document of a kind that cannot be read here; save it as .docx or PDF, and attach that.</source>
+        <translation>{name} 是這裡無法讀取的文件格式；請另存為 .docx 或 PDF 後再附加。</translation>
+    </message>
+    <message>
         <source>{name} is a model of the kind {kind!r}, which cannot be exported; take {recipe}, or another of a kind that `headstart-export --list --architectures` names.</source>
         <translation>{name} 是 {kind!r} 類型的模型，無法匯出；請改用 {recipe}。</translation>
     </message>
     <message>
+        <source>{name} is a presentation; save it as PDF in the program that made it, and attach that.</source>
+        <translation>{name} 是簡報；請在製作它的程式中另存為 PDF 後再附加。</translation>
+    </message>
+    <message>
+        <source>{name} is a recording, and these models read text only; attach a transcript of it.</source>
+        <translation>{name} 是錄音或錄影，而這些模型只能讀取文字；請附加它的逐字稿。</translation>
+    </message>
+    <message>
+        <source>{name} is a spreadsheet; save its sheet as CSV in the program that made it, and attach that.</source>
+        <translation>{name} 是試算表；請在製作它的程式中將工作表另存為 CSV 後再附加。</translation>
+    </message>
+    <message>
+        <source>{name} is an archive; unpack it and attach the files that matter.</source>
+        <translation>{name} 是壓縮檔；請解壓縮後附加需要的檔案。</translation>
+    </message>
+    <message>
+        <source>{name} is an image, and these models read text only; have its text recognised (OCR) and attach that, or describe what it shows.</source>
+        <translation>{name} 是圖片，而這些模型只能讀取文字；請辨識其中的文字（OCR）後再附加，或描述圖片內容。</translation>
+    </message>
+    <message>
         <source>{name} is damaged: {part!r} is not one of its folders; export it again.</source>
         <translation>{name} 已損毀：{part!r} 不是它的資料夾；請重新匯出。</translation>
+    </message>
+    <message>
+        <source>{name} is no text that can be read; attach text, Markdown, code, a web page, a notebook, .docx, EPUB or PDF, or save it as one of these first.</source>
+        <translation>{name} 不是可讀取的文字；請附加文字、Markdown、程式碼、網頁、筆記本、.docx、EPUB 或 PDF，或先另存為其中一種。</translation>
     </message>
     <message>
         <source>{name} is not known to limit thinking: leave out the thinking budget, or choose a model of this computer.</source>
@@ -2614,8 +2737,24 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>無法讀取 {path}（{reason}）；請讓您自己可以讀取它。</translation>
     </message>
     <message>
+        <source>{path} has no text; there is nothing to attach.</source>
+        <translation>{path} 沒有文字，沒有可附加的內容。</translation>
+    </message>
+    <message>
+        <source>{path} has {size:.0f} MB of text and markup when it is unpacked, and {largest:.0f} MB is the most; attach a part of it.</source>
+        <translation>{path} 解壓縮後有 {size:.0f} MB 的文字和標記，最多可為 {largest:.0f} MB；請附加其中一部分。</translation>
+    </message>
+    <message>
+        <source>{path} is damaged or not what its name says; open it in the program that made it, save it again, and attach that.</source>
+        <translation>{path} 已損壞，或與其名稱不符；請在製作它的程式中開啟並重新儲存，然後再附加。</translation>
+    </message>
+    <message>
         <source>{path} is invalid JSON ({error}); mend it there.</source>
         <translation>{path} 不是有效的 JSON（{error}）；請在其中改正。</translation>
+    </message>
+    <message>
+        <source>{path} is protected against copying, so it cannot be read; attach a copy without protection.</source>
+        <translation>{path} 受防複製保護，無法讀取；請附加沒有保護的副本。</translation>
     </message>
     <message>
         <source>{path} names no server: it needs an object “mcpServers” with one entry each.</source>
@@ -3242,10 +3381,6 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>{name} 忙碌中{in_brackets}，要求等待 {seconds} 秒；請在此之後重試。</translation>
     </message>
     <message>
-        <source>{name} is an image. Images are not supported: these models read text only.</source>
-        <translation>{name} 是圖片。不支援圖片：這些模型只能讀取文字。</translation>
-    </message>
-    <message>
         <source>{name} is busy{in_brackets}; try again in a while.</source>
         <translation>{name} 忙碌中{in_brackets}；請稍後再試。</translation>
     </message>
@@ -3458,12 +3593,12 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>{path} 不是檔案；請選擇一個含有聊天範本的檔案。</translation>
     </message>
     <message>
-        <source>{path} was not attached: {most} files is the most for one message.</source>
-        <translation>未附加 {path}：一則訊息最多可附加 {most} 個檔案。</translation>
+        <source>{path} shows letters{where}, but does not say which ones they are, so its text comes out as signs without a meaning; have its text recognised (OCR) as for a scan, then attach that.</source>
+        <translation>{path}{where}顯示了文字，卻沒有說明是哪些字，擷取出的只是沒有意義的符號；請像掃描檔一樣先辨識其中的文字（OCR），然後再附加。</translation>
     </message>
     <message>
-        <source>{path} was not imported because {reason}; choose a JSON file exported by Headstart or the conversations.json from a ChatGPT export.</source>
-        <translation>未能匯入 {path}，原因是{reason}；請選擇由 Headstart 匯出的 JSON 檔案，或 ChatGPT 匯出內容中的 conversations.json。</translation>
+        <source>{path} was not attached: {most} files is the most for one message.</source>
+        <translation>未附加 {path}：一則訊息最多可附加 {most} 個檔案。</translation>
     </message>
     <message>
         <source>{path} was written for another version of Headstart; export the model again.</source>
@@ -3540,6 +3675,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>{title} is not what was expected: the joined file has the SHA-256 {found} instead of {wanted}. It was deleted; run the command again.</source>
         <translation>{title} 與預期不符：合併後的檔案的 SHA-256 為 {found}，而不是 {wanted}。已將其刪除；請重新匯出。</translation>
+    </message>
+    <message>
+        <source>{what} ({count:,})</source>
+        <translation>{what}（{count:,}）</translation>
     </message>
     <message>
         <source>{why}, in f32 too</source>
@@ -3634,10 +3773,6 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>{folder} 中的 {name} 缺少或不是一般檔案；請重新取得。</translation>
     </message>
     <message>
-        <source>{name} is neither a PDF nor text in UTF-8; attach text, Markdown, code or PDF, or save it as text first.</source>
-        <translation>{name} 不是 PDF，也不是 UTF-8 文字；請附加文字、Markdown、程式碼或 PDF，或先將其另存為文字檔。</translation>
-    </message>
-    <message>
         <source>{url!r} is not the address of a server; write it like https://host:8000/v1.</source>
         <translation>{url!r} 不是伺服器位址；請寫成 https://host:8000/v1 這樣的形式。</translation>
     </message>
@@ -3648,6 +3783,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>it has {value!r} instead of a text</source>
         <translation>{value!r} 處應為文字</translation>
+    </message>
+    <message>
+        <source>{path} was not imported because {reason}; choose what Headstart, ChatGPT, Claude, Open WebUI, LM Studio, Jan or llama.cpp exported: a .json, .jsonl or .zip file.</source>
+        <translation>未能匯入 {path}，原因是{reason}；請選擇由 Headstart、ChatGPT、Claude、Open WebUI、LM Studio、Jan 或 llama.cpp 匯出的 .json、.jsonl 或 .zip 檔案。</translation>
     </message>
     <message>
         <source>{what} in it is not a table</source>
@@ -3739,12 +3878,32 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>PDF (*.pdf)</translation>
     </message>
     <message>
-        <source>Chats of Headstart or ChatGPT (*.json)</source>
-        <translation>Headstart 或 ChatGPT 的對話 (*.json)</translation>
+        <source>Chats of Headstart, ChatGPT, Claude and others ({})</source>
+        <translation>Headstart、ChatGPT、Claude 等的對話 ({})</translation>
     </message>
     <message>
         <source>Import chats</source>
         <translation>匯入對話</translation>
+    </message>
+    <message>
+        <source>The export has further parts, import them too: {}.</source>
+        <translation>該匯出還有其他部分，請一併匯入：{}。</translation>
+    </message>
+    <message>
+        <source>Imported 1 chat from {program}.</source>
+        <translation>已從 {program} 匯入 1 個對話。</translation>
+    </message>
+    <message>
+        <source>Imported {count} chats from {program}.</source>
+        <translation>已從 {program} 匯入 {count} 個對話。</translation>
+    </message>
+    <message>
+        <source>{came} Projects: {count}.</source>
+        <translation>{came}專案：{count} 個。</translation>
+    </message>
+    <message>
+        <source>{came} Left out: {kinds}.</source>
+        <translation>{came}未匯入：{kinds}。</translation>
     </message>
     <message>
         <source>You</source>
@@ -4575,13 +4734,6 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>{page} / {pages}</source>
         <translation>{page} / {pages}</translation>
-    </message>
-</context>
-<context>
-    <name>PdfTextReader</name>
-    <message>
-        <source>{} could not be read to its end; save its text as a file and attach that.</source>
-        <translation>未能完整讀取 {}；請將其文字另存為檔案後再附加。</translation>
     </message>
 </context>
 <context>

@@ -1,0 +1,1 @@
+"""Chats of other programs, read from the files that these export."""

@@ -1,0 +1,312 @@
+"""The shape that the chats of all programs are brought into, and the conversation made of it."""
+
+import json
+import math
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from headstart.chat.conversation import Attachment, Conversation, Message, Role, ToolCall
+from headstart.chat.json_chats import MAX_MESSAGES, Bundle, long_text, new_chat, require_few
+from headstart.chat.tagged_thinking import separated
+from headstart.errors import Translatable
+
+IMAGES = Translatable("images, which are no text")
+RECORDINGS = Translatable("recordings, which are no text")
+FILES = Translatable("files of which the export has only the names")
+HIDDEN = Translatable("hidden messages")
+NOT_CHATS = Translatable("entries that are no chats")
+EMPTY = Translatable("chats without messages")
+
+
+@dataclass(frozen=True)
+class Thought:
+    text: str
+
+
+@dataclass(frozen=True)
+class Call:
+    """A call of a tool, of which a later part may have the result."""
+
+    name: str
+    arguments: object  # a table, or its JSON
+    id: str = ""
+    result: str | None = None
+    failed: bool = False
+
+
+@dataclass(frozen=True)
+class Result:
+    """The result of a call: of the one with this id, else of the first that has none."""
+
+    text: str
+    id: str = ""
+    name: str = ""
+    failed: bool = False
+
+
+Part = str | Thought | Call | Result
+
+
+@dataclass(frozen=True)
+class Node:
+    """A message, or a part of one: what follows each other of an assistant and its tools becomes one message."""
+
+    key: str
+    parent: str | None
+    role: str  # "user", "assistant", "tool" or "system"; any other only links its neighbours
+    parts: tuple[Part, ...] = ()
+    created: float | None = None
+    model: str = ""
+    attachments: tuple[Attachment, ...] = ()
+    children: tuple[str, ...] = ()  # for their order, and where they do not name their parent
+
+
+class LeftOut:
+    """What an import leaves out, counted."""
+
+    def __init__(self) -> None:
+        self._counts: Counter[Translatable] = Counter()
+
+    def add(self, what: Translatable, count: int = 1) -> None:
+        """Count things that are left out."""
+        self._counts[what] += count
+
+    @property
+    def kinds(self) -> tuple[Translatable, ...]:
+        """The kinds of things, each with their number."""
+        return tuple(
+            Translatable("{what} ({count:,})", what=what, count=count) for what, count in self._counts.items() if count
+        )
+
+
+class Program(NamedTuple):
+    """A program whose exports are read."""
+
+    name: str
+    entries: Callable[[object], Sequence[object] | None]  # of a document; None for one of another program
+    read: Callable[[object, LeftOut], Bundle | None]  # an entry; None if it is no chat
+
+
+def bundle(
+    nodes: Sequence[Node], current: str | None, title: str, *, created: float, updated: float, **others: Any
+) -> Bundle:
+    """Return a chat made of nodes. `others` are fields of the chat. Raises MalformedError for one that is too large."""
+    require_few(len(nodes), MAX_MESSAGES, Translatable("messages in one chat"))
+    builder = _Builder(nodes, created)
+    conversation = builder.conversation(current)
+    prompt = "\n\n".join(dict.fromkeys(builder.prompts))
+    settings = {"system_prompt": prompt, **others.pop("settings", {})} if prompt else others.pop("settings", {})
+    return new_chat(long_text(title), created=created, updated=updated, settings=settings, **others), conversation
+
+
+@dataclass(frozen=True)
+class _Open:
+    """The last node of a message of an assistant that may go on."""
+
+    node: Node
+    before: "_Open | None"
+
+
+@dataclass
+class _Builder:
+    """The messages made of nodes, parents first."""
+
+    nodes: Sequence[Node]
+    created: float  # of messages without a time
+    messages: dict[int, Message] = field(default_factory=dict)
+    prompts: list[str] = field(default_factory=list)
+    _ended: dict[str, int | None] = field(default_factory=dict)  # ids of finished messages by their last node
+
+    def conversation(self, current: str | None) -> Conversation:
+        """Return all messages, with the version shown that ends at `current`, or the newest."""
+        last: dict[str, int | None] = {}
+        pending: list[tuple[str, int | None, _Open | None]] = []
+        nodes = {node.key: node for node in reversed(self.nodes)}
+        children, roots = _linked(self.nodes, nodes)
+        for root in roots:
+            pending.append((root, None, None))
+            while pending:
+                key, message, opened = pending.pop()
+                if key in last:
+                    continue
+                message, opened = self._add(nodes[key], message, opened)
+                below = [child for child in children[key] if child not in last]
+                last[key] = message if below else self._end(message, opened)
+                pending += [(child, message, opened) for child in reversed(below)]
+        conversation = Conversation(self.messages, {item.parent: item.id for item in self.messages.values()})
+        passed: set[str | None] = set()
+        while current in nodes and children[current] and current not in passed:  # to the end of its message
+            passed.add(current)
+            current = children[current][-1]
+        shown = last.get(current) if current is not None else None
+        return conversation.show(shown) if shown is not None else conversation
+
+    def _add(self, node: Node, message: int | None, opened: _Open | None) -> tuple[int | None, _Open | None]:
+        if node.role in ("assistant", "tool"):
+            return message, _Open(node, opened)
+        if node.role == "system":
+            self.prompts += [text for part in node.parts if isinstance(part, str) and (text := part.strip())]
+        if node.role != "user":
+            return message, opened
+        return self._write(Role.USER, [node], self._end(message, opened)), None
+
+    def _end(self, message: int | None, opened: _Open | None) -> int | None:
+        """Return the id of the message of these nodes, which is written once."""
+        if opened is None:
+            return message
+        key = opened.node.key
+        if key not in self._ended:
+            nodes: list[Node] = []
+            while opened:
+                nodes.append(opened.node)
+                opened = opened.before
+            self._ended[key] = self._write(Role.ASSISTANT, nodes[::-1], message)
+        return self._ended[key]
+
+    def _write(self, role: Role, nodes: Sequence[Node], parent: int | None) -> int | None:
+        """Add a message, unless it is empty. Return its id, or that of the message above."""
+        text, thinking, calls = _joined(part for node in nodes for part in node.parts)
+        files = tuple(file for node in nodes for file in node.attachments)
+        if not (text.strip() or thinking.strip() or calls or files):
+            return parent
+        id_ = len(self.messages) + 1
+        created = next((node.created for node in nodes if node.created is not None), self.created)
+        message = Message(id_, parent, role, text, created, attachments=files)
+        if role is Role.ASSISTANT:
+            model = next((node.model for node in reversed(nodes) if node.model), "")
+            message = replace(message, model=model, thinking=thinking, calls=calls)
+            if not thinking and text.lstrip().startswith("<think"):
+                message = separated(message)
+        self.messages[id_] = message
+        return id_
+
+
+def _linked(order: Sequence[Node], nodes: Mapping[str, Node]) -> tuple[dict[str, list[str]], list[str]]:
+    """Return the children of each node, and the nodes to begin at, whichever of the two says who answers whom."""
+    parents = {key: node.parent for key, node in nodes.items() if node.parent and node.parent in nodes}
+    parents = {key: parent for key, parent in parents.items() if parent != key}
+    for node in order:
+        for child in node.children:
+            if child in nodes and child != node.key:
+                parents.setdefault(child, node.key)
+    keys = list(dict.fromkeys(node.key for node in order))
+    if not parents:  # a list of messages, one after another
+        parents = dict(zip(keys[1:], keys, strict=False))
+    children = {key: [child for child in nodes[key].children if parents.get(child) == key] for key in keys}
+    for key in keys:
+        if key in parents and key not in children[parents[key]]:
+            children[parents[key]].append(key)
+    # Nodes in a circle have no root: the walk begins at each that it has not met.
+    return children, [key for key in keys if key not in parents] + keys
+
+
+def _joined(parts: Iterable[Part]) -> tuple[str, str, tuple[ToolCall, ...]]:
+    """Return text, thinking and calls of the parts of a message."""
+    texts, thoughts, calls = _Text(), _Text(), list[tuple[ToolCall, str, bool]]()  # call, id, whether it has a result
+    for part in parts:
+        match part:
+            case str():
+                texts.add(long_text(part))
+            case Thought():
+                thoughts.add(long_text(part.text))
+            case Call():
+                arguments = long_text(_arguments(part.arguments))
+                result = long_text(part.result or "")
+                call = ToolCall(texts.length, part.name, arguments, result, part.failed, thoughts.length)
+                calls.append((call, part.id, part.result is not None))
+            case Result():
+                _set_result(calls, part, texts.length, thoughts.length)
+    return texts.text, thoughts.text, tuple(call for call, _, _ in calls)
+
+
+def _set_result(calls: list[tuple[ToolCall, str, bool]], part: Result, at: int, thought_at: int) -> None:
+    waiting = [number for number, (_, _, has_result) in enumerate(calls) if not has_result]
+    number = next((number for number in waiting if part.id and calls[number][1] == part.id), next(iter(waiting), None))
+    if number is None:
+        calls.append((ToolCall(at, part.name or "tool", "{}", "", thought_at=thought_at), part.id, False))
+        number = len(calls) - 1
+    call = replace(calls[number][0], result=long_text(part.text), failed=part.failed)
+    calls[number] = (call, part.id, True)
+
+
+class _Text:
+    """Pieces with blank lines between them."""
+
+    def __init__(self) -> None:
+        self._pieces: list[str] = []
+        self.length = 0
+
+    def add(self, piece: str) -> None:
+        if not piece.strip():
+            return
+        gap = "\n\n" if self._pieces else ""
+        self._pieces.append(gap + piece)
+        self.length += len(gap) + len(piece)
+
+    @property
+    def text(self) -> str:
+        return "".join(self._pieces)
+
+
+def _arguments(value: object) -> str:
+    """Return the arguments of a call as the JSON of a table."""
+    if isinstance(value, str):
+        try:
+            is_table = isinstance(json.loads(value), dict)
+        except (ValueError, RecursionError):
+            is_table = False
+        return value if is_table else json.dumps({"input": value}, ensure_ascii=False)
+    return json.dumps(value if isinstance(value, Mapping) else {"input": value} if value else {}, ensure_ascii=False)
+
+
+def mapping(value: object) -> Mapping[str, Any]:
+    """Return a table, empty for anything else."""
+    return value if isinstance(value, Mapping) else {}
+
+
+def listing(value: object) -> list[Any]:
+    """Return a list, empty for anything else."""
+    return value if isinstance(value, list) else []
+
+
+def text_of(value: object) -> str:
+    """Return a text, empty for anything else."""
+    return value if isinstance(value, str) else ""
+
+
+def key_of(value: object) -> str | None:
+    """Return the key of a message, which some programs number; None for anything else."""
+    if isinstance(value, str):
+        return value
+    return str(value) if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+def seconds(value: object) -> float | None:
+    """Return a time in seconds since 1970, of one in seconds down to nanoseconds or in words; None if it is none."""
+    if isinstance(value, str):
+        try:
+            value = float(value) if re.fullmatch(r"\d+(?:\.\d+)?", value) else datetime.fromisoformat(value).timestamp()
+        except (ValueError, OverflowError, OSError):
+            return None
+    if not isinstance(value, int | float) or isinstance(value, bool) or not math.isfinite(value):
+        return None
+    while value >= 2**33:
+        value /= 1000
+    return round(float(value), 3) if value > 0 else None
+
+
+def entries_with(content: object, has: Callable[[Mapping[str, Any]], bool]) -> list[object] | None:
+    """Return the entries of a list, or a single one, if any of them is a table that `has` accepts; else None."""
+    entries = content if isinstance(content, list) else [content]
+    return entries if any(isinstance(entry, Mapping) and has(entry) for entry in entries) else None
+
+
+def attached(files: Iterable[tuple[str, str]], left_out: LeftOut) -> tuple[Attachment, ...]:
+    """Return files by name and text, and count those without a text."""
+    result = tuple(Attachment(long_text(name), long_text(text)) for name, text in files if name or text)
+    left_out.add(FILES, sum(not file.text for file in result))
+    return result
