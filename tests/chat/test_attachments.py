@@ -377,7 +377,7 @@ BOMB = b"<w:p/>" * 5_000_000
 def test_bomb_is_refused_unopened(tmp_path: Path, name: str, files: Mapping[str, str | bytes]) -> None:
     path = _zip(tmp_path / name, files)
     assert path.stat().st_size < 200_000
-    with pytest.raises(AttachmentError, match="when it is unpacked, and 20 MB is the most"):
+    with pytest.raises(AttachmentError, match="when it is unpacked, and 12 MB is the most"):
         attach(path)
 
 

@@ -106,6 +106,18 @@ def test_restricted_pdf_is_read(qtbot: QtBot, app: Program, pdf: Pdf, tmp_path: 
     assert app.window.chat.composer.attached[0].text == "Tigers"
 
 
+def test_refusals_stay_while_other_files_are_read(qtbot: QtBot, app: Program, pdf: Pdf, tmp_path: Path) -> None:
+    for name in ("a.zip", "b.xlsx"):
+        (tmp_path / name).write_bytes(b"PK\3\4")
+    composer = app.window.chat.composer
+    composer.attach([tmp_path / "a.zip", pdf("Tigers"), tmp_path / "b.xlsx"])
+    assert [line.partition(" ")[0] for line in notice(app).splitlines()] == ["a.zip", "b.xlsx"]
+    qtbot.waitUntil(lambda: not composer.is_reading, timeout=WAIT)
+    assert [line.partition(" ")[0] for line in notice(app).splitlines()] == ["a.zip", "b.xlsx"]
+    composer.attach([tmp_path / "a.zip"])
+    assert len(notice(app).splitlines()) == 1
+
+
 def test_reading_a_pdf_can_be_cancelled(qtbot: QtBot, app: Program, pdf: Pdf) -> None:
     composer = app.window.chat.composer
     composer.attach([pdf("Tigers")])

@@ -17,7 +17,7 @@ from headstart.chat.text_encoding import readings
 from headstart.errors import AttachmentError
 
 LARGEST = 50_000_000  # bytes of a file
-LARGEST_UNPACKED = 20_000_000  # bytes of markup in an archive; XML in memory takes some fifty times as much
+LARGEST_UNPACKED = 12_000_000  # bytes of markup in an archive; XML in memory takes up to 150 times as much
 LARGEST_PAGE = 8_000_000  # bytes of a web page
 _TERMINAL = re.compile(r"\x1b\[[0-9;]*m")
 _DAMAGE = (

@@ -104,6 +104,7 @@ class AttachmentTray(QWidget):
         self.setAccessibleName(self.tr("Attached files"))
         self._chips: dict[Attachment, AttachmentChip] = {}
         self._readers: dict[DocumentReader, AttachmentChip] = {}
+        self._refused: list[str] = []  # sentences on the files that were chosen with those that are being read
         self._flow = Flow(self, TINY)
         self.hide()
 
@@ -119,7 +120,6 @@ class AttachmentTray(QWidget):
 
     def attach(self, files: Iterable[Path]) -> None:
         """Read and show files; report those that are refused after the others are shown."""
-        errors: list[AttachmentError] = []
         for path in files:
             try:
                 self._require_room(path)
@@ -128,13 +128,12 @@ class AttachmentTray(QWidget):
                 else:
                     self._add(read(path))
             except AttachmentError as error:
-                errors.append(error)
+                self._refused.append(translate_error(error))
         self._update()
-        for each in errors:
-            self.error_occurred.emit(translate_error(each))
 
     def set_attached(self, files: Iterable[Attachment]) -> None:
         """Replace the attached files, and stop reading others."""
+        self._refused.clear()
         for reader in list(self._readers):
             self._drop(reader)
         for attachment in list(self._chips):
@@ -206,8 +205,8 @@ class AttachmentTray(QWidget):
         self._update()
 
     def _fail(self, reader: DocumentReader, sentence: str) -> None:
+        self._refused.append(sentence)
         self._abandon(reader)
-        self.error_occurred.emit(sentence)
 
     def _abandon(self, reader: DocumentReader) -> None:
         self._drop(reader)
@@ -236,7 +235,11 @@ class AttachmentTray(QWidget):
 
     def _update(self) -> None:
         self.setVisible(bool(self._chips or self._readers))
-        self.changed.emit()
+        self.changed.emit()  # hides the errors of before, of which some may belong to files chosen together
+        if self._refused:
+            self.error_occurred.emit("\n".join(self._refused))
+        if not self._readers:
+            self._refused.clear()
 
 
 class AttachmentChip(QFrame):
@@ -257,7 +260,7 @@ class AttachmentChip(QFrame):
         self.ways = QToolButton(self)
         self.ways.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
         self.ways.setToolTip(self.tr("How the file is read; click to change it"))
-        set_style_class(self.ways, "flat")
+        set_style_class(self.ways, "way")
         self.ways.hide()
         set_margins(beside(self, self._name, self._remark, self.ways, self.remove), start=SMALL, top=0, end=0, bottom=0)
 

@@ -36,6 +36,9 @@ QToolButton[kind="flat"]:checked, QPushButton[kind="flat"]:checked { background:
 QToolButton[kind="flat"]:focus, QPushButton[kind="flat"]:focus { border-color: $link; }
 QToolButton[kind="flat"]:disabled, QPushButton[kind="flat"]:disabled { color: $disabled; }
 QToolButton[kind="flat"]::menu-indicator { image: none; width: 0; }
+QToolButton[kind="way"] { border: none; padding: 0; background: transparent; color: $muted; }
+QToolButton[kind="way"]:hover, QToolButton[kind="way"]:focus { color: $link; }
+QToolButton[kind="way"]::menu-indicator { image: none; width: 0; }
 QToolButton[kind="toggle"] {
     border: 1px solid transparent; border-radius: ${small}px; padding: 5px; background: transparent; color: $muted; }
 QToolButton[kind="toggle"]:hover { background: $raised; }
