@@ -52,7 +52,7 @@ def _boxes(window: QWidget) -> list[QWidget]:
 
 
 def _state(app: Program) -> tuple[object, ...]:
-    """What a key could change."""
+    """State that a key could change."""
     windows = [each for each in QApplication.topLevelWidgets() if each.isVisible()]
     return QApplication.focusWidget(), windows, app.window.pages.currentWidget(), app.store.chats(), texts(app)
 

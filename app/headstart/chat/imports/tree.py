@@ -66,7 +66,7 @@ class Node:
 
 
 class LeftOut:
-    """What an import leaves out, counted."""
+    """Counts of the parts that an import leaves out."""
 
     def __init__(self) -> None:
         self._counts: Counter[Translatable] = Counter()
