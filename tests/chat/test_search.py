@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headstart.chat import search
-from headstart.chat.conversation import Attachment, Conversation, Message, Outcome, Role
+from headstart.chat.conversation import Attachment, Chat, Conversation, Message, Outcome, Role
 from headstart.chat.store import Store, open_store
 from tests.chat.trees import QUOTING
 from tests.junk import fuzz
@@ -133,6 +133,18 @@ def test_titles_come_before_messages(store: Store) -> None:
 def test_newest_messages_come_first_up_to_a_limit(store: Store) -> None:
     _tell(store, *(f"needle {number}" for number in range(5)))
     assert [hit.snippet.text for hit in store.search("needle", limit=2)] == ["needle 4", "needle 3"]
+
+
+@pytest.mark.parametrize("query", ["tiger", "tiger?!", "?!"])
+def test_hits_are_sorted_by_date(store: Store, query: str) -> None:
+    file = (Attachment("a.txt", "tiger?!"),)
+    for number in (5, 9, 1, 7):
+        message = Message(1, None, Role.USER, "tiger?!", 100.0 + number, attachments=file)
+        chat = Chat(f"chat {number}", "tiger?!", 1.0, 200.0 + number)
+        store.add(chat, Conversation({1: message}, {None: 1}))
+    times = [209, 207, 205, 201, 109, 107, 105, 101, 109, 107, 105, 101]
+    assert [hit.time for hit in store.search(query)] == times
+    assert [hit.time for hit in store.search(query, limit=2)] == [209, 207, 109, 107, 109, 107]
 
 
 def test_search_follows_every_change(store: Store) -> None:

@@ -206,6 +206,9 @@ _THINKING = (
     _separate_thinking,
 )
 
+# Hits of a search are shown by time, which an import does not follow.
+_TIMES = ("CREATE INDEX message_by_time ON message (created)",)
+
 # Step n leads from version n to n + 1, by statements and functions.
 STEPS = (
     _CHATS_AND_MESSAGES,
@@ -218,6 +221,7 @@ STEPS = (
     _PASSAGES,
     _PROJECTS,
     _THINKING,
+    _TIMES,
 )
 NEWEST = len(STEPS)
 

@@ -39,20 +39,23 @@ class Group(NamedTuple):
 class _SearchSpace(NamedTuple):
     table: str  # holds the texts
     text: str
-    words: str  # the index, by the ranks of the table
+    words: str  # the index of its words, by the ranks of the table
+    time: str  # the column that sorts hits; `by_time` is its index
+    by_time: str
     join: str
     columns: str
-    test: str = "chat.deleted IS NULL"
     ranks: str = ""  # FTS5's list of the ranks in the index, if few rows of the table are in it
 
 
-_TITLES = _SearchSpace("chat", "chat.title", "title_words", "", _COLUMNS)
-_CHAT = "JOIN chat ON chat.rank = message.chat"
+_TITLES = _SearchSpace("chat", "chat.title", "title_words", "updated", "chat_by_time", "", _COLUMNS)
+_CHAT = "CROSS JOIN chat ON chat.rank = message.chat"
 _WRITTEN = f"message.id AS message, message.created AS time, {_COLUMNS}"
 _MESSAGES = _SearchSpace(
     "message",
     "message.thinking || char(10) || message.text",
     "message_words",
+    "created",
+    "message_by_time",
     _CHAT,
     f"message.text AS text, message.thinking AS thinking, {_WRITTEN}",
 )
@@ -60,6 +63,8 @@ _FILES = _SearchSpace(
     "message",
     "attached(message.attachments)",
     "file_words",
+    "created",
+    "message_by_time",
     _CHAT,
     f"message.attachments AS files, {_WRITTEN}",
     ranks="file_words_docsize",
@@ -192,31 +197,33 @@ class Reader:
         return str(rows[0][0]) if rows else None
 
     def _find_rows(self, place: _SearchSpace, query: str, limit: int, tag: str, project: str) -> Iterator[sqlite3.Row]:
-        """Yield rows whose text has the query, sorted by rank: the index is in this order, so it need not find all."""
-        source, order, query = place.table, f"{place.table}.rank", storable(query)
+        """Yield rows whose text has the query, newest first.
+
+        The index of times is read from its end, so the first hits come before all are found.
+        """
+        query = storable(query)
         words, literals = search.full_text_query(query), search.literals(query)
         if not (words or literals):
             return
-        tests = [place.test, *(f"holds({place.text}, ?)" for _ in literals)]
-        values: list[str | int] = [*literals]
+        tests, values = ["chat.deleted IS NULL"], list[str | int]()
+        if words:
+            tests.append(f"{place.table}.rank IN (SELECT rowid FROM {place.words} WHERE {place.words} MATCH ?)")
+            values.append(words)
+        elif place.ranks:
+            tests.append(f"{place.table}.rank IN (SELECT id FROM {place.ranks})")
+        tests += [f"holds({place.text}, ?)" for _ in literals]
+        values += literals
         if tag:
             tests.append(_HAS_TAG)
             values.append(tag)
         if project:
             tests.append(_IN_PROJECT)
             values.append(project)
-        if words:
-            order = f"{place.words}.rowid"
-            source = f"{place.words} CROSS JOIN {place.table} ON {place.table}.rank = {order}"
-            tests.insert(0, f"{place.words} MATCH ?")
-            values.insert(0, words)
-        elif place.ranks:
-            order = f"{place.ranks}.id"
-            source = f"{place.ranks} CROSS JOIN {place.table} ON {place.table}.rank = {order}"
-        rows = f"SELECT {place.columns} FROM {source} {place.join} WHERE {' AND '.join(tests)}"  # noqa: S608
-        query = f"{rows} ORDER BY {order} DESC LIMIT ?"
+        source = f"{place.table} INDEXED BY {place.by_time} {place.join}"
+        rows = f"SELECT {place.columns} FROM {source} WHERE {' AND '.join(tests)}"  # noqa: S608
+        order = f"{place.table}.{place.time} DESC, {place.table}.rank DESC"
         with self._translate_errors():
-            yield from self._until_interrupted(query, (*values, limit))
+            yield from self._until_interrupted(f"{rows} ORDER BY {order} LIMIT ?", (*values, limit))
 
     def _until_interrupted(self, query: str, values: Sequence[str | int]) -> Iterator[sqlite3.Row]:
         try:
