@@ -235,6 +235,19 @@ def test_only_the_newest_backups_are_kept(tmp_path: Path) -> None:
     store.close()
 
 
+def test_history_that_has_doubled_is_backed_up_again(tmp_path: Path) -> None:
+    with closing(_filled(tmp_path, 1)) as store:
+        assert backups.keep_up(tmp_path, store.key)
+        database.settle(store.path, None)
+        assert not backups.is_due(tmp_path)
+        chat = store.create_chat("long")
+        store.save(chat.id, Conversation(), Conversation().ask("a long text " * 100_000))
+        database.settle(store.path, None)
+        assert backups.is_due(tmp_path)
+        assert backups.keep_up(tmp_path, store.key)
+        assert not backups.is_due(tmp_path)
+
+
 @pytest.fixture
 def large(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A history that counts as large, of forty chats."""

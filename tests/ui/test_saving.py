@@ -10,6 +10,7 @@ from PySide6.QtCore import QTimer
 from PySide6.QtWidgets import QApplication, QMessageBox
 from pytestqt.qtbot import QtBot
 
+from headstart import paths
 from headstart.chat import backups
 from headstart.chat.conversation import Chat, Conversation, State
 from headstart.chat.database import FILE_NAME, INDEX_FAULT
@@ -17,7 +18,8 @@ from headstart.chat.migrations import NEWEST
 from headstart.chat.reader import open_reader
 from headstart.chat.store import Store, open_store
 from headstart.errors import HistoryError
-from headstart.ui.history.maintenance import Maintenance, Recovery
+from headstart.ui.chat.message import MessageAction
+from headstart.ui.history.maintenance import Recovery
 from headstart.ui.program import Program
 from headstart.ui.sidebar.chats_controller import LAST_CHAT
 from tests.ui.person import WAIT, ask, begin, stored, texts, write
@@ -213,10 +215,8 @@ def test_damaged_index_is_rebuilt_at_the_next_start(qtbot: QtBot, headstart_home
 def test_full_disk_during_backup_does_not_hinder_the_start(qtbot: QtBot, app: Program, history: Path) -> None:
     ask(qtbot, app, "hello")
     (history / "backups").write_text("in the way", encoding="utf-8")
-    maintenance = Maintenance(history)
-    with qtbot.waitSignal(maintenance.error_occurred, timeout=WAIT) as told:
-        maintenance.begin()
-    maintenance.close()
+    with qtbot.waitSignal(app.maintenance.error_occurred, timeout=WAIT) as told:
+        app.maintenance.begin()
     assert told.args[0].startswith("The chat history in ")
     assert "cannot be used" in told.args[0]
 
@@ -225,14 +225,36 @@ def test_write_ahead_log_is_checkpointed_in_the_background(qtbot: QtBot, app: Pr
     file = history / FILE_NAME
     ask(qtbot, app, "wombats?")
     assert b"wombats" not in file.read_bytes()  # but in the log of changes
-    app.checkpoints.write()
+    app.maintenance.begin()
     qtbot.waitUntil(lambda: b"You wrote: wombats" in file.read_bytes(), timeout=WAIT)
-    app.checkpoints.close()
 
 
-def test_daily_backup_runs_in_the_background(qtbot: QtBot, app: Program, history: Path) -> None:
+def test_first_chat_is_backed_up_in_the_background(qtbot: QtBot, app: Program, history: Path) -> None:
+    app.maintenance._timer.timeout.emit()
+    assert backups.list_backups(history) == ()
     ask(qtbot, app, "hello")
-    maintenance = Maintenance(history)
-    maintenance.begin()
+    app.maintenance._timer.timeout.emit()
     qtbot.waitUntil(lambda: bool(backups.list_backups(history)), timeout=WAIT)
-    maintenance.close()
+
+
+def test_deleted_message_leaves_no_word_after_a_pause(
+    qtbot: QtBot, app: Program, history: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ask(qtbot, app, "hello")
+    ask(qtbot, app, "zqxjvkw")
+    cache = paths.kept_prompts() / "model" / app.chat_controller.session.chat.id
+    cache.mkdir(parents=True)
+    for message in (4, 3):
+        app.window.chat.transcript.action_requested.emit(MessageAction.DELETE, message)
+    app.maintenance._timer.timeout.emit()
+    app.maintenance._pool.waitForDone()
+    qtbot.waitUntil(lambda: not app.maintenance._is_erased, timeout=WAIT)  # more may be deleted
+    monkeypatch.setattr("headstart.ui.history.maintenance._QUIET_SECONDS", 0.0)
+    for backup in backups.list_backups(history):
+        backup.path.unlink()  # they have it until others take their places
+    app.maintenance._timer.timeout.emit()
+    qtbot.waitUntil(lambda: app.maintenance._is_erased, timeout=WAIT)
+    assert not [path.name for path in history.rglob("*") if path.is_file() and b"zqxjvkw" in path.read_bytes()]
+    assert cache.exists()
+    app.window.close()
+    assert not cache.exists()

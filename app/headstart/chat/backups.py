@@ -1,4 +1,7 @@
-"""Backups of the history. They are made daily and before a migration, and replace a damaged file."""
+"""Backups of the history, which replace a damaged file.
+
+They are made after the first chat, whenever the history has become twice as long, daily, and before a migration.
+"""
 
 import sqlite3
 import time
@@ -23,6 +26,8 @@ from headstart.errors import DamagedHistoryError
 
 MAX_COPIES, MAX_COPIES_OF_LARGE = 5, 2
 DAY = 24 * 3600.0
+KEEP_DAMAGED = 30 * DAY  # seconds for which a damaged history is kept beside the one that took its place
+_GROWTH = 2  # times the size of the newest backup, at which the history gets another one
 _PAGES, _STEPS = 1000, 100_000  # pages copied, and virtual machine steps run, between two checks for cancelling
 
 
@@ -50,7 +55,7 @@ class BackupCancelledError(Exception):
 
 
 def keep_up(folder: Path, key: Key | None, is_wanted: Callable[[], bool] = lambda: True) -> Backup | None:
-    """Check a large history and copy it, if the newest backup is older than a day. Call it in a thread of its own.
+    """Check a large history and copy it, if a backup is due. Call it in a thread of its own.
 
     Return None if nothing is copied, or `is_wanted` returned False. Raises HistoryError, and DamagedHistoryError before
     anything is copied.
@@ -112,9 +117,13 @@ def _remove_leftovers(copies: Path) -> None:
 
 
 def is_due(folder: Path) -> bool:
-    """Return whether the last day has no backup. A backup from the future is ignored: the clock was wrong."""
-    now = time.time()
-    return not any(0.0 <= now - backup.created <= DAY for backup in list_backups(folder))
+    """Return whether the last day has no backup, or none with half of the history.
+
+    A backup from the future is ignored: the clock was wrong.
+    """
+    now, size = time.time(), (folder / FILE_NAME).stat().st_size
+    recent = (backup.path for backup in list_backups(folder) if 0.0 <= now - backup.created <= DAY)
+    return not any(size <= _GROWTH * path.stat().st_size for path in recent)
 
 
 def restore(folder: Path, backup: Backup | None, key: Key | None = None) -> Path:
@@ -140,6 +149,14 @@ def forget(folder: Path) -> None:
     """Remove all backups, and all damaged histories that were put aside."""
     for path in (*home(folder).glob("*.db*"), *home(folder).glob("*.new*"), *replaced_files(folder)):
         path.unlink(missing_ok=True)
+
+
+def forget_damaged(folder: Path, older_than: float) -> None:
+    """Remove the damaged histories that were put aside `older_than` seconds ago."""
+    for path in folder.glob("damaged-*.db*"):
+        with suppress(FileNotFoundError):
+            if time.time() - path.stat().st_ctime >= older_than:
+                path.unlink()
 
 
 def replaced_files(folder: Path) -> tuple[Path, ...]:

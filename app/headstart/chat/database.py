@@ -46,7 +46,7 @@ _PRAGMAS = (
     "PRAGMA journal_mode = WAL",
     "PRAGMA synchronous = NORMAL",  # with WAL a power cut may lose the last writes, never the file
     "PRAGMA foreign_keys = ON",
-    "PRAGMA secure_delete = FAST",  # overwrites deleted text if that costs no extra write
+    "PRAGMA secure_delete = ON",  # overwrites deleted text
     "PRAGMA temp_store = MEMORY",
     # Copying the log of changes into the file waits for the disk, so it is done beside the window (`settle`). At this
     # length, 64 MB, SQLite does it anyway.
@@ -98,15 +98,20 @@ def connect(path: Path, key: Key | None = None) -> sqlite3.Connection:
     _make_private(path)
     connection = open_file(path, key)
     try:
-        connection.create_function("words", 1, search.words, deterministic=True)
-        connection.create_function("attached", 1, attached_text, deterministic=True)
-        connection.create_function("holds", 2, search.holds, deterministic=True)
+        add_functions(connection)
         for pragma in _PRAGMAS:
             connection.execute(pragma)
     except sqlite_errors():
         connection.close()
         raise
     return connection
+
+
+def add_functions(connection: sqlite3.Connection) -> None:
+    """Add the functions that the schema and the search use."""
+    connection.create_function("words", 1, search.words, deterministic=True)
+    connection.create_function("attached", 1, attached_text, deterministic=True)
+    connection.create_function("holds", 2, search.holds, deterministic=True)
 
 
 def settle(path: Path, key: Key | None) -> None:
@@ -138,7 +143,7 @@ def translate_errors(path: Path) -> Iterator[None]:
         _log.warning("%s: %s (%s)", path, error, getattr(error, "sqlite_errorname", "no code"))
         if getattr(error, "sqlite_errorcode", 0) == sqlite3.SQLITE_CORRUPT_VTAB:
             path.with_name(INDEX_FAULT).touch()
-        elif getattr(error, "sqlite_errorcode", 0) & 0xFF in _DAMAGE:
+        elif is_damage(error):
             _mark_damaged(path)
         raise _history_error(path, error) from error
     except (json.JSONDecodeError, msgspec.DecodeError) as error:
@@ -153,6 +158,11 @@ def translate_errors(path: Path) -> Iterator[None]:
             path=path.parent,
             reason=reason,
         ) from error
+
+
+def is_damage(error: sqlite3.Error) -> bool:
+    """Return whether an error says that a file is damaged, or no history at all."""
+    return getattr(error, "sqlite_errorcode", 0) & 0xFF in _DAMAGE
 
 
 @contextmanager

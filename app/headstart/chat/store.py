@@ -1,5 +1,6 @@
 """Writing the history. Every change is saved, whole, when the method returns."""
 
+import json
 import sqlite3
 import time
 import uuid
@@ -8,7 +9,7 @@ from contextlib import ExitStack, closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
 
-from headstart.chat import database, encryption, migrations
+from headstart.chat import database, encryption, erasing, migrations
 from headstart.chat.conversation import (
     Attachment,
     Chat,
@@ -25,6 +26,7 @@ from headstart.chat.reader import Reader
 from headstart.errors import HistoryError
 
 UNSENT = "draft"  # name of the memo with the draft of the chat that is not yet begun
+_OUTDATED = "outdated caches"  # name of the memo of `Store.outdated_caches`
 
 
 class Store(Reader):
@@ -95,6 +97,7 @@ class Store(Reader):
             if self._connection.execute(query, (stored_name, row[0])).fetchone()[0]:
                 raise HistoryError("There already is a tag “{kept}”; choose another name.", kept=stored_name)
             self._connection.execute("UPDATE tag SET name = ? WHERE rank = ?", (stored_name, row[0]))
+            erasing.add_order(self._connection)
         return stored_name
 
     def delete_tag(self, name: str) -> tuple[str, ...]:
@@ -103,6 +106,7 @@ class Store(Reader):
         with self._saving():
             chat_ids = tuple(row[0] for row in self._connection.execute(query, (name,)))
             self._connection.execute("DELETE FROM tag WHERE name = ?", (name,))
+            erasing.add_order(self._connection)
         return chat_ids
 
     def untag(self, name: str, chat_ids: Iterable[str]) -> None:
@@ -136,12 +140,14 @@ class Store(Reader):
             update = "UPDATE project SET name = ?, settings = ?, files = ? WHERE name = ?"
             if not self._connection.execute(update, values).rowcount:
                 raise HistoryError("There is no project “{name}” any more; make a new one.", name=name)
+            erasing.add_order(self._connection)
         return stored_name
 
     def delete_project(self, name: str) -> None:
         """Delete a project; its chats stay."""
         with self._saving():
             self._connection.execute("DELETE FROM project WHERE name = ?", (name,))
+            erasing.add_order(self._connection)
 
     def move(self, chat_ids: Iterable[str], project: str) -> None:
         """Move chats into a project, which is created if it is new; "" removes them from theirs."""
@@ -156,11 +162,30 @@ class Store(Reader):
     def restore(self, *chat_ids: str) -> None:
         self._change(*chat_ids, deleted=None)
 
+    def archive(self, *chat_ids: str, archived: bool = True) -> None:
+        """Put chats into the archive, or take them out of it. The search finds them there, too."""
+        self._change(*chat_ids, archived=archived)
+
     def purge(self, older_than: float = 0.0) -> int:
         """Destroy the chats that have been in the bin for `older_than` seconds, and return their number."""
+        query = "SELECT id FROM chat WHERE deleted IS NOT NULL AND deleted <= ?"
         with self._saving():
-            query = "DELETE FROM chat WHERE deleted IS NOT NULL AND deleted <= ?"
-            return self._connection.execute(query, (_now() - older_than,)).rowcount
+            chat_ids = [row[0] for row in self._connection.execute(query, (_now() - older_than,))]
+            self._destroy(chat_ids)
+        return len(chat_ids)
+
+    def destroy(self, *chat_ids: str) -> None:
+        """Destroy these chats for good, and order to forget damaged histories, which may have them, too."""
+        with self._saving():
+            self._destroy(chat_ids, forgets_damaged=True)
+
+    def outdated_caches(self) -> tuple[str, ...]:
+        """Return the ids of chats of which messages were deleted, and that models may have read."""
+        return tuple(json.loads(self.recall(_OUTDATED) or "[]"))
+
+    def forget_outdated_caches(self) -> None:
+        """Note that what models read of `outdated_caches` is deleted."""
+        self.remember(_OUTDATED, None)
 
     def save_draft(self, chat_id: str, draft: str) -> None:
         """Save the unsent text of the composer."""
@@ -215,7 +240,8 @@ class Store(Reader):
         self._connection.executemany(pairs, [(chat, name) for chat in chat_ids])
 
     def _set_draft_files(self, rank: int | None, files: Iterable[Attachment]) -> None:
-        self._connection.execute("DELETE FROM draft_file WHERE chat IS ?", (rank,))
+        if self._connection.execute("DELETE FROM draft_file WHERE chat IS ?", (rank,)).rowcount:
+            erasing.add_order(self._connection)
         values = [(rank, storable(file.name), storable(file.text)) for file in files]
         self._connection.executemany("INSERT INTO draft_file (chat, name, text) VALUES (?, ?, ?)", values)
 
@@ -238,6 +264,9 @@ class Store(Reader):
                 update = f"UPDATE message SET shown = ? WHERE {_THIS_MESSAGE}"  # noqa: S608
                 self._connection.execute(update, (shown, chat_id, message.id))
         self._connection.executemany(f"DELETE FROM message WHERE {_THIS_MESSAGE}", removed)  # noqa: S608
+        if removed:
+            erasing.add_order(self._connection)
+            self._remember(_OUTDATED, json.dumps(sorted({*self.outdated_caches(), chat_id})))
 
     def _change(self, *chat_ids: str, **columns: database.Value) -> None:
         with self._saving():
@@ -250,6 +279,12 @@ class Store(Reader):
         query = f"UPDATE chat SET {assignments} WHERE id = :chat_id"  # noqa: S608
         if not self._connection.execute(query, {**columns, "chat_id": chat_id}).rowcount:
             raise _missing_chat()
+
+    def _destroy(self, chat_ids: Iterable[str], *, forgets_damaged: bool = False) -> None:
+        chat_ids = tuple(chat_ids)
+        self._connection.executemany("DELETE FROM chat WHERE id = ?", [(chat_id,) for chat_id in chat_ids])
+        if chat_ids:
+            erasing.add_order(self._connection, chat_ids, forgets_damaged=forgets_damaged)
 
     def _rank(self, chat_id: str) -> int:
         row = self._connection.execute("SELECT rank FROM chat WHERE id = ?", (chat_id,)).fetchone()

@@ -42,7 +42,7 @@ from headstart.library import library
 from headstart.ui import display
 from headstart.ui.chat.message import MessageContent, MessageState
 from headstart.ui.history.encryption import EncryptionOrder, EncryptionWork
-from headstart.ui.history.maintenance import Maintenance, Recovery
+from headstart.ui.history.maintenance import Recovery
 from headstart.ui.program import Program
 from headstart.ui.translation import Translation
 from headstart.ui.widgets.layouts import style_dialog
@@ -287,13 +287,10 @@ def _show(application: QApplication, program: Program, notice: str, chat: str, *
         program.quick.ask()
     else:
         program.window.show()
-    maintenance = Maintenance(program.store.path.parent, program.store.key)
-    maintenance.error_occurred.connect(program.chat_controller.show_error)  # chats are shown even if the disk is full
-    maintenance.start()
+    program.maintenance.start()
     try:
         return application.exec()
     finally:
-        maintenance.close()
         program.close()
 
 

@@ -25,7 +25,7 @@ from headstart.ui.dialogs import Dialogs
 from headstart.ui.engine_link import EngineLink
 from headstart.ui.engine_request import Find, installed_model
 from headstart.ui.history.encryption import EncryptionOrder
-from headstart.ui.history.maintenance import Checkpoints
+from headstart.ui.history.maintenance import Maintenance
 from headstart.ui.local_server.server_controller import ServerController
 from headstart.ui.main_window import MainWindow
 from headstart.ui.model_in_use import ModelInUse
@@ -114,7 +114,7 @@ class Program(QObject):
         self.tools = ToolsController(self.settings, self)
         self.chats = ChatsController(store, self.loader, self.settings.now, self.tools, self)
         self.tags = TagsController(store, self)
-        self.undo_stack, self.checkpoints = UndoStack(self), Checkpoints(store, self)
+        self.undo_stack, self.maintenance = UndoStack(self), Maintenance(store, self)
         self.garbage_collection = GarbageCollection(self)
         self._input_method_guard = InputMethodGuard(self)
         self.window = MainWindow(self.appearance.theme, self.appearance.font)
@@ -221,7 +221,6 @@ class Program(QObject):
         self.chats.close()
         self.tools.close()
         self.garbage_collection.close()
-        self.checkpoints.close()
         self.store.remember(GEOMETRY, self.window.state())
         self.choices.close()
         self.model_in_use.close()
@@ -231,6 +230,8 @@ class Program(QObject):
         self.tune.close()
         self.loader.close()
         self.link.close()
+        self.chats.delete_outdated_caches()
+        self.maintenance.close()
         self.store.close()
 
     def _connect_chats(self) -> None:
@@ -267,6 +268,7 @@ class Program(QObject):
         sidebar.list.chosen.connect(self._on_chosen)
 
     def _connect_rest(self) -> None:
+        self.maintenance.error_occurred.connect(self.chat_controller.show_error)  # chats are shown on a full disk, too
         self.settings.refused.connect(lambda sentence: self.chat_controller.show_error(sentence, Cause.SETTINGS))
         self.appearance.changed.connect(self.window.apply_theme)
         self.settings.changed.connect(self.attention.set_settings)

@@ -1,6 +1,7 @@
-"""Care for the history: opening it, replacing what is damaged, checkpoints, and the daily backup."""
+"""Care for the history: opening it, replacing what is damaged, checkpoints, erasing, and backups."""
 
 from collections.abc import Callable
+from contextlib import suppress
 from enum import Enum, auto
 from functools import partial
 from pathlib import Path
@@ -8,7 +9,7 @@ from pathlib import Path
 from PySide6.QtCore import QDateTime, QEvent, QLocale, QObject, Qt, QThreadPool, QTimer, Signal, Slot
 from PySide6.QtWidgets import QLabel, QMessageBox, QPushButton
 
-from headstart.chat import backups, database, encryption
+from headstart.chat import backups, database, encryption, erasing
 from headstart.chat.backups import Backup
 from headstart.chat.database import Key
 from headstart.chat.store import Store, open_store
@@ -182,74 +183,80 @@ def _time(backup: Backup) -> str:
     return QLocale().toString(created, QLocale.FormatType.ShortFormat)
 
 
-_INTERVAL_MS = 30_000
-
-
-class Checkpoints(QObject):
-    """A timer that writes a store's changes to disk on another thread.
-
-    In the window's thread, that would delay an answer by 50 to 80 ms every few minutes.
-    """
-
-    def __init__(self, store: Store, parent: QObject | None = None) -> None:
-        super().__init__(parent)
-        self._store, self._written = store, store.changes
-        self._task: BackgroundTask | None = None
-        self._pool = QThreadPool(self)
-        self._timer = QTimer(self, interval=_INTERVAL_MS)
-        self._timer.timeout.connect(self.write)
-        self._timer.start()
-
-    @Slot()
-    def write(self) -> None:
-        """Write to disk what has changed; a fault shows at the next write of the store."""
-        if self._store.changes == self._written or self._pool.activeThreadCount():
-            return
-        self._written = self._store.changes
-        self._task = BackgroundTask(partial(_write, self._store, self._store.key))
-        self._task.start(self._pool)
-
-    def close(self) -> None:
-        """Wait for the disk; the store writes the rest when it closes."""
-        self._timer.stop()
-        self._pool.waitForDone()
-
-
-def _write(store: Store, key: Key | None, _task: BackgroundTask) -> None:
-    database.settle(store.path, key)
-
-
 _DELAY_MS = 5000  # after the start, which has enough to read
+_INTERVAL_MS = 30_000
+_QUIET_SECONDS = 10.0  # after a deletion: more may follow, and writing the file anew makes others wait
 
 
 class Maintenance(QObject):
-    """The daily care of a history. It can take minutes, so it waits for the start and runs on another thread."""
+    """The care of a history on another thread: it writes changes to disk, erases what was deleted, and makes backups.
+
+    In the window's thread, writing to disk alone would delay an answer by 50 to 80 ms every few minutes.
+    """
 
     error_occurred = Signal(str)
 
-    def __init__(self, folder: Path, key: Key | None = None, parent: QObject | None = None) -> None:
-        """`key` opens the history in `folder`; nothing is read yet."""
+    def __init__(self, store: Store, parent: QObject | None = None) -> None:
         super().__init__(parent)
-        self._task = BackgroundTask(partial(_maintain, folder, key), self)
-        self._task.failed.connect(self.error_occurred)
+        self._store, self._cared_for = store, store.changes
+        self._is_erased = True  # all that was deleted, so far as is known
+        self._task: BackgroundTask | None = None
         self._pool = QThreadPool(self)
         self._delay = QTimer(self, singleShot=True, interval=_DELAY_MS)
         self._delay.timeout.connect(self.begin)
+        self._timer = QTimer(self, interval=_INTERVAL_MS)
+        self._timer.timeout.connect(self._on_tick)
 
     def start(self) -> None:
-        """Begin once the start is over."""
+        """Begin once the start is over, and go on whenever something has changed."""
         self._delay.start()
+        self._timer.start()
 
     @Slot()
     def begin(self) -> None:
-        self._task.start(self._pool)
+        """Do what is due now; a fault of the disk shows at the next write of the store, too."""
+        self._begin(_QUIET_SECONDS)
+
+    @Slot()
+    def erase(self) -> None:
+        """Erase what was deleted at once."""
+        self._begin(0.0)
 
     def close(self) -> None:
-        """Stop; the next start tries again."""
+        """Cancel a backup, which the next start makes, and erase what was deleted. The store writes the rest."""
         self._delay.stop()
-        self._task.cancel()
+        self._timer.stop()
+        if self._task:
+            self._task.cancel()
         self._pool.waitForDone()
+        with suppress(HistoryError):  # the next start tries again
+            erasing.erase(self._store.path.parent, self._store.key)
+
+    @Slot()
+    def _on_tick(self) -> None:
+        if self._store.changes != self._cared_for or not self._is_erased:
+            self.begin()
+
+    def _begin(self, quiet_seconds: float) -> None:
+        if self._pool.activeThreadCount():
+            self._is_erased = False  # the next tick looks again
+            return
+        self._cared_for = self._store.changes
+        self._task = BackgroundTask(partial(_care, self._store.path, self._store.key, quiet_seconds))
+        self._task.done.connect(self._on_done)
+        self._task.failed.connect(self.error_occurred)
+        self._task.start(self._pool)
+
+    @Slot(object)
+    def _on_done(self, is_erased: bool) -> None:
+        self._is_erased = is_erased
 
 
-def _maintain(folder: Path, key: Key | None, task: BackgroundTask) -> backups.Backup | None:
-    return backups.keep_up(folder, key, lambda: not task.is_cancelled)
+def _care(path: Path, key: Key | None, quiet_seconds: float, task: BackgroundTask) -> bool:
+    """Return whether all that was deleted is erased."""
+    folder = path.parent
+    database.settle(path, key)
+    is_erased = erasing.erase(folder, key, quiet_seconds)
+    backups.forget_damaged(folder, backups.KEEP_DAMAGED)
+    backups.keep_up(folder, key, lambda: not task.is_cancelled)
+    return is_erased

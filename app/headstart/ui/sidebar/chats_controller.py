@@ -304,6 +304,13 @@ class ChatsController(QObject):
             self.refresh()
             self.open(copy.id)
 
+    def delete_outdated_caches(self) -> None:
+        """Delete what models have read of chats of which messages were deleted. The engine must have ended."""
+        chat_ids = self._store.outdated_caches()
+        if chat_ids:
+            prompt_cache_files.delete(*chat_ids)
+            self._try(self._store.forget_outdated_caches)
+
     def close(self) -> None:
         """Save unfinished answers and stop."""
         self._list_timer.stop()
@@ -315,6 +322,7 @@ class ChatsController(QObject):
         """Delete the prompt caches of chats that are gone, after a kill or after a backup replaced the history."""
         if self._store.path.parent != paths.history_folder():  # a self-check of the window
             return
+        self.delete_outdated_caches()
         if not self._settings.prompt_cache_gb:
             prompt_cache_files.delete_all()
         prompt_cache_files.delete_answers()
