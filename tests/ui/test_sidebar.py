@@ -19,7 +19,7 @@ from headstart.ui.dialogs import CommandPalette
 from headstart.ui.program import Program
 from headstart.ui.sidebar.chat_list import fitting_names, groups
 from headstart.ui.sidebar.sidebar import ChatMenu, TagMenu
-from tests.ui.person import WAIT, ask, chat_rows, click_chat, shown, texts, write
+from tests.ui.person import WAIT, ask, chat_rows, click_chat, press, shown, texts, words, write
 
 Open = Callable[..., Program]
 CTRL, SHIFT = Qt.KeyboardModifier.ControlModifier, Qt.KeyboardModifier.ShiftModifier
@@ -243,7 +243,7 @@ def test_selection_menu_pins_and_exports(qtbot: QtBot, app: Program, tmp_path: P
     (menu,) = app.window.sidebar.findChildren(ChatMenu)
     entries = {action.text().replace("&", ""): action for action in menu.actions()}
     found = [name for name in entries if name]
-    assert found == ["Pin", "Tags", "Move to Project", "Export 2 Chats…", "Delete 2 Chats"]
+    assert found == ["Pin", "Tags", "Move to Project", "Export 2 Chats…", "Archive 2 Chats", "Delete 2 Chats"]
     entries["Pin"].trigger()
     assert [chat.title for chat in app.store.chats() if chat.pinned] == ["b", "a"]
     target = tmp_path / "chats.json"
@@ -376,6 +376,113 @@ def _answer_name(app: Program, name: str) -> None:
     (dialog,) = app.window.sidebar.findChildren(QInputDialog)
     dialog.setTextValue(name)
     dialog.accept()
+
+
+def _bin(app: Program) -> None:
+    app.window.actions_by_name["show_bin"].trigger()
+
+
+def _menu_words(app: Program, title: str) -> list[str]:
+    return [action.text() for action in right_click(app, title).actions() if action.text()]
+
+
+def _choose(app: Program, title: str, words: str) -> None:
+    menu = right_click(app, title, close=False)
+    next(action for action in menu.actions() if action.text() == words).trigger()
+    menu.close()
+
+
+def test_deleted_chats_are_listed_and_restored(qtbot: QtBot, app: Program) -> None:
+    sidebar = app.window.sidebar
+    assert sidebar.bin.isHidden()
+    ids = _chats(app, "a", "b", "c")
+    app.chats.pin(ids[1], pinned=True)
+    for chat in ids[:2]:
+        app.chats.delete(chat)
+    assert sidebar.bin.text() == "Recently deleted (2)"
+    sidebar.bin.click()
+    assert chat_rows(app) == ["Today", "b", "a"]
+    assert words(sidebar.place) == "Recently deleted\nAfter 30 days they are deleted for good."
+    assert _menu_words(app, "a") == ["&Restore", "&Delete for Good…"]
+    click_chat(app, "a")  # shows nothing of it
+    assert texts(app) == []
+    _choose(app, "a", "&Restore")
+    assert chat_rows(app) == ["Today", "b"]
+    assert sidebar.undo_bar.text == "Restored “a”"
+    sidebar.undo_bar._action.click()
+    assert sorted(chat_rows(app)) == ["Today", "a", "b"]
+    click_chat(app, "b")
+    press(sidebar.place, "Restore")
+    assert chat_rows(app) == ["Today", "a"]
+    QTest.keyClick(sidebar.list, Qt.Key.Key_Escape)
+    assert chat_rows(app) == ["Pinned", "b", "Today", "c"]
+
+
+def test_bin_is_emptied_after_a_question(
+    qtbot: QtBot, app: Program, history: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+
+    def answer(_parent: object, _title: str, question: str, _action: str, _more: str) -> bool:
+        asked.append(question)
+        return len(asked) != 1
+
+    monkeypatch.setattr("headstart.ui.sidebar.sidebar.confirm", answer)
+    sidebar, undo = app.window.sidebar, app.window.actions_by_name["undo"]
+    _chats(app, "zqxjvkw a", "zqxjvkw b", "zqxjvkw c", "kept")
+    for title in ("zqxjvkw a", "zqxjvkw b", "zqxjvkw c"):
+        click_chat(app, title)
+        app.window.actions_by_name["delete"].trigger()
+    _bin(app)
+    press(sidebar.place, "Empty Now…")
+    assert asked == ["Delete these 3 chats for good?"]
+    assert len(app.store.chats(deleted=True)) == 3
+    click_chat(app, "zqxjvkw a")
+    QTest.keyClick(sidebar.list, Qt.Key.Key_Delete)
+    assert asked[1:] == ["Delete this chat for good?"]
+    assert sidebar.undo_bar.text == "Deleted 1 chat for good"
+    assert undo.text() == "&Undo: Delete “zqxjvkw c”"
+    press(sidebar.place, "Empty Now…")
+    assert chat_rows(app) == []
+    assert sidebar._empty.text() == "Nothing was deleted in the last 30 days."
+    assert undo.text() == "&Undo"
+    assert _titles(app) == ["kept"]
+    qtbot.waitUntil(lambda: app.store.recall("erase") is None, timeout=WAIT)
+    assert not [path.name for path in history.rglob("*") if path.is_file() and b"xjvkw" in path.read_bytes()]
+
+
+def test_chats_are_archived_and_come_back(qtbot: QtBot, app: Program) -> None:
+    sidebar = app.window.sidebar
+    ids = _chats(app, "a", "b")
+    app.tags.create("work", ids)
+    _choose(app, "a", "&Archive")
+    assert chat_rows(app) == ["Today", "b"]
+    assert app.store.tags() == (Group("work", 1),)
+    assert sidebar.undo_bar.text == "Archived “a”"
+    sidebar.undo_bar._action.click()
+    assert sidebar.archive.isHidden()
+    click_chat(app, "a")
+    app.window.actions_by_name["archive"].trigger()
+    assert sidebar.archive.text() == "Archive (1)"
+    app.window.actions_by_name["show_archive"].trigger()
+    assert chat_rows(app) == ["Today", "a"]
+    assert words(sidebar.place).startswith("Archive\n")
+    click_chat(app, "a")
+    assert app.chat_controller.session.chat.title == "a"
+    _choose(app, "a", "Un&archive")
+    assert sidebar._empty.text() == "No chat is archived. The menu of a chat can archive it."
+    sidebar.new_requested.emit()
+    assert chat_rows(app) == ["Today", "b", "a"]
+
+
+def test_search_finds_archived_chats_but_none_of_the_bin(qtbot: QtBot, app: Program) -> None:
+    a, b = _chats(app, "walrus a", "walrus b")
+    app.chats.archive(a)
+    app.chats.delete(b)
+    _bin(app)
+    app.window.sidebar.search.setText("walrus")
+    qtbot.waitUntil(lambda: chat_rows(app) == ["1 result", "walrus a"], timeout=WAIT)
+    assert app.window.sidebar.place.isHidden()
 
 
 def test_tag_names_are_shown_or_counted(qapp: QApplication) -> None:

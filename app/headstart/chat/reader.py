@@ -30,7 +30,7 @@ _CHATS = f"SELECT {_COLUMNS} FROM chat"  # noqa: S608
 
 
 class Group(NamedTuple):
-    """A tag or project with the number of its chats outside the bin. Its name is not case-sensitive."""
+    """A tag or project with the number of its chats in the list. Its name is not case-sensitive."""
 
     name: str
     chats: int
@@ -98,21 +98,30 @@ class Reader:
     def chats(
         self, *, archived: bool = False, deleted: bool = False, tag: str = "", project: str = "", most: int = -1
     ) -> tuple[Chat, ...]:
-        """Return chats of one kind, last changed first.
+        """Return the chats of the list, of the archive or of the bin, last changed or last deleted first.
 
         `most` limits them to the first ones, pinned ones before others; -1: all.
         """
-        where = f"archived = ? AND deleted IS {'NOT ' if deleted else ''}NULL"
-        values: list[str | int] = [archived]
+        where, values = ("deleted IS NOT NULL", list[str | int]())
+        if not deleted:
+            where, values = "archived = ? AND deleted IS NULL", [archived]
         if tag:
             where += f" AND {_HAS_TAG}"
             values.append(tag)
         if project:
             where += f" AND {_IN_PROJECT}"
             values.append(project)
-        ranks = f"SELECT rank FROM chat WHERE {where} ORDER BY pinned DESC, updated DESC, rank DESC LIMIT ?"  # noqa: S608
-        rows = self._rows(f"{_CHATS} WHERE rank IN ({ranks}) ORDER BY updated DESC, rank DESC", (*values, most))
+        order = "deleted DESC, updated DESC, rank DESC"  # outside the bin, none was deleted
+        pinned = "" if deleted else "pinned DESC, "
+        ranks = f"SELECT rank FROM chat WHERE {where} ORDER BY {pinned}{order} LIMIT ?"  # noqa: S608
+        rows = self._rows(f"{_CHATS} WHERE rank IN ({ranks}) ORDER BY {order}", (*values, most))
         return tuple(read_chat(row) for row in rows)
+
+    def num_aside(self) -> tuple[int, int]:
+        """Return the numbers of chats in the archive and in the bin."""
+        query = "SELECT count(*) FILTER (WHERE archived AND deleted IS NULL), count(deleted) FROM chat"
+        ((archived, deleted),) = self._rows(query, ())
+        return archived, deleted
 
     def titles(self) -> tuple[tuple[str, str], ...]:
         """Return id and title of all chats in the list, last changed first. It reads little even for ten thousand."""
@@ -128,7 +137,8 @@ class Reader:
         """Return all tags by name, with the number of their chats."""
         query = (
             "SELECT tag.name, count(chat.rank) FROM tag LEFT JOIN chat_tag ON chat_tag.tag = tag.rank "
-            "LEFT JOIN chat ON chat.rank = chat_tag.chat AND chat.deleted IS NULL GROUP BY tag.rank ORDER BY tag.name"
+            "LEFT JOIN chat ON chat.rank = chat_tag.chat AND chat.deleted IS NULL AND NOT chat.archived "
+            "GROUP BY tag.rank ORDER BY tag.name"
         )
         return tuple(Group(*row) for row in self._rows(query, ()))
 
@@ -136,7 +146,7 @@ class Reader:
         """Return all projects by name, with the number of their chats."""
         query = (
             "SELECT project.name, count(chat.rank) FROM project LEFT JOIN chat ON chat.project = project.rank "
-            "AND chat.deleted IS NULL GROUP BY project.rank ORDER BY project.name"
+            "AND chat.deleted IS NULL AND NOT chat.archived GROUP BY project.rank ORDER BY project.name"
         )
         return tuple(Group(*row) for row in self._rows(query, ()))
 
@@ -207,10 +217,11 @@ class Reader:
             return
         tests, values = ["chat.deleted IS NULL"], list[str | int]()
         if words:
-            tests.append(f"{place.table}.rank IN (SELECT rowid FROM {place.words} WHERE {place.words} MATCH ?)")
+            matching = f"SELECT rowid FROM {place.words} WHERE {place.words} MATCH ?"  # noqa: S608
+            tests.append(f"{place.table}.rank IN ({matching})")
             values.append(words)
         elif place.ranks:
-            tests.append(f"{place.table}.rank IN (SELECT id FROM {place.ranks})")
+            tests.append(f"{place.table}.rank IN (SELECT id FROM {place.ranks})")  # noqa: S608
         tests += [f"holds({place.text}, ?)" for _ in literals]
         values += literals
         if tag:

@@ -268,6 +268,7 @@ class Program(QObject):
         sidebar.list.chosen.connect(self._on_chosen)
 
     def _connect_rest(self) -> None:
+        self.chats.destroyed_chats.connect(lambda _: self.maintenance.erase())
         self.maintenance.error_occurred.connect(self.chat_controller.show_error)  # chats are shown on a full disk, too
         self.settings.refused.connect(lambda sentence: self.chat_controller.show_error(sentence, Cause.SETTINGS))
         self.appearance.changed.connect(self.window.apply_theme)

@@ -13,7 +13,7 @@ from headstart.ui.chat.chat_controller import ChatController
 from headstart.ui.import_export import ImportExport
 from headstart.ui.main_window import MainWindow
 from headstart.ui.settings_controller import CurrentSettings
-from headstart.ui.sidebar.chats_controller import ChatsController
+from headstart.ui.sidebar.chats_controller import ChatsController, Place
 from headstart.ui.widgets.theme import ThemeChoice
 from headstart.ui.widgets.undo_stack import UndoStack
 
@@ -55,7 +55,7 @@ class WindowCommands(QObject):
         stored = bool(session and session.is_stored)
         for name in ("copy_chat", "find"):
             self._actions[name].setEnabled(stored)
-        for name in ("rename", "pin", "tags", "delete", "export"):
+        for name in ("rename", "pin", "tags", "archive", "delete", "export"):
             self._actions[name].setEnabled(stored or bool(self._window.sidebar.list.selected()))
         selected = self._window.sidebar.list.chats(self._chat_ids()) if session else ()
         self._actions["pin"].setChecked(bool(selected) and all(chat.pinned for chat in selected))
@@ -89,7 +89,10 @@ class WindowCommands(QObject):
             "rename": self._rename,
             "pin": lambda: chats.pin(*self._chat_ids(), pinned=self._actions["pin"].isChecked()),
             "tags": lambda: sidebar.open_tag_menu([chat for chat in map(self._store.chat, self._chat_ids()) if chat]),
-            "delete": lambda: chats.delete(*self._chat_ids()),
+            "archive": lambda: chats.archive(*self._chat_ids()),
+            "delete": lambda: sidebar.list.delete_requested.emit(self._chat_ids()),
+            "show_archive": lambda: self._show_place(Place.ARCHIVE),
+            "show_bin": lambda: self._show_place(Place.BIN),
             "export": lambda: self._import_export.export(*self._chat_ids()),
             "import": self._import_export.import_file,
             "undo": self._undo,
@@ -106,6 +109,13 @@ class WindowCommands(QObject):
             "zoom_out": lambda: self._zoom(-1),
             "zoom_reset": lambda: change(zoom=100),
         }
+
+    def _show_place(self, place: Place) -> None:
+        """Show the archive or the bin, in the sidebar."""
+        self._actions["sidebar"].setChecked(True)
+        self._window.sidebar.search.clear()
+        self._chats.show_place(place)
+        self._window.sidebar.list.go_to_first()
 
     def _connect_view(self) -> None:
         self._actions["origins"].toggled.connect(self._show_origins)

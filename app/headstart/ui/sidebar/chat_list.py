@@ -149,14 +149,18 @@ class Group:
 
 
 def groups(chats: Iterable[Chat], today: date | None = None) -> tuple[Group, ...]:
-    """Group chats: pinned ones, then by day, and by month before the last 30 days."""
+    """Group chats: pinned ones, then by day, and by month before the last 30 days; those of the bin by deletion."""
     today = today or datetime.now().astimezone().date()
     members: dict[str, list[Chat]] = {}
-    for chat in sorted(chats, key=lambda chat: (chat.pinned, chat.updated), reverse=True):
-        day = datetime.fromtimestamp(chat.updated).astimezone().date()
-        title = translate("DayGroups", "Pinned") if chat.pinned else _title(day, today)
+    for chat in sorted(chats, key=lambda chat: (_is_first(chat), chat.deleted or chat.updated), reverse=True):
+        day = datetime.fromtimestamp(chat.deleted or chat.updated).astimezone().date()
+        title = translate("DayGroups", "Pinned") if _is_first(chat) else _title(day, today)
         members.setdefault(title, []).append(chat)
     return tuple(Group(title, tuple(group)) for title, group in members.items())
+
+
+def _is_first(chat: Chat) -> bool:
+    return chat.pinned and chat.deleted is None
 
 
 def _title(day: date, today: date) -> str:
@@ -408,9 +412,11 @@ class ChatList(QListView):
     def show_listing(self, listing: Listing, current: str | None) -> None:
         """Show chats or hits; `current` is the id of the open chat."""
         if listing != self._listing:
-            is_new_query = self._listing is None or (listing.query, listing.tag) != (
+            shown = (listing.query, listing.tag, listing.place)
+            is_new_query = self._listing is None or shown != (
                 self._listing.query,
                 self._listing.tag,
+                self._listing.place,
             )
             self._listing = listing
             place, selected, cursor = self.verticalScrollBar().value(), set(self.selected()), self.chat_at_cursor()
@@ -507,7 +513,7 @@ class ChatList(QListView):
 
     def _choose(self, index: QModelIndex) -> None:
         chat, hit = index.data(CHAT), index.data(HIT)
-        if isinstance(chat, Chat):
+        if isinstance(chat, Chat) and chat.deleted is None:
             self.chosen.emit(chat.id, hit)
 
     @Slot(QPoint)

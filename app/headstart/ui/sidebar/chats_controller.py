@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from functools import partial
 from pathlib import Path
 
@@ -130,9 +131,17 @@ class _SearchWorker(QObject):
 
 
 LAST_CHAT = "last chat"  # the memo with the id of the chat that was open last, which may not be stored
-_BIN_DAYS = 30
+BIN_DAYS = 30
 _MAX_TITLE = 40  # characters in a menu
 _PAGE_SIZE = 400  # chats; ten times as many as a screen shows, listed in a few milliseconds
+
+
+class Place(StrEnum):
+    """Where chats are."""
+
+    LIST = "list"
+    ARCHIVE = "archive"
+    BIN = "bin"
 
 
 @dataclass(frozen=True)
@@ -148,6 +157,9 @@ class Listing:
     hits: tuple[Hit, ...] = ()
     is_complete: bool = True  # the search has ended
     has_more: bool = False  # there are older chats
+    place: Place = Place.LIST  # of the chats
+    num_archived: int = 0
+    num_deleted: int = 0
 
 
 class ChatsController(QObject):
@@ -156,6 +168,7 @@ class ChatsController(QObject):
     opened = Signal(object)  # ChatSession
     listed = Signal(object)  # Listing
     undoable = Signal(object)  # Undoable
+    destroyed_chats = Signal(int)  # how many, for good
 
     def __init__(
         self,
@@ -170,7 +183,8 @@ class ChatsController(QObject):
         self.events = ChatEvents(self)
         self.events.saved.connect(self._drop_idle_sessions)
         self._sessions: dict[str, ChatSession] = {}
-        self._query, self._tag, self._project = "", "", ""
+        self._query, self._tag, self._project, self._place = "", "", "", Place.LIST
+        self._destroyed: set[str] = set()
         self._limit = _PAGE_SIZE
         self._results = SearchResults("", (), is_complete=True)
         self._search = ChatSearch(store.path.parent, self, store.key)
@@ -182,7 +196,7 @@ class ChatsController(QObject):
 
     def start(self) -> None:
         """Show the list, and the chat that was open last if the settings say so."""
-        self._try(lambda: self._store.purge(_BIN_DAYS * 24 * 3600.0))
+        self._try(lambda: self._store.purge(BIN_DAYS * 24 * 3600.0))
         self._try(self._delete_orphaned_caches)
         last = self._store.recall(LAST_CHAT) if self._settings.restore_chat else None
         self.refresh()
@@ -235,14 +249,21 @@ class ChatsController(QObject):
     def filter(self, tag: str) -> None:
         """List only chats with this tag; "" lists all."""
         self._tag, self._limit = tag, _PAGE_SIZE
+        self._leave_bin()
         self.refresh()
 
     def filter_project(self, name: str) -> None:
         """List only chats in this project, and put new ones into it; "" lists all."""
         self._project, self._limit = name, _PAGE_SIZE
+        self._leave_bin()
         self.refresh()
         if self.current and not self.current.is_stored:
             self.open_new()
+
+    def show_place(self, place: Place) -> None:
+        """List the chats of another place."""
+        self._place, self._limit = place, _PAGE_SIZE
+        self.refresh()
 
     def move(self, chat_ids: Sequence[str], project: str) -> None:
         """Move chats into a project, or out of theirs for ""."""
@@ -282,8 +303,7 @@ class ChatsController(QObject):
 
     def delete(self, *chat_ids: str) -> None:
         """Move chats to the bin; `undoable` follows."""
-        chats: list[Chat] = []
-        self._try(lambda: chats.extend(chat for chat in map(self._store.chat, chat_ids) if chat))
+        chats = self._chats(chat_ids)
         for chat in chats:
             if session := self._sessions.get(chat.id):
                 session.stop()
@@ -295,6 +315,41 @@ class ChatsController(QObject):
         if was_open:
             self.open_new()
         self.undoable.emit(self._deletion(chats, was_open))
+        self.refresh()
+
+    def archive(self, *chat_ids: str, archived: bool = True) -> None:
+        """Move chats to the archive, or back; `undoable` follows."""
+        chats = self._chats(chat_ids)
+        self._change(*chat_ids, write=lambda: self._store.archive(*chat_ids, archived=archived))
+        words = (
+            (self.tr("Archive"), self.tr("Archived {}"))
+            if archived
+            else (self.tr("Unarchive"), self.tr("Unarchived {}"))
+        )
+
+        def take_back() -> None:
+            self._change(*chat_ids, write=lambda: self._store.archive(*chat_ids, archived=not archived))
+
+        if chats:
+            self.undoable.emit(self._undoable(chats, words, take_back))
+
+    def restore(self, *chat_ids: str) -> None:
+        """Move chats from the bin to where they were; `undoable` follows."""
+        chats = self._chats(chat_ids)
+        self._change(*chat_ids, write=lambda: self._store.restore(*chat_ids))
+
+        def take_back() -> None:
+            self._change(*chat_ids, write=lambda: self._store.delete(*chat_ids))
+
+        if chats:
+            self.undoable.emit(self._undoable(chats, (self.tr("Restore"), self.tr("Restored {}")), take_back))
+
+    def destroy(self, *chat_ids: str) -> None:
+        """Delete chats of the bin for good; without ids, all that are in it."""
+        chat_ids = chat_ids or tuple(chat.id for chat in self._store.chats(deleted=True))
+        if chat_ids and self._try(lambda: self._store.destroy(*chat_ids)):
+            self._destroyed.update(chat_ids)
+            self.destroyed_chats.emit(len(chat_ids))
         self.refresh()
 
     def fork(self, message: int) -> None:
@@ -332,6 +387,16 @@ class ChatsController(QObject):
             chat = self._store.chat(chat_id)
             if chat is None or chat.deleted is not None:
                 prompt_cache_files.delete(chat_id)
+
+    def _chats(self, chat_ids: Sequence[str]) -> list[Chat]:
+        """Return those of the chats that are there."""
+        chats: list[Chat] = []
+        self._try(lambda: chats.extend(chat for chat in map(self._store.chat, chat_ids) if chat))
+        return chats
+
+    def _leave_bin(self) -> None:
+        if self._place is Place.BIN:
+            self._place = Place.LIST
 
     def _open_session(self, session: ChatSession) -> None:
         before, self.current = self.current, session
@@ -400,11 +465,18 @@ class ChatsController(QObject):
 
     def _emit_listing(self) -> None:
         results = self._results
-        chats = () if results.query else self._store.chats(tag=self._tag, project=self._project, most=self._limit)
+        chats = () if results.query else self._list_chats()
         has_more = len(chats) == self._limit
         tags, projects = self._store.tags(), self._store.projects()
         filters = (tags, self._tag, projects, self._project)
-        self.listed.emit(Listing(chats, *filters, results.query, results.hits, results.is_complete, has_more))
+        found = (results.query, results.hits, results.is_complete)
+        self.listed.emit(Listing(chats, *filters, *found, has_more, self._place, *self._store.num_aside()))
+
+    def _list_chats(self) -> tuple[Chat, ...]:
+        if self._place is Place.BIN:
+            return self._store.chats(deleted=True, most=self._limit)
+        is_archive = self._place is Place.ARCHIVE
+        return self._store.chats(archived=is_archive, tag=self._tag, project=self._project, most=self._limit)
 
     def _deletion(self, chats: list[Chat], was_open: str) -> Undoable:
         def take_back() -> None:
@@ -413,13 +485,17 @@ class ChatsController(QObject):
             if was_open:
                 self.open(was_open)
 
-        if len(chats) > 1:
-            name, sentence = self.tr("Delete {} Chats"), self.tr("Deleted {} chats")
-            return Undoable(name.format(len(chats)), sentence.format(len(chats)), take_back)
+        return self._undoable(chats, (self.tr("Delete"), self.tr("Deleted {}")), take_back)
+
+    def _undoable(self, chats: list[Chat], words: tuple[str, str], take_back: Callable[[], object]) -> Undoable:
+        """Return how to undo what was done to chats. `words`: a verb, and a sentence with a place for the chats."""
+        verb, sentence = words
         title = chats[0].title or self.tr("New chat")
         title = title if len(title) <= _MAX_TITLE else f"{title[: _MAX_TITLE - 1]}…"
-        name, sentence = self.tr("Delete “{}”"), self.tr("Deleted “{}”")
-        return Undoable(name.format(title), sentence.format(title), take_back)
+        them = self.tr("{} chats").format(len(chats)) if len(chats) > 1 else self.tr("“{}”").format(title)
+        ids = {chat.id for chat in chats}
+        name = self.tr("{verb} {chats}").format(verb=verb, chats=them)
+        return Undoable(name, sentence.format(them), take_back, lambda: not ids & self._destroyed)
 
     def _try(self, act: Callable[[], object]) -> bool:
         with showing_errors(self._on_error):

@@ -20,12 +20,12 @@ from PySide6.QtWidgets import (
 from headstart.chat.conversation import Chat
 from headstart.chat.reader import Group
 from headstart.ui.sidebar.chat_list import SMALLER, ChatList
-from headstart.ui.sidebar.chats_controller import ChatsController, Listing, TagsController
+from headstart.ui.sidebar.chats_controller import BIN_DAYS, ChatsController, Listing, Place, TagsController
 from headstart.ui.sidebar.projects import ProjectsController
 from headstart.ui.sidebar.tag_list import TagList
 from headstart.ui.widgets.icons import icon, icon_button
-from headstart.ui.widgets.labels import Heading
-from headstart.ui.widgets.layouts import beside, set_margins, stacked
+from headstart.ui.widgets.labels import Heading, button, muted
+from headstart.ui.widgets.layouts import beside, confirm, set_margins, stacked
 from headstart.ui.widgets.progress import NoticeBar
 from headstart.ui.widgets.stylesheet import set_style_class
 from headstart.ui.widgets.theme import SMALL, TINY
@@ -81,6 +81,10 @@ class ChatMenu(QMenu):
         super().__init__(sidebar)
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         ids = tuple(chat.id for chat in chats)
+        if any(chat.deleted is not None for chat in chats):
+            self.addAction(self.tr("&Restore"), lambda: sidebar.restore_requested.emit(ids))
+            self.addAction(self.tr("&Delete for Good…"), lambda: sidebar.list.delete_requested.emit(ids))
+            return
         if len(chats) == 1:
             self.addAction(self.tr("&Rename"), lambda: sidebar.list.begin_rename(ids[0]))
         pinned = all(chat.pinned for chat in chats)
@@ -93,12 +97,57 @@ class ChatMenu(QMenu):
         several = len(ids) > 1
         export = self.tr("&Export {} Chats…").format(len(ids)) if several else self.tr("&Export…")
         self.addAction(export, lambda: sidebar.export_requested.emit(ids))
+        archived = all(chat.archived for chat in chats)
+        one, more = (
+            (self.tr("Un&archive"), self.tr("Un&archive {} Chats"))
+            if archived
+            else (self.tr("&Archive"), self.tr("&Archive {} Chats"))
+        )
+        archive = more.format(len(ids)) if several else one
+        self.addAction(archive, lambda: sidebar.archive_requested.emit(ids, not archived))
         delete = self.tr("&Delete {} Chats").format(len(ids)) if several else self.tr("&Delete")
         self.addAction(delete, lambda: sidebar.list.delete_requested.emit(ids))
 
 
 _UNDO_MS = 10_000
 _TYPING_MS = 40  # the pause of a fast typist between two letters
+
+
+class PlaceBar(QFrame):
+    """The head of the list while it shows the archive or the bin."""
+
+    left = Signal()
+    restore_requested = Signal()
+    empty_requested = Signal()
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._title = Heading("", 1.0, self)
+        self._about = muted("", self)
+        self._leave = icon_button("close", self.tr("Back to the chats"), self)
+        self.restore, self._empty = button(self.tr("Restore"), self), button(self.tr("Empty Now…"), self)
+        head = beside(None, self._title, self._leave, spacing=TINY, growing=self._title)
+        foot = beside(None, self.restore, self._empty, spacing=TINY)
+        foot.addStretch(1)
+        set_margins(
+            stacked(self, head, self._about, foot, spacing=TINY), start=SMALL + TINY, top=TINY, end=TINY, bottom=0
+        )
+        self._leave.clicked.connect(self.left)
+        self.restore.clicked.connect(self.restore_requested)
+        self._empty.clicked.connect(self.empty_requested)
+
+    def show_place(self, listing: Listing) -> None:
+        is_bin = listing.place is Place.BIN
+        self._title.setText(self.tr("Recently deleted") if is_bin else self.tr("Archive"))
+        self._about.setText(
+            self.tr("After {} days they are deleted for good.").format(BIN_DAYS)
+            if is_bin
+            else self.tr("The search finds these chats, too.")
+        )
+        for part in (self.restore, self._empty):
+            part.setVisible(is_bin)
+        self._empty.setEnabled(bool(listing.num_deleted))
+        self.setVisible(listing.place is not Place.LIST and not listing.query)
 
 
 class Sidebar(QFrame):
@@ -113,6 +162,10 @@ class Sidebar(QFrame):
     new_project_requested = Signal(object)  # chats that go into it
     project_edit_requested = Signal(str)  # name
     move_requested = Signal(object, str)  # chats, project or ""
+    archive_requested = Signal(object, bool)  # chats, whether they go there or back
+    restore_requested = Signal(object)
+    place_requested = Signal(object)  # Place
+    empty_requested = Signal()
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -123,6 +176,8 @@ class Sidebar(QFrame):
         self._opens_first = False  # Enter was pressed before there were hits
         self._new = self._button("new", self.tr("New chat"))
         self.models = self._button("models", self.tr("Models"))
+        self.archive, self.bin = self._button("archive", ""), self._button("bin", "")
+        self.place = PlaceBar(self)
         self.search = QLineEdit(self)
         self.search.setPlaceholderText(self.tr("Search chats"))
         self.search.setAccessibleName(self.tr("Search chats"))
@@ -149,6 +204,9 @@ class Sidebar(QFrame):
             part.show_tags(tags, chosen)
             part.setVisible(bool(tags))
         self.list.show_listing(listing, current)
+        self.place.show_place(listing)
+        self._on_selection_changed()
+        self._show_aside(listing)
         is_empty = listing.is_complete and not (listing.hits if listing.query else listing.chats)
         self._empty.setText(self._empty_text(listing))
         self._empty.setVisible(is_empty)
@@ -172,6 +230,10 @@ class Sidebar(QFrame):
         dialog.textValueSelected.connect(lambda name: self.tag_created.emit(name, tuple(chats)))
         dialog.open()
 
+    @property
+    def num_deleted(self) -> int:
+        return self._listing.num_deleted
+
     def clear(self) -> bool:
         """End a search, or else a filter. Return False if there is neither."""
         if self.search.text():
@@ -180,9 +242,20 @@ class Sidebar(QFrame):
             self.tags.chosen.emit("")
         elif self._listing.project:
             self.projects.chosen.emit("")
+        elif self._listing.place is not Place.LIST:
+            self.place_requested.emit(Place.LIST)
         else:
             return False
         return True
+
+    def _show_aside(self, listing: Listing) -> None:
+        """Show the way to the archive and to the bin, if there is something in them."""
+        for way, words, count, place in (
+            (self.archive, self.tr("Archive ({})"), listing.num_archived, Place.ARCHIVE),
+            (self.bin, self.tr("Recently deleted ({})"), listing.num_deleted, Place.BIN),
+        ):
+            way.setText(words.format(count))
+            way.setVisible(bool(count) and listing.place is not place)
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:  # noqa: N802
         """Go to the first hit at Down in the search field."""
@@ -202,13 +275,13 @@ class Sidebar(QFrame):
         self._new_project.setToolTip(self.tr("New project; chats can be dragged onto projects"))
         projects = self._head(self.tr("Projects"), self._new_project)
         tags = self._head(self.tr("Tags"), self._new_tag)
-        above = (self._new, self.search, projects, self.projects, tags, self.tags)
+        above = (self._new, self.search, projects, self.projects, tags, self.tags, self.place)
         column = stacked(self, *above, margin=SMALL, spacing=TINY)
         for widget in (self._empty, self.list):
             column.addWidget(widget, 1)
         column.addStretch(0)
-        column.addWidget(self.undo_bar)
-        column.addWidget(self.models)
+        for widget in (self.undo_bar, self.archive, self.bin, self.models):
+            column.addWidget(widget)
 
     def _head(self, title: str, new: QToolButton) -> QHBoxLayout:
         """Return a heading with a button that adds an item."""
@@ -222,6 +295,12 @@ class Sidebar(QFrame):
         self._new.clicked.connect(self.new_requested)
         self._new_tag.clicked.connect(lambda: self.ask_for_tag(()))
         self._new_project.clicked.connect(lambda: self.new_project_requested.emit(()))
+        self.archive.clicked.connect(lambda: self.place_requested.emit(Place.ARCHIVE))
+        self.bin.clicked.connect(lambda: self.place_requested.emit(Place.BIN))
+        self.place.left.connect(lambda: self.place_requested.emit(Place.LIST))
+        self.list.selectionModel().selectionChanged.connect(self._on_selection_changed)
+        self.place.empty_requested.connect(self.empty_requested)
+        self.place.restore_requested.connect(lambda: self.restore_requested.emit(self.list.selected()))
         self.projects.dropped.connect(self.move_requested)
         self.projects.menu_requested.connect(self._on_project_menu_requested)
         self.search.textChanged.connect(self._on_typing)
@@ -241,6 +320,10 @@ class Sidebar(QFrame):
             return self.tr("No chat is tagged “{}” yet. Drag chats onto it, or use their menu.").format(listing.tag)
         if listing.project:
             return self.tr("No chat is in “{}” yet. Begin one, or drag chats onto it.").format(listing.project)
+        if listing.place is Place.BIN:
+            return self.tr("Nothing was deleted in the last {} days.").format(BIN_DAYS)
+        if listing.place is Place.ARCHIVE:
+            return self.tr("No chat is archived. The menu of a chat can archive it.")
         return self.tr("No chats yet. A chat appears here after its first message.")
 
     def _button(self, name: str, label: str) -> QPushButton:
@@ -271,6 +354,10 @@ class Sidebar(QFrame):
         self._opens_first = bool(self._query) and not (results and (results.hits or results.is_complete))
         if results and results.hits:
             self.list.open_first()
+
+    @Slot()
+    def _on_selection_changed(self) -> None:
+        self.place.restore.setEnabled(bool(self.list.selected()))
 
     @Slot(object, str)
     def _on_tag_drop(self, chats: tuple[str, ...], tag: str) -> None:
@@ -327,7 +414,13 @@ class SidebarController(QObject):
         # Queued, because the view emits it while it scrolls.
         sidebar.list.rows.more_requested.connect(chats.list_more, Qt.ConnectionType.QueuedConnection)
         sidebar.list.rows.renamed.connect(chats.rename)
-        sidebar.list.delete_requested.connect(lambda ids: chats.delete(*ids))
+        sidebar.list.delete_requested.connect(self._on_delete_requested)
+        sidebar.archive_requested.connect(lambda ids, archived: chats.archive(*ids, archived=archived))
+        sidebar.restore_requested.connect(self._on_restore_requested)
+        sidebar.place_requested.connect(chats.show_place)
+        sidebar.new_requested.connect(lambda: chats.show_place(Place.LIST))
+        sidebar.empty_requested.connect(self._on_empty_requested)
+        chats.destroyed_chats.connect(self._on_destroyed)
         sidebar.pin_requested.connect(lambda ids, pinned: chats.pin(*ids, pinned=pinned))
 
     def _connect_tags(self) -> None:
@@ -349,6 +442,41 @@ class SidebarController(QObject):
         sidebar.projects.delete_requested.connect(projects.delete)
         projects.changed.connect(self._chats.follow_projects)
         projects.error_occurred.connect(self._chats.refresh)
+
+    @Slot(object)
+    def _on_delete_requested(self, ids: tuple[str, ...]) -> None:
+        """Move chats to the bin, or delete those of the bin for good."""
+        if not any(chat.deleted is not None for chat in self._sidebar.list.chats(ids)):
+            self._chats.delete(*ids)
+        elif self._confirm(len(ids)):
+            self._chats.destroy(*ids)
+
+    @Slot(object)
+    def _on_restore_requested(self, ids: tuple[str, ...]) -> None:
+        if ids:
+            self._chats.restore(*ids)
+
+    @Slot()
+    def _on_empty_requested(self) -> None:
+        if self._confirm(self._sidebar.num_deleted):
+            self._chats.destroy()
+
+    def _confirm(self, count: int) -> bool:
+        """Ask whether to delete so many chats for good."""
+        question = (
+            self.tr("Delete this chat for good?")
+            if count == 1
+            else self.tr("Delete these {} chats for good?").format(count)
+        )
+        more = self.tr(
+            "This cannot be undone, and reaches the backups, too. Damaged histories that were kept are deleted."
+        )
+        return confirm(self._sidebar.window(), self.tr("Delete for good"), question, self.tr("Delete for Good"), more)
+
+    @Slot(int)
+    def _on_destroyed(self, count: int) -> None:
+        words = self.tr("Deleted 1 chat for good") if count == 1 else self.tr("Deleted {} chats for good").format(count)
+        self._sidebar.undo_bar.say(words)
 
     @Slot()
     def _on_undo_stack_changed(self) -> None:
