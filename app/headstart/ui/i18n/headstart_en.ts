@@ -120,8 +120,8 @@
         <translation>The conversation has {count} tokens, but the NPU was compiled for prompts of at most {prompt}: start a new chat, shorten the text, or load the model again with a longer “Context”.</translation>
     </message>
     <message>
-        <source>The conversation has {count} tokens, but the context holds {room}: start a new chat, shorten the text, or load the model with a longer --context.</source>
-        <translation type="unfinished"></translation>
+        <source>The conversation has {count} tokens, but the context holds {room} with the answer: start a new chat, shorten the text, or load the model with a longer --context.</source>
+        <translation>The conversation has {count} tokens, but the context holds {room} with the answer: start a new chat, shorten the text, or load the model again with a longer “Context”.</translation>
     </message>
     <message>
         <source>The disk at {place} became full; nothing half done was left. Make room and run the command again: what was fetched is kept.</source>

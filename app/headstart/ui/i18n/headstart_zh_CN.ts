@@ -108,7 +108,7 @@
     </message>
     <message>
         <source>&amp;Archive Chat</source>
-        <translation type="unfinished"></translation>
+        <translation>归档对话(&amp;A)</translation>
     </message>
     <message>
         <source>&amp;Delete Chat</source>
@@ -116,11 +116,11 @@
     </message>
     <message>
         <source>Arc&amp;hive</source>
-        <translation type="unfinished"></translation>
+        <translation>归档(&amp;H)</translation>
     </message>
     <message>
         <source>Recentl&amp;y Deleted</source>
-        <translation type="unfinished"></translation>
+        <translation>最近删除(&amp;Y)</translation>
     </message>
     <message>
         <source>Pre&amp;ferences…</source>
@@ -674,6 +674,22 @@
 <context>
     <name>AttachmentChip</name>
     <message>
+        <source>How the file is read; click to change it</source>
+        <translation>文件的读取方式；点击可更改</translation>
+    </message>
+    <message>
+        <source>as text</source>
+        <translation>按文本</translation>
+    </message>
+    <message>
+        <source>{way}: {beginning}</source>
+        <translation>{way}：{beginning}</translation>
+    </message>
+    <message>
+        <source>{file} is read as {way}</source>
+        <translation>{file} 的读取方式：{way}</translation>
+    </message>
+    <message>
         <source>{} · in passages</source>
         <translation>{} · 只取段落</translation>
     </message>
@@ -1190,11 +1206,11 @@
     <name>ChatMenu</name>
     <message>
         <source>&amp;Restore</source>
-        <translation type="unfinished"></translation>
+        <translation>恢复(&amp;R)</translation>
     </message>
     <message>
         <source>&amp;Delete for Good…</source>
-        <translation type="unfinished"></translation>
+        <translation>永久删除(&amp;D)…</translation>
     </message>
     <message>
         <source>&amp;Rename</source>
@@ -1218,19 +1234,19 @@
     </message>
     <message>
         <source>Un&amp;archive</source>
-        <translation type="unfinished"></translation>
+        <translation>取消归档(&amp;A)</translation>
     </message>
     <message>
         <source>Un&amp;archive {} Chats</source>
-        <translation type="unfinished"></translation>
+        <translation>取消归档 {} 个对话(&amp;A)</translation>
     </message>
     <message>
         <source>&amp;Archive</source>
-        <translation type="unfinished"></translation>
+        <translation>归档(&amp;A)</translation>
     </message>
     <message>
         <source>&amp;Archive {} Chats</source>
-        <translation type="unfinished"></translation>
+        <translation>归档 {} 个对话(&amp;A)</translation>
     </message>
     <message>
         <source>&amp;Delete {} Chats</source>
@@ -1338,35 +1354,35 @@
     <name>ChatsController</name>
     <message>
         <source>Archive</source>
-        <translation type="unfinished"></translation>
+        <translation>归档</translation>
     </message>
     <message>
         <source>Archived {}</source>
-        <translation type="unfinished"></translation>
+        <translation>已归档{}</translation>
     </message>
     <message>
         <source>Unarchive</source>
-        <translation type="unfinished"></translation>
+        <translation>取消归档</translation>
     </message>
     <message>
         <source>Unarchived {}</source>
-        <translation type="unfinished"></translation>
+        <translation>已取消归档{}</translation>
     </message>
     <message>
         <source>Restore</source>
-        <translation type="unfinished"></translation>
+        <translation>恢复</translation>
     </message>
     <message>
         <source>Restored {}</source>
-        <translation type="unfinished"></translation>
+        <translation>已恢复{}</translation>
     </message>
     <message>
         <source>Delete</source>
-        <translation type="unfinished">删除</translation>
+        <translation>删除</translation>
     </message>
     <message>
         <source>Deleted {}</source>
-        <translation type="unfinished"></translation>
+        <translation>已删除{}</translation>
     </message>
     <message>
         <source>New chat</source>
@@ -1374,15 +1390,15 @@
     </message>
     <message>
         <source>{} chats</source>
-        <translation type="unfinished">{} 个对话</translation>
+        <translation>{} 个对话</translation>
     </message>
     <message>
         <source>“{}”</source>
-        <translation type="unfinished"></translation>
+        <translation>“{}”</translation>
     </message>
     <message>
         <source>{verb} {chats}</source>
-        <translation type="unfinished"></translation>
+        <translation>{verb}{chats}</translation>
     </message>
 </context>
 <context>
@@ -1497,16 +1513,16 @@
         <translation>有问题，尽管问</translation>
     </message>
     <message>
-        <source>Attach files (text, Markdown, code, PDF)</source>
-        <translation type="unfinished"></translation>
-    </message>
-    <message>
         <source>Ready</source>
         <translation>就绪</translation>
     </message>
     <message>
         <source>Send</source>
         <translation>发送</translation>
+    </message>
+    <message>
+        <source>Attach files (text, code, PDF, Word, web pages, e-books)</source>
+        <translation>添加附件（文本、代码、PDF、Word、网页、电子书）</translation>
     </message>
     <message>
         <source>Think</source>
@@ -1569,8 +1585,8 @@
         <translation>停止 (Esc)</translation>
     </message>
     <message>
-        <source>Text, code and PDF (*)</source>
-        <translation type="unfinished"></translation>
+        <source>Text, code and documents (*)</source>
+        <translation>文本、代码和文档 (*)</translation>
     </message>
     <message>
         <source>Attach files</source>
@@ -1604,8 +1620,8 @@
         <translation>请缩短消息或新建对话。</translation>
     </message>
     <message>
-        <source>This needs {tokens} tokens with the chat so far; the context holds {context}.</source>
-        <translation type="unfinished"></translation>
+        <source>This needs {tokens} tokens with the chat so far; the context holds {context} with the answer.</source>
+        <translation>连同此前的对话共需 {tokens} 个 token，而上下文连同回答只能容纳 {context} 个。</translation>
     </message>
 </context>
 <context>
@@ -1683,6 +1699,13 @@
     <message>
         <source>Downloads</source>
         <translation>下载内容</translation>
+    </message>
+</context>
+<context>
+    <name>DocumentReader</name>
+    <message>
+        <source>{} could not be read to its end; save its text as a file and attach that.</source>
+        <translation>未能完整读取 {}；请将其文本另存为文件后再附加。</translation>
     </message>
 </context>
 <context>
@@ -2210,6 +2233,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>设有置信度阈值时，OpenVINO GenAI 无法限制猜测数量，曾在一轮中猜测六十个：请{ours}，或只设每步猜测数（token）。</translation>
     </message>
     <message>
+        <source>OpenVINO GenAI cannot limit thinking: {ours}, or leave out the budget.</source>
+        <translation>OpenVINO GenAI 无法限制思考长度：{ours}，或不要设置思考上限。</translation>
+    </message>
+    <message>
         <source>OpenVINO GenAI cannot run {name} ({way}) on {device} ({reason}); {remedy}.</source>
         <translation>OpenVINO GenAI 无法运行 {name}（{way}），设备为 {device}（{reason}）；请{remedy}。</translation>
     </message>
@@ -2298,6 +2325,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>无法使用聊天历史记录 {path}（{error}）；请重试，仍不行则重启程序。</translation>
     </message>
     <message>
+        <source>The chat history {path} is damaged ({fault}): restore a backup; the damaged file is kept beside it.</source>
+        <translation>聊天历史记录 {path} 已损坏（{fault}）：请恢复备份；损坏的文件会保留在其旁边。</translation>
+    </message>
+    <message>
         <source>The chat history {path} was written by a newer version of Headstart (schema {version}, this one knows {newest}); update Headstart to open it.</source>
         <translation>聊天历史记录 {path} 由更新版本的 Headstart 写入（架构版本 {version}，此版本支持到 {newest}）；请更新 Headstart 后再打开。</translation>
     </message>
@@ -2320,6 +2351,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>The conversation has {count} tokens, but the NPU was compiled for prompts of at most {prompt}: start a new chat, shorten the text, or load it with a longer --context.</source>
         <translation>对话有 {count} 个 token，而 NPU 编译时限定提示词最多 {prompt} 个：请新建对话、缩短文本，或调大上下文后重新加载模型。</translation>
+    </message>
+    <message>
+        <source>The conversation has {count} tokens, but the context holds {room} with the answer: start a new chat, shorten the text, or load the model with a longer --context.</source>
+        <translation>对话有 {count} 个 token，而上下文连同回答只能容纳 {room} 个：请新建对话、缩短文本，或调大上下文后重新加载模型。</translation>
     </message>
     <message>
         <source>The conversation is too long for {name} ({words}): start a new chat, or allow shorter answers.</source>
@@ -2510,6 +2545,18 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>这些权重不能压缩为 {weights}（{error}）；请尝试其他权重格式或分组大小。</translation>
     </message>
     <message>
+        <source>as a table</source>
+        <translation>按表格</translation>
+    </message>
+    <message>
+        <source>chats of which {reason}</source>
+        <translation>无法读取的对话，原因是{reason}</translation>
+    </message>
+    <message>
+        <source>chats without messages</source>
+        <translation>没有消息的对话</translation>
+    </message>
+    <message>
         <source>draft head</source>
         <translation>草稿头</translation>
     </message>
@@ -2522,8 +2569,64 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>前文</translation>
     </message>
     <message>
+        <source>entries that are no chats</source>
+        <translation>不是对话的条目</translation>
+    </message>
+    <message>
+        <source>files</source>
+        <translation>个文件</translation>
+    </message>
+    <message>
+        <source>files of which the export has only the names</source>
+        <translation>导出内容中只有名称的文件</translation>
+    </message>
+    <message>
+        <source>hidden messages</source>
+        <translation>隐藏的消息</translation>
+    </message>
+    <message>
+        <source>images, which are no text</source>
+        <translation>图片（不是文本）</translation>
+    </message>
+    <message>
+        <source>it is a damaged archive</source>
+        <translation>它是损坏的压缩包</translation>
+    </message>
+    <message>
+        <source>it is an archive with a password</source>
+        <translation>它是有密码的压缩包</translation>
+    </message>
+    <message>
+        <source>messages of the unknown kind {kind}</source>
+        <translation>未知类型 {kind} 的消息</translation>
+    </message>
+    <message>
+        <source>other files of the archive</source>
+        <translation>压缩包中的其他文件</translation>
+    </message>
+    <message>
+        <source>parts of the unknown kind {kind}</source>
+        <translation>未知类型 {kind} 的部分</translation>
+    </message>
+    <message>
+        <source>recordings, which are no text</source>
+        <translation>录音或录像（不是文本）</translation>
+    </message>
+    <message>
+        <source>source</source>
+        <translation>源代码</translation>
+    </message>
+    <message>
+        <source>text of the page</source>
+        <translation>网页文本</translation>
+    </message>
+    <message>
         <source>the model itself</source>
         <translation>模型自己</translation>
+    </message>
+    <message>
+        <source>there is no chat in it that can be read: {left_out}</source>
+        <translation>其中没有可读取的对话：{left_out}</translation>
     </message>
     <message>
         <source>usual words</source>
@@ -2598,12 +2701,48 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>{name} 是版本 {version} 的 GGUF 文件，此版本的 Headstart 不支持该版本；请更新 Headstart，或使用版本 3 的文件。</translation>
     </message>
     <message>
+        <source>{name} is a book of a kind that cannot be read here; convert it to EPUB or PDF, and attach that.</source>
+        <translation>{name} 是这里无法读取的电子书格式；请转换为 EPUB 或 PDF 后再附加。</translation>
+    </message>
+    <message>
+        <source>{name} is a document of a kind that cannot be read here; save it as .docx or PDF, and attach that.</source>
+        <translation>{name} 是这里无法读取的文档格式；请另存为 .docx 或 PDF 后再附加。</translation>
+    </message>
+    <message>
         <source>{name} is a model of the kind {kind!r}, which cannot be exported; take {recipe}, or another of a kind that `headstart-export --list --architectures` names.</source>
         <translation>{name} 是 {kind!r} 类型的模型，无法导出；请改用 {recipe}。</translation>
     </message>
     <message>
+        <source>{name} is a presentation; save it as PDF in the program that made it, and attach that.</source>
+        <translation>{name} 是演示文稿；请在制作它的程序中另存为 PDF 后再附加。</translation>
+    </message>
+    <message>
+        <source>{name} is a recording, and these models read text only; attach a transcript of it.</source>
+        <translation>{name} 是录音或录像，而这些模型只能读取文本；请附加它的文字记录。</translation>
+    </message>
+    <message>
+        <source>{name} is a spreadsheet; save its sheet as CSV in the program that made it, and attach that.</source>
+        <translation>{name} 是电子表格；请在制作它的程序中将工作表另存为 CSV 后再附加。</translation>
+    </message>
+    <message>
+        <source>{name} is an archive; unpack it and attach the files that matter.</source>
+        <translation>{name} 是压缩包；请解压后附加需要的文件。</translation>
+    </message>
+    <message>
+        <source>{name} is an image, and these models read text only; have its text recognised (OCR) and attach that, or describe what it shows.</source>
+        <translation>{name} 是图片，而这些模型只能读取文本；请识别其中的文字（OCR）后再附加，或描述图片内容。</translation>
+    </message>
+    <message>
         <source>{name} is damaged: {part!r} is not one of its folders; export it again.</source>
         <translation>{name} 已损坏：{part!r} 不是它的文件夹；请重新导出。</translation>
+    </message>
+    <message>
+        <source>{name} is no text that can be read; attach text, Markdown, code, a web page, a notebook, .docx, EPUB or PDF, or save it as one of these first.</source>
+        <translation>{name} 不是可读取的文本；请附加文本、Markdown、代码、网页、笔记本、.docx、EPUB 或 PDF，或先另存为其中一种。</translation>
+    </message>
+    <message>
+        <source>{name} is not known to limit thinking: leave out the thinking budget, or choose a model of this computer.</source>
+        <translation>不清楚 {name} 能否限制思考长度：请不要设置思考上限，或选择本机上的模型。</translation>
     </message>
     <message>
         <source>{name} is not what its source is: it chooses among {found} tokens, and its source among {rows}. Name the source that it was made from, or export it again.</source>
@@ -2634,6 +2773,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>{name} 中的 {key} 为 {index}，但其词表中没有这个 token；请使用该模型的其他文件。</translation>
     </message>
     <message>
+        <source>{name} thinks although it was asked not to: its model has no switch for that, or another one.</source>
+        <translation>{name} 仍在思考，尽管要求它不要思考：它的模型没有这个开关，或开关不同。</translation>
+    </message>
+    <message>
         <source>{name} turns texts into vectors: it writes nothing, and is no part of a pair.</source>
         <translation>{name} 把文本转换为向量：它不写文字，也不能作为一对模型的一部分。</translation>
     </message>
@@ -2658,8 +2801,24 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>无法读取 {path}（{reason}）；请让您自己可以读取它。</translation>
     </message>
     <message>
+        <source>{path} has no text; there is nothing to attach.</source>
+        <translation>{path} 没有文本，没有可附加的内容。</translation>
+    </message>
+    <message>
+        <source>{path} has {size:.0f} MB of text and markup when it is unpacked, and {largest:.0f} MB is the most; attach a part of it.</source>
+        <translation>{path} 解压后有 {size:.0f} MB 的文本和标记，最多可为 {largest:.0f} MB；请附加其中一部分。</translation>
+    </message>
+    <message>
+        <source>{path} is damaged or not what its name says; open it in the program that made it, save it again, and attach that.</source>
+        <translation>{path} 已损坏，或与其名称不符；请在制作它的程序中打开并重新保存，然后再附加。</translation>
+    </message>
+    <message>
         <source>{path} is invalid JSON ({error}); mend it there.</source>
         <translation>{path} 不是有效的 JSON（{error}）；请在其中改正。</translation>
+    </message>
+    <message>
+        <source>{path} is protected against copying, so it cannot be read; attach a copy without protection.</source>
+        <translation>{path} 受防复制保护，无法读取；请附加没有保护的副本。</translation>
     </message>
     <message>
         <source>{path} names no server: it needs an object “mcpServers” with one entry each.</source>
@@ -2704,18 +2863,6 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>Another answer was begun meanwhile; continue this one when that has ended.</source>
         <translation>其间另一个回答已经开始；请在它结束后继续这个回答。</translation>
-    </message>
-    <message>
-        <source>The chat history {path} is damaged, and nothing of it can be read; restore a backup.</source>
-        <translation type="unfinished"></translation>
-    </message>
-    <message>
-        <source>The chat history {path} is damaged; start Headstart again: it saves everything that can be read.</source>
-        <translation type="unfinished"></translation>
-    </message>
-    <message>
-        <source>The conversation has {count} tokens, but the context holds {room}: start a new chat, shorten the text, or load the model with a longer --context.</source>
-        <translation type="unfinished"></translation>
     </message>
     <message>
         <source>The converted model gives other results {fault}, so it is not used; choose another one.</source>
@@ -3290,10 +3437,6 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>{name} 是模型组合；请指定其中一个模型作为草稿模型：{draft}。</translation>
     </message>
     <message>
-        <source>{name} is an image. Images are not supported: these models read text only.</source>
-        <translation type="unfinished"></translation>
-    </message>
-    <message>
         <source>{name} is busy and asks you to wait; it is asked again in {seconds} s.</source>
         <translation>{name} 正忙，要求等待；将在 {seconds} 秒后再次请求。</translation>
     </message>
@@ -3320,10 +3463,6 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>{name} is missing</source>
         <translation>缺少 {name}</translation>
-    </message>
-    <message>
-        <source>{name} is neither a PDF nor text in UTF-8; attach text, Markdown, code or PDF, or save it as text first.</source>
-        <translation type="unfinished"></translation>
     </message>
     <message>
         <source>{name} is not a time</source>
@@ -3518,12 +3657,12 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>{path} 不是文件；请选择一个含有聊天模板的文件。</translation>
     </message>
     <message>
-        <source>{path} was not attached: {most} files is the most for one message.</source>
-        <translation>未附加 {path}：一条消息最多可附加 {most} 个文件。</translation>
+        <source>{path} shows letters{where}, but does not say which ones they are, so its text comes out as signs without a meaning; have its text recognised (OCR) as for a scan, then attach that.</source>
+        <translation>{path}{where}显示了文字，却没有说明是哪些字，提取出的只是没有意义的符号；请像扫描件一样先识别其中的文字（OCR），然后再附加。</translation>
     </message>
     <message>
-        <source>{path} was not imported because {reason}; choose a JSON file exported by Headstart or the conversations.json from a ChatGPT export.</source>
-        <translation type="unfinished"></translation>
+        <source>{path} was not attached: {most} files is the most for one message.</source>
+        <translation>未附加 {path}：一条消息最多可附加 {most} 个文件。</translation>
     </message>
     <message>
         <source>{path} was written for another version of Headstart; export the model again.</source>
@@ -3600,6 +3739,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>{title} is not what was expected: the joined file has the SHA-256 {found} instead of {wanted}. It was deleted; run the command again.</source>
         <translation>{title} 与预期不符：合并后的文件的 SHA-256 为 {found}，而不是 {wanted}。已将其删除；请重新导出。</translation>
+    </message>
+    <message>
+        <source>{what} ({count:,})</source>
+        <translation>{what}（{count:,}）</translation>
     </message>
     <message>
         <source>{why}, in f32 too</source>
@@ -3706,6 +3849,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>{value!r} 处应为文本</translation>
     </message>
     <message>
+        <source>{path} was not imported because {reason}; choose what Headstart, ChatGPT, Claude, Open WebUI, LM Studio, Jan or llama.cpp exported: a .json, .jsonl or .zip file.</source>
+        <translation>未能导入 {path}，原因是{reason}；请选择由 Headstart、ChatGPT、Claude、Open WebUI、LM Studio、Jan 或 llama.cpp 导出的 .json、.jsonl 或 .zip 文件。</translation>
+    </message>
+    <message>
         <source>{what} in it is not a table</source>
         <translation>其中的 {what} 不是表</translation>
     </message>
@@ -3775,6 +3922,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>导出对话</translation>
     </message>
     <message>
+        <source>Include settings and statistics</source>
+        <translation>包含设置和统计信息</translation>
+    </message>
+    <message>
         <source>Another chat is being written as PDF; wait until that is done.</source>
         <translation>正在将另一个对话写成 PDF；请等它完成。</translation>
     </message>
@@ -3791,12 +3942,32 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>PDF (*.pdf)</translation>
     </message>
     <message>
+        <source>Chats of Headstart, ChatGPT, Claude and others ({})</source>
+        <translation>Headstart、ChatGPT、Claude 等的对话 ({})</translation>
+    </message>
+    <message>
         <source>Import chats</source>
         <translation>导入对话</translation>
     </message>
     <message>
-        <source>Chats of Headstart or ChatGPT (*.json)</source>
-        <translation type="unfinished"></translation>
+        <source>The export has further parts, import them too: {}.</source>
+        <translation>该导出还有其他部分，请一并导入：{}。</translation>
+    </message>
+    <message>
+        <source>Imported 1 chat from {program}.</source>
+        <translation>已从 {program} 导入 1 个对话。</translation>
+    </message>
+    <message>
+        <source>Imported {count} chats from {program}.</source>
+        <translation>已从 {program} 导入 {count} 个对话。</translation>
+    </message>
+    <message>
+        <source>{came} Projects: {count}.</source>
+        <translation>{came}项目：{count} 个。</translation>
+    </message>
+    <message>
+        <source>{came} Left out: {kinds}.</source>
+        <translation>{came}未导入：{kinds}。</translation>
     </message>
     <message>
         <source>You</source>
@@ -4630,41 +4801,34 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     </message>
 </context>
 <context>
-    <name>PdfTextReader</name>
-    <message>
-        <source>{} could not be read to its end; save its text as a file and attach that.</source>
-        <translation type="unfinished">未能完整读取 {}；请将其文本另存为文件后再附加。</translation>
-    </message>
-</context>
-<context>
     <name>PlaceBar</name>
     <message>
         <source>Back to the chats</source>
-        <translation type="unfinished"></translation>
+        <translation>返回对话列表</translation>
     </message>
     <message>
         <source>Restore</source>
-        <translation type="unfinished"></translation>
+        <translation>恢复</translation>
     </message>
     <message>
         <source>Empty Now…</source>
-        <translation type="unfinished"></translation>
+        <translation>立即清空…</translation>
     </message>
     <message>
         <source>Recently deleted</source>
-        <translation type="unfinished"></translation>
+        <translation>最近删除</translation>
     </message>
     <message>
         <source>Archive</source>
-        <translation type="unfinished"></translation>
+        <translation>归档</translation>
     </message>
     <message>
         <source>After {} days they are deleted for good.</source>
-        <translation type="unfinished"></translation>
+        <translation>{} 天后将永久删除。</translation>
     </message>
     <message>
         <source>The search finds these chats, too.</source>
-        <translation type="unfinished"></translation>
+        <translation>搜索也能找到这些对话。</translation>
     </message>
 </context>
 <context>
@@ -5394,60 +5558,8 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>恢复 {} 的备份</translation>
     </message>
     <message>
-        <source>The index of your chats was damaged and has been made anew. No chat is lost.</source>
-        <translation type="unfinished"></translation>
-    </message>
-    <message>
-        <source>Open What Can Be Read</source>
-        <translation type="unfinished"></translation>
-    </message>
-    <message>
-        <source>Whatever you choose, the damaged file is kept.</source>
-        <translation type="unfinished"></translation>
-    </message>
-    <message>
         <source>The backup of {} is damaged too.</source>
         <translation>{} 的备份也已损坏。</translation>
-    </message>
-    <message>
-        <source>The file with your chats is damaged, and nothing of it can be read.</source>
-        <translation type="unfinished"></translation>
-    </message>
-    <message>
-        <source>1 chat</source>
-        <translation type="unfinished">1 个对话</translation>
-    </message>
-    <message>
-        <source>{} chats</source>
-        <translation type="unfinished">{} 个对话</translation>
-    </message>
-    <message>
-        <source>The file with your chats is damaged. Still readable: {messages} in {chats}.</source>
-        <translation type="unfinished"></translation>
-    </message>
-    <message>
-        <source>{title} ({count})</source>
-        <translation type="unfinished"></translation>
-    </message>
-    <message>
-        <source>a chat without title</source>
-        <translation type="unfinished"></translation>
-    </message>
-    <message>
-        <source>{} more chats</source>
-        <translation type="unfinished"></translation>
-    </message>
-    <message>
-        <source>Damaged or lost: {messages}, in {chats}.</source>
-        <translation type="unfinished"></translation>
-    </message>
-    <message>
-        <source>1 message</source>
-        <translation type="unfinished"></translation>
-    </message>
-    <message>
-        <source>{} messages</source>
-        <translation type="unfinished"></translation>
     </message>
     <message>
         <source>The backup of {time} was restored; the damaged history is kept as {path}.</source>
@@ -6277,11 +6389,11 @@ The model is loaded a second time there and takes its memory again.</source>
     </message>
     <message>
         <source>Archive ({})</source>
-        <translation type="unfinished"></translation>
+        <translation>归档 ({})</translation>
     </message>
     <message>
         <source>Recently deleted ({})</source>
-        <translation type="unfinished"></translation>
+        <translation>最近删除 ({})</translation>
     </message>
     <message>
         <source>New project; chats can be dragged onto projects</source>
@@ -6305,11 +6417,11 @@ The model is loaded a second time there and takes its memory again.</source>
     </message>
     <message>
         <source>Nothing was deleted in the last {} days.</source>
-        <translation type="unfinished"></translation>
+        <translation>最近 {} 天没有删除任何对话。</translation>
     </message>
     <message>
         <source>No chat is archived. The menu of a chat can archive it.</source>
-        <translation type="unfinished"></translation>
+        <translation>没有已归档的对话。可以在对话的菜单中将其归档。</translation>
     </message>
     <message>
         <source>No chats yet. A chat appears here after its first message.</source>
@@ -6336,31 +6448,31 @@ The model is loaded a second time there and takes its memory again.</source>
     <name>SidebarController</name>
     <message>
         <source>Delete this chat for good?</source>
-        <translation type="unfinished"></translation>
+        <translation>永久删除这个对话？</translation>
     </message>
     <message>
         <source>Delete these {} chats for good?</source>
-        <translation type="unfinished"></translation>
+        <translation>永久删除这 {} 个对话？</translation>
     </message>
     <message>
         <source>This cannot be undone, and reaches the backups, too. Damaged histories that were kept are deleted.</source>
-        <translation type="unfinished"></translation>
+        <translation>此操作无法撤销，备份中的内容也会一并删除。保留下来的已损坏历史也会被删除。</translation>
     </message>
     <message>
         <source>Delete for good</source>
-        <translation type="unfinished"></translation>
+        <translation>永久删除</translation>
     </message>
     <message>
         <source>Delete for Good</source>
-        <translation type="unfinished"></translation>
+        <translation>永久删除</translation>
     </message>
     <message>
         <source>Deleted 1 chat for good</source>
-        <translation type="unfinished"></translation>
+        <translation>已永久删除 1 个对话</translation>
     </message>
     <message>
         <source>Deleted {} chats for good</source>
-        <translation type="unfinished"></translation>
+        <translation>已永久删除 {} 个对话</translation>
     </message>
     <message>
         <source>Undo</source>

@@ -108,7 +108,7 @@
     </message>
     <message>
         <source>&amp;Archive Chat</source>
-        <translation type="unfinished"></translation>
+        <translation>封存對話(&amp;A)</translation>
     </message>
     <message>
         <source>&amp;Delete Chat</source>
@@ -116,11 +116,11 @@
     </message>
     <message>
         <source>Arc&amp;hive</source>
-        <translation type="unfinished"></translation>
+        <translation>封存(&amp;H)</translation>
     </message>
     <message>
         <source>Recentl&amp;y Deleted</source>
-        <translation type="unfinished"></translation>
+        <translation>最近刪除(&amp;Y)</translation>
     </message>
     <message>
         <source>Pre&amp;ferences…</source>
@@ -674,6 +674,22 @@
 <context>
     <name>AttachmentChip</name>
     <message>
+        <source>How the file is read; click to change it</source>
+        <translation>檔案的讀取方式；按一下可變更</translation>
+    </message>
+    <message>
+        <source>as text</source>
+        <translation>以文字讀取</translation>
+    </message>
+    <message>
+        <source>{way}: {beginning}</source>
+        <translation>{way}：{beginning}</translation>
+    </message>
+    <message>
+        <source>{file} is read as {way}</source>
+        <translation>{file} 的讀取方式：{way}</translation>
+    </message>
+    <message>
         <source>{} · in passages</source>
         <translation>{} · 只取段落</translation>
     </message>
@@ -1190,11 +1206,11 @@
     <name>ChatMenu</name>
     <message>
         <source>&amp;Restore</source>
-        <translation type="unfinished"></translation>
+        <translation>還原(&amp;R)</translation>
     </message>
     <message>
         <source>&amp;Delete for Good…</source>
-        <translation type="unfinished"></translation>
+        <translation>永久刪除(&amp;D)…</translation>
     </message>
     <message>
         <source>&amp;Rename</source>
@@ -1218,19 +1234,19 @@
     </message>
     <message>
         <source>Un&amp;archive</source>
-        <translation type="unfinished"></translation>
+        <translation>取消封存(&amp;A)</translation>
     </message>
     <message>
         <source>Un&amp;archive {} Chats</source>
-        <translation type="unfinished"></translation>
+        <translation>取消封存 {} 個對話(&amp;A)</translation>
     </message>
     <message>
         <source>&amp;Archive</source>
-        <translation type="unfinished"></translation>
+        <translation>封存(&amp;A)</translation>
     </message>
     <message>
         <source>&amp;Archive {} Chats</source>
-        <translation type="unfinished"></translation>
+        <translation>封存 {} 個對話(&amp;A)</translation>
     </message>
     <message>
         <source>&amp;Delete {} Chats</source>
@@ -1338,35 +1354,35 @@
     <name>ChatsController</name>
     <message>
         <source>Archive</source>
-        <translation type="unfinished"></translation>
+        <translation>封存</translation>
     </message>
     <message>
         <source>Archived {}</source>
-        <translation type="unfinished"></translation>
+        <translation>已封存{}</translation>
     </message>
     <message>
         <source>Unarchive</source>
-        <translation type="unfinished"></translation>
+        <translation>取消封存</translation>
     </message>
     <message>
         <source>Unarchived {}</source>
-        <translation type="unfinished"></translation>
+        <translation>已取消封存{}</translation>
     </message>
     <message>
         <source>Restore</source>
-        <translation type="unfinished"></translation>
+        <translation>還原</translation>
     </message>
     <message>
         <source>Restored {}</source>
-        <translation type="unfinished"></translation>
+        <translation>已還原{}</translation>
     </message>
     <message>
         <source>Delete</source>
-        <translation type="unfinished">刪除</translation>
+        <translation>刪除</translation>
     </message>
     <message>
         <source>Deleted {}</source>
-        <translation type="unfinished"></translation>
+        <translation>已刪除{}</translation>
     </message>
     <message>
         <source>New chat</source>
@@ -1374,15 +1390,15 @@
     </message>
     <message>
         <source>{} chats</source>
-        <translation type="unfinished">{} 個對話</translation>
+        <translation>{} 個對話</translation>
     </message>
     <message>
         <source>“{}”</source>
-        <translation type="unfinished"></translation>
+        <translation>「{}」</translation>
     </message>
     <message>
         <source>{verb} {chats}</source>
-        <translation type="unfinished"></translation>
+        <translation>{verb}{chats}</translation>
     </message>
 </context>
 <context>
@@ -1497,16 +1513,16 @@
         <translation>有問題，儘管問</translation>
     </message>
     <message>
-        <source>Attach files (text, Markdown, code, PDF)</source>
-        <translation type="unfinished"></translation>
-    </message>
-    <message>
         <source>Ready</source>
         <translation>就緒</translation>
     </message>
     <message>
         <source>Send</source>
         <translation>傳送</translation>
+    </message>
+    <message>
+        <source>Attach files (text, code, PDF, Word, web pages, e-books)</source>
+        <translation>附加檔案（文字、程式碼、PDF、Word、網頁、電子書）</translation>
     </message>
     <message>
         <source>Think</source>
@@ -1569,8 +1585,8 @@
         <translation>停止 (Esc)</translation>
     </message>
     <message>
-        <source>Text, code and PDF (*)</source>
-        <translation type="unfinished"></translation>
+        <source>Text, code and documents (*)</source>
+        <translation>文字、程式碼和文件 (*)</translation>
     </message>
     <message>
         <source>Attach files</source>
@@ -1604,8 +1620,8 @@
         <translation>請縮短訊息或新增對話。</translation>
     </message>
     <message>
-        <source>This needs {tokens} tokens with the chat so far; the context holds {context}.</source>
-        <translation type="unfinished"></translation>
+        <source>This needs {tokens} tokens with the chat so far; the context holds {context} with the answer.</source>
+        <translation>連同先前的對話共需 {tokens} 個 token，而上下文連同回答只能容納 {context} 個。</translation>
     </message>
 </context>
 <context>
@@ -1683,6 +1699,13 @@
     <message>
         <source>Downloads</source>
         <translation>下載內容</translation>
+    </message>
+</context>
+<context>
+    <name>DocumentReader</name>
+    <message>
+        <source>{} could not be read to its end; save its text as a file and attach that.</source>
+        <translation>未能完整讀取 {}；請將其文字另存為檔案後再附加。</translation>
     </message>
 </context>
 <context>
@@ -2210,6 +2233,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>設有信心閾值時，OpenVINO GenAI 無法限制猜測數量，曾在一輪中猜測六十個：請{ours}，或只設每步猜測數（token）。</translation>
     </message>
     <message>
+        <source>OpenVINO GenAI cannot limit thinking: {ours}, or leave out the budget.</source>
+        <translation>OpenVINO GenAI 無法限制思考長度：{ours}，或不要設定思考上限。</translation>
+    </message>
+    <message>
         <source>OpenVINO GenAI cannot run {name} ({way}) on {device} ({reason}); {remedy}.</source>
         <translation>OpenVINO GenAI 無法執行 {name}（{way}），裝置為 {device}（{reason}）；請{remedy}。</translation>
     </message>
@@ -2298,6 +2325,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>無法使用聊天歷程記錄 {path}（{error}）；請再試一次，仍不行則重新啟動程式。</translation>
     </message>
     <message>
+        <source>The chat history {path} is damaged ({fault}): restore a backup; the damaged file is kept beside it.</source>
+        <translation>聊天歷程記錄 {path} 已損毀（{fault}）：請還原備份；損毀的檔案會保留在其旁邊。</translation>
+    </message>
+    <message>
         <source>The chat history {path} was written by a newer version of Headstart (schema {version}, this one knows {newest}); update Headstart to open it.</source>
         <translation>聊天歷程記錄 {path} 由較新版本的 Headstart 寫入（結構版本 {version}，此版本支援到 {newest}）；請更新 Headstart 後再開啟。</translation>
     </message>
@@ -2320,6 +2351,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>The conversation has {count} tokens, but the NPU was compiled for prompts of at most {prompt}: start a new chat, shorten the text, or load it with a longer --context.</source>
         <translation>對話有 {count} 個 token，而 NPU 編譯時限定提示詞最多 {prompt} 個：請新增對話、縮短文字，或調大上下文後重新載入模型。</translation>
+    </message>
+    <message>
+        <source>The conversation has {count} tokens, but the context holds {room} with the answer: start a new chat, shorten the text, or load the model with a longer --context.</source>
+        <translation>對話有 {count} 個 token，而上下文連同回答只能容納 {room} 個：請新增對話、縮短文字，或調高上下文後重新載入模型。</translation>
     </message>
     <message>
         <source>The conversation is too long for {name} ({words}): start a new chat, or allow shorter answers.</source>
@@ -2510,6 +2545,18 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>這些權重不能壓縮為 {weights}（{error}）；請嘗試其他權重格式或分組大小。</translation>
     </message>
     <message>
+        <source>as a table</source>
+        <translation>以表格讀取</translation>
+    </message>
+    <message>
+        <source>chats of which {reason}</source>
+        <translation>無法讀取的對話，原因是{reason}</translation>
+    </message>
+    <message>
+        <source>chats without messages</source>
+        <translation>沒有訊息的對話</translation>
+    </message>
+    <message>
         <source>draft head</source>
         <translation>草稿頭</translation>
     </message>
@@ -2522,8 +2569,64 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>前文</translation>
     </message>
     <message>
+        <source>entries that are no chats</source>
+        <translation>不是對話的項目</translation>
+    </message>
+    <message>
+        <source>files</source>
+        <translation>個檔案</translation>
+    </message>
+    <message>
+        <source>files of which the export has only the names</source>
+        <translation>匯出內容中只有名稱的檔案</translation>
+    </message>
+    <message>
+        <source>hidden messages</source>
+        <translation>隱藏的訊息</translation>
+    </message>
+    <message>
+        <source>images, which are no text</source>
+        <translation>圖片（不是文字）</translation>
+    </message>
+    <message>
+        <source>it is a damaged archive</source>
+        <translation>它是損壞的壓縮檔</translation>
+    </message>
+    <message>
+        <source>it is an archive with a password</source>
+        <translation>它是有密碼的壓縮檔</translation>
+    </message>
+    <message>
+        <source>messages of the unknown kind {kind}</source>
+        <translation>未知類型 {kind} 的訊息</translation>
+    </message>
+    <message>
+        <source>other files of the archive</source>
+        <translation>壓縮檔中的其他檔案</translation>
+    </message>
+    <message>
+        <source>parts of the unknown kind {kind}</source>
+        <translation>未知類型 {kind} 的部分</translation>
+    </message>
+    <message>
+        <source>recordings, which are no text</source>
+        <translation>錄音或錄影（不是文字）</translation>
+    </message>
+    <message>
+        <source>source</source>
+        <translation>原始碼</translation>
+    </message>
+    <message>
+        <source>text of the page</source>
+        <translation>網頁文字</translation>
+    </message>
+    <message>
         <source>the model itself</source>
         <translation>模型自己</translation>
+    </message>
+    <message>
+        <source>there is no chat in it that can be read: {left_out}</source>
+        <translation>其中沒有可讀取的對話：{left_out}</translation>
     </message>
     <message>
         <source>usual words</source>
@@ -2598,12 +2701,48 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>{name} 是版本 {version} 的 GGUF 檔案，此版本的 Headstart 不支援該版本；請更新 Headstart，或使用版本 3 的檔案。</translation>
     </message>
     <message>
+        <source>{name} is a book of a kind that cannot be read here; convert it to EPUB or PDF, and attach that.</source>
+        <translation>{name} 是這裡無法讀取的電子書格式；請轉換為 EPUB 或 PDF 後再附加。</translation>
+    </message>
+    <message>
+        <source>{name} is a document of a kind that cannot be read here; save it as .docx or PDF, and attach that.</source>
+        <translation>{name} 是這裡無法讀取的文件格式；請另存為 .docx 或 PDF 後再附加。</translation>
+    </message>
+    <message>
         <source>{name} is a model of the kind {kind!r}, which cannot be exported; take {recipe}, or another of a kind that `headstart-export --list --architectures` names.</source>
         <translation>{name} 是 {kind!r} 類型的模型，無法匯出；請改用 {recipe}。</translation>
     </message>
     <message>
+        <source>{name} is a presentation; save it as PDF in the program that made it, and attach that.</source>
+        <translation>{name} 是簡報；請在製作它的程式中另存為 PDF 後再附加。</translation>
+    </message>
+    <message>
+        <source>{name} is a recording, and these models read text only; attach a transcript of it.</source>
+        <translation>{name} 是錄音或錄影，而這些模型只能讀取文字；請附加它的逐字稿。</translation>
+    </message>
+    <message>
+        <source>{name} is a spreadsheet; save its sheet as CSV in the program that made it, and attach that.</source>
+        <translation>{name} 是試算表；請在製作它的程式中將工作表另存為 CSV 後再附加。</translation>
+    </message>
+    <message>
+        <source>{name} is an archive; unpack it and attach the files that matter.</source>
+        <translation>{name} 是壓縮檔；請解壓縮後附加需要的檔案。</translation>
+    </message>
+    <message>
+        <source>{name} is an image, and these models read text only; have its text recognised (OCR) and attach that, or describe what it shows.</source>
+        <translation>{name} 是圖片，而這些模型只能讀取文字；請辨識其中的文字（OCR）後再附加，或描述圖片內容。</translation>
+    </message>
+    <message>
         <source>{name} is damaged: {part!r} is not one of its folders; export it again.</source>
         <translation>{name} 已損毀：{part!r} 不是它的資料夾；請重新匯出。</translation>
+    </message>
+    <message>
+        <source>{name} is no text that can be read; attach text, Markdown, code, a web page, a notebook, .docx, EPUB or PDF, or save it as one of these first.</source>
+        <translation>{name} 不是可讀取的文字；請附加文字、Markdown、程式碼、網頁、筆記本、.docx、EPUB 或 PDF，或先另存為其中一種。</translation>
+    </message>
+    <message>
+        <source>{name} is not known to limit thinking: leave out the thinking budget, or choose a model of this computer.</source>
+        <translation>不清楚 {name} 能否限制思考長度：請不要設定思考上限，或選擇本機上的模型。</translation>
     </message>
     <message>
         <source>{name} is not what its source is: it chooses among {found} tokens, and its source among {rows}. Name the source that it was made from, or export it again.</source>
@@ -2634,6 +2773,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>{name} 中的 {key} 為 {index}，但其詞表中沒有這個 token；請使用該模型的其他檔案。</translation>
     </message>
     <message>
+        <source>{name} thinks although it was asked not to: its model has no switch for that, or another one.</source>
+        <translation>{name} 仍在思考，儘管要求它不要思考：它的模型沒有這個開關，或開關不同。</translation>
+    </message>
+    <message>
         <source>{name} turns texts into vectors: it writes nothing, and is no part of a pair.</source>
         <translation>{name} 把文字轉換為向量：它不寫文字，也不能作為一對模型的一部分。</translation>
     </message>
@@ -2658,8 +2801,24 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>無法讀取 {path}（{reason}）；請讓您自己可以讀取它。</translation>
     </message>
     <message>
+        <source>{path} has no text; there is nothing to attach.</source>
+        <translation>{path} 沒有文字，沒有可附加的內容。</translation>
+    </message>
+    <message>
+        <source>{path} has {size:.0f} MB of text and markup when it is unpacked, and {largest:.0f} MB is the most; attach a part of it.</source>
+        <translation>{path} 解壓縮後有 {size:.0f} MB 的文字和標記，最多可為 {largest:.0f} MB；請附加其中一部分。</translation>
+    </message>
+    <message>
+        <source>{path} is damaged or not what its name says; open it in the program that made it, save it again, and attach that.</source>
+        <translation>{path} 已損壞，或與其名稱不符；請在製作它的程式中開啟並重新儲存，然後再附加。</translation>
+    </message>
+    <message>
         <source>{path} is invalid JSON ({error}); mend it there.</source>
         <translation>{path} 不是有效的 JSON（{error}）；請在其中改正。</translation>
+    </message>
+    <message>
+        <source>{path} is protected against copying, so it cannot be read; attach a copy without protection.</source>
+        <translation>{path} 受防複製保護，無法讀取；請附加沒有保護的副本。</translation>
     </message>
     <message>
         <source>{path} names no server: it needs an object “mcpServers” with one entry each.</source>
@@ -2704,18 +2863,6 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>Another answer was begun meanwhile; continue this one when that has ended.</source>
         <translation>其間另一個回答已經開始；請在它結束後繼續這個回答。</translation>
-    </message>
-    <message>
-        <source>The chat history {path} is damaged, and nothing of it can be read; restore a backup.</source>
-        <translation type="unfinished"></translation>
-    </message>
-    <message>
-        <source>The chat history {path} is damaged; start Headstart again: it saves everything that can be read.</source>
-        <translation type="unfinished"></translation>
-    </message>
-    <message>
-        <source>The conversation has {count} tokens, but the context holds {room}: start a new chat, shorten the text, or load the model with a longer --context.</source>
-        <translation type="unfinished"></translation>
     </message>
     <message>
         <source>The converted model gives other results {fault}, so it is not used; choose another one.</source>
@@ -3290,10 +3437,6 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>{name} 是模型組合；請指定其中一個模型作為草稿模型：{draft}。</translation>
     </message>
     <message>
-        <source>{name} is an image. Images are not supported: these models read text only.</source>
-        <translation type="unfinished"></translation>
-    </message>
-    <message>
         <source>{name} is busy and asks you to wait; it is asked again in {seconds} s.</source>
         <translation>{name} 忙碌中，要求等待；將在 {seconds} 秒後再次請求。</translation>
     </message>
@@ -3320,10 +3463,6 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>{name} is missing</source>
         <translation>缺少 {name}</translation>
-    </message>
-    <message>
-        <source>{name} is neither a PDF nor text in UTF-8; attach text, Markdown, code or PDF, or save it as text first.</source>
-        <translation type="unfinished"></translation>
     </message>
     <message>
         <source>{name} is not a time</source>
@@ -3518,12 +3657,12 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>{path} 不是檔案；請選擇一個含有聊天範本的檔案。</translation>
     </message>
     <message>
-        <source>{path} was not attached: {most} files is the most for one message.</source>
-        <translation>未附加 {path}：一則訊息最多可附加 {most} 個檔案。</translation>
+        <source>{path} shows letters{where}, but does not say which ones they are, so its text comes out as signs without a meaning; have its text recognised (OCR) as for a scan, then attach that.</source>
+        <translation>{path}{where}顯示了文字，卻沒有說明是哪些字，擷取出的只是沒有意義的符號；請像掃描檔一樣先辨識其中的文字（OCR），然後再附加。</translation>
     </message>
     <message>
-        <source>{path} was not imported because {reason}; choose a JSON file exported by Headstart or the conversations.json from a ChatGPT export.</source>
-        <translation type="unfinished"></translation>
+        <source>{path} was not attached: {most} files is the most for one message.</source>
+        <translation>未附加 {path}：一則訊息最多可附加 {most} 個檔案。</translation>
     </message>
     <message>
         <source>{path} was written for another version of Headstart; export the model again.</source>
@@ -3600,6 +3739,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>{title} is not what was expected: the joined file has the SHA-256 {found} instead of {wanted}. It was deleted; run the command again.</source>
         <translation>{title} 與預期不符：合併後的檔案的 SHA-256 為 {found}，而不是 {wanted}。已將其刪除；請重新匯出。</translation>
+    </message>
+    <message>
+        <source>{what} ({count:,})</source>
+        <translation>{what}（{count:,}）</translation>
     </message>
     <message>
         <source>{why}, in f32 too</source>
@@ -3706,6 +3849,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>{value!r} 處應為文字</translation>
     </message>
     <message>
+        <source>{path} was not imported because {reason}; choose what Headstart, ChatGPT, Claude, Open WebUI, LM Studio, Jan or llama.cpp exported: a .json, .jsonl or .zip file.</source>
+        <translation>未能匯入 {path}，原因是{reason}；請選擇由 Headstart、ChatGPT、Claude、Open WebUI、LM Studio、Jan 或 llama.cpp 匯出的 .json、.jsonl 或 .zip 檔案。</translation>
+    </message>
+    <message>
         <source>{what} in it is not a table</source>
         <translation>其中的 {what} 不是表格</translation>
     </message>
@@ -3775,6 +3922,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>匯出對話</translation>
     </message>
     <message>
+        <source>Include settings and statistics</source>
+        <translation>包含設定和統計資訊</translation>
+    </message>
+    <message>
         <source>Another chat is being written as PDF; wait until that is done.</source>
         <translation>正在將另一個對話寫成 PDF；請等它完成。</translation>
     </message>
@@ -3791,12 +3942,32 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>PDF (*.pdf)</translation>
     </message>
     <message>
+        <source>Chats of Headstart, ChatGPT, Claude and others ({})</source>
+        <translation>Headstart、ChatGPT、Claude 等的對話 ({})</translation>
+    </message>
+    <message>
         <source>Import chats</source>
         <translation>匯入對話</translation>
     </message>
     <message>
-        <source>Chats of Headstart or ChatGPT (*.json)</source>
-        <translation type="unfinished"></translation>
+        <source>The export has further parts, import them too: {}.</source>
+        <translation>該匯出還有其他部分，請一併匯入：{}。</translation>
+    </message>
+    <message>
+        <source>Imported 1 chat from {program}.</source>
+        <translation>已從 {program} 匯入 1 個對話。</translation>
+    </message>
+    <message>
+        <source>Imported {count} chats from {program}.</source>
+        <translation>已從 {program} 匯入 {count} 個對話。</translation>
+    </message>
+    <message>
+        <source>{came} Projects: {count}.</source>
+        <translation>{came}專案：{count} 個。</translation>
+    </message>
+    <message>
+        <source>{came} Left out: {kinds}.</source>
+        <translation>{came}未匯入：{kinds}。</translation>
     </message>
     <message>
         <source>You</source>
@@ -4630,41 +4801,34 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     </message>
 </context>
 <context>
-    <name>PdfTextReader</name>
-    <message>
-        <source>{} could not be read to its end; save its text as a file and attach that.</source>
-        <translation type="unfinished">未能完整讀取 {}；請將其文字另存為檔案後再附加。</translation>
-    </message>
-</context>
-<context>
     <name>PlaceBar</name>
     <message>
         <source>Back to the chats</source>
-        <translation type="unfinished"></translation>
+        <translation>返回對話清單</translation>
     </message>
     <message>
         <source>Restore</source>
-        <translation type="unfinished"></translation>
+        <translation>還原</translation>
     </message>
     <message>
         <source>Empty Now…</source>
-        <translation type="unfinished"></translation>
+        <translation>立即清空…</translation>
     </message>
     <message>
         <source>Recently deleted</source>
-        <translation type="unfinished"></translation>
+        <translation>最近刪除</translation>
     </message>
     <message>
         <source>Archive</source>
-        <translation type="unfinished"></translation>
+        <translation>封存</translation>
     </message>
     <message>
         <source>After {} days they are deleted for good.</source>
-        <translation type="unfinished"></translation>
+        <translation>{} 天後將永久刪除。</translation>
     </message>
     <message>
         <source>The search finds these chats, too.</source>
-        <translation type="unfinished"></translation>
+        <translation>搜尋也能找到這些對話。</translation>
     </message>
 </context>
 <context>
@@ -5394,60 +5558,8 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>還原 {} 的備份</translation>
     </message>
     <message>
-        <source>The index of your chats was damaged and has been made anew. No chat is lost.</source>
-        <translation type="unfinished"></translation>
-    </message>
-    <message>
-        <source>Open What Can Be Read</source>
-        <translation type="unfinished"></translation>
-    </message>
-    <message>
-        <source>Whatever you choose, the damaged file is kept.</source>
-        <translation type="unfinished"></translation>
-    </message>
-    <message>
         <source>The backup of {} is damaged too.</source>
         <translation>{} 的備份也已損毀。</translation>
-    </message>
-    <message>
-        <source>The file with your chats is damaged, and nothing of it can be read.</source>
-        <translation type="unfinished"></translation>
-    </message>
-    <message>
-        <source>1 chat</source>
-        <translation type="unfinished">1 個對話</translation>
-    </message>
-    <message>
-        <source>{} chats</source>
-        <translation type="unfinished">{} 個對話</translation>
-    </message>
-    <message>
-        <source>The file with your chats is damaged. Still readable: {messages} in {chats}.</source>
-        <translation type="unfinished"></translation>
-    </message>
-    <message>
-        <source>{title} ({count})</source>
-        <translation type="unfinished"></translation>
-    </message>
-    <message>
-        <source>a chat without title</source>
-        <translation type="unfinished"></translation>
-    </message>
-    <message>
-        <source>{} more chats</source>
-        <translation type="unfinished"></translation>
-    </message>
-    <message>
-        <source>Damaged or lost: {messages}, in {chats}.</source>
-        <translation type="unfinished"></translation>
-    </message>
-    <message>
-        <source>1 message</source>
-        <translation type="unfinished"></translation>
-    </message>
-    <message>
-        <source>{} messages</source>
-        <translation type="unfinished"></translation>
     </message>
     <message>
         <source>The backup of {time} was restored; the damaged history is kept as {path}.</source>
@@ -6277,11 +6389,11 @@ The model is loaded a second time there and takes its memory again.</source>
     </message>
     <message>
         <source>Archive ({})</source>
-        <translation type="unfinished"></translation>
+        <translation>封存 ({})</translation>
     </message>
     <message>
         <source>Recently deleted ({})</source>
-        <translation type="unfinished"></translation>
+        <translation>最近刪除 ({})</translation>
     </message>
     <message>
         <source>New project; chats can be dragged onto projects</source>
@@ -6305,11 +6417,11 @@ The model is loaded a second time there and takes its memory again.</source>
     </message>
     <message>
         <source>Nothing was deleted in the last {} days.</source>
-        <translation type="unfinished"></translation>
+        <translation>最近 {} 天沒有刪除任何對話。</translation>
     </message>
     <message>
         <source>No chat is archived. The menu of a chat can archive it.</source>
-        <translation type="unfinished"></translation>
+        <translation>沒有已封存的對話。可以在對話的選單中將其封存。</translation>
     </message>
     <message>
         <source>No chats yet. A chat appears here after its first message.</source>
@@ -6336,31 +6448,31 @@ The model is loaded a second time there and takes its memory again.</source>
     <name>SidebarController</name>
     <message>
         <source>Delete this chat for good?</source>
-        <translation type="unfinished"></translation>
+        <translation>永久刪除這個對話？</translation>
     </message>
     <message>
         <source>Delete these {} chats for good?</source>
-        <translation type="unfinished"></translation>
+        <translation>永久刪除這 {} 個對話？</translation>
     </message>
     <message>
         <source>This cannot be undone, and reaches the backups, too. Damaged histories that were kept are deleted.</source>
-        <translation type="unfinished"></translation>
+        <translation>此操作無法復原，備份中的內容也會一併刪除。保留下來的已損毀記錄也會被刪除。</translation>
     </message>
     <message>
         <source>Delete for good</source>
-        <translation type="unfinished"></translation>
+        <translation>永久刪除</translation>
     </message>
     <message>
         <source>Delete for Good</source>
-        <translation type="unfinished"></translation>
+        <translation>永久刪除</translation>
     </message>
     <message>
         <source>Deleted 1 chat for good</source>
-        <translation type="unfinished"></translation>
+        <translation>已永久刪除 1 個對話</translation>
     </message>
     <message>
         <source>Deleted {} chats for good</source>
-        <translation type="unfinished"></translation>
+        <translation>已永久刪除 {} 個對話</translation>
     </message>
     <message>
         <source>Undo</source>

@@ -277,11 +277,11 @@ class Sidebar(QFrame):
         tags = self._head(self.tr("Tags"), self._new_tag)
         above = (self._new, self.search, projects, self.projects, tags, self.tags, self.place)
         column = stacked(self, *above, margin=SMALL, spacing=TINY)
-        for widget in (self._empty, self.list):
-            column.addWidget(widget, 1)
+        for part in (self._empty, self.list):
+            column.addWidget(part, 1)
         column.addStretch(0)
-        for widget in (self.undo_bar, self.archive, self.bin, self.models):
-            column.addWidget(widget)
+        for below in (self.undo_bar, self.archive, self.bin, self.models):
+            column.addWidget(below)
 
     def _head(self, title: str, new: QToolButton) -> QHBoxLayout:
         """Return a heading with a button that adds an item."""
