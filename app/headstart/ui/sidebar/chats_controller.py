@@ -137,7 +137,7 @@ _PAGE_SIZE = 400  # chats; ten times as many as a screen shows, listed in a few 
 
 
 class Place(StrEnum):
-    """Where chats are."""
+    """The places of chats."""
 
     LIST = "list"
     ARCHIVE = "archive"
