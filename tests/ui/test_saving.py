@@ -114,8 +114,11 @@ def damaged(headstart_home: Path) -> Path:
     return folder
 
 
-def _answer(*words: str, before: Callable[[], object] = list) -> list[str]:
-    """Press these buttons of the questions that will be asked, one each; the list fills with the questions."""
+def _answer(*words: str, before: Callable[[], object] = list, defaults: list[str] | None = None) -> list[str]:
+    """Press these buttons of the questions that will be asked, one each; the list fills with the questions.
+
+    `defaults` fills with the buttons that Enter would have pressed.
+    """
     asked: list[str] = []
     timer = QTimer(QApplication.instance(), interval=20)
 
@@ -123,6 +126,8 @@ def _answer(*words: str, before: Callable[[], object] = list) -> list[str]:
         box = QApplication.activeModalWidget()
         if isinstance(box, QMessageBox):
             asked.append(box.text())
+            if defaults is not None:
+                defaults.extend(button.text() for button in box.buttons() if button is box.defaultButton())
             before()
             wanted = words[len(asked) - 1] if len(asked) <= len(words) else "Quit"
             next(button for button in box.buttons() if button.text().startswith(wanted)).click()
@@ -156,10 +161,83 @@ def test_damaged_backup_gives_an_empty_history(qtbot: QtBot, damaged: Path) -> N
     assert store.chats() == ()
     store.close()
     assert len(asked) == 2
-    assert asked[1].endswith("is damaged too.")
+    assert "The backup of " in asked[1]
+    assert "is damaged too." in asked[1]
     assert backup.path.exists()
     assert list(damaged.glob("damaged-*.db"))
     assert "empty" in recovery.outcome
+
+
+def _spoil_tree(folder: Path, name: str) -> None:
+    with closing(sqlite3.connect(folder / FILE_NAME)) as connection:
+        (page,) = connection.execute("SELECT rootpage FROM sqlite_schema WHERE name = ?", (name,)).fetchone()
+    with (folder / FILE_NAME).open("r+b") as file:
+        file.seek((page - 1) * 4096)
+        file.write(b"\xa5" * 4096)
+
+
+@pytest.fixture
+def partly(headstart_home: Path) -> Path:
+    """A history of which the second chat's message cannot be read, without a backup."""
+    folder = headstart_home / "history"
+    with closing(open_store(folder)) as store:
+        for title in ("first", "second"):
+            chat = store.create_chat(title)
+            store.save(chat.id, Conversation(), Conversation().ask(f"question of the {title} " * 900))
+        pages = "SELECT pageno FROM dbstat WHERE name = 'message' AND pagetype = 'overflow' ORDER BY pageno DESC"
+        (page, *_) = [row[0] for row in store._connection.execute(pages)][1:]
+    with (folder / FILE_NAME).open("r+b") as file:
+        file.seek((page - 1) * 4096)
+        file.write(b"\xa5" * 4096)
+    return folder
+
+
+def test_readable_chats_are_opened_by_default_and_lost_ones_named(qtbot: QtBot, partly: Path) -> None:
+    before, defaults = (partly / FILE_NAME).read_bytes(), list[str]()
+    asked = _answer("Open What Can Be Read", defaults=defaults)
+    recovery = Recovery(partly)
+    store = recovery.open()
+    assert store
+    texts = {chat.title: [each.text[:25] for each in store.conversation(chat.id).path] for chat in store.chats()}
+    store.close()
+    assert texts == {"first": ["question of the first que"], "second": []}
+    assert asked[0].startswith("The file with your chats is damaged. Still readable: 1 message in 2 chats.")
+    assert "Damaged or lost: 1 message, in second (1)." in asked[0]
+    assert "btree" not in asked[0]
+    assert defaults == ["Open What Can Be Read"]
+    (aside,) = partly.glob("damaged-*.db")
+    assert aside.read_bytes() == before
+    assert recovery.outcome.endswith(f" {aside}.")
+    assert not recovery.is_whole
+
+
+def test_default_button_never_leaves_the_chats_behind(qtbot: QtBot, damaged: Path) -> None:
+    for backup in backups.list_backups(damaged):
+        backup.path.unlink()
+    defaults: list[str] = []
+    asked = _answer("Quit", defaults=defaults)
+    assert Recovery(damaged).open() is None
+    assert asked[0].startswith("The file with your chats is damaged, and nothing of it can be read.")
+    assert defaults == ["Quit"]
+
+
+def test_damage_that_costs_no_chat_is_only_told(qtbot: QtBot, headstart_home: Path) -> None:
+    folder = headstart_home / "history"
+    with closing(open_store(folder)) as store:
+        store.create_chat("walrus")
+    _spoil_tree(folder, "message_words_config")
+    recovery = Recovery(folder)
+    store = recovery.open()
+    assert store
+    assert [hit.chat.title for hit in store.search("walrus")] == ["walrus"]
+    store.close()
+    assert recovery.outcome.endswith("No chat is lost.")
+    assert recovery.is_whole
+    again = Recovery(folder)
+    opened = again.open()
+    assert opened
+    opened.close()
+    assert again.outcome == ""
 
 
 def test_damaged_history_can_be_left_alone(qtbot: QtBot, damaged: Path) -> None:

@@ -132,9 +132,17 @@ def restore(folder: Path, backup: Backup | None, key: Key | None = None) -> Path
     The history must not be open; `key` opens an encrypted history and its backups. Raises HistoryError, and
     DamagedHistoryError for a backup that is damaged, too; then nothing is changed.
     """
+    fresh = _copy_if_sound(backup, folder / FILE_NAME, key) if backup else None
+    return replace(folder, fresh)
+
+
+def replace(folder: Path, fresh: Path | None) -> Path:
+    """Put the history aside and a new file in its place (None: an empty history). Return the path of the old history.
+
+    The history must not be open. Raises HistoryError.
+    """
     history = folder / FILE_NAME
     aside = folder / f"damaged-{_stamp()}.db"
-    fresh = _copy_if_sound(backup, history, key) if backup else None
     with translate_errors(history):
         for suffix in ("", *SIDE_FILES):
             part = history.with_name(history.name + suffix)

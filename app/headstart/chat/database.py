@@ -8,12 +8,12 @@ import logging
 import os
 import sqlite3
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
-from typing import cast
+from typing import Any, cast
 
 import msgspec
 
@@ -121,8 +121,16 @@ def settle(path: Path, key: Key | None) -> None:
 
 
 def require_sound(connection: sqlite3.Connection, path: Path) -> None:
-    """Read the whole file once. Raises DamagedHistoryError with the first fault."""
-    result = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
+    """Read the whole file once, and every message if damage was seen. Raises DamagedHistoryError at the first fault."""
+    was_seen = path.with_name(DAMAGE).exists()
+    result = connection.execute(f"PRAGMA {'integrity' if was_seen else 'quick'}_check(1)").fetchone()[0]
+    if (
+        was_seen
+        and result == "ok"
+        and connection.execute("SELECT 1 FROM sqlite_schema WHERE name = 'message'").fetchone()
+    ):
+        for row in connection.execute("SELECT * FROM message"):
+            read_message({"thinking": "", "calls": "[]", "passages": "[]", **dict(row)})
     if result != "ok":
         _mark_damaged(path)
         raise damaged(path, str(result))
@@ -140,14 +148,16 @@ def translate_errors(path: Path) -> Iterator[None]:
     try:
         yield
     except sqlite_errors() as error:
-        _log.warning("%s: %s (%s)", path, error, getattr(error, "sqlite_errorname", "no code"))
+        code = getattr(error, "sqlite_errorname", "no code")
+        _log.warning("%s: %s (%s)", path, "a text" if _is_no_text(error) else error, code)
         if getattr(error, "sqlite_errorcode", 0) == sqlite3.SQLITE_CORRUPT_VTAB:
             path.with_name(INDEX_FAULT).touch()
         elif is_damage(error):
             _mark_damaged(path)
         raise _history_error(path, error) from error
-    except (json.JSONDecodeError, msgspec.DecodeError) as error:
+    except (ValueError, msgspec.DecodeError) as error:
         # Damage in a row, which the check of the file's structure cannot see.
+        _mark_damaged(path)
         raise damaged(path, str(error)) from error
     except OSError as error:
         _log.warning("%s: %s", path, error)
@@ -162,7 +172,12 @@ def translate_errors(path: Path) -> Iterator[None]:
 
 def is_damage(error: sqlite3.Error) -> bool:
     """Return whether an error says that a file is damaged, or no history at all."""
-    return getattr(error, "sqlite_errorcode", 0) & 0xFF in _DAMAGE
+    return getattr(error, "sqlite_errorcode", 0) & 0xFF in _DAMAGE or _is_no_text(error)
+
+
+def _is_no_text(error: sqlite3.Error) -> bool:
+    """Return whether a column is no text. The sentence of the error has the column, which must not get into a log."""
+    return str(error).startswith("Could not decode to UTF-8")
 
 
 @contextmanager
@@ -178,11 +193,10 @@ def transaction(connection: sqlite3.Connection) -> Iterator[None]:
 
 
 def damaged(path: Path, reason: str) -> DamagedHistoryError:
-    """Return the error of a damaged file. `headstart.chat.backups` has replacements for it."""
+    """Return the error of a damaged file. The log has the reason, which nobody else understands."""
+    _log.warning("%s is damaged: %s", path, " ".join(reason.split())[:200])
     return DamagedHistoryError(
-        "The chat history {path} is damaged ({fault}): restore a backup; the damaged file is kept beside it.",
-        path=path,
-        fault=" ".join(reason.split())[:200],
+        "The chat history {path} is damaged; start Headstart again: it saves everything that can be read.", path=path
     )
 
 
@@ -212,8 +226,8 @@ def _history_error(path: Path, error: sqlite3.Error) -> HistoryError:
     code = extended_code & 0xFF
     if extended_code == sqlite3.SQLITE_CORRUPT_VTAB:
         return HistoryError("The index of the search is damaged; start Headstart again to rebuild it; no chat is lost.")
-    if code in _DAMAGE:
-        return damaged(path, str(error))
+    if is_damage(error):
+        return damaged(path, getattr(error, "sqlite_errorname", "no text"))
     if code == sqlite3.SQLITE_FULL:
         return HistoryError(
             "The disk is full, so the last change was not saved in {path}; free some space and try again: "
@@ -327,7 +341,7 @@ def message_row(message: Message, *, shown: bool) -> dict[str, Value]:
     }
 
 
-def read_message(row: sqlite3.Row) -> Message:
+def read_message(row: Mapping[str, Any] | sqlite3.Row) -> Message:
     return Message(
         id=row["id"],
         parent=row["parent"],

@@ -244,6 +244,13 @@ def migrate(connection: sqlite3.Connection, path: Path, key: Key | None = None) 
             _step(connection, number)
 
 
+def create(connection: sqlite3.Connection, version: int) -> None:
+    """Create the schema of a version in an empty file."""
+    for number in range(version):
+        with transaction(connection):
+            _step(connection, number)
+
+
 def schema_version(connection: sqlite3.Connection) -> int:
     """Return the version of the schema; 0 for an empty file."""
     return int(connection.execute("PRAGMA user_version").fetchone()[0])

@@ -9,7 +9,7 @@ from contextlib import ExitStack, closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
 
-from headstart.chat import database, encryption, erasing, migrations
+from headstart.chat import database, encryption, erasing, migrations, rescue
 from headstart.chat.conversation import (
     Attachment,
     Chat,
@@ -23,7 +23,7 @@ from headstart.chat.conversation import (
 )
 from headstart.chat.database import Key
 from headstart.chat.reader import Reader
-from headstart.errors import HistoryError
+from headstart.errors import DamagedHistoryError, HistoryError
 
 UNSENT = "draft"  # name of the memo with the draft of the chat that is not yet begun
 _OUTDATED = "outdated caches"  # name of the memo of `Store.outdated_caches`
@@ -31,6 +31,8 @@ _OUTDATED = "outdated caches"  # name of the memo of `Store.outdated_caches`
 
 class Store(Reader):
     """The only writer of a history. Use it in the thread that opened it; every method raises HistoryError."""
+
+    was_repaired = False  # when it was opened; no chat was lost
 
     @property
     def changes(self) -> int:
@@ -301,12 +303,26 @@ class Store(Reader):
 def open_store(folder: Path, key: Key | None = None) -> Store:
     """Check the history in this folder, migrate it and open it. Answers cut short are marked as such.
 
-    Raises HistoryError, DamagedHistoryError, for which `headstart.chat.backups` has replacements, and
-    LockedHistoryError if it is encrypted and there is no key, which `headstart.chat.encryption.unlock` returns.
+    Damage that costs no chat is repaired. Raises HistoryError; DamagedHistoryError, for which `headstart.chat.backups`
+    has replacements; ReadableHistoryError if a part can be read; and LockedHistoryError if it is encrypted and there is
+    no key, which `headstart.chat.encryption.unlock` returns.
     """
     path = folder / database.FILE_NAME
     encryption.settle(folder)
     key = encryption.require_key(folder, key)
+    try:
+        return _open(path, key)
+    except DamagedHistoryError as error:
+        found = rescue.rescue(folder, key)
+        if not found.is_whole:
+            raise rescue.ReadableHistoryError(path, found) from error
+        rescue.adopt(folder, found)
+    store = _open(path, key)
+    store.was_repaired = True
+    return store
+
+
+def _open(path: Path, key: Key | None) -> Store:
     with database.translate_errors(path), ExitStack() as stack:
         connection = stack.enter_context(closing(database.connect(path, key)))
         _prepare(connection, path, key)
@@ -321,6 +337,7 @@ def new_id() -> str:
 def _prepare(connection: sqlite3.Connection, path: Path, key: Key | None) -> None:
     if database.is_read_at_start(path):
         database.require_sound(connection, path)
+    rescue.discard(path.with_name(rescue.NEW))
     migrations.migrate(connection, path, key)
     migrations.refresh_index(connection, path)
     connection.execute("UPDATE message SET state = 'interrupted' WHERE state = 'streaming'")

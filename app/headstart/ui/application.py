@@ -254,7 +254,10 @@ def _run(application: QApplication, instance: SingleInstance, file: Path | None,
         if work:
             show = program.chat_controller.show_error if work.has_failed else program.chat_controller.show_hint
             QTimer.singleShot(0, program, partial(show, work.sentence))
-        code = _show(application, program, recovery.outcome, again, quick=quick)
+        if recovery.outcome:
+            show = program.chat_controller.show_hint if recovery.is_whole else program.chat_controller.show_error
+            QTimer.singleShot(0, program, partial(show, recovery.outcome))
+        code = _show(application, program, again, quick=quick)
         if program.reopens is None:
             return code
         again, file, key, work, quick = program.reopens, None, store.key, None, False
@@ -273,7 +276,7 @@ def _work(order: EncryptionOrder, key: Key | None) -> EncryptionWork:
     return work
 
 
-def _show(application: QApplication, program: Program, notice: str, chat: str, *, quick: bool) -> int:
+def _show(application: QApplication, program: Program, chat: str, *, quick: bool) -> int:
     application.setQuitOnLastWindowClosed(False)  # neither a hidden window nor the small one's end is a reason to quit
     program.window.closing.connect(application.quit, Qt.ConnectionType.QueuedConnection)
     program.start()
@@ -281,8 +284,6 @@ def _show(application: QApplication, program: Program, notice: str, chat: str, *
     window.resize(window.size().boundedTo(window.screen().availableSize()))
     if chat and program.store.chat(chat):
         program.chats.open(chat)
-    if notice:
-        program.chat_controller.show_error(notice)
     if quick:
         program.quick.ask()
     else:

@@ -9,20 +9,23 @@ from pathlib import Path
 from PySide6.QtCore import QDateTime, QEvent, QLocale, QObject, Qt, QThreadPool, QTimer, Signal, Slot
 from PySide6.QtWidgets import QLabel, QMessageBox, QPushButton
 
-from headstart.chat import backups, database, encryption, erasing
+from headstart.chat import backups, database, encryption, erasing, rescue
 from headstart.chat.backups import Backup
 from headstart.chat.database import Key
+from headstart.chat.rescue import ReadableHistoryError, Rescue
 from headstart.chat.store import Store, open_store
 from headstart.errors import DamagedHistoryError, HistoryError, LockedHistoryError
 from headstart.ui.background_task import BackgroundTask
+from headstart.ui.formatting import listed, whole
 from headstart.ui.history.encryption import FormSpec, PassphraseForm
 from headstart.ui.translation import translate_error
 from headstart.ui.widgets.labels import muted
-from headstart.ui.widgets.layouts import Dialog, stacked
+from headstart.ui.widgets.layouts import Dialog, stacked, style_dialog
 from headstart.ui.widgets.stylesheet import set_style_class
 from headstart.ui.widgets.theme import LARGE, MEDIUM
 
 _WIDTH = 420
+_MAX_NAMED = 5  # chats
 
 
 class PassphraseDialog(Dialog):
@@ -89,6 +92,7 @@ class PassphraseDialog(Dialog):
 
 
 class _Choice(Enum):
+    RESCUE = auto()
     RESTORE = auto()
     START_EMPTY = auto()
     TRY_AGAIN = auto()
@@ -96,7 +100,10 @@ class _Choice(Enum):
 
 
 class Recovery(QObject):
-    """The opening of the history. `outcome` says what replaced a damaged file, if anything did."""
+    """The opening of the history. `outcome` says what replaced a damaged file, if anything did.
+
+    `is_whole` says whether it has all that the damaged file had.
+    """
 
     def __init__(self, folder: Path, key: Key | None = None) -> None:
         """`key` opens an encrypted history that was open just now."""
@@ -106,16 +113,17 @@ class Recovery(QObject):
         self._tried: set[Path] = set()
         self._backup_fault = ""  # the sentence on a damaged backup
         self.outcome = ""
+        self.is_whole = False
 
     def open(self) -> Store | None:
         """Open the history; return None if the user quits."""
         while True:
             try:
-                return open_store(self._folder, self._key)
+                return self._open()
             except LockedHistoryError:
                 is_handled = self._unlock()
             except DamagedHistoryError as error:
-                is_handled = self._replace(translate_error(error))
+                is_handled = self._replace(error.rescue if isinstance(error, ReadableHistoryError) else None)
             except HistoryError as error:
                 is_handled = (
                     self._ask(translate_error(error), {_Choice.TRY_AGAIN: self.tr("Try Again")}) is _Choice.TRY_AGAIN
@@ -128,6 +136,13 @@ class Recovery(QObject):
         if self._dialog:
             self._dialog.bring_to_front()
 
+    def _open(self) -> Store:
+        store = open_store(self._folder, self._key)
+        if store.was_repaired:
+            self.is_whole = True
+            self.outcome = self.tr("The index of your chats was damaged and has been made anew. No chat is lost.")
+        return store
+
     def _unlock(self) -> bool:
         dialog = self._dialog = PassphraseDialog(partial(encryption.unlock, self._folder))
         dialog.exec()
@@ -135,24 +150,56 @@ class Recovery(QObject):
         dialog.deleteLater()
         return self._key is not None
 
-    def _replace(self, fault: str) -> bool:
-        """Replace the damaged file as the user chooses; return False to quit."""
+    def _replace(self, found: Rescue | None) -> bool:
+        """Replace the damaged file as the user chooses; return False to quit. `found`: what of it can be read."""
         backup = next((backup for backup in backups.list_backups(self._folder) if backup.path not in self._tried), None)
-        choices = {_Choice.START_EMPTY: self.tr("Start with an Empty History")}
+        choices: dict[_Choice, str] = {}
+        if found:
+            choices[_Choice.RESCUE] = self.tr("Open What Can Be Read")
         if backup:
-            restore = self.tr("Restore the Backup of {}").format(_time(backup))
-            choices = {_Choice.RESTORE: restore, **choices}
-        choice = self._ask(f"{fault}\n\n{self._backup_fault}".strip(), choices)
+            choices[_Choice.RESTORE] = self.tr("Restore the Backup of {}").format(_time(backup))
+        choices[_Choice.START_EMPTY] = self.tr("Start with an Empty History")
+        kept = self.tr("Whatever you choose, the damaged file is kept.")
+        choice = self._ask("\n\n".join(filter(None, (self._account(found), self._backup_fault, kept))), choices)
         if choice is _Choice.QUIT:
             return False
         try:
-            self._restore(backup if choice is _Choice.RESTORE else None)
+            if choice is _Choice.RESCUE and found:
+                self._adopt(found)
+            else:
+                self._restore(backup if choice is _Choice.RESTORE else None)
         except DamagedHistoryError:
             assert backup, "an empty history is not damaged"
             self._backup_fault = self.tr("The backup of {} is damaged too.").format(_time(backup))
         except HistoryError as error:
             return self._ask(translate_error(error), {_Choice.TRY_AGAIN: self.tr("Try Again")}) is _Choice.TRY_AGAIN
         return True
+
+    def _account(self, found: Rescue | None) -> str:
+        """Return sentences on what can be read, and what is lost."""
+        if not found:
+            return self.tr("The file with your chats is damaged, and nothing of it can be read.")
+        chats = self.tr("1 chat") if found.chats == 1 else self.tr("{} chats").format(whole(found.chats))
+        read = self.tr("The file with your chats is damaged. Still readable: {messages} in {chats}.")
+        sentences = [read.format(messages=self._messages(found.messages), chats=chats)]
+        if found.lost:
+            names = [
+                self.tr("{title} ({count})").format(title=title or self.tr("a chat without title"), count=whole(count))
+                for title, count in found.lost[:_MAX_NAMED]
+            ]
+            more = len(found.lost) - len(names)
+            names += [self.tr("{} more chats").format(whole(more))] if more else []
+            lost = self.tr("Damaged or lost: {messages}, in {chats}.")
+            count = sum(count for _, count in found.lost)
+            sentences.append(lost.format(messages=self._messages(count), chats=listed(names)))
+        return "\n\n".join(sentences)
+
+    def _messages(self, count: int) -> str:
+        return self.tr("1 message") if count == 1 else self.tr("{} messages").format(whole(count))
+
+    def _adopt(self, found: Rescue) -> None:
+        path = rescue.adopt(self._folder, found)
+        self.outcome = f"{self._account(found)} {self.tr('The damaged history is kept as {}.').format(path)}"
 
     def _restore(self, backup: Backup | None) -> None:
         if backup:
@@ -168,11 +215,13 @@ class Recovery(QObject):
 
     def _ask(self, sentence: str, choices: dict[_Choice, str]) -> _Choice:
         box = QMessageBox(QMessageBox.Icon.Warning, "Headstart", sentence)
+        style_dialog(box)
         buttons: dict[QPushButton, _Choice] = {}
         for choice, text in choices.items():
             buttons[box.addButton(text, QMessageBox.ButtonRole.AcceptRole)] = choice
         quit_button = box.addButton(self.tr("Quit"), QMessageBox.ButtonRole.RejectRole)
-        box.setDefaultButton(next(iter(buttons)))
+        first = next(iter(buttons))  # unless that would leave the chats behind, and there is another way
+        box.setDefaultButton(quit_button if buttons[first] is _Choice.START_EMPTY else first)
         box.setEscapeButton(quit_button)
         box.exec()
         return next((choice for button, choice in buttons.items() if button is box.clickedButton()), _Choice.QUIT)
