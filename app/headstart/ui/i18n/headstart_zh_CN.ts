@@ -2325,10 +2325,6 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>无法使用聊天历史记录 {path}（{error}）；请重试，仍不行则重启程序。</translation>
     </message>
     <message>
-        <source>The chat history {path} is damaged ({fault}): restore a backup; the damaged file is kept beside it.</source>
-        <translation>聊天历史记录 {path} 已损坏（{fault}）：请恢复备份；损坏的文件会保留在其旁边。</translation>
-    </message>
-    <message>
         <source>The chat history {path} was written by a newer version of Headstart (schema {version}, this one knows {newest}); update Headstart to open it.</source>
         <translation>聊天历史记录 {path} 由更新版本的 Headstart 写入（架构版本 {version}，此版本支持到 {newest}）；请更新 Headstart 后再打开。</translation>
     </message>
@@ -2863,6 +2859,14 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>Another answer was begun meanwhile; continue this one when that has ended.</source>
         <translation>其间另一个回答已经开始；请在它结束后继续这个回答。</translation>
+    </message>
+    <message>
+        <source>The chat history {path} is damaged, and nothing of it can be read; restore a backup.</source>
+        <translation>对话历史 {path} 已损坏，且其中的内容都无法读取；请恢复一个备份。</translation>
+    </message>
+    <message>
+        <source>The chat history {path} is damaged; start Headstart again: it saves everything that can be read.</source>
+        <translation>对话历史 {path} 已损坏；请重新启动 Headstart，它会保存所有能读取的内容。</translation>
     </message>
     <message>
         <source>The converted model gives other results {fault}, so it is not used; choose another one.</source>
@@ -5558,8 +5562,60 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>恢复 {} 的备份</translation>
     </message>
     <message>
+        <source>The index of your chats was damaged and has been made anew. No chat is lost.</source>
+        <translation>对话的索引已损坏，现已重建。没有丢失任何对话。</translation>
+    </message>
+    <message>
+        <source>Open What Can Be Read</source>
+        <translation>打开可读取的内容</translation>
+    </message>
+    <message>
+        <source>Whatever you choose, the damaged file is kept.</source>
+        <translation>无论选择哪一项，损坏的文件都会保留。</translation>
+    </message>
+    <message>
         <source>The backup of {} is damaged too.</source>
         <translation>{} 的备份也已损坏。</translation>
+    </message>
+    <message>
+        <source>The file with your chats is damaged, and nothing of it can be read.</source>
+        <translation>保存对话的文件已损坏，其中的内容都无法读取。</translation>
+    </message>
+    <message>
+        <source>1 chat</source>
+        <translation>1 个对话</translation>
+    </message>
+    <message>
+        <source>{} chats</source>
+        <translation>{} 个对话</translation>
+    </message>
+    <message>
+        <source>The file with your chats is damaged. Still readable: {messages} in {chats}.</source>
+        <translation>保存对话的文件已损坏。仍可读取：{chats}中的 {messages}。</translation>
+    </message>
+    <message>
+        <source>{title} ({count})</source>
+        <translation>{title}（{count}）</translation>
+    </message>
+    <message>
+        <source>a chat without title</source>
+        <translation>一个无标题的对话</translation>
+    </message>
+    <message>
+        <source>{} more chats</source>
+        <translation>另外 {} 个对话</translation>
+    </message>
+    <message>
+        <source>Damaged or lost: {messages}, in {chats}.</source>
+        <translation>损坏或丢失：{messages}，位于{chats}。</translation>
+    </message>
+    <message>
+        <source>1 message</source>
+        <translation>1 条消息</translation>
+    </message>
+    <message>
+        <source>{} messages</source>
+        <translation>{} 条消息</translation>
     </message>
     <message>
         <source>The backup of {time} was restored; the damaged history is kept as {path}.</source>

@@ -2325,10 +2325,6 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>無法使用聊天歷程記錄 {path}（{error}）；請再試一次，仍不行則重新啟動程式。</translation>
     </message>
     <message>
-        <source>The chat history {path} is damaged ({fault}): restore a backup; the damaged file is kept beside it.</source>
-        <translation>聊天歷程記錄 {path} 已損毀（{fault}）：請還原備份；損毀的檔案會保留在其旁邊。</translation>
-    </message>
-    <message>
         <source>The chat history {path} was written by a newer version of Headstart (schema {version}, this one knows {newest}); update Headstart to open it.</source>
         <translation>聊天歷程記錄 {path} 由較新版本的 Headstart 寫入（結構版本 {version}，此版本支援到 {newest}）；請更新 Headstart 後再開啟。</translation>
     </message>
@@ -2863,6 +2859,14 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>Another answer was begun meanwhile; continue this one when that has ended.</source>
         <translation>其間另一個回答已經開始；請在它結束後繼續這個回答。</translation>
+    </message>
+    <message>
+        <source>The chat history {path} is damaged, and nothing of it can be read; restore a backup.</source>
+        <translation>對話記錄 {path} 已損毀，且其中的內容都無法讀取；請還原一個備份。</translation>
+    </message>
+    <message>
+        <source>The chat history {path} is damaged; start Headstart again: it saves everything that can be read.</source>
+        <translation>對話記錄 {path} 已損毀；請重新啟動 Headstart，它會儲存所有能讀取的內容。</translation>
     </message>
     <message>
         <source>The converted model gives other results {fault}, so it is not used; choose another one.</source>
@@ -5558,8 +5562,60 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>還原 {} 的備份</translation>
     </message>
     <message>
+        <source>The index of your chats was damaged and has been made anew. No chat is lost.</source>
+        <translation>對話的索引已損毀，現已重建。沒有遺失任何對話。</translation>
+    </message>
+    <message>
+        <source>Open What Can Be Read</source>
+        <translation>開啟可讀取的內容</translation>
+    </message>
+    <message>
+        <source>Whatever you choose, the damaged file is kept.</source>
+        <translation>無論選擇哪一項，損毀的檔案都會保留。</translation>
+    </message>
+    <message>
         <source>The backup of {} is damaged too.</source>
         <translation>{} 的備份也已損毀。</translation>
+    </message>
+    <message>
+        <source>The file with your chats is damaged, and nothing of it can be read.</source>
+        <translation>儲存對話的檔案已損毀，其中的內容都無法讀取。</translation>
+    </message>
+    <message>
+        <source>1 chat</source>
+        <translation>1 個對話</translation>
+    </message>
+    <message>
+        <source>{} chats</source>
+        <translation>{} 個對話</translation>
+    </message>
+    <message>
+        <source>The file with your chats is damaged. Still readable: {messages} in {chats}.</source>
+        <translation>儲存對話的檔案已損毀。仍可讀取：{chats}中的 {messages}。</translation>
+    </message>
+    <message>
+        <source>{title} ({count})</source>
+        <translation>{title}（{count}）</translation>
+    </message>
+    <message>
+        <source>a chat without title</source>
+        <translation>一個無標題的對話</translation>
+    </message>
+    <message>
+        <source>{} more chats</source>
+        <translation>另外 {} 個對話</translation>
+    </message>
+    <message>
+        <source>Damaged or lost: {messages}, in {chats}.</source>
+        <translation>損毀或遺失：{messages}，位於{chats}。</translation>
+    </message>
+    <message>
+        <source>1 message</source>
+        <translation>1 則訊息</translation>
+    </message>
+    <message>
+        <source>{} messages</source>
+        <translation>{} 則訊息</translation>
     </message>
     <message>
         <source>The backup of {time} was restored; the damaged history is kept as {path}.</source>
