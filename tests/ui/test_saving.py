@@ -227,10 +227,10 @@ def test_damage_that_costs_no_chat_is_only_told(qtbot: QtBot, headstart_home: Pa
         store.create_chat("walrus")
     _spoil_tree(folder, "message_words_config")
     recovery = Recovery(folder)
-    store = recovery.open()
-    assert store
-    assert [hit.chat.title for hit in store.search("walrus")] == ["walrus"]
-    store.close()
+    opened = recovery.open()
+    assert opened
+    with closing(opened):
+        assert [hit.chat.title for hit in opened.search("walrus")] == ["walrus"]
     assert recovery.outcome.endswith("No chat is lost.")
     assert recovery.is_whole
     again = Recovery(folder)
