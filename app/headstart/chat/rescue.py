@@ -50,7 +50,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Rescue:
-    """What was read of a damaged history."""
+    """The parts of a damaged history that were read."""
 
     path: Path  # the new file
     chats: int

@@ -199,7 +199,8 @@ class Recovery(QObject):
 
     def _adopt(self, found: Rescue) -> None:
         path = rescue.adopt(self._folder, found)
-        self.outcome = f"{self._account(found)} {self.tr('The damaged history is kept as {}.').format(path)}"
+        kept = self.tr("The damaged history is kept as {}.").format(path)
+        self.outcome = f"{self._account(found)} {kept}"
 
     def _restore(self, backup: Backup | None) -> None:
         if backup:
