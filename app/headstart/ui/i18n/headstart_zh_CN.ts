@@ -5618,6 +5618,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>{} 条消息</translation>
     </message>
     <message>
+        <source>The damaged history is kept as {}.</source>
+        <translation>损坏的历史记录保留为 {}。</translation>
+    </message>
+    <message>
         <source>The backup of {time} was restored; the damaged history is kept as {path}.</source>
         <translation>已恢复 {time} 的备份；损坏的历史记录保留在 {path}。</translation>
     </message>

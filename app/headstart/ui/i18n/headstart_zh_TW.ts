@@ -5618,6 +5618,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>{} 則訊息</translation>
     </message>
     <message>
+        <source>The damaged history is kept as {}.</source>
+        <translation>損壞的歷史記錄保留為 {}。</translation>
+    </message>
+    <message>
         <source>The backup of {time} was restored; the damaged history is kept as {path}.</source>
         <translation>已還原 {time} 的備份；損毀的歷程記錄保留在 {path}。</translation>
     </message>
