@@ -1,4 +1,4 @@
-"""Texts deleted for good leave no word in any file of the history, also after a crash in between."""
+"""Texts that are deleted for good leave no word in any file of the history, also after a crash in between."""
 
 import itertools
 import random

@@ -338,7 +338,7 @@ def test_encryption_reopens_without_asking_again(qtbot: QtBot, plain: Path, monk
     """The loop of windows itself: encrypt, open again without a question, then close."""
     seen: list[tuple[bool, list[str]]] = []
 
-    def show(application: QApplication, program: Program, outcome: str, chat: str, *, quick: bool) -> int:
+    def show(application: QApplication, program: Program, chat: str, *, quick: bool) -> int:
         assert not quick
         backups.keep_up(plain, program.store.key)
         copies = [backup.path.name for backup in backups.list_backups(plain)]

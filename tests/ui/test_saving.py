@@ -227,10 +227,10 @@ def test_damage_that_costs_no_chat_is_only_told(qtbot: QtBot, headstart_home: Pa
         store.create_chat("walrus")
     _spoil_tree(folder, "message_words_config")
     recovery = Recovery(folder)
-    opened = recovery.open()
-    assert opened
-    with closing(opened):
-        assert [hit.chat.title for hit in opened.search("walrus")] == ["walrus"]
+    repaired = recovery.open()
+    assert repaired
+    assert [hit.chat.title for hit in repaired.search("walrus")] == ["walrus"]
+    repaired.close()
     assert recovery.outcome.endswith("No chat is lost.")
     assert recovery.is_whole
     again = Recovery(folder)

@@ -22,7 +22,7 @@ _INDEXES = "SELECT name FROM sqlite_schema WHERE sql LIKE 'CREATE VIRTUAL TABLE 
 
 @dataclass(frozen=True)
 class Order:
-    """Texts that are yet to be erased."""
+    """An order to erase texts that were deleted."""
 
     memo: str  # the order as JSON
     since: float  # time of the last deletion

@@ -50,7 +50,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Rescue:
-    """The parts of a damaged history that were read."""
+    """The result of a rescue."""
 
     path: Path  # the new file
     chats: int

@@ -5619,7 +5619,7 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     </message>
     <message>
         <source>The damaged history is kept as {}.</source>
-        <translation>损坏的历史记录保留为 {}。</translation>
+        <translation>损坏的历史保留为 {}。</translation>
     </message>
     <message>
         <source>The backup of {time} was restored; the damaged history is kept as {path}.</source>

@@ -5619,7 +5619,7 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     </message>
     <message>
         <source>The damaged history is kept as {}.</source>
-        <translation>損壞的歷史記錄保留為 {}。</translation>
+        <translation>損毀的記錄保留為 {}。</translation>
     </message>
     <message>
         <source>The backup of {time} was restored; the damaged history is kept as {path}.</source>

@@ -137,7 +137,7 @@ _PAGE_SIZE = 400  # chats; ten times as many as a screen shows, listed in a few 
 
 
 class Place(StrEnum):
-    """The places of chats."""
+    """A place of chats."""
 
     LIST = "list"
     ARCHIVE = "archive"
