@@ -273,7 +273,7 @@ class Precision(StrEnum):
 
 
 class Effort(StrEnum):
-    """How much a model thinks."""
+    """Effort of thinking."""
 
     LOW = "low"
     MEDIUM = "medium"

@@ -194,6 +194,16 @@ def test_continued_answer_quotes_marks(tiny_thinking: Make) -> None:
         assert ("".join(thinking for thinking, _ in parts), "".join(text for _, text in parts)) == expected
 
 
+def test_continued_answer_with_tools_begins_no_section(tiny_thinking: Make) -> None:
+    with opened(tiny_thinking(QWEN3)) as engine:
+        assert engine.tokenizer.thinking
+        eager = Sampling(logit_bias={engine.tokenizer.thinking.begin_ids[0]: 100.0})
+        asked = {"messages": (*HI, Message("assistant", "Well:")), "sampling": eager, "max_new_tokens": 200}
+        thinking, text, finish = answer(engine, **asked, tools=Tools((LOOK,), required=True))
+    assert (thinking, finish.stats.thinking_tokens) == ("", 0)
+    assert text.startswith("<tool_call>")
+
+
 def test_model_thinks_and_stops_at_its_budget(thinker: LocalEngine) -> None:
     tokens = thinker.tokenizer.thinking
     assert tokens

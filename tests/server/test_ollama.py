@@ -192,3 +192,18 @@ def test_wrong_method_is_told_the_right_one(running: Running) -> None:
 def test_base_url_answers_as_the_root(running: Running) -> None:
     for path in ("/", "/v1", "/v1/"):
         assert running.ask("GET", path, {"Authorization": ""})[0] == 200
+
+
+def test_models_and_schemas_are_those_of_the_other_routes(running: Running) -> None:
+    parameters = {"type": "object", "properties": {"a": {"type": "string", "pattern": "^(?!x)y"}}}
+    tools = [
+        {"type": "function", "function": {"name": "bad", "parameters": parameters}},
+        {"type": "web_search", "name": "web"},
+    ]
+    body = {"messages": [{"role": "user", "content": "Hi"}], "tools": tools, "stream": False}
+    status, headers, text = running.ask("POST", "/api/chat", body=json.dumps(body))
+    assert (status, json.loads(text)["model"]) == (200, MODEL)
+    assert (headers["x-headstart-loosened"], headers["x-headstart-left-out"]) == ("bad", "web_search")
+    with serving(ScriptedEngine(), aliases=(("other-*", MODEL),)) as server:
+        status, _, text = server.ask("POST", "/api/show", body=json.dumps({"model": "other-name"}))
+    assert status == 200, text

@@ -293,7 +293,7 @@ def test_edges_show_that_something_wide_goes_on(show: Show) -> None:
 
 
 def _rows(text: TextView) -> list[list[int]]:
-    """How light each pixel is."""
+    """Return the lightness of each pixel, by row."""
     image = text.viewport().grab().toImage().convertToFormat(QImage.Format.Format_Grayscale8)
     return [[image.pixelColor(x, y).value() for x in range(image.width())] for y in range(image.height())]
 

@@ -311,8 +311,8 @@ class LocalEngine:
             constraint,
             self.target.runner.vocabulary,
             self._stop_ids,
-            is_open=thinking.is_open(ids),
-            budget=request.thinking_budget,
+            thinking.reader_of(request.messages, ids),
+            request.thinking_budget,
         )
 
     def _finish(self, reason: FinishReason, tally: Tally, text: AnswerText) -> Finish:

@@ -220,14 +220,15 @@ class ThinkingConstraint:
         inner: Constraint | None,
         width: int,
         stop_ids: Iterable[int],
-        *,
-        is_open: bool,
+        reader: ThinkingReader,
         budget: int | None = None,
     ) -> None:
-        """Constrain one answer. `width`: the size of the vocabulary; `budget`: the most tokens of the section."""
+        """Constrain one answer, which `reader` reads.
+
+        `width`: the size of the vocabulary; `budget`: the most tokens of the section.
+        """
         self._tokens, self._inner, self._width, self._budget = tokens, inner, width, budget
-        self._stop_ids = list(stop_ids)
-        self._reader = tokens.reader(is_open=is_open)
+        self._stop_ids, self._reader = list(stop_ids), reader
         self._written: list[int] = []  # tokens so far, until the answer proper begins
 
     def allowed(self, run: Sequence[int]) -> Allowed | None:

@@ -228,7 +228,7 @@ class Api:
 
     async def ollama_show(self, request: HttpRequest) -> Response:
         body = parse_request(await _read_body(request, self._worker.limits), ollama.ShowRequest)
-        return _json(ollama.shown(find(self._models, body.model or body.name), self._created))
+        return _json(ollama.shown(find(self._models, body.model or body.name, self._aliases), self._created))
 
     async def ollama_version(self, _: HttpRequest) -> Response:
         return _json(ollama.OllamaVersion())
@@ -247,12 +247,15 @@ class Api:
         body: ollama.OllamaChatRequest | ollama.OllamaGenerateRequest,
         model: Served,
     ) -> Response:
+        body = replace(body, model=model.id)
         if body.is_empty:
             await self._run(request, model, _LOAD)
             return _json(ollama.loaded_line(body))
         engine_request = ollama.ollama_to_request(body, model, self._defaults_for(model))
         formatter = ollama.OllamaFormatter(body, _call_reader(engine_request))
-        return self._answer(request, model, [engine_request], [formatter], streamed=body.stream is not False)
+        left_out = other_kinds(body.tools or ()) if isinstance(body, ollama.OllamaChatRequest) else ()
+        losses, streamed = losses_of(engine_request), body.stream is not False
+        return self._answer(request, model, [engine_request], [formatter], losses, streamed=streamed, left_out=left_out)
 
     async def ollama_embed(self, request: HttpRequest) -> Response:
         """Turn texts into vectors: POST /api/embed."""

@@ -99,7 +99,7 @@ class OllamaRequest:
 
     refusals: ClassVar[Mapping[str, str]] = OllamaOptions.refusals  # type: ignore[attr-defined] # by with_unsupported
 
-    model: str
+    model: str = ""
     stream: Annotated[bool, Meta(description="Default: true.")] | None = None
     format: _Format | None = None
     options: OllamaOptions | None = None

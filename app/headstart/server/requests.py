@@ -533,7 +533,7 @@ _FIELD_PATH = re.compile(r"`\$\.(?:options\.)?(\w+)")
 _LIKENESS = 0.85  # of two names, from which on one is a typing error
 _MAX_NAME_CHARS = 40
 # Fields of other servers that look like typing errors and change nothing here.
-_OTHER_FIELDS = {"context", "reasoning_format", "conversation_id", "mode", "models", "return_tokens", "speed"}
+_OTHER_FIELDS = {"context", "conversation_id", "mode", "models", "reasoning_format", "return_tokens", "speed"}
 _WRONG_TYPE = re.compile(r"Expected `([^`]+)`(.*?)(?:, got `([^`]+)`)?", re.DOTALL)
 _MISSING_FIELD = re.compile(r"Object missing required field `([^`]+)`")
 _WRONG_CHOICE = re.compile(r"Invalid (?:enum )?value (.+)", re.DOTALL)
