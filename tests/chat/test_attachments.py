@@ -17,7 +17,7 @@ from hypothesis import given
 from headstart.chat import attachments, document_text
 from headstart.chat.attachments import Document, attach, document, read, ways_to_read
 from headstart.chat.html_text import to_markdown
-from headstart.chat.text_encoding import readings, unusable_share, with_plain_line_ends
+from headstart.chat.text_encoding import readings, unusable_share
 from headstart.errors import AttachmentError
 from tests.junk import fuzz, scarred
 
@@ -112,11 +112,13 @@ def test_damaged_utf_8_stays_utf_8() -> None:
 def test_every_line_end_becomes_a_line_feed(tmp_path: Path, end: str) -> None:
     (tmp_path / "a.txt").write_bytes(f"one{end}two{end}{end}four".encode())
     assert read(tmp_path / "a.txt")[0].attachment.text == "one\ntwo\n\nfour"
-    assert with_plain_line_ends(f"a{end}") == "a\n"
+    assert readings(b"\xff\xfe" + f"a{end}".encode("utf-16-le"))[0].text == "a\n"
 
 
-def test_end_mark_of_dos_is_no_text() -> None:
+def test_marks_around_a_text_are_no_text() -> None:
     assert readings(b"DIR\r\n\x1a")[0].text == "DIR\n"
+    damaged = "\ufeffgrün, größer, äußerst übel: ".encode() * 2 + b"\xff"
+    assert not readings(damaged)[0].text.startswith("\ufeff")
 
 
 @pytest.mark.parametrize(
@@ -459,3 +461,29 @@ def test_table_is_as_csv_reads_it(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text(out.getvalue(), encoding="utf-8")
     (_, table) = attachments.read(tmp_path / "a.csv")
     assert table.attachment.text.splitlines()[2] == '| 1,5 | say "x" |'
+
+
+def test_table_has_quotes_that_its_beginning_has_not(tmp_path: Path) -> None:
+    lines = ["name,said,times", *(f'bob,"hi, {number}",2' for number in range(400)), 'eve,"say ""a, b"" now",3']
+    (tmp_path / "a.csv").write_text("\n".join(lines), encoding="utf-8")
+    (_, table) = attachments.read(tmp_path / "a.csv")
+    assert table.attachment.text.splitlines()[-1] == '| eve | say "a, b" now | 3 |'
+
+
+def test_one_wide_row_makes_no_large_table(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text(",".join("a" * 2000) + "\n" + "a,b\n" * 20_000, encoding="utf-8")
+    assert len(attachments.read(tmp_path / "a.csv")) == 1, "only the text"
+
+
+@pytest.mark.parametrize("name", ["a.epub", "a.docx"])
+def test_archive_with_a_password_is_refused(tmp_path: Path, name: str) -> None:
+    path = _zip(tmp_path / name, BOOK | {"word/document.xml": "<a/>", "[Content_Types].xml": "<a/>"})
+    content = bytearray(path.read_bytes())
+    for mark, flags in ((b"PK\3\4", 6), (b"PK\1\2", 8)):  # of a file, and of its line in the list
+        at = content.find(mark)
+        while at >= 0:
+            content[at + flags] |= 1
+            at = content.find(mark, at + 1)
+    path.write_bytes(content)
+    with pytest.raises(AttachmentError):
+        attach(path)

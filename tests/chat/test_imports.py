@@ -200,6 +200,12 @@ def test_archive_without_chats_is_refused(tmp_path: Path, files: Mapping[str, ob
         read_file(_zip(tmp_path / "a.zip", files))
 
 
+def test_damaged_file_does_not_take_the_others_along(tmp_path: Path) -> None:
+    imported = read_file(_zip(tmp_path / "a.zip", {"one.json": [_chain(*TALK)], "two.json": '[{"mapping"'}))
+    assert [_said(tree) for _, tree in imported.chats] == [SAID]
+    assert list(imported.left_out) == ["damaged files of the archive (1)"]
+
+
 def test_damaged_archive_is_refused(tmp_path: Path) -> None:
     path = _zip(tmp_path / "a.zip", {"conversations.json": [_chain(*TALK)]})
     path.write_bytes(path.read_bytes()[:-30])
@@ -282,6 +288,13 @@ def test_claude_chat_comes_over() -> None:
 def test_older_claude_chat_has_only_texts() -> None:
     messages = [{"sender": "human", "text": "one"}, {"sender": "assistant", "text": "two"}]
     assert _said(_one([{"name": "", "chat_messages": messages}])[1]) == SAID[:2]
+
+
+def test_files_of_one_name_stay_apart() -> None:
+    pastes = [{"file_name": "", "extracted_content": text} for text in ("one", "two")]
+    named = {"sender": "human", "text": "a", "attachments": pastes, "files": [{"file_name": ""}]}
+    (question,) = _one([{"name": "", "chat_messages": [named]}])[1].path
+    assert [attachment.text for attachment in question.attachments] == ["one", "two"]
 
 
 def test_claude_archive_brings_its_projects(tmp_path: Path) -> None:
@@ -499,6 +512,15 @@ def test_jan_thread_comes_over(tmp_path: Path, *, is_packed: bool) -> None:
     assert answer.calls == (ToolCall(3, "add", '{"a": 1}', "3", thought_at=3),)
     assert imported.program == "Jan"
     assert list(imported.left_out) == ["images, which are no text (1)"]
+
+
+def test_lines_may_be_one_and_have_any_character(tmp_path: Path) -> None:
+    (tmp_path / "messages.jsonl").write_text(_lines(JAN[:1]), encoding="utf-8")
+    assert len(read_file(tmp_path / "messages.jsonl").chats) == 1
+    text = json.dumps(JAN[0], ensure_ascii=False).replace("one", "o\u2028{ne") + "\n"
+    (tmp_path / "messages.jsonl").write_text(text * 2, encoding="utf-8")
+    ((_, tree),) = read_file(tmp_path / "messages.jsonl").chats
+    assert tree.path[0].text.startswith("o\u2028{ne")
 
 
 def test_jan_messages_without_their_thread_come_over() -> None:

@@ -181,6 +181,8 @@ def test_stop_strings_cut_the_same_for_any_runs(text: str, stops: list[str], siz
         ('<tool_call>{"b": "."}</tool_call> a. c', '<tool_call>{"b": "."}</tool_call> a'),
         ('<tool_call>{"b": "."', '<tool_call>{"b": "."'),
         (' {"name": "."}', ' {"name": "."}'),
+        ('```json\n{"name": "."}', '```json\n{"name": "."}'),
+        ("```js. b", "```js"),
         ("a <tool_box>. b", "a <tool_box>"),
         ("a <tool_c", "a <tool_c"),
     ],

@@ -102,6 +102,12 @@ def test_schema_that_contains_itself_has_a_depth() -> None:
     assert bounded(json.dumps({**loop, "$ref": "#/$defs/a"}), 100)["$ref"] == "#/$defs/a"  # it has no end at any depth
 
 
+@pytest.mark.parametrize("odd", [{"required": 5}, {"properties": [], "minProperties": "a"}, {"anyOf": {}}], ids=str)
+def test_definition_that_nothing_refers_to_may_be_odd(odd: Any) -> None:
+    schema = {**of(TEXT), "$defs": {"a": {"type": "object", **odd}}}
+    assert bounded(json.dumps(schema), 100)["additionalProperties"] is False
+
+
 @pytest.mark.parametrize(
     ("schema", "closed", "most"),
     [

@@ -255,6 +255,16 @@ def test_answer_without_thinking(thinker: LocalEngine) -> None:
     assert finish.stats.thinking_tokens == 0
 
 
+def test_answer_cut_inside_a_mark_shows_none_of_it(tiny_thinking: Make) -> None:
+    tokens = Tokenizer(tiny_thinking(GPT_OSS)).thinking
+    assert tokens
+    for is_open, ids in ((False, tokens.begin_ids), (True, tokens.end_ids)):
+        for count in range(1, len(ids)):
+            reader = tokens.reader(is_open=is_open)
+            parts = [*(reader.push("", token) for token in ids[:count] if token in tokens.names), reader.finish()]
+            assert {part for pair in parts for part in pair} == {""}
+
+
 def test_stop_texts_are_those_of_the_answer(tiny_thinking: Make) -> None:
     with opened(tiny_thinking(QWEN36)) as engine:
         thinking, _, _ = answer(engine, max_new_tokens=20)

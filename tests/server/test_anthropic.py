@@ -78,6 +78,22 @@ def test_messages_with_tool_calls_reach_the_engine(running: Running, engine: Scr
     assert (request.tools.required, request.tools.offered[0].name) == (True, "look")
 
 
+def test_instructions_come_before_a_question_and_after_results(running: Running, engine: ScriptedEngine) -> None:
+    use = {"type": "tool_use", "id": "toolu_1", "name": "look", "input": {}}
+    turns: list[Any] = [
+        {"role": "user", "content": "Find it."},
+        {"role": "system", "content": "You may look."},
+        {"role": "assistant", "content": [use]},
+        {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "toolu_1", "content": "nothing"}]},
+        {"role": "system", "content": "Look again."},
+    ]
+    assert ask(running, messages=turns)[0] == 200
+    (request,) = engine.requests
+    assert [message.content for message in request.messages] == [
+        "You may look.", "Find it.", "", "nothing", "Look again."
+    ]  # fmt: skip
+
+
 def test_additions_to_the_api_reach_the_engine(running: Running, engine: ScriptedEngine) -> None:
     stops = [f"stop {number}" for number in range(64)]
     more: Any = {"seed": 7, "min_p": 0.1, "repetition_penalty": 1.2, "presence_penalty": 1, "frequency_penalty": -1}
@@ -99,6 +115,7 @@ def test_additions_to_the_api_reach_the_engine(running: Running, engine: Scripte
         ({"stop_sequences": ["a"] * 65}, "up to 64"),
         ({"temprature": 1}, "did you mean `temperature`"),
         ({"stop_sequence": ["a"]}, "did you mean `stop_sequences`"),
+        ({"output_config": {"effort": "some"}}, "`output_config.effort` cannot be 'some'"),
     ],
 )
 def test_unsupported_field_is_refused_by_name(

@@ -1,5 +1,6 @@
 """The API through OpenAI's own client: what it sends reaches the engine, what the engine says reaches it."""
 
+import functools
 import inspect
 import json
 import subprocess
@@ -52,6 +53,7 @@ def formed(schema: Any, **more: Any) -> Any:
 
 BAD = {"type": "object", "properties": {"path": {"type": "string", "pattern": "^(?!x)"}}}  # no grammar can hold it
 PLACE = {"type": "object", "properties": {"place": {"type": "string"}}}
+DEEP = functools.reduce(lambda inner, _: {"type": "object", "properties": {"a": inner}}, range(60), PLACE)
 LOOK = tool("look", PLACE)
 CALL = '<tool_call>\n{"name": "look", "arguments": {"place": "in there"}}\n</tool_call>'
 
@@ -588,6 +590,7 @@ def test_stop_text_that_ended_the_answer_is_named(client: openai.OpenAI, kind: s
         ({"tools": [LOOK, LOOK]}, "tools", "Two tools are called 'look'"),
         ({"tools": [strict(tool("f", {"type": "array"}))]}, "tools", "'f' must be of the type `object`"),
         ({"tools": [strict(tool("f", BAD))]}, "tools", "'f' cannot be kept to: the pattern of `path` uses look-ahead"),
+        ({"tools": [tool("f", DEEP)]}, "tools", "'f' are nested too deeply: send 100 levels at most"),
         ({"guided_json": BAD}, "guided_json", "schema in `guided_json`: the pattern of `path` uses look-ahead"),
         ({"guided_regex": "(?!x)a"}, "guided_regex", "kept to `guided_regex`: the pattern uses look-ahead"),
         ({"format": BAD}, "format", "the pattern of `path` uses look-ahead"),

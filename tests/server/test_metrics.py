@@ -18,6 +18,7 @@ def test_metrics_count_requests_tokens_and_seconds() -> None:
         running.ask("POST", CHAT, body="{")
         running.ask("GET", "/v1/models/toy")
         running.ask("HEAD", "/api/blobs/sha256:0")
+        running.ask("HEAD", "/api/blobs/sha256:1/")
         for path in ("/a", '/b"}', "/c\n"):
             running.ask("GET", path.strip())
         told = running.metrics()
@@ -28,7 +29,7 @@ def test_metrics_count_requests_tokens_and_seconds() -> None:
         f'headstart_requests_total{{route="{CHAT}",status="400"}}': 1,
         'headstart_requests_total{route="/metrics",status="200"}': 1,
         'headstart_requests_total{route="/v1/models/{model}",status="200"}': 1,
-        'headstart_requests_total{route="/api/blobs/{digest}",status="400"}': 1,
+        'headstart_requests_total{route="/api/blobs/{digest}",status="400"}': 2,
         'headstart_requests_total{route="other",status="404"}': 3,
     }
     # The prompt has a word, the answer nine; five of seven guesses hold.

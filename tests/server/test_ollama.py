@@ -123,7 +123,7 @@ def test_request_without_a_prompt_loads_the_model(running: Running) -> None:
         ("chat", {"options": {"mirostat": 2}}, "leave out `mirostat`"),
         ("chat", {"options": {"typical_p": 0.5}}, "`typical_p` is not supported"),
         ("chat", {"options": {"repeat_last_n": 64}}, "leave out `repeat_last_n`"),
-        ("chat", {"options": {"num_ctx": 8192}}, "no more `num_ctx`"),
+        ("chat", {"options": {"num_ctx": 8192}}, "leave out `num_ctx`"),
         ("chat", {"options": {"temperature": -1}}, "`options.temperature` must be"),
         ("chat", {"messages": [{"role": "user", "content": "What?", "images": ["aGk="]}]}, "reads text only"),
         ("generate", {"prompt": "Hi", "template": "{{ .Prompt }}"}, "`template` is not supported"),

@@ -211,11 +211,12 @@ def _table(text: str) -> str:
     """Return values between commas, semicolons or tabs as a table of Markdown; empty if they are none."""
     try:
         dialect = csv.Sniffer().sniff(text[:_HEAD], ",;\t|")
+        dialect.doublequote = True  # the beginning may have none
         rows = [row for row in csv.reader(io.StringIO(text), dialect) if row]
     except csv.Error:
         return ""
     width = max(map(len, rows), default=0)
-    if width < 2:
+    if width < 2 or 3 * width * len(rows) > LARGEST:  # each cell takes three characters at least
         return ""
     return "\n".join(_lines(rows, width))
 

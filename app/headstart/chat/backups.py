@@ -147,7 +147,7 @@ def replace(folder: Path, fresh: Path | None) -> Path:
         for suffix in ("", *SIDE_FILES):
             part = history.with_name(history.name + suffix)
             if part.exists():
-                part.replace(aside.with_name(aside.name + suffix))
+                part.replace(aside.with_name(aside.name + suffix)).touch()  # it is kept from now on
         if fresh:
             fresh.replace(history)
     return aside
@@ -163,7 +163,7 @@ def forget_damaged(folder: Path, older_than: float) -> None:
     """Remove the damaged histories that were put aside `older_than` seconds ago."""
     for path in folder.glob("damaged-*.db*"):
         with suppress(FileNotFoundError):
-            if time.time() - path.stat().st_ctime >= older_than:
+            if time.time() - path.stat().st_mtime >= older_than:
                 path.unlink()
 
 

@@ -21,8 +21,8 @@ LARGEST_UNPACKED = 12_000_000  # bytes of markup in an archive; XML in memory ta
 LARGEST_PAGE = 8_000_000  # bytes of a web page
 _TERMINAL = re.compile(r"\x1b\[[0-9;]*m")
 _DAMAGE = (
-    ArithmeticError, AttributeError, LookupError, MemoryError, NotImplementedError, OSError, RecursionError, TypeError,
-    ValueError, ET.ParseError, ExpatError, EOFError, zipfile.BadZipFile, zlib.error,
+    ArithmeticError, AttributeError, LookupError, MemoryError, OSError, RuntimeError, TypeError, ValueError,
+    ET.ParseError, ExpatError, EOFError, zipfile.BadZipFile, zlib.error,
 )  # fmt: skip
 
 

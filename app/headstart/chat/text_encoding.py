@@ -59,9 +59,9 @@ def unusable_share(text: str) -> float:
     return len(_UNUSABLE.findall(text)) / visible if visible else 0.0
 
 
-def with_plain_line_ends(text: str) -> str:
-    """Replace the line ends of all systems by line feeds."""
-    return _LINE_END.sub("\n", text)
+def _plain(text: str) -> str:
+    """Return a text without marks at its ends, and with line feeds for the line ends of all systems."""
+    return _LINE_END.sub("\n", text.removeprefix("\ufeff").removesuffix("\x1a"))  # DOS ends a text with a Ctrl+Z
 
 
 def _readings(content: bytes) -> Iterator[Reading]:
@@ -86,7 +86,7 @@ def _decoded(content: bytes, encoding: str) -> Iterator[Reading]:
         text = content.decode(encoding)
     except (UnicodeError, LookupError):
         return
-    text = with_plain_line_ends(text.removeprefix("\ufeff").removesuffix("\x1a"))  # DOS ends a text with a Ctrl+Z
+    text = _plain(text)
     is_utf_8 = encoding.lower() in ("utf-8", "utf8", "utf-8-sig")
     limit = 0.0 if "\0" in text else _MOST_UNUSABLE_UTF_8 if is_utf_8 else _MOST_UNUSABLE
     if len(_UNUSABLE.findall(text)) <= limit * len(text):
@@ -98,7 +98,7 @@ def _mended(content: bytes) -> Iterator[Reading]:
     text = content.decode("utf-8", "replace")
     damaged = text.count("\ufffd")
     if damaged * 10 < sum(character > "\x7f" for character in text) - damaged:
-        yield Reading("UTF-8", with_plain_line_ends(text))
+        yield Reading("UTF-8", _plain(text))
 
 
 def _detected(content: bytes) -> Iterator[str]:

@@ -94,6 +94,9 @@ class Detokenizer:
         self._limit = _WINDOW
 
 
+_BLOCK = "```json"  # begins a call without its mark, if there are tools; see engine.grammar
+
+
 class StopStrings:
     """Cuts a text before the stop string that is completed first, however the text arrives. Calls are not searched."""
 
@@ -110,9 +113,12 @@ class StopStrings:
     def push(self, text: str) -> tuple[str, bool]:
         """Return the text that no stop string can claim any more, and whether a stop string follows it."""
         pending, certain = self._held + text, ""
-        if self._may_be_call and pending.strip():
+        if self._may_be_call and (beginning := pending.lstrip()):
+            if beginning != _BLOCK and _BLOCK.startswith(beginning):
+                self._held = pending
+                return "", False
             self._may_be_call = False
-            if pending.lstrip().startswith("{"):
+            if beginning.startswith(("{", _BLOCK)):
                 self._marks = ()
         while True:
             starts = [(mark, pending.find(mark)) for mark in self._marks]

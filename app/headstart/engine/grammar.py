@@ -235,7 +235,7 @@ class GrammarConstraint:
         self._read_ahead: list[int] = []  # tokens after the answer that the matcher has read
         self._masks: dict[tuple[int, ...], Allowed | None] = {}
         self._ends: dict[tuple[int, ...], list[int] | None] = {}  # the tokens that end the answer soonest
-        self._replaced: dict[tuple[int, ...], int] = {}  # for want of room
+        self._replaced: dict[tuple[int, ...], int | None] = {}  # for want of room
 
     def allowed(self, run: Sequence[int]) -> Allowed | None:
         """Return whether each token may follow the answer and `run`, or None if `run` cannot follow."""
@@ -257,10 +257,10 @@ class GrammarConstraint:
             return token
         end, end_here = self._soonest_end((*run, token)), self._soonest_end(tuple(run))
         if end_here is None or (end is not None and len(end) + 2 <= room) or (end and len(end) < len(end_here)):
+            self._replaced.setdefault(tuple(run), None)
             return token
         settled = end_here[0] if end_here else min(self._stop_ids)
-        if settled != token:
-            self._replaced[tuple(run)] = settled
+        self._replaced.setdefault(tuple(run), settled if settled != token else None)  # the target asks first
         self._ends[*run, settled] = end_here[1:]
         return settled
 

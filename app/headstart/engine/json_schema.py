@@ -265,7 +265,7 @@ def _with_few_names(schema: dict[str, Any], entries: int) -> dict[str, Any]:
     Where a schema declares names and does not speak of others, there are no others.
     """
     schema = copy.deepcopy(schema)
-    nodes = [node for node, _ in _nodes(schema, ())]
+    nodes = [node for node, _ in _nodes(schema, ()) if _is_formed(node)]
     if any("allOf" in node or ("$ref" in node and _MERGED & node.keys()) for node in nodes):
         return schema  # the bounds of a part would be those of the whole
     joined = [
@@ -276,11 +276,19 @@ def _with_few_names(schema: dict[str, Any], entries: int) -> dict[str, Any]:
         if _CLOSED & node.keys() or not (_has_type(node, "object") or declared) or any(node is part for part in joined):
             continue
         if declared or (node is schema and "properties" in node):
-            if "additionalProperties" not in node and set(node.get("required", ())) <= set(declared):
+            if "additionalProperties" not in node and set(map(str, node.get("required", ()))) <= set(declared):
                 node["additionalProperties"] = False
         elif node.get("additionalProperties") is not False:
             node["maxProperties"] = max(entries, node.get("minProperties", 0))
     return schema
+
+
+_FORMS = {"properties": dict, "required": list, "minProperties": int, "anyOf": list, "oneOf": list}
+
+
+def _is_formed(schema: dict[str, Any]) -> bool:
+    """Return whether a grammar could read a schema: nobody has checked definitions that nothing refers to."""
+    return all(isinstance(schema.get(key, kind()), kind) for key, kind in _FORMS.items())
 
 
 def _unrolled(schema: dict[str, Any]) -> dict[str, Any]:

@@ -116,7 +116,7 @@ class ThinkingReader:
     def finish(self, text: str = "") -> tuple[str, str]:
         """Add the last piece, and return the rest."""
         thinking, answer = self.push(text) if text else ("", "")
-        held, self._held = self._held, ""
+        held, self._held = self._without_marks(self._held), ""
         if self._place == "thinking":
             return thinking + held.rstrip(), answer
         return thinking, answer + ("" if self.has_answer else held)

@@ -17,6 +17,7 @@ from headstart.server.requests import (
     USUAL_EFFORT,
     AnswerRequest,
     Defaults,
+    Effort,
     FunctionTool,
     Name,
     Object,
@@ -110,7 +111,7 @@ class OutputConfig:
     """The form of the answer, and the effort of thinking."""
 
     format: OutputFormat | None = None
-    effort: str | None = None
+    effort: Effort | None = None
 
 
 @dataclass(frozen=True)
@@ -184,13 +185,19 @@ def messages_to_request(body: MessagesRequest, defaults: Defaults) -> Request:
 def _task_last(turns: Sequence[Turn]) -> list[tuple[int, Turn]]:
     """Return turns with their places. Instructions that follow a turn of the user come before it.
 
-    Claude Code sends what it may do behind what you asked, and a small model answers what comes last.
+    Claude Code sends what it may do behind what you asked, and a small model answers what comes last. Results of calls
+    stay behind their calls.
     """
     placed = list(enumerate(turns))
     for at in range(1, len(placed)):
-        if placed[at][1].role == "system" and placed[at - 1][1].role == "user":
+        before = placed[at - 1][1]
+        if placed[at][1].role == "system" and before.role == "user" and not _has_results(before):
             placed[at - 1], placed[at] = placed[at], placed[at - 1]
     return placed
+
+
+def _has_results(turn: Turn) -> bool:
+    return not isinstance(turn.content, str) and any(block.type.endswith(_RESULT) for block in turn.content)
 
 
 def left_out_of_messages(body: MessagesRequest) -> list[str]:

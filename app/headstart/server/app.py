@@ -47,7 +47,7 @@ from headstart.server.errors import (
     stopping,
 )
 from headstart.server.metrics import TYPE, Metrics
-from headstart.server.models import Served, default, find, is_pattern
+from headstart.server.models import Served, default, find, is_pattern, require_context
 from headstart.server.replies import (
     EMBEDS,
     ChatFormatter,
@@ -293,11 +293,8 @@ class Api:
         if makes_vectors != bool(model.dimensions):
             does = "turns texts into vectors and cannot chat" if model.dimensions else "writes and makes no vectors"
             raise invalid(f"The model {model.id!r} {does}: name another one.", "model", "unsupported_model")
-        if isinstance(body, AnswerRequest) and (body.num_ctx or 0) > model.context > 0:
-            sentence = (
-                f"The context of {model.id!r} has {model.context} tokens here: leave out `num_ctx`, or start the "
-            )
-            raise invalid(f"{sentence}server with a longer --context.", "num_ctx", "unsupported_value")
+        if isinstance(body, AnswerRequest):
+            require_context(model, body.num_ctx)
         return body, model
 
     async def _run(self, request: HttpRequest, model: Served, engine_request: Request) -> tuple[str, Finish]:

@@ -143,6 +143,15 @@ def _spellings(name: str) -> Iterator[str]:
             yield rest
 
 
+def require_context(model: Served, num_ctx: int | None) -> None:
+    """Raise RefusedError if a request needs more context than the model has here."""
+    if (num_ctx or 0) > model.context > 0:
+        sentence = (
+            f"The context of {model.id!r} has {model.context} tokens here: leave out `num_ctx`, or start the server "
+        )
+        raise invalid(f"{sentence}with a longer --context.", "num_ctx", "unsupported_value")
+
+
 @dataclass(frozen=True)
 class OpenModel:
     engine: Engine

@@ -12,8 +12,8 @@ from msgspec import UNSET, Meta, UnsetType
 
 from headstart.engine.engine import Call, Finish, Message, Request, Sampling, Tools
 from headstart.parameters import declared
-from headstart.server.errors import FaultBody, OllamaFault, RefusedError, invalid
-from headstart.server.models import Served
+from headstart.server.errors import RefusedError, invalid
+from headstart.server.models import Served, require_context
 from headstart.server.replies import AnswerChunk, Block, BlockFormatter, Embeddings, TokenLogprob, logprobs_of
 from headstart.server.requests import (
     UNSUPPORTED_OPTIONS,
@@ -89,7 +89,7 @@ class OllamaOptions:
     num_ctx: Annotated[int, Meta(le=_MAX_INT, description="Refused if it is more than the context.")] | None = None
     top_k: Annotated[int, Meta(ge=-1, le=_MAX_INT)] | None = None
     seed: Seed | None = None
-    stop: str | Stops | None = None
+    stop: Stops | None = None
     repeat_penalty: Annotated[float, Meta(gt=0, le=10)] | None = None
 
 
@@ -289,9 +289,7 @@ class OllamaEmbedding:
 def ollama_to_request(body: OllamaChatRequest | OllamaGenerateRequest, model: Served, defaults: Defaults) -> Request:
     """Translate a request. Raises RefusedError."""
     options = body.options or OllamaOptions()
-    if model.context and (options.num_ctx or 0) > model.context:
-        sentence = f"The context of {model.id!r} has {model.context} tokens here: ask for no more `num_ctx`, or start "
-        raise invalid(f"{sentence}the server with a longer --context.", "num_ctx", "unsupported_value")
+    require_context(model, options.num_ctx)
     values = {name: getattr(options, name) for name in _OPTION_NAMES}
     asked = AnswerRequest(model=body.model, format=body.format or None, num_predict=options.num_predict, **values)
     messages, tools, prompt, suffix = _chat(body) if isinstance(body, OllamaChatRequest) else _generate(body)
@@ -447,8 +445,7 @@ class OllamaFormatter(BlockFormatter):
 
     def encode(self, event: object) -> bytes:
         """Return an event as a line of the stream."""
-        line = OllamaFault(event.error.message) if isinstance(event, FaultBody) else event
-        return msgspec.json.encode(line) + b"\n"
+        return msgspec.json.encode(event) + b"\n"
 
     def _line(
         self,

@@ -19,7 +19,7 @@ from headstart.engine.engine import MAX_LIKELIEST, Call, Message, Request, Sampl
 from headstart.engine.json_schema import hold
 from headstart.parameters import Parameter, SamplingParams, declared
 from headstart.server.errors import RefusedError, invalid
-from headstart.tools.calls import whole_arguments
+from headstart.tools.calls import MAX_DEPTH, depth, whole_arguments
 
 _Class = TypeVar("_Class")
 _Value = TypeVar("_Value")
@@ -694,6 +694,11 @@ def tool_of(function: FunctionTool) -> Tool:
     if function.strict and kind != "object":
         raise invalid(f"The parameters of the tool {function.name!r} must be of the type `object`.", "tools")
     schema = msgspec.json.encode({**(parameters if kind else {}), "type": "object"}).decode()
+    if depth(schema) > MAX_DEPTH:
+        sentence = (
+            f"The parameters of the tool {function.name!r} are nested too deeply: send {MAX_DEPTH} levels at most."
+        )
+        raise invalid(sentence, "tools")
     losses = hold(schema).losses if function.strict else ()
     if losses:
         sentence = f"The parameters of the tool {function.name!r} cannot be kept to: {losses[0]}. "

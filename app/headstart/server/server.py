@@ -199,7 +199,7 @@ def _route(scope: Scope) -> str:
         return "other"
     path: str = scope["path"]
     for name, value in scope["path_params"].items():
-        path = f"{path.removesuffix(value)}{{{name}}}"
+        path = f"{path.rstrip('/').removesuffix(value.rstrip('/'))}{{{name}}}"
     return path.rstrip("/") or "/"
 
 

@@ -22,7 +22,7 @@ from headstart.engine.engine import (
     written_call,
 )
 
-_MAX_DEPTH = 100  # of arguments that are given to a chat template
+MAX_DEPTH = 100  # of JSON that is given to a chat template
 _STRING = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
 _JSON_PARTS = re.compile(r'"(?:[^"\\]|\\.)*(?:"|\\?\Z)|[{}\[\],]', re.DOTALL)
 _HALF_ESCAPE = re.compile(r"(?<!\\)((?:\\\\)*)\\(?:u[0-9a-fA-F]{0,3})?\Z")
@@ -259,7 +259,7 @@ def whole_arguments(text: str) -> str:
             json.dumps(arguments, allow_nan=False)
         except (ValueError, RecursionError):
             continue
-        if isinstance(arguments, dict) and _depth(whole) <= _MAX_DEPTH:
+        if isinstance(arguments, dict) and depth(whole) <= MAX_DEPTH:
             return whole
     return json.dumps({"arguments": text})
 
@@ -276,7 +276,7 @@ def _endings(text: str) -> Iterator[str]:
             open_ = open_[1:]
         elif string == ",":
             places.append((part.start(), open_))
-        if len(open_) > _MAX_DEPTH:
+        if len(open_) > MAX_DEPTH:
             return
     if open_ and string[0] == '"' and not _STRING.fullmatch(string):
         text = _HALF_ESCAPE.sub(r"\1", text) + '"'
@@ -285,7 +285,7 @@ def _endings(text: str) -> Iterator[str]:
         yield from (f"{text[:end]}{closing}" for end, closing in reversed(places))
 
 
-def _depth(text: str) -> int:
+def depth(text: str) -> int:
     """Return how deeply valid JSON is nested."""
     depths = itertools.accumulate((part[0] in "{[") - (part[0] in "}]") for part in _JSON_PARTS.finditer(text))
     return max(depths, default=0)

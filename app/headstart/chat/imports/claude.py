@@ -57,7 +57,8 @@ def _node(number: int, entry: object, model: str, left_out: LeftOut) -> Node:
     if not any(isinstance(part, str) and part.strip() for part in parts):
         parts.append(text_of(message.get("text")))  # older exports have no more
     named = [mapping(file) for file in listing(message.get("attachments")) + listing(message.get("files"))]
-    files = {_name(file): text_of(file.get("extracted_content")) for file in named}
+    files = dict.fromkeys((_name(file), text_of(file.get("extracted_content"))) for file in named)
+    with_text = {name for name, text in files if text}
     return Node(
         key_of(message.get("uuid")) or f"message {number}",
         key_of(message.get("parent_message_uuid")),
@@ -65,7 +66,7 @@ def _node(number: int, entry: object, model: str, left_out: LeftOut) -> Node:
         tuple(parts),
         seconds(message.get("created_at")),
         model,
-        attached(files.items(), left_out),
+        attached([(name, text) for name, text in files if text or name not in with_text], left_out),
     )
 
 

@@ -26,6 +26,7 @@ from headstart.errors import ExchangeError, Translatable, listed
 PROGRAMS = (chatgpt.PROGRAM, claude.PROGRAM, open_webui.PROGRAM, lm_studio.PROGRAM, llama_cpp.PROGRAM, jan.PROGRAM)
 ENDINGS = (".json", ".jsonl", ".zip")
 _OTHER_FILES = Translatable("other files of the archive")
+_DAMAGED_FILES = Translatable("damaged files of the archive")
 _MAX_FILES = 100_000  # in an archive
 # Files of exports that have no chats: accounts, ratings, memories.
 _ASIDE = ("user", "users", "message_feedback", "model_comparisons", "shared_conversations", "memories", "manifest")
@@ -72,7 +73,7 @@ def parse(data: bytes) -> Imported:
 
 def _imported(files: Mapping[str, bytes]) -> Imported:
     left_out = LeftOut()
-    documents = {name: _decoded(data) for name, data in _text_files(files, left_out)}
+    documents = dict(_documents(files, left_out))
     chats: list[Bundle] = []
     projects: list[Project] = []
     programs: list[str] = []
@@ -122,13 +123,21 @@ def _read(content: object, chats: list[Bundle], left_out: LeftOut) -> str | None
     return None
 
 
-def _text_files(files: Mapping[str, bytes], left_out: LeftOut) -> Iterator[tuple[str, bytes]]:
-    """Yield the files that may have chats, and count the others."""
+def _documents(files: Mapping[str, bytes], left_out: LeftOut) -> Iterator[tuple[str, Any]]:
+    """Yield the files that may have chats, and count the others. Raises MalformedError for the only file."""
     for name, data in files.items():
-        if len(files) == 1 or name.lower().endswith(ENDINGS[:2]):
-            yield name, data
-        else:
+        if len(files) > 1 and not name.lower().endswith(ENDINGS[:2]):
             left_out.add(_OTHER_FILES)
+            continue
+        try:
+            content = _decoded(data)
+        except MalformedError:
+            if len(files) == 1:
+                raise
+            left_out.add(_DAMAGED_FILES)
+            continue
+        is_line = name.lower().endswith(".jsonl") and not isinstance(content, list)
+        yield name, [content] if is_line else content
 
 
 def _unpacked(path: Path) -> Iterator[tuple[str, bytes]]:
@@ -168,10 +177,10 @@ def _decoded(data: bytes) -> Any:
         try:
             return json.loads(text, parse_constant=_refuse_constant)
         except ValueError:
-            lines = [line for line in text.splitlines() if line.strip()]
+            lines = [line for line in io.StringIO(text) if line.strip()]
             if len(lines) < 2 or not lines[1].lstrip().startswith("{"):
                 raise
-            return [json.loads(line, parse_constant=_refuse_constant) for line in io.StringIO(text) if line.strip()]
+            return [json.loads(line, parse_constant=_refuse_constant) for line in lines]
     except UnicodeDecodeError as error:
         raise MalformedError("it is not UTF-8 text") from error
     except RecursionError as error:

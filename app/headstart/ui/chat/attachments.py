@@ -172,7 +172,7 @@ class AttachmentTray(QWidget):
         chip.read_as.connect(partial(self._replace, chip))
         self._chips[attachment] = chip
 
-    def _replace(self, chip: "AttachmentChip", attachment: Attachment) -> None:
+    def _replace(self, chip: "AttachmentChip", way: str, attachment: Attachment) -> None:
         """Take another reading of the file of a chip, at its place."""
         try:
             require_short(attachment)
@@ -184,6 +184,7 @@ class AttachmentTray(QWidget):
             return
         self._chips = {attachment if each is chip else old: each for old, each in self._chips.items()}
         chip.show_remark(size_text(attachment))
+        chip.show_way(way)
         self._update()
 
     def _begin(self, path: Path) -> None:
@@ -245,7 +246,7 @@ class AttachmentTray(QWidget):
 class AttachmentChip(QFrame):
     """The name of a file with a remark, a button that removes it, and one with the other ways to read it."""
 
-    read_as = Signal(object)  # Attachment
+    read_as = Signal(str, object)  # name of the way, Attachment
 
     def __init__(self, name: str, remove: str, parent: QWidget) -> None:
         super().__init__(parent)
@@ -274,14 +275,14 @@ class AttachmentChip(QFrame):
             action = menu.addAction(self.tr("{way}: {beginning}").format(way=name, beginning=_sample(reading)))
             action.triggered.connect(partial(self._choose, name, reading.attachment))
         self.ways.setMenu(menu)
-        self._show_way(translate_error(readings[0].name) or self.tr("as text"))
+        self.show_way(translate_error(readings[0].name) or self.tr("as text"))
         self.ways.show()
 
     def _choose(self, name: str, attachment: Attachment) -> None:
-        self._show_way(name)
-        self.read_as.emit(attachment)
+        self.read_as.emit(name, attachment)
 
-    def _show_way(self, name: str) -> None:
+    def show_way(self, name: str) -> None:
+        """Show how the file was read."""
         self.ways.setText(f"{name} ▾")
         self.ways.setAccessibleName(self.tr("{file} is read as {way}").format(file=self._full_name, way=name))
 

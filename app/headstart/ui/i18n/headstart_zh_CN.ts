@@ -2553,6 +2553,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>没有消息的对话</translation>
     </message>
     <message>
+        <source>damaged files of the archive</source>
+        <translation>压缩包中损坏的文件</translation>
+    </message>
+    <message>
         <source>draft head</source>
         <translation>草稿头</translation>
     </message>

@@ -2553,6 +2553,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>沒有訊息的對話</translation>
     </message>
     <message>
+        <source>damaged files of the archive</source>
+        <translation>壓縮檔中損毀的檔案</translation>
+    </message>
+    <message>
         <source>draft head</source>
         <translation>草稿頭</translation>
     </message>

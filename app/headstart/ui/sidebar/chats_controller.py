@@ -319,8 +319,9 @@ class ChatsController(QObject):
 
     def archive(self, *chat_ids: str, archived: bool = True) -> None:
         """Move chats to the archive, or back; `undoable` follows."""
-        chats = self._chats(chat_ids)
-        self._change(*chat_ids, write=lambda: self._store.archive(*chat_ids, archived=archived))
+        chats = [chat for chat in self._chats(chat_ids) if chat.archived != archived]
+        chat_ids = tuple(chat.id for chat in chats)
+        is_done = self._change(*chat_ids, write=lambda: self._store.archive(*chat_ids, archived=archived))
         words = (
             (self.tr("Archive"), self.tr("Archived {}"))
             if archived
@@ -330,18 +331,18 @@ class ChatsController(QObject):
         def take_back() -> None:
             self._change(*chat_ids, write=lambda: self._store.archive(*chat_ids, archived=not archived))
 
-        if chats:
+        if chats and is_done:
             self.undoable.emit(self._undoable(chats, words, take_back))
 
     def restore(self, *chat_ids: str) -> None:
         """Move chats from the bin to where they were; `undoable` follows."""
         chats = self._chats(chat_ids)
-        self._change(*chat_ids, write=lambda: self._store.restore(*chat_ids))
+        is_done = self._change(*chat_ids, write=lambda: self._store.restore(*chat_ids))
 
         def take_back() -> None:
             self._change(*chat_ids, write=lambda: self._store.delete(*chat_ids))
 
-        if chats:
+        if chats and is_done:
             self.undoable.emit(self._undoable(chats, (self.tr("Restore"), self.tr("Restored {}")), take_back))
 
     def destroy(self, *chat_ids: str) -> None:
@@ -429,11 +430,14 @@ class ChatsController(QObject):
         session.ended.connect(self._drop_idle_sessions)
         return session
 
-    def _change(self, *chat_ids: str, write: Callable[[], None]) -> None:
-        if self._try(write):
+    def _change(self, *chat_ids: str, write: Callable[[], None]) -> bool:
+        """Change chats in the store; return whether that succeeded."""
+        is_done = self._try(write)
+        if is_done:
             for session in [self._sessions[key] for key in chat_ids if key in self._sessions]:
                 self._refresh_session(session)
         self.refresh()
+        return is_done
 
     def _refresh_session(self, session: ChatSession) -> None:
         """Update a session after its chat was changed in the store."""
