@@ -223,7 +223,7 @@ class JsonSchemaFormat(Struct, frozen=True, tag_field="type", tag="json_schema")
 
 
 class FlatSchema(Struct, frozen=True, tag_field="type", tag="json_schema"):
-    """The same in the Responses API."""
+    """An answer that follows a JSON schema, as a request of the Responses API writes it."""
 
     name: str
     schema: Object
