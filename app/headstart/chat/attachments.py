@@ -90,7 +90,9 @@ def document(path: Path) -> Document | None:
     return None
 
 
-def read_document(path: Path, kind: Document, on_page: Callable[[int, int], object] = lambda *_: None) -> Attachment:
+def read_document(
+    path: Path, kind: Document, on_page: Callable[[int, int], object] = lambda *_: None, largest: int = LARGEST
+) -> Attachment:
     """Return the text of a document. Raises AttachmentError. `on_page` is given the page and the pages of a PDF."""
     if kind is Document.PDF:
         reader = pdf_text.open_pdf(path)
@@ -101,7 +103,7 @@ def read_document(path: Path, kind: Document, on_page: Callable[[int, int], obje
         attachment = Attachment(path.name, "\n\n".join(texts))
     else:
         attachment = Attachment(path.name, _READERS[kind](path))
-    require_short(attachment)
+    require_short(attachment, largest)
     return attachment
 
 
@@ -116,16 +118,28 @@ def ways_to_read(path: Path, extracted: Attachment) -> tuple[Reading, ...]:
     return Reading(Translatable("text of the page"), extracted), Reading(Translatable("source"), source)
 
 
-def require_short(attachment: Attachment) -> None:
+def require_short(attachment: Attachment, largest: int = LARGEST) -> None:
     """Raise AttachmentError for a text that is longer than a text file may be."""
     length = len(attachment.text.encode(errors="replace"))
-    if length > LARGEST:
+    if length > largest:
         raise AttachmentError(
             "{name} has {length:.1f} MB of text, and {largest:.0f} MB is the most; attach a part of it.",
             name=attachment.name,
             length=length / 1e6,
-            largest=LARGEST / 1e6,
+            largest=largest / 1e6,
         )
+
+
+def require_text(path: Path) -> None:
+    """Raise AttachmentError if name or first bytes of a file are those of a picture, a recording or an archive."""
+    kind = (mimetypes.guess_type(path.name, strict=False)[0] or "").partition("/")[0]
+    if kind in ("image", "audio", "video") and path.suffix.lower() not in (".svg", ".ts"):
+        raise _refusal(path.name, b"")
+    try:
+        with path.open("rb") as file:
+            _require_text(path.name, file.read(_HEAD))
+    except OSError as error:
+        raise document_text.unreadable(path, error) from None
 
 
 def _content(path: Path) -> bytes:

@@ -3,7 +3,7 @@
 import re
 import time
 import unicodedata
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cached_property
@@ -19,6 +19,7 @@ _TITLE = re.compile(r"^(?:title|标题|標題)\s*[:：]\s*", re.IGNORECASE)
 _QUOTES = re.compile(r"^[\"'“”「『《]+|[\"'“”」』》]+[.。]?$")
 _BACKTICKS = re.compile(r"`{3,}")
 _GAP = "\n[…]\n"  # between two passages of a file
+_LEAD_OF_EXCERPTS = "Passages of my files that may help. Say which file you use."
 
 
 class Role(StrEnum):
@@ -50,6 +51,27 @@ class Attachment:
 
     name: str
     text: str
+
+
+class Excerpt(NamedTuple):
+    """A passage of a file in a folder of the chat's project, as it was when the question was asked."""
+
+    path: str  # of the file
+    name: str  # its path in the folder, with the folder's name
+    page: int  # from 1; 0 if the file has no pages
+    line: int  # from 1; 0 if the file has no lines
+    text: str
+
+    @property
+    def title(self) -> str:
+        """Name and place for a model."""
+        return (
+            f"{self.name}, page {self.page}"
+            if self.page
+            else f"{self.name}, line {self.line}"
+            if self.line
+            else self.name
+        )
 
 
 class Passage(NamedTuple):
@@ -89,6 +111,7 @@ class Message:
     edited: bool = False  # you wrote this version of an answer
     calls: tuple[ToolCall, ...] = ()  # of an answer, in order
     passages: tuple[Passage, ...] = ()  # of files too long for the model, in this message or before it
+    excerpts: tuple[Excerpt, ...] = ()  # of files in the folders of the project, found for this question
     thinking: str = ""  # of a model, before its text; `origins` and `calls` do not count it
 
     @property
@@ -133,6 +156,7 @@ class Project:
     name: str
     settings: Json = field(default_factory=dict)
     files: tuple[Attachment, ...] = ()
+    folders: tuple[str, ...] = ()  # paths on this computer, whose files are searched for each question
 
 
 @dataclass(frozen=True)
@@ -190,11 +214,15 @@ class Conversation:
         return max(self.messages, default=0) + 1
 
     def ask(
-        self, text: str, attachments: Iterable[Attachment] = (), passages: Iterable[Passage] = ()
+        self,
+        text: str,
+        attachments: Iterable[Attachment] = (),
+        passages: Iterable[Passage] = (),
+        excerpts: Iterable[Excerpt] = (),
     ) -> "Conversation":
         """Add a question at the end."""
         question = self._new(Role.USER, text, self._last_id, attachments=tuple(attachments))
-        return self._with_added(replace(question, passages=tuple(passages)))
+        return self._with_added(replace(question, passages=tuple(passages), excerpts=tuple(excerpts)))
 
     def begin_answer(self, model: str = "", settings: Json | None = None) -> "Conversation":
         """Add an empty answer at the end, to be filled by `write` and `finish`."""
@@ -243,6 +271,7 @@ class Conversation:
         text: str,
         attachments: Iterable[Attachment] | None = None,
         passages: Iterable[Passage] = (),
+        excerpts: Iterable[Excerpt] = (),
     ) -> "Conversation":
         """Add a version of this message with another text and the same thinking, and nothing below it.
 
@@ -253,7 +282,7 @@ class Conversation:
         new = self._new(old.role, text, old.parent, attachments=files)
         written_by_model = old.role is Role.ASSISTANT
         new = replace(new, model=old.model, settings=old.settings, edited=written_by_model, thinking=old.thinking)
-        return self._with_added(replace(new, passages=tuple(passages)))
+        return self._with_added(replace(new, passages=tuple(passages), excerpts=tuple(excerpts)))
 
     def show(self, id_: int) -> "Conversation":
         """Choose this version and the versions above it. The choices below it stay."""
@@ -364,12 +393,13 @@ def turns(messages: Iterable[Message]) -> tuple[Turn, ...]:
     """
     result: list[Turn] = []
     messages_by_id: dict[int, Message] = {}
-    shown: set[Passage] = set()
+    shown: set[Passage | Excerpt] = set()
     for message in messages:
         messages_by_id[message.id] = message
         new = [passage for passage in message.passages if passage not in shown]
-        shown.update(new)
-        for turn in _turns_of(message, _prompt_text(message, new, messages_by_id)):
+        excerpts = [excerpt for excerpt in message.excerpts if excerpt not in shown]
+        shown.update(new, excerpts)
+        for turn in _turns_of(message, _prompt_text(message, new, excerpts, messages_by_id)):
             if result and turn.role != "tool" and result[-1].role == turn.role and not result[-1].call:
                 content = "\n\n".join(filter(None, (result[-1].content, turn.content)))
                 result[-1] = turn._replace(content=content, thinking=turn.thinking or result[-1].thinking)
@@ -392,8 +422,10 @@ def _turns_of(message: Message, content: str) -> Iterator[Turn]:
         yield Turn(role, rest, thinking=thinking)
 
 
-def _prompt_text(message: Message, passages: Iterable[Passage], messages_by_id: Mapping[int, Message]) -> str:
-    """Return the files in fences under their names, the passages of long files, and the text.
+def _prompt_text(
+    message: Message, passages: Iterable[Passage], excerpts: Sequence[Excerpt], messages_by_id: Mapping[int, Message]
+) -> str:
+    """Return the files in fences under their names, the passages of long files and of folders, and the text.
 
     An imported file may have only a name.
     """
@@ -405,6 +437,8 @@ def _prompt_text(message: Message, passages: Iterable[Passage], messages_by_id: 
         if file:
             chosen.setdefault(file, []).append(file.text[passage.start : passage.end])
     parts += [titled(Attachment(f"Passages of {file.name}", _GAP.join(texts))) for file, texts in chosen.items()]
+    parts += [_LEAD_OF_EXCERPTS] if excerpts else []
+    parts += [titled(Attachment(excerpt.title, excerpt.text)) for excerpt in excerpts]
     return "\n\n".join([*parts, message.text] if message.text else parts)
 
 

@@ -23,6 +23,7 @@ from headstart.chat.conversation import (
     Attachment,
     Chat,
     Conversation,
+    Excerpt,
     Message,
     Passage,
     Role,
@@ -34,6 +35,7 @@ from headstart.chat.conversation import (
 from headstart.errors import DamagedHistoryError, HistoryError
 
 FILE_NAME = "history.db"
+FOLDERS_NAME = "folders.db"  # the index of the folders of projects
 SIDE_FILES = ("-wal", "-shm")  # suffixes of SQLite's files
 INDEX_FAULT = "index-is-damaged"  # a file that has the next start rebuild the full-text index
 DAMAGE = "history-is-damaged"  # a file that has the next start check the whole history
@@ -57,6 +59,7 @@ Value = str | float | int | None
 _CALLS = msgspec.json.Decoder(tuple[ToolCall, ...])
 _RUNS = msgspec.json.Decoder(tuple[Run, ...])  # a long chat has 100,000 runs, and this decoder is four times as fast
 _PASSAGES = msgspec.json.Decoder(tuple[Passage, ...])
+_EXCERPTS = msgspec.json.Decoder(tuple[Excerpt, ...])
 _log = logging.getLogger(__name__)
 
 
@@ -130,7 +133,7 @@ def require_sound(connection: sqlite3.Connection, path: Path) -> None:
         and connection.execute("SELECT 1 FROM sqlite_schema WHERE name = 'message'").fetchone()
     ):
         for row in connection.execute("SELECT * FROM message"):
-            read_message({"thinking": "", "calls": "[]", "passages": "[]", **dict(row)})
+            read_message({"thinking": "", "calls": "[]", "passages": "[]", "excerpts": "[]", **dict(row)})
     if result != "ok":
         _mark_damaged(path)
         raise damaged(path, str(result))
@@ -337,6 +340,7 @@ def message_row(message: Message, *, shown: bool) -> dict[str, Value]:
         "edited": message.edited,
         "calls": calls_to_json(message.calls),
         "passages": to_json(message.passages),
+        "excerpts": to_json(message.excerpts),
         "thinking": storable(message.thinking),
     }
 
@@ -357,6 +361,7 @@ def read_message(row: Mapping[str, Any] | sqlite3.Row) -> Message:
         edited=bool(row["edited"]),
         calls=_CALLS.decode(row["calls"]),
         passages=_PASSAGES.decode(row["passages"]),
+        excerpts=_EXCERPTS.decode(row["excerpts"]),
         thinking=row["thinking"],
     )
 

@@ -16,6 +16,7 @@ from headstart.chat import backups, key_file
 from headstart.chat.database import (
     BUSY_SECONDS,
     FILE_NAME,
+    FOLDERS_NAME,
     SIDE_FILES,
     Key,
     connect_with_cipher,
@@ -128,6 +129,7 @@ def settle(folder: Path) -> None:
         if mark.read_text(encoding="ascii") == (_TO_PLAIN if is_plain else _TO_ENCRYPTED):
             backups.forget(folder)
         _remove_database(folder / UNFINISHED)
+        _remove_database(folder / FOLDERS_NAME)  # made anew, as the history is
         if is_plain:
             for path in _key_files(folder):
                 path.unlink(missing_ok=True)

@@ -12,6 +12,7 @@ from headstart.chat.conversation import (
     Attachment,
     Chat,
     Conversation,
+    Excerpt,
     Message,
     Passage,
     Project,
@@ -123,6 +124,7 @@ def _message(message: Message, *, shown: bool) -> dict[str, object]:
         "edited": message.edited,
         "calls": [asdict(call) for call in message.calls],
         "passages": [passage._asdict() for passage in message.passages],
+        "excerpts": [excerpt._asdict() for excerpt in message.excerpts],
     }
 
 
@@ -229,6 +231,7 @@ def _read_message(entry: Mapping[str, Any]) -> Message:
             edited=entry.get("edited") is True,
             calls=tuple(_read_call(call) for call in entry.get("calls", [])),
             passages=tuple(_read_passage(passage) for passage in entry.get("passages", [])),
+            excerpts=tuple(_read_excerpt(excerpt) for excerpt in entry.get("excerpts", [])),
             thinking=text_at(entry, "thinking", ""),
         )
         return message if "thinking" in entry else separated(message)
@@ -248,6 +251,12 @@ def _read_call(entry: Mapping[str, Any]) -> ToolCall:
 
 def _read_passage(entry: Mapping[str, Any]) -> Passage:
     return Passage(*(_number(entry[name], minimum=0) for name in Passage._fields))
+
+
+def _read_excerpt(entry: Mapping[str, Any]) -> Excerpt:
+    path, name, text = (text_at(entry, key) for key in ("path", "name", "text"))
+    page, line = (_number(entry[key], minimum=0) for key in ("page", "line"))
+    return Excerpt(path, name, page, line, text)
 
 
 def _read_state(value: object) -> State:

@@ -209,6 +209,12 @@ _THINKING = (
 # Hits of a search are shown by time, which an import does not follow.
 _TIMES = ("CREATE INDEX message_by_time ON message (created)",)
 
+# Passages of files in the folders of a project lie beside the message, because the files change.
+_FOLDERS = (
+    "ALTER TABLE project ADD COLUMN folders TEXT NOT NULL DEFAULT '[]'",
+    "ALTER TABLE message ADD COLUMN excerpts TEXT NOT NULL DEFAULT '[]'",
+)
+
 # Step n leads from version n to n + 1, by statements and functions.
 STEPS = (
     _CHATS_AND_MESSAGES,
@@ -222,6 +228,7 @@ STEPS = (
     _PROJECTS,
     _THINKING,
     _TIMES,
+    _FOLDERS,
 )
 NEWEST = len(STEPS)
 

@@ -26,7 +26,7 @@ _DAMAGE = (
 )  # fmt: skip
 
 
-def open_pdf(path: Path) -> "PdfReader":
+def open_pdf(path: Path, most_pages: int = MOST_PAGES) -> "PdfReader":
     """Open a document whose pages can be read. Raises AttachmentError."""
     from pypdf import PdfReader  # noqa: PLC0415 - only needed for a PDF
     from pypdf.errors import DependencyError, PyPdfError  # noqa: PLC0415
@@ -42,13 +42,13 @@ def open_pdf(path: Path) -> "PdfReader":
         raise _locked(path) from None
     except (PyPdfError, *_DAMAGE):
         raise _damaged(path) from None
-    if count > MOST_PAGES:
+    if count > most_pages:
         raise AttachmentError(
             "{path} has {count:,} pages, and {most_pages} is the most; attach those that matter as a file of "
             "their own.",
             path=path.name,
             count=count,
-            most_pages=MOST_PAGES,
+            most_pages=most_pages,
         )
     return reader
 

@@ -155,9 +155,22 @@ class Reader:
         rows = self._rows("SELECT * FROM project WHERE name = ?", (name,))
         with self._translate_errors():
             projects = [
-                Project(row["name"], json.loads(row["settings"]), read_attachments(row["files"])) for row in rows
+                Project(
+                    row["name"],
+                    json.loads(row["settings"]),
+                    read_attachments(row["files"]),
+                    tuple(json.loads(row["folders"])),
+                )
+                for row in rows
             ]
         return projects[0] if projects else None
+
+    def project_folders(self, project: str | None = None) -> tuple[str, ...]:
+        """Return the folders of a project, or of all projects."""
+        query = "SELECT folders FROM project WHERE ?1 IS NULL OR name = ?1 ORDER BY name"
+        with self._translate_errors():
+            folders = [path for row in self._connection.execute(query, (project,)) for path in json.loads(row[0])]
+        return tuple(dict.fromkeys(folders))
 
     def conversation(self, chat_id: str) -> Conversation:
         """Return the conversation of a chat; empty if it is gone."""

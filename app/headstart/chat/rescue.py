@@ -29,7 +29,7 @@ _SOURCES = {"chat_tag": ("chat_tag ORDER BY chat, tag", "chat_tag INDEXED BY cha
 # What a column of a message has at first.
 _FIRST = {
     **dict.fromkeys(("settings", "stats"), "{}"),
-    **dict.fromkeys(("attachments", "calls", "passages", "origins"), "[]"),
+    **dict.fromkeys(("attachments", "calls", "passages", "excerpts", "origins"), "[]"),
     "thinking": "",
     "role": Role.ASSISTANT.value,
     "state": State.INTERRUPTED.value,
@@ -42,6 +42,7 @@ _MEND = {
     ("chat", "settings"): "UPDATE chat SET settings = '{}' WHERE NOT json_valid(settings)",
     ("project", "settings"): "UPDATE project SET settings = '{}' WHERE NOT json_valid(settings)",
     ("project", "files"): "UPDATE project SET files = '[]' WHERE NOT json_valid(files)",
+    ("project", "folders"): "UPDATE project SET folders = '[]' WHERE NOT json_valid(folders)",
     ("chat", "project"): "UPDATE chat SET project = NULL WHERE project NOT IN (SELECT rank FROM project)",
 }
 Lost = tuple[tuple[str, int], ...]  # titles of chats, and how many of their messages are lost or changed

@@ -135,11 +135,11 @@ class Store(Reader):
         """Replace a project and return its stored name. Raises HistoryError if another project has that name."""
         stored_name = _project_name(changed.name)
         clash = "SELECT 1 FROM project WHERE name = ? AND rank IS NOT (SELECT rank FROM project WHERE name = ?)"
-        values = (stored_name, database.to_json(changed.settings), database.attachments_to_json(changed.files), name)
+        values = (stored_name, *_project_values(changed), name)
         with self._saving():
             if self._connection.execute(clash, (stored_name, name)).fetchone():
                 raise _project_exists(stored_name)
-            update = "UPDATE project SET name = ?, settings = ?, files = ? WHERE name = ?"
+            update = "UPDATE project SET name = ?, settings = ?, files = ?, folders = ? WHERE name = ?"
             if not self._connection.execute(update, values).rowcount:
                 raise HistoryError("There is no project “{name}” any more; make a new one.", name=name)
             erasing.add_order(self._connection)
@@ -222,8 +222,8 @@ class Store(Reader):
 
     def _add_project(self, project: Project) -> bool:
         """Save a project and return True, unless there is one with its name."""
-        values = (project.name, database.to_json(project.settings), database.attachments_to_json(project.files))
-        insert = "INSERT OR IGNORE INTO project (name, settings, files) VALUES (?, ?, ?)"
+        values = (project.name, *_project_values(project))
+        insert = "INSERT OR IGNORE INTO project (name, settings, files, folders) VALUES (?, ?, ?, ?)"
         return bool(self._connection.execute(insert, values).rowcount)
 
     def _move(self, chat_ids: Iterable[str], project: str) -> None:
@@ -357,6 +357,15 @@ def _tag_name(name: str) -> str:
     if not stored_name:
         raise HistoryError("A tag needs a name; type one.")
     return stored_name
+
+
+def _project_values(project: Project) -> tuple[str, str, str]:
+    """Return the columns of table project after the name."""
+    return (
+        database.to_json(project.settings),
+        database.attachments_to_json(project.files),
+        database.to_json(project.folders),
+    )
 
 
 def _project_exists(stored_name: str) -> HistoryError:

@@ -1,6 +1,7 @@
 """`headstart dev`: the page of commands, and the text of a document."""
 
 import json
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -8,7 +9,7 @@ from typing import Any
 
 import click
 
-from headstart.chat import attachments
+from headstart.chat import attachments, folder_files
 from headstart.cli.command import Command, Group, LazyCommand, Load, Option, argument, flag
 from headstart.cli.options import writable_file
 from headstart.cli.render import harmless
@@ -118,11 +119,18 @@ def _line(param: click.Parameter) -> str:
 @dataclass(frozen=True, kw_only=True)
 class TextFlags:
     file: Path = argument("a document: PDF, .docx, EPUB, web page or notebook", metavar="FILE")
-    lines: bool = flag(default=False, help="as JSON lines with progress and errors, for other programs")
+    lines: bool = flag(
+        default=False,
+        help="as JSON lines with progress and errors, for other programs; FILE - reads paths from standard input",
+    )
 
 
 def print_text(arguments: TextFlags, _load: Load) -> int:
     """Print the text of a document. Return the exit code. Raises AttachmentError."""
+    if arguments.lines and arguments.file == Path("-"):
+        for line in folder_files.serve(sys.stdin):
+            print(line, flush=True)
+        return 0
     if arguments.lines:
         return _run_for_programs(arguments.file)
     print(harmless(attachments.attach(arguments.file).text))
