@@ -1,10 +1,14 @@
-"""The search for passages: how often the one with the answer is found, by tokenizer and size.
+"""The search for passages: how often the one with the answer is found, by tokenizer and size, words and meaning.
 
-PYTHONPATH=app python app/bench/passages.py [--markdown]
+PYTHONPATH=app python app/bench/passages.py [--markdown] [--folders]
+
+With --folders the texts are files in folders, and the model all-MiniLM-L6-v2, which must be installed, finds passages
+by their meaning, too.
 
 The questions are in passages.toml. Two of the texts are in long_texts/, one is the GNU licence that Headstart carries,
 and two come with Python: its reference and a module's source. The window's Chinese texts follow the Chinese one, which
 is short. Prints JSON: of how many questions the best passage holds the answer, or one of the best three or five.
+The first 40 questions are asked as people ask them; the others avoid the words of the text.
 """
 
 import argparse
@@ -14,17 +18,22 @@ import pydoc_data.topics
 import re
 import sqlite3
 import statistics
+import tempfile
 import time
 import tomllib
 import unicodedata
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree as ET
 
-from headstart.chat.conversation import Attachment, Passage
+from headstart.chat import folder_files
+from headstart.chat.conversation import Attachment, Excerpt, Passage
+from headstart.chat.folder_index import FolderIndex
 from headstart.chat.passages import MOST, SIZE, TOKENIZER, PassageIndex, cut
+from headstart.ui.folders.embedder import EngineEmbedder, find_model
 
 BENCH = Path(__file__).parent
 HEADSTART = BENCH.parent / "headstart"
@@ -88,15 +97,15 @@ def texts() -> dict[str, Attachment]:
     return {name: Attachment(name, text) for name, text in found.items()}
 
 
-def questions() -> list[dict[str, str]]:
-    """Text, question, and words that only the passage with the answer holds."""
-    found: list[dict[str, str]] = tomllib.loads((BENCH / "passages.toml").read_text(encoding="utf-8"))["question"]
+def questions() -> list[dict[str, Any]]:
+    """Text, question, and words that only a passage with the answer holds."""
+    found: list[dict[str, Any]] = tomllib.loads((BENCH / "passages.toml").read_text(encoding="utf-8"))["question"]
     return found
 
 
 def measure(make: Make) -> dict[str, Any]:
-    """Answers found among the best one, three and five, of all questions and of those on each text."""
-    known, asked = texts(), questions()
+    """Answers found among the best one, three and five, of the questions in usual words and of those on each text."""
+    known, asked = texts(), [question for question in questions() if not question.get("other_words")]
     started = time.perf_counter()
     indexes = {name: make(file) for name, file in known.items()}
     indexing = time.perf_counter() - started
@@ -107,7 +116,7 @@ def measure(make: Make) -> dict[str, Any]:
         started = time.perf_counter()
         found = indexes[name].best(question["ask"], max(RANKS))
         times.append((time.perf_counter() - started) * 1000)
-        held = [_flat(question["answer"]) in _flat(known[name].text[place.start : place.end]) for place in found]
+        held = [_has_answer(question, known[name].text[place.start : place.end]) for place in found]
         ranks[name].append(held.index(True) + 1 if True in held else max(RANKS) + 1)
     return {
         "questions": len(asked),
@@ -116,6 +125,73 @@ def measure(make: Make) -> dict[str, Any]:
         "index_ms": round(indexing * 1000),
         "search_ms": round(statistics.median(times), 2),
     }
+
+
+def _has_answer(question: dict[str, Any], passage: str) -> bool:
+    answers = question["answer"] if isinstance(question["answer"], list) else [question["answer"]]
+    return any(_flat(answer) in _flat(passage) for answer in answers)
+
+
+class _Direct:
+    """Reads files in this process."""
+
+    def read(self, path: Path, _is_wanted: Callable[[], bool]) -> folder_files.Text:
+        return folder_files.read_text(path)
+
+
+def _ranked_by_both(words: list[Excerpt], meaning: list[Excerpt], constant: int = 60) -> list[Excerpt]:
+    """Reciprocal rank fusion, with the constant that is usual."""
+    scores: dict[Excerpt, float] = {}
+    for ranking in (words, meaning):
+        for rank, excerpt in enumerate(ranking):
+            scores[excerpt] = scores.get(excerpt, 0.0) + 1 / (constant + rank + 1)
+    return sorted(scores, key=lambda excerpt: -scores[excerpt])
+
+
+def measure_folders() -> dict[str, Any]:
+    """Answers found among the best five: in all, by text, and of the questions in other words."""
+    model = find_model()
+    assert model, "install all-minilm-l6-v2 first"
+    embedder, counts = EngineEmbedder(model), dict[str, Counter[str]]()
+    with tempfile.TemporaryDirectory() as name, FolderIndex(Path(name), None) as index:
+        folders = {text: str(Path(name) / text) for text in texts()}
+        index.keep(folders.values())
+        for text, file in texts().items():
+            Path(folders[text]).mkdir()
+            (Path(folders[text]) / "text.txt").write_text(file.text, encoding="utf-8", newline="")
+            all(index.update(folders[text], _Direct()))
+        embedder.start()
+        started = time.perf_counter()
+        while index.embed(folders.values(), embedder):
+            pass
+        seconds = time.perf_counter() - started
+        for question in questions():
+            own = [folders[question["text"]]]
+            words = index.find(own, question["ask"], None, 200)
+            meaning = index.find(own, "", _Asking(embedder, question["ask"]), 200)
+            rankings = {
+                "words": words,
+                "meaning": meaning,
+                "both": index.find(own, question["ask"], embedder),
+                "both, in all texts at once": index.find(list(folders.values()), question["ask"], embedder),
+                "both, by reciprocal rank": _ranked_by_both(words, meaning),
+            }
+            for way, found in rankings.items():
+                is_found = any(_has_answer(question, excerpt.text) for excerpt in found[:MOST])
+                kind = "in other words" if question.get("other_words") else question["text"]
+                counts.setdefault(way, Counter()).update({"all": is_found, kind: is_found})
+    embedder.close()
+    return {"questions": len(questions()), "found": counts, "embedding_s": round(seconds, 1)}
+
+
+class _Asking:
+    """An embedder that turns another text than the given one into a vector, for a search without words."""
+
+    def __init__(self, embedder: EngineEmbedder, question: str) -> None:
+        self.name, self._embedder, self._question = embedder.name, embedder, question
+
+    def embed(self, _texts: Sequence[str]) -> Sequence[bytes]:
+        return self._embedder.embed([self._question])
 
 
 def _counts(ranks: list[int]) -> list[int]:
@@ -141,7 +217,11 @@ def main() -> None:
     """Search in every way."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--markdown", action="store_true", help="a table in place of JSON")
+    parser.add_argument("--folders", action="store_true", help="by words and by meaning, in folders")
     given = parser.parse_args()
+    if given.folders:
+        print(json.dumps(measure_folders(), indent=1))
+        return
     sizes = {name: len(file.text.encode()) for name, file in texts().items()}
     found = {way: measure(make) for way, make in WAYS.items()}
     print(table(found) if given.markdown else json.dumps({"bytes": sizes, "ways": found}, indent=1))

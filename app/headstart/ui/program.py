@@ -24,6 +24,9 @@ from headstart.ui.chat.tools import ToolsController
 from headstart.ui.dialogs import Dialogs
 from headstart.ui.engine_link import EngineLink
 from headstart.ui.engine_request import Find, installed_model
+from headstart.ui.folders.embedder import installed_embedder
+from headstart.ui.folders.folder_list import MODEL
+from headstart.ui.folders.folders_controller import FindEmbedder, FoldersController
 from headstart.ui.history.encryption import EncryptionOrder
 from headstart.ui.history.maintenance import Maintenance
 from headstart.ui.local_server.server_controller import ServerController
@@ -92,6 +95,7 @@ class EngineChoice:
     command: tuple[str, ...] | None = None
     find: Find = installed_model
     timeouts: Timeouts | None = None
+    find_embedder: FindEmbedder = installed_embedder
 
 
 class Program(QObject):
@@ -124,7 +128,8 @@ class Program(QObject):
         self.motion = Motion(application, self.settings.now, self)
         self.choices = ModelChoices(lambda: free_memory(self.link.pid), self)
         self.comparing = ComparisonController(self.window.chat, self.chat_controller, self.choices, self)
-        self.projects = ProjectsController(store, self.window, self._models, self)
+        self.folders = FoldersController(store, self._is_answering, self._engine.find_embedder, self)
+        self.projects = ProjectsController(store, self.window, self._models, self.folders, self)
         make_link = partial(EngineLink, self._engine.command)  # for another engine
         self.models = ModelsController(self.window.models, self.choices, self._engine.find, make_link, self)
         self.placement = SettingsController([self.window.models.placement], self.choices, self)
@@ -146,6 +151,7 @@ class Program(QObject):
         self.read_ahead = ReadAheadController(composer, composing, self.loader, self.settings)
         self.titles = TitleController(self.chats, composer, self.loader, store, self.settings)
         self._connect_chats()
+        self._connect_folders()
         self._connect_rest()
 
     def start(self) -> None:
@@ -159,6 +165,7 @@ class Program(QObject):
         self.prompts.show(self.settings.now.prompts)
         self.placement.show_settings(self.settings.now)
         self.chats.start()
+        self.folders.start()
         self.tools.follow(self.settings.now)
         self.model_in_use.show_installed()
         QTimer.singleShot(0, self, self._on_started)
@@ -214,6 +221,7 @@ class Program(QObject):
         self._is_closed = True
         self.commands.close()
         self.quick.close()
+        self.folders.close()
         self.read_ahead.close()
         self.titles.close()
         self.chat_controller.close()
@@ -266,6 +274,21 @@ class Program(QObject):
             changed.connect(lambda _: self.window.chat.notice.retract(Cause.TAGS))
         sidebar.new_requested.connect(self._on_new_requested)
         sidebar.list.chosen.connect(self._on_chosen)
+
+    def _connect_folders(self) -> None:
+        self.chat_controller.composing.search_folders = self.folders.search
+        self.folders.error_occurred.connect(self.chat_controller.show_error)
+        self.projects.model_requested.connect(self._on_model_requested)
+        self.models.adding.installed.connect(lambda _: self.folders.update())
+
+    @Slot()
+    def _on_model_requested(self) -> None:
+        """Get the model that finds passages in other words."""
+        self.window.actions_by_name["models"].trigger()
+        self.models.adding.get((MODEL,))
+
+    def _is_answering(self) -> bool:
+        return self.link.generation is not None
 
     def _connect_rest(self) -> None:
         self.chats.destroyed_chats.connect(lambda _: self.maintenance.erase())

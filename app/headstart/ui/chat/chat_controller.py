@@ -9,7 +9,17 @@ from types import MappingProxyType
 from PySide6.QtCore import QCoreApplication, QObject, QTimer, Signal, SignalInstance, Slot
 from PySide6.QtGui import QGuiApplication
 
-from headstart.chat.conversation import Attachment, Chat, Conversation, Message, Passage, Role, State, file_of
+from headstart.chat.conversation import (
+    Attachment,
+    Chat,
+    Conversation,
+    Excerpt,
+    Message,
+    Passage,
+    Role,
+    State,
+    file_of,
+)
 from headstart.chat.passages import MOST, PassageIndex, is_long
 from headstart.chat.reader import Hit
 from headstart.chat.search import ranges
@@ -141,11 +151,25 @@ def _sources(conversation: Conversation, answer: Message) -> tuple[Source, ...]:
     messages = conversation.messages
     passages = messages[answer.parent].passages if answer.parent is not None else ()
     files = [(passage, file_of(passage, messages)) for passage in passages]
-    return tuple(
-        Source(file.name, file.text[passage.start : passage.end], round(100 * passage.start / len(file.text)))
-        for passage, file in files
-        if file
+    excerpts = messages[answer.parent].excerpts if answer.parent is not None else ()
+    return (
+        *(
+            Source(file.name, file.text[passage.start : passage.end], round(100 * passage.start / len(file.text)))
+            for passage, file in files
+            if file
+        ),
+        *(Source(excerpt.name, excerpt.text, path=excerpt.path, place=_place(excerpt)) for excerpt in excerpts),
     )
+
+
+def _place(excerpt: Excerpt) -> str:
+    """Return the name of the file with the page or line."""
+    name = Path(excerpt.path).name
+    if excerpt.page:
+        return QCoreApplication.translate("MessageContents", "{file}, page {page}").format(file=name, page=excerpt.page)
+    if excerpt.line:
+        return QCoreApplication.translate("MessageContents", "{file}, line {line}").format(file=name, line=excerpt.line)
+    return name
 
 
 def _is_last(conversation: Conversation, message: Message) -> bool:
@@ -179,10 +203,16 @@ def _end_notice(message: Message) -> str:
 
 
 _DRAFT_MS = 500
+_SEARCH_MS = 300  # before the window says that it searches
+
+# Searches the folders of a project for a question; returns False if there are none, else calls back.
+Search = Callable[[str, str, Callable[[tuple[Excerpt, ...]], None]], bool]
 
 
 class ComposerController(QObject):
     """Controller of the composer, which sends, edits and counts the message for the open chat."""
+
+    search_folders: Search = staticmethod(lambda _project, _question, _on_found: False)
 
     def __init__(self, composer: Composer, notice: NoticeBar, link: EngineLink, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -194,6 +224,10 @@ class ComposerController(QObject):
         self._files: tuple[Attachment, ...] = ()  # the files for which the next two hold
         self._is_cut = False  # the model gets only passages of the long files
         self._num_passages = MOST  # as many have room
+        self._excerpts: tuple[Excerpt, ...] = ()  # that were found for the message that is being sent
+        self._search_number = 0  # of the last search, whose result counts
+        self._search_timer = QTimer(self, singleShot=True, interval=_SEARCH_MS)
+        self._search_timer.timeout.connect(self._on_slow_search)
         self._draft_timer = QTimer(self, singleShot=True, interval=_DRAFT_MS)
         self._draft_timer.timeout.connect(self.save_draft)
         self._recount_timer = QTimer(self, singleShot=True, interval=0)  # several changes are counted once
@@ -214,6 +248,7 @@ class ComposerController(QObject):
             return
         self.cancel_edit()
         self.count.drop_callback()
+        self._drop_search()
         self._draft_timer.stop()
         self.save_draft()
         if self._composer.is_reading:
@@ -245,7 +280,7 @@ class ComposerController(QObject):
             return None
         text, files = self._composer.text().strip(), self._composer.attached
         if text or files:
-            return self._prepare(text, files).request
+            return self._prepare(text, files).request  # the folders are searched when the message is sent
         path = self._session.conversation.path
         return self._session.request(path) if path else None
 
@@ -280,6 +315,7 @@ class ComposerController(QObject):
 
     def _restore_draft(self) -> None:
         assert self._session
+        self._drop_search()
         self._is_cut, self._num_passages = False, MOST
         self._composer.set_text(self._session.chat.draft)
         self._composer.set_attached(self._session.draft_files)
@@ -287,7 +323,8 @@ class ComposerController(QObject):
 
     def _prepare(self, text: str, files: tuple[Attachment, ...]) -> PreparedMessage:
         assert self._session
-        return self._session.prepare(text, files, self._passages(text, files), edited=self._editing)
+        excerpts = self._excerpts[: self._num_passages]
+        return self._session.prepare(text, files, self._passages(text, files), excerpts, edited=self._editing)
 
     def _passages(self, text: str, files: tuple[Attachment, ...]) -> tuple[Passage, ...]:
         """Return the passages that match the message, from its long files and from cut files above it."""
@@ -311,7 +348,7 @@ class ComposerController(QObject):
     def _reduce_passages(self, count: TokenCount, files: tuple[Attachment, ...]) -> bool:
         """Use passages of long files, or fewer of them, if the count leaves no room for an answer; return if so."""
         assert self._session
-        has_passages = self._is_cut or bool(self._index.files)
+        has_passages = self._is_cut or bool(self._index.files or self._excerpts)
         answer_tokens = min(self._session.settings.max_new_tokens, count.context // 4) if has_passages else 0
         if not count.is_exact or count.tokens < count.context - answer_tokens:
             return False
@@ -339,14 +376,45 @@ class ComposerController(QObject):
 
     @Slot(str, object)
     def _on_submitted(self, text: str, files: tuple[Attachment, ...]) -> None:
-        """Send the message if it fits into the context."""
+        """Search the project's folders for passages, then send the message if it fits into the context."""
+        assert self._session
         self._recount_timer.stop()
+        self._drop_search()
+        edited = self._session.conversation.messages[self._editing] if self._editing is not None else None
+        is_question = edited is None or edited.role is Role.USER
+        on_found = partial(self._on_excerpts, self._search_number, text, files)
+        if is_question and text and self.search_folders(self._session.chat.project, text, on_found):
+            self._search_timer.start()
+        else:
+            self._submit(text, files)
+
+    def _on_excerpts(
+        self, number: int, text: str, files: tuple[Attachment, ...], excerpts: tuple[Excerpt, ...]
+    ) -> None:
+        if number == self._search_number:
+            self._search_timer.stop()
+            self._excerpts, self._num_passages = excerpts, MOST
+            self._submit(text, files)
+
+    def _drop_search(self) -> None:
+        """Forget a search and its result."""
+        self._search_number += 1
+        self._search_timer.stop()
+        self._excerpts = ()
+
+    @Slot()
+    def _on_slow_search(self) -> None:
+        self._notice.say(self.tr("Searching the files of the project…"), cause=Cause.MESSAGE, dismissible=False)
+
+    def _submit(self, text: str, files: tuple[Attachment, ...]) -> None:
+        """Send the message if it fits into the context."""
+        assert self._session
         message = self._prepare(text, files)
         if not message.is_question:
             self._send(message, text)
         elif self._must_be_cut(message, files):
             self._is_cut = True
-            self._on_submitted(text, files)
+            self._submit(text, files)
         else:
             self.count.count_for_sending(message.request, files, partial(self._send_if_fits, message, text, files))
 
@@ -360,7 +428,7 @@ class ComposerController(QObject):
     ) -> None:
         assert self._session
         if (count and self._reduce_passages(count, files)) or not self._session.is_current(message):
-            self._on_submitted(text, files)
+            self._submit(text, files)
             return
         if count is None or count.fits:  # without a count, the engine reports what is wrong
             self._send(message, text)
@@ -379,6 +447,7 @@ class ComposerController(QObject):
         self._draft_timer.stop()
         self._notice.hide()
         edited, self._editing = self._editing, None
+        self._excerpts = ()
         if not self._session.send(message):
             self._editing = edited
         elif edited is not None:

@@ -11,6 +11,7 @@ from headstart.chat.conversation import (
     Attachment,
     Chat,
     Conversation,
+    Excerpt,
     Message,
     Outcome,
     Passage,
@@ -163,15 +164,16 @@ class ChatSession(QObject):
         text: str,
         attachments: Iterable[Attachment] = (),
         passages: Iterable[Passage] = (),
+        excerpts: Iterable[Excerpt] = (),
         *,
         edited: int | None = None,
     ) -> PreparedMessage:
         """Return a new message at the end of the chat, or a new version of the message `edited`."""
         before, settings = self.conversation, self.settings
         after = (
-            before.ask(text, attachments, passages)
+            before.ask(text, attachments, passages, excerpts)
             if edited is None
-            else before.edit(edited, text, attachments, passages)
+            else before.edit(edited, text, attachments, passages, excerpts)
         )
         return PreparedMessage(before, settings, after, self.request(after.path, settings))
 

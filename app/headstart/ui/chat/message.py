@@ -63,7 +63,9 @@ class Source(NamedTuple):
 
     file: str
     text: str
-    percent: int  # of the file, before the passage
+    percent: int = 0  # of the file, before the passage
+    path: str = ""  # of a file in a folder of the project
+    place: str = ""  # its name with the page or line
 
 
 @dataclass(frozen=True)

@@ -3,9 +3,20 @@
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 
-from PySide6.QtCore import QCoreApplication, QRectF, QSize, Qt, Signal, Slot
-from PySide6.QtGui import QColor, QFont, QGuiApplication, QMouseEvent, QPainter, QPaintEvent, QPen, QTextCursor
+from PySide6.QtCore import QCoreApplication, QRectF, QSize, Qt, QUrl, Signal, Slot
+from PySide6.QtGui import (
+    QColor,
+    QDesktopServices,
+    QFont,
+    QGuiApplication,
+    QMouseEvent,
+    QPainter,
+    QPaintEvent,
+    QPen,
+    QTextCursor,
+)
 from PySide6.QtWidgets import QBoxLayout, QLabel, QMenu, QPushButton, QToolButton, QWhatsThis, QWidget
 
 from headstart.chat.conversation import Attachment
@@ -205,6 +216,8 @@ class SuggestedActions(QWidget):
         return button
 
 
+# Documents. The desktop might run a file of another kind, such as a script.
+_OPENED = frozenset({".pdf", ".docx", ".epub", ".html", ".htm", ".md", ".txt", ".csv", ".tex", ".rst", ".log"})
 _EXCERPT_WIDTH = 200  # pixels, at the usual size of text
 
 
@@ -217,11 +230,22 @@ class SourceList(QWidget):
         self._flow = Flow(self, TINY)
         self._buttons: list[QToolButton] = []
         self._labels: list[QLabel] = []
+        self._sources: Sequence[Source] = ()
+        self._path = Path()  # of the file of the open passage
+        self._opener = QPushButton(self)
+        set_style_class(self._opener, "plain")
+        self._opener.clicked.connect(self._open_file)
+        self._opener.hide()
         self.setAccessibleName(self.tr("Passages of files"))
 
     def buttons(self) -> list[QToolButton]:
-        """Return the buttons in reading order."""
+        """Return the buttons of the passages in reading order."""
         return list(self._buttons)
+
+    @property
+    def opener(self) -> QPushButton:
+        """The button that opens the file of the open passage; hidden if it has none on this computer."""
+        return self._opener
 
     def show_sources(self, sources: Sequence[Source], theme: Theme, font: QFont) -> None:
         """Replace the buttons; the name of a file stands before its passages."""
@@ -229,26 +253,49 @@ class SourceList(QWidget):
             self._flow.removeWidget(old)
             old.hide()
             old.deleteLater()
-        self._labels, self._buttons = [], []
+        self._flow.removeWidget(self._opener)
+        self._labels, self._buttons, self._sources = [], [], sources
         self.setFont(_small_font(font))
         self.setStyleSheet(sheet(theme, font))
         for number, source in enumerate(sources):
             button = self._button(number, source)
-            if number == 0 or source.file != sources[number - 1].file:
-                label = QLabel(self.tr("From {}:").format(shorten_name(source.file)), self)
-                label.setToolTip(source.file)
-                label.setFixedHeight(button.sizeHint().height())
-                set_style_class(label, "muted")
-                self._labels.append(label)
-                self._flow.addWidget(label)
-                label.show()
+            before = sources[number - 1] if number else None
+            if source.path and not (before and before.path):
+                self._add_label(self.tr("Found in:"), "", button.sizeHint().height())
+            elif not source.path and not (before and source.file == before.file):
+                words = self.tr("From {}:").format(shorten_name(source.file))
+                self._add_label(words, source.file, button.sizeHint().height())
             self._buttons.append(button)
             self._flow.addWidget(button)
+        self._flow.addWidget(self._opener)
+        self.set_open(None)
 
     def set_open(self, number: int | None) -> None:
-        """Mark the button of the open passage."""
-        for index, button in enumerate(self._buttons):
-            button.setChecked(index == number)
+        """Mark the button of the open passage, and offer to open its file."""
+        for index, chip in enumerate(self._buttons):
+            chip.setChecked(index == number)
+        path = self._sources[number].path if number is not None else ""
+        self._path = Path(path)
+        words = self.tr("Open the File") if self._path.suffix.lower() in _OPENED else self.tr("Show in Its Folder")
+        is_there = bool(path) and self._path.exists()
+        self._opener.setText(words if is_there else self.tr("The file is no longer there"))
+        self._opener.setEnabled(is_there)
+        self._opener.setVisible(bool(path))
+
+    @Slot()
+    def _open_file(self) -> None:
+        """Open a document by the desktop, or the folder of a file that the desktop might run."""
+        target = self._path if self._path.suffix.lower() in _OPENED else self._path.parent
+        QDesktopServices.openUrl(QUrl.fromLocalFile(str(target)))
+
+    def _add_label(self, words: str, tip: str, height: int) -> None:
+        label = QLabel(words, self)
+        label.setToolTip(tip)
+        label.setFixedHeight(height)
+        set_style_class(label, "muted")
+        self._labels.append(label)
+        self._flow.addWidget(label)
+        label.show()
 
     def _button(self, number: int, source: Source) -> QToolButton:
         button = QToolButton(self)
@@ -257,8 +304,12 @@ class SourceList(QWidget):
         excerpt = " ".join(source.text[:200].split())
         width = scaled(_EXCERPT_WIDTH, self.font())
         button.setText(button.fontMetrics().elidedText(excerpt, Qt.TextElideMode.ElideRight, width).replace("&", "&&"))
+        if source.path:
+            button.setText(source.place.replace("&", "&&"))
+            button.setToolTip(f"{source.path}\n{excerpt}…")
         place = self.tr("{file}, after {percent} % of it").format(file=source.file, percent=source.percent)
-        button.setToolTip(place)
+        if not source.path:
+            button.setToolTip(place)
         button.setAccessibleName(self.tr("Passage of {file}: {words}").format(file=source.file, words=excerpt[:60]))
         button.clicked.connect(partial(self._on_click, number))
         button.ensurePolished()

@@ -1,6 +1,7 @@
 """The dialog and the controller of projects."""
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from pathlib import Path
 
 from PySide6.QtCore import QObject, QSize, Signal, Slot
@@ -16,6 +17,8 @@ from PySide6.QtWidgets import (
 from headstart.chat.conversation import LONGEST_NAME, Project
 from headstart.chat.store import Store
 from headstart.ui.chat.attachments import AttachmentTray
+from headstart.ui.folders.folder_list import FolderList
+from headstart.ui.folders.folders_controller import FoldersController
 from headstart.ui.translation import showing_errors
 from headstart.ui.widgets.labels import StatusLine, button, muted
 from headstart.ui.widgets.layouts import Dialog, beside, confirm, initial_path, remember_folder, stacked
@@ -30,8 +33,11 @@ class ProjectDialog(Dialog):
     """Dialog that edits a project. It emits the project to save and stays open until `accept`."""
 
     saved = Signal(object)  # Project
+    model_requested = Signal()  # the one that finds passages in other words
 
-    def __init__(self, project: Project, models: Models, parent: QWidget | None = None) -> None:
+    def __init__(
+        self, project: Project, models: Models, folders: FoldersController, parent: QWidget | None = None
+    ) -> None:
         """Edit a project; one without a name is new."""
         super().__init__(parent)
         self.setWindowTitle(self.tr("Project") if project.name else self.tr("New project"))
@@ -46,6 +52,7 @@ class ProjectDialog(Dialog):
         self.files = AttachmentTray(self)
         self._none = muted(self.tr("No files"), self)
         self._add_files = button(self.tr("Add files…"), self)
+        self.folders = FolderList(project.folders, folders, self)
         self._error = StatusLine(self)
         self._cancel, self.save_button = button(self.tr("Cancel"), self), button(self.tr("Save"), self, "primary")
         current_model = str(project.settings.get("model", ""))
@@ -68,7 +75,8 @@ class ProjectDialog(Dialog):
         edited = {name: value for name, value in fields.items() if value}
         if edited.get("model"):
             edited["draft"] = ""
-        return Project(" ".join(self.name.text().split()), {**others, **edited}, self.files.attached)
+        name = " ".join(self.name.text().split())
+        return Project(name, {**others, **edited}, self.files.attached, self.folders.folders)
 
     @Slot(str)
     def show_error(self, sentence: str) -> None:
@@ -79,6 +87,8 @@ class ProjectDialog(Dialog):
         self.files.changed.connect(self._check)
         self.files.error_occurred.connect(self.show_error)
         self._add_files.clicked.connect(self._on_add_files)
+        self.folders.changed.connect(self._check)
+        self.folders.model_requested.connect(self._on_model_requested)
         self._cancel.clicked.connect(self.reject)
         self.save_button.clicked.connect(lambda: self.saved.emit(self.project()))
 
@@ -95,6 +105,13 @@ class ProjectDialog(Dialog):
             remember_folder(names[0])
             self.files.attach(Path(name) for name in names)
 
+    @Slot()
+    def _on_model_requested(self) -> None:
+        """Save the project, and get the model if that succeeds."""
+        self.saved.emit(self.project())
+        if self.result() == Dialog.DialogCode.Accepted:
+            self.model_requested.emit()
+
     def _lay_out(self) -> None:
         column = stacked(self, margin=MEDIUM)
         fields = ((self.tr("Name"), self.name), (self.tr("System prompt"), self.prompt), (self.tr("Model"), self.model))
@@ -109,7 +126,7 @@ class ProjectDialog(Dialog):
         remark = muted(
             self.tr("A new chat in the project begins with these. Chats already in it keep their own."), self
         )
-        for part in (self.files, self._none, remark, self._error):
+        for part in (self.files, self._none, remark, self.folders, self._error):
             column.addWidget(part)
         foot = beside(None, self._cancel, self.save_button)
         foot.insertStretch(0, 1)
@@ -122,13 +139,20 @@ class ProjectsController(QObject):
 
     changed = Signal(object)  # dict[str, str]: old names to new ones, "" for a project that is gone
     error_occurred = Signal(str)
+    model_requested = Signal()  # the one that finds passages in other words
 
     def __init__(
-        self, store: Store, window: QWidget, models: Callable[[], Models], parent: QObject | None = None
+        self,
+        store: Store,
+        window: QWidget,
+        models: Callable[[], Models],
+        folders: FoldersController,
+        parent: QObject | None = None,
     ) -> None:
         """`models` returns the models to choose from."""
         super().__init__(parent)
-        self._store, self._window, self._models = store, window, models
+        self._store, self._window, self._models, self._folders = store, window, models, folders
+        self.changed.connect(folders.update)
 
     def create(self, chats: Iterable[str] = ()) -> None:
         """Open the dialog of a new project, which gets these chats."""
@@ -145,7 +169,7 @@ class ProjectsController(QObject):
         project = self._read(name)
         if project and new.strip() and new.strip() != name:
             with showing_errors(self.error_occurred.emit):
-                renamed = self._store.change_project(name, Project(new, project.settings, project.files))
+                renamed = self._store.change_project(name, replace(project, name=new))
                 self.changed.emit({name: renamed})
 
     def delete(self, name: str) -> None:
@@ -165,7 +189,7 @@ class ProjectsController(QObject):
         return None
 
     def _open(self, project: Project, chats: tuple[str, ...] = ()) -> None:
-        dialog = ProjectDialog(project, self._models(), self._window)
+        dialog = ProjectDialog(project, self._models(), self._folders, self._window)
 
         def save(changed: Project) -> None:
             with showing_errors(dialog.show_error):
@@ -174,6 +198,7 @@ class ProjectsController(QObject):
                 self.changed.emit(renamed)
 
         dialog.saved.connect(save)
+        dialog.model_requested.connect(self.model_requested)
         dialog.finished.connect(dialog.deleteLater)
         dialog.open()
 

@@ -1,0 +1,1 @@
+"""The folders of projects: their index, kept up to date in the background, and their list."""

@@ -1,0 +1,54 @@
+"""The model that turns texts into vectors, in an engine process of its own."""
+
+from collections.abc import Sequence
+
+from headstart.chat.folder_files import lower_priority
+from headstart.engine.engine import Finish, LoadOptions, Request
+from headstart.engine.process.client import EngineClient
+from headstart.errors import ContextOverflowError
+from headstart.library.library import Model, installed
+
+
+def find_model() -> Model | None:
+    """Return the first installed model that turns texts into vectors."""
+    models = (entry for entry in installed() if isinstance(entry, Model) and entry.manifest.embedding)
+    return next(models, None)
+
+
+def installed_embedder() -> "EngineEmbedder | None":
+    """Return an embedder of the first installed model that turns texts into vectors; None if there is none."""
+    model = find_model()
+    return EngineEmbedder(model) if model else None
+
+
+class EngineEmbedder:
+    """An embedding model whose process starts when it is needed, and has a low priority."""
+
+    def __init__(self, model: Model, command: Sequence[str] | None = None) -> None:
+        """`command` is the engine's program, by default the usual one."""
+        self.name = model.name
+        self._model, self._client = model, EngineClient(command)
+
+    def start(self) -> None:
+        """Load the model if it is not. Raises HeadstartError."""
+        if self._client.pid is None:
+            self._client.load(LoadOptions(self._model.folder))
+            lower_priority(self._client.pid)
+
+    def embed(self, texts: Sequence[str]) -> Sequence[bytes]:
+        """Return a vector for each text; of one that is too long, for its beginning. Raises HeadstartError."""
+        self.start()
+        try:
+            return self._vectors(texts)
+        except ContextOverflowError:
+            if len(texts) > 1:
+                return [vector for text in texts for vector in self.embed([text])]
+            return self.embed([texts[0][: len(texts[0]) // 2]])
+
+    def close(self) -> None:
+        """End the process; what another thread waits for fails."""
+        self._client.close()
+
+    def _vectors(self, texts: Sequence[str]) -> Sequence[bytes]:
+        events = list(self._client.generate(Request((), inputs=tuple(texts)))) if texts else []
+        return events[-1].vectors if events and isinstance(events[-1], Finish) else ()

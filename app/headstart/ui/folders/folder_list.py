@@ -1,0 +1,158 @@
+"""The list of a project's folders, with the state of their index."""
+
+from functools import partial
+from pathlib import Path
+
+from PySide6.QtCore import QCoreApplication, Signal, Slot
+from PySide6.QtWidgets import QFileDialog, QLabel, QWidget
+
+from headstart.chat.folder_files import LARGEST, MAX_FILES
+from headstart.chat.folder_index import CUT, MISSING, FolderState
+from headstart.ui.folders.folders_controller import FoldersController
+from headstart.ui.formatting import format_size, listed, percent, sentences, short_path, whole
+from headstart.ui.models.catalogue import recipes
+from headstart.ui.widgets.icons import icon_button
+from headstart.ui.widgets.labels import ElidedLabel, button, muted
+from headstart.ui.widgets.layouts import beside, initial_path, remember_folder, stacked
+from headstart.ui.widgets.theme import TINY
+
+MODEL = "all-minilm-l6-v2"  # the recipe of the model that is offered
+_MAX_NAMED = 3  # files that could not be read
+
+
+class FolderList(QWidget):
+    """The folders of a project, as they are edited."""
+
+    changed = Signal()
+    model_requested = Signal()
+
+    def __init__(self, folders: tuple[str, ...], controller: FoldersController, parent: QWidget) -> None:
+        super().__init__(parent)
+        self.folders = folders
+        self._controller = controller
+        self._rows: dict[str, FolderRow] = {}
+        self._none = muted(self.tr("No folders"), self)
+        self.add_button = button(self.tr("Add folder…"), self)
+        self._remark = muted(
+            self.tr(
+                "For each question in the project, their files are searched, and the passages that fit go to the "
+                "model. Files and index stay on this computer."
+            ),
+            self,
+        )
+        recipe = next(recipe for recipe in recipes() if recipe.name == MODEL)
+        offer = self.tr(
+            "Passages are found by their words. With the model {model} ({size}) they are found in other words, too."
+        )
+        self._offer = muted(offer.format(model=recipe.title, size=format_size(recipe.download)), self)
+        self.get_button = button(self.tr("Get the Model"), self)
+        self._lay_out()
+        self.add_button.clicked.connect(self._on_add)
+        self.get_button.clicked.connect(self.model_requested)
+        controller.changed.connect(self._on_state)
+        for folder in folders:
+            self._add_row(folder)
+        self._update()
+
+    def add(self, folder: str) -> None:
+        """Add a folder; do nothing if it is there already."""
+        if folder not in self.folders:
+            self.folders = (*self.folders, folder)
+            self._add_row(folder)
+            self._update()
+            self.changed.emit()
+
+    def remove(self, folder: str) -> None:
+        """Remove a folder from the list, not from the disk."""
+        self.folders = tuple(other for other in self.folders if other != folder)
+        row = self._rows.pop(folder)
+        self._column.removeWidget(row)
+        row.hide()
+        row.deleteLater()
+        self._update()
+        self.changed.emit()
+
+    def _lay_out(self) -> None:
+        title = QLabel(self.tr("Folders"), self)
+        self._column = stacked(None, spacing=TINY)
+        column = stacked(self)
+        column.addLayout(beside(None, title, self.add_button, growing=title))
+        column.addWidget(self._none)
+        column.addLayout(self._column)
+        column.addWidget(self._remark)
+        column.addLayout(beside(None, self._offer, self.get_button, growing=self._offer))
+
+    def _add_row(self, folder: str) -> None:
+        row = self._rows[folder] = FolderRow(folder, self)
+        row.remove.clicked.connect(partial(self.remove, folder))
+        self._column.addWidget(row)
+        row.show_state(self._controller.state(folder), has_model=self._controller.has_model)
+
+    def _update(self) -> None:
+        self._none.setVisible(not self.folders)
+        self._remark.setVisible(bool(self.folders))
+        lacks_model = bool(self.folders) and not self._controller.has_model
+        self._offer.setVisible(lacks_model)
+        self.get_button.setVisible(lacks_model)
+
+    @Slot()
+    def _on_add(self) -> None:
+        folder = QFileDialog.getExistingDirectory(self, self.tr("Add folder"), initial_path())
+        if folder:
+            remember_folder(folder)
+            self.add(str(Path(folder)))
+
+    @Slot(object)
+    def _on_state(self, state: FolderState) -> None:
+        if state.path in self._rows:
+            self._rows[state.path].show_state(state, has_model=self._controller.has_model)
+
+
+class FolderRow(QWidget):
+    """A folder, its state, and a button that removes it."""
+
+    def __init__(self, folder: str, parent: QWidget) -> None:
+        super().__init__(parent)
+        self._name, self.status = ElidedLabel(self), muted("", self)
+        self._name.show_text(short_path(Path(folder)))
+        self.remove = icon_button("close", self.tr("Remove {}").format(folder), self)
+        text = stacked(None, self._name, self.status, spacing=0)
+        beside(self, text, self.remove, growing=text)
+
+    def show_state(self, state: FolderState, *, has_model: bool) -> None:
+        """Show what the index has of the folder."""
+        self.status.setText(describe(state, has_model=has_model))
+        skipped = self.tr(
+            "Hidden files, links, folders such as node_modules, files without text and files above {largest} are "
+            "skipped."
+        ).format(largest=format_size(LARGEST))
+        self.status.setToolTip("\n".join([*state.unreadable, skipped]))
+
+
+def describe(state: FolderState, *, has_model: bool) -> str:
+    """Describe the state of a folder in a line or two."""
+    tr = partial(QCoreApplication.translate, "FolderState")
+    if state.problem == MISSING:
+        return tr("The folder is not there. What was read of it is kept until you remove it here.")
+    if state.total is not None:
+        return tr("Reading file {done} of {total}…").format(done=whole(state.files), total=whole(state.total))
+    parts = [tr("1 file") if state.files == 1 else tr("{} files").format(whole(state.files))]
+    if has_model and state.embedded < state.passages:
+        share = percent(state.embedded / state.passages)
+        parts.append(tr("preparing the search in other words, {}").format(share))
+    if state.skipped:
+        parts.append(tr("{} skipped").format(whole(state.skipped)))
+    words = listed(parts)
+    if state.problem == CUT:
+        words = sentences(tr("{}.").format(words), tr("Only the first {} files are read.").format(whole(MAX_FILES)))
+    return "\n".join(filter(None, (words, _unreadable(state))))
+
+
+def _unreadable(state: FolderState) -> str:
+    tr = partial(QCoreApplication.translate, "FolderState")
+    count = len(state.unreadable)
+    if not count:
+        return ""
+    names = listed([*state.unreadable[:_MAX_NAMED], *(["…"] if count > _MAX_NAMED else [])])
+    words = tr("1 file could not be read: {names}") if count == 1 else tr("{count} files could not be read: {names}")
+    return words.format(count=whole(count), names=names)

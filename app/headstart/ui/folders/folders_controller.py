@@ -1,0 +1,228 @@
+"""The controller of the index of folders, which works on a thread of its own."""
+
+import logging
+import time
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Protocol
+
+from PySide6.QtCore import QObject, QThreadPool, QTimer, Signal, Slot
+
+from headstart.chat import folder_index
+from headstart.chat.conversation import Excerpt
+from headstart.chat.database import FOLDERS_NAME
+from headstart.chat.folder_files import TextReader
+from headstart.chat.folder_index import FolderIndex, FolderState
+from headstart.chat.store import Store
+from headstart.errors import HeadstartError, HistoryError
+from headstart.ui.background_task import BackgroundTask
+from headstart.ui.chat.attachments import reader_command
+from headstart.ui.translation import showing_errors
+
+_START_MS = 4000  # after the start, which has enough to do
+_INTERVAL_MS = 300_000
+_IDLE_MS = 300_000  # before the model is unloaded
+_SEARCH_S = 1.0  # for reading what has changed, before a question is searched
+_REPORT_S = 0.25
+_PAUSE_S = 0.1
+_log = logging.getLogger(__name__)
+
+
+class Embedder(folder_index.Embedder, Protocol):
+    """An embedder with a model that is loaded and unloaded."""
+
+    def start(self) -> None:
+        """Load the model."""
+        ...
+
+    def close(self) -> None:
+        """Unload the model."""
+        ...
+
+
+FindEmbedder = Callable[[], Embedder | None]
+OnFound = Callable[[tuple[Excerpt, ...]], None]
+
+
+class FoldersController(QObject):
+    """Controller of the index: it follows the projects' folders and the files in them, and answers searches."""
+
+    changed = Signal(object)  # FolderState
+    error_occurred = Signal(str)
+
+    def __init__(
+        self, store: Store, is_answering: Callable[[], bool], find_embedder: FindEmbedder, parent: QObject | None = None
+    ) -> None:
+        """`is_answering`: whether a model writes, which pauses the work; it is called on another thread."""
+        super().__init__(parent)
+        self._store, self._is_answering, self._find_embedder = store, is_answering, find_embedder
+        self._home = store.path.parent
+        self._reader = TextReader((*reader_command(), "-"))
+        self._embedder: Embedder | None = None
+        self._states: dict[str, FolderState] = {}
+        self._update: BackgroundTask | None = None
+        self._searches = 0  # in progress
+        self._is_first = True
+        self._last_error = ""
+        self._pool = QThreadPool(self)
+        self._pool.setMaxThreadCount(1)
+        self._timer = QTimer(self, interval=_INTERVAL_MS)
+        self._timer.timeout.connect(self.update)
+        self._start = QTimer(self, singleShot=True, interval=_START_MS)
+        self._start.timeout.connect(self.update)
+        self._idle = QTimer(self, singleShot=True, interval=_IDLE_MS)
+        self._idle.timeout.connect(self._unload)
+
+    @property
+    def has_model(self) -> bool:
+        """Whether passages are found in other words, too."""
+        return self._embedder is not None or self._find_embedder() is not None
+
+    def start(self) -> None:
+        """Begin once the start is over, and look for changes now and then."""
+        self._start.start()
+        self._timer.start()
+
+    def state(self, folder: str) -> FolderState:
+        """Return what is known of a folder."""
+        return self._states.get(folder, FolderState(folder))
+
+    @Slot()
+    def update(self) -> None:
+        """Read what has changed in the folders of all projects, and forget other folders."""
+        folders = self._folders()
+        if folders is None or self._searches:
+            return
+        if self._update:
+            self._update.cancel()
+        if not folders and not (self._home / FOLDERS_NAME).exists():
+            return
+        self._idle.stop()
+        self._update = BackgroundTask(partial(self._work, folders, is_first=self._is_first), self)
+        self._is_first = False
+        self._update.progressed.connect(self._on_progressed)
+        self._update.done.connect(self._on_updated)
+        self._update.failed.connect(self._on_failed)
+        self._update.start(self._pool)
+
+    def search(self, project: str, question: str, on_found: OnFound) -> bool:
+        """Search the folders of a project; return False if it has none.
+
+        `on_found` is called later, also after an error.
+        """
+        folders = self._folders(project) if project else ()
+        all_folders = self._folders()
+        if not folders or all_folders is None:
+            return False
+        if self._update:
+            self._update.cancel()
+        self._searches += 1
+        task = BackgroundTask(partial(self._find, folders, all_folders, question), self)
+
+        def end(excerpts: tuple[Excerpt, ...]) -> None:
+            self._searches -= 1
+            task.deleteLater()
+            on_found(excerpts)
+            self.update()
+
+        task.done.connect(end)
+        task.failed.connect(self._on_failed)
+        task.failed.connect(lambda _: end(()))
+        task.start(self._pool)
+        return True
+
+    def close(self) -> None:
+        """End the work and its processes. The index has everything up to the last file."""
+        for timer in (self._timer, self._start, self._idle):
+            timer.stop()
+        if self._update:
+            self._update.cancel()
+        if self._embedder:
+            self._embedder.close()
+        self._pool.waitForDone()
+        self._reader.close()
+
+    def _folders(self, project: str | None = None) -> tuple[str, ...] | None:
+        with showing_errors(self.error_occurred.emit):
+            return self._store.project_folders(project)
+        return None
+
+    # On the pool's thread
+
+    def _work(self, folders: tuple[str, ...], task: BackgroundTask, *, is_first: bool) -> tuple[FolderState, ...]:
+        def is_wanted() -> bool:
+            return not task.is_cancelled
+
+        with FolderIndex(self._home, self._store.key) as index:
+            index.keep(folders)
+            if is_first:
+                index.erase()
+            reported = 0.0
+            for folder in folders:
+                for state in index.update(folder, self._reader, is_wanted):
+                    if state.total is None or time.monotonic() - reported > _REPORT_S:
+                        reported = time.monotonic()
+                        task.progressed.emit(state, None)
+            embedder = self._ready_embedder() if folders else None
+            while embedder and is_wanted():
+                if self._is_answering():
+                    time.sleep(_PAUSE_S)
+                    continue
+                if not index.embed(folders, embedder):
+                    break
+                if time.monotonic() - reported > _REPORT_S:
+                    reported = time.monotonic()
+                    for folder in folders:
+                        task.progressed.emit(index.state(folder), None)
+            return tuple(map(index.state, folders))
+
+    def _find(
+        self, folders: tuple[str, ...], all_folders: Sequence[str], question: str, _task: BackgroundTask
+    ) -> tuple[Excerpt, ...]:
+        due = time.monotonic() + _SEARCH_S
+        with FolderIndex(self._home, self._store.key) as index:
+            index.keep(all_folders)
+            for folder in folders:
+                for _ in index.update(folder, self._reader, lambda: time.monotonic() < due):
+                    pass
+            try:
+                return tuple(index.find(folders, question, self._ready_embedder()))
+            except HistoryError:
+                raise
+            except HeadstartError as error:  # the model has failed, and the words are still there
+                _log.warning("no vectors: %s", error)
+                return tuple(index.find(folders, question))
+
+    def _ready_embedder(self) -> Embedder | None:
+        self._embedder = self._embedder or self._find_embedder()
+        return self._embedder
+
+    def _close_embedder(self, _task: BackgroundTask) -> None:
+        embedder, self._embedder = self._embedder, None
+        if embedder:
+            embedder.close()
+
+    # Slots
+
+    @Slot()
+    def _unload(self) -> None:
+        BackgroundTask(self._close_embedder, self).start(self._pool)
+
+    @Slot(object, object)
+    def _on_progressed(self, state: FolderState, _: object) -> None:
+        self._states[state.path] = state
+        self.changed.emit(state)
+
+    @Slot(object)
+    def _on_updated(self, states: tuple[FolderState, ...]) -> None:
+        self._last_error = ""
+        self._states = {state.path: state for state in states}
+        for state in states:
+            self.changed.emit(state)
+        self._idle.start()
+
+    @Slot(str)
+    def _on_failed(self, sentence: str) -> None:
+        if sentence != self._last_error:  # it comes with every attempt
+            self._last_error = sentence
+            self.error_occurred.emit(sentence)
