@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from headstart.chat import database, erasing, search
 from headstart.chat.conversation import Excerpt, storable
@@ -30,11 +30,15 @@ from headstart.chat.folder_files import (
 from headstart.chat.passages import MOST, TOKENIZER, cut
 from headstart.errors import AttachmentError, HistoryError
 
+if TYPE_CHECKING:
+    import numpy as np
+
 VERSION = 1
 WINDOW = 400  # bytes of text for one vector; windows overlap by half
 _BATCH = 8  # passages that get their vectors at a time
 _CANDIDATES = 200  # passages by words, and as many by meaning
 _MAX_NAMED = 100  # unreadable files of a folder
+_WEIGHT_OF_WORDS = 0.5  # beside the cosine; app/docs/passages.md has half and double
 _ROWS = 8192  # vectors that are compared at a time
 _SATURATION = 2.2  # the most that one word adds to bm25, as a multiple of its weight, with FTS5's k1 = 1.2
 _SCHEMA = (
@@ -42,7 +46,7 @@ _SCHEMA = (
         rank INTEGER PRIMARY KEY,
         path TEXT NOT NULL UNIQUE,
         skipped INTEGER NOT NULL DEFAULT 0,
-        problem TEXT NOT NULL DEFAULT ''
+        problem TEXT NOT NULL DEFAULT 'unread'
     )""",
     """CREATE TABLE file (
         rank INTEGER PRIMARY KEY,
@@ -79,7 +83,7 @@ _SCHEMA = (
 _NEVER = FileStat(-1, -1)  # of a file that is tried again each time
 _MODEL = "model"  # name of the memo with the model of the vectors
 _READ, _SKIPPED, _UNREADABLE = "read", "skipped", "unreadable"  # states of a file
-MISSING, CUT = "missing", "cut"  # problems of a folder
+MISSING, CUT, UNREAD = "missing", "cut", "unread"  # problems of a folder; the last until all files were read once
 _log = logging.getLogger(__name__)
 
 IsWanted = Callable[[], bool]
@@ -116,7 +120,7 @@ class FolderState:
     unreadable: tuple[str, ...] = ()  # paths in the folder
     passages: int = 0
     embedded: int = 0  # passages with vectors
-    problem: str = ""  # MISSING or CUT
+    problem: str = ""  # MISSING, CUT, UNREAD, or none
     total: int | None = None  # files to read in all; None unless they are being read
 
 
@@ -173,10 +177,9 @@ class FolderIndex:
             return
         except OSError as error:
             _log.info("%s: %s", folder, error)
-            self._set_folder(rank, MISSING, None)
+            self._set_folder(rank, MISSING)
             yield self.state(folder)
             return
-        self._set_folder(rank, CUT if listing.is_cut else "", listing.skipped)
         changed, gone = self._compare(rank, listing)
         total = len(listing.files)
         done = total - len(changed)
@@ -187,6 +190,7 @@ class FolderIndex:
             yield FolderState(folder, done, total=total)
         self._remove(rank, gone)
         self._note_unreadable(rank, listing)
+        self._set_folder(rank, CUT if listing.is_cut else "", listing.skipped)
         yield self.state(folder)
 
     def embed(self, folders: Iterable[str], embedder: Embedder) -> bool:
@@ -236,7 +240,7 @@ class FolderIndex:
 
         Each passage has a number from 0 to 1 for the words that it shares with the question: its bm25, as a share of
         what a passage could have with all words many times. With an embedder it has another one for its meaning: the
-        cosine of its window that is nearest to the question. The sum decides.
+        cosine of its window that is nearest to the question. The weighted sum decides.
         """
         ranks = self._ranks(folders)
         with _translate_errors(self.path):
@@ -248,7 +252,7 @@ class FolderIndex:
             usual = sum(cosines.values()) / max(len(cosines), 1)  # for passages that have no vectors yet
             nearest = sorted(cosines, key=cosines.__getitem__, reverse=True)[:_CANDIDATES]
             candidates = {*scores, *nearest}
-            scores = {rank: scores.get(rank, 0.0) + cosines.get(rank, usual) for rank in candidates}
+            scores = {rank: _WEIGHT_OF_WORDS * scores.get(rank, 0.0) + cosines.get(rank, usual) for rank in candidates}
         best = sorted(scores, key=lambda rank: (-scores[rank], rank))
         with _translate_errors(self.path):
             return self._excerpts(best, most)
@@ -281,7 +285,7 @@ class FolderIndex:
             row = self._connection.execute("SELECT rank FROM folder WHERE path = ?", (folder,)).fetchone()
         return int(row[0]) if row else 0
 
-    def _set_folder(self, rank: int, problem: str, skipped: int | None) -> None:
+    def _set_folder(self, rank: int, problem: str, skipped: int | None = None) -> None:
         statement = "UPDATE folder SET problem = ?1, skipped = ifnull(?2, skipped) WHERE rank = ?3"
         with _translate_errors(self.path), database.transaction(self._connection):
             self._connection.execute(statement, (problem, skipped, rank))
@@ -402,15 +406,16 @@ class FolderIndex:
         if self._model() != model:
             return {}
         asked = np.frombuffer(vector, "<f4")
+        kind = _vector_kind(len(asked))
         rows = self._connection.execute(
             "SELECT vectors.passage, data FROM vectors JOIN passage ON passage.rank = vectors.passage "  # noqa: S608
             f"JOIN file ON file.rank = passage.file WHERE folder IN ({ranks})"
         )
         cosines: dict[int, float] = {}
         while batch := rows.fetchmany(_ROWS // 4):
-            counts = [len(data) // len(asked) for _, data in batch]
-            stored = np.frombuffer(b"".join(data for _, data in batch), np.int8).reshape(-1, len(asked))
-            products = stored.astype(np.float32) @ asked / _SCALE
+            counts = [len(data) // kind.itemsize for _, data in batch]
+            stored = np.frombuffer(b"".join(data for _, data in batch), kind)
+            products = stored["values"].astype(np.float32) @ asked * stored["scale"]
             starts = np.cumsum([0, *counts[:-1]])
             nearest = np.maximum.reduceat(products, starts)
             cosines.update(zip((rank for rank, _ in batch), nearest.tolist(), strict=True))
@@ -435,13 +440,21 @@ class FolderIndex:
         return list(found.values())
 
 
-_SCALE = 127.0  # a byte for each number of a vector: no more than a rounding of 0.4 %
+def _vector_kind(dimensions: int) -> "np.dtype[np.void]":
+    """Return the layout of a stored vector: bytes, of which the largest is 127, and their scale."""
+    import numpy as np  # noqa: PLC0415
+
+    return np.dtype([("scale", "<f4"), ("values", "i1", (dimensions,))])
 
 
 def _rounded(vector: bytes) -> bytes:
+    """Return a vector as it is stored, in a quarter of the space."""
     import numpy as np  # noqa: PLC0415
 
-    return bytes(np.rint(np.frombuffer(vector, "<f4") * _SCALE).astype(np.int8).tobytes())
+    numbers = np.frombuffer(vector, "<f4")
+    scale = max(float(np.abs(numbers).max()) / 127, 1e-9)
+    row = np.array([(scale, np.rint(numbers / scale))], _vector_kind(len(numbers)))
+    return bytes(row.tobytes())
 
 
 def windows(text: str) -> list[str]:

@@ -3,11 +3,11 @@
 from functools import partial
 from pathlib import Path
 
-from PySide6.QtCore import QCoreApplication, Signal, Slot
+from PySide6.QtCore import Signal, Slot
 from PySide6.QtWidgets import QFileDialog, QLabel, QWidget
 
 from headstart.chat.folder_files import LARGEST, MAX_FILES
-from headstart.chat.folder_index import CUT, MISSING, FolderState
+from headstart.chat.folder_index import CUT, MISSING, UNREAD, FolderState
 from headstart.ui.folders.folders_controller import FoldersController
 from headstart.ui.formatting import format_size, listed, percent, sentences, short_path, whole
 from headstart.ui.models.catalogue import recipes
@@ -121,38 +121,36 @@ class FolderRow(QWidget):
 
     def show_state(self, state: FolderState, *, has_model: bool) -> None:
         """Show what the index has of the folder."""
-        self.status.setText(describe(state, has_model=has_model))
+        self.status.setText(self._words(state, has_model=has_model))
         skipped = self.tr(
             "Hidden files, links, folders such as node_modules, files without text and files above {largest} are "
             "skipped."
         ).format(largest=format_size(LARGEST))
         self.status.setToolTip("\n".join([*state.unreadable, skipped]))
 
+    def _words(self, state: FolderState, *, has_model: bool) -> str:
+        if state.problem == MISSING:
+            return self.tr("The folder is not there. What was read of it is kept until you remove it here.")
+        if state.total is not None:
+            done, total = whole(state.files), whole(state.total)
+            return self.tr("Reading file {done} of {total}…").format(done=done, total=total)
+        if state.problem == UNREAD and not state.files:
+            return self.tr("Not read yet")
+        parts = [self.tr("1 file") if state.files == 1 else self.tr("{} files").format(whole(state.files))]
+        if has_model and state.embedded < state.passages:
+            share = percent(state.embedded / state.passages)
+            parts.append(self.tr("preparing the search in other words, {}").format(share))
+        if state.skipped:
+            parts.append(self.tr("{} skipped").format(whole(state.skipped)))
+        words = listed(parts)
+        if state.problem == CUT:
+            first = self.tr("Only the first {} files are read.").format(whole(MAX_FILES))
+            words = sentences(self.tr("{}.").format(words), first)
+        return "\n".join(filter(None, (words, self._unreadable(state.unreadable))))
 
-def describe(state: FolderState, *, has_model: bool) -> str:
-    """Describe the state of a folder in a line or two."""
-    tr = partial(QCoreApplication.translate, "FolderState")
-    if state.problem == MISSING:
-        return tr("The folder is not there. What was read of it is kept until you remove it here.")
-    if state.total is not None:
-        return tr("Reading file {done} of {total}…").format(done=whole(state.files), total=whole(state.total))
-    parts = [tr("1 file") if state.files == 1 else tr("{} files").format(whole(state.files))]
-    if has_model and state.embedded < state.passages:
-        share = percent(state.embedded / state.passages)
-        parts.append(tr("preparing the search in other words, {}").format(share))
-    if state.skipped:
-        parts.append(tr("{} skipped").format(whole(state.skipped)))
-    words = listed(parts)
-    if state.problem == CUT:
-        words = sentences(tr("{}.").format(words), tr("Only the first {} files are read.").format(whole(MAX_FILES)))
-    return "\n".join(filter(None, (words, _unreadable(state))))
-
-
-def _unreadable(state: FolderState) -> str:
-    tr = partial(QCoreApplication.translate, "FolderState")
-    count = len(state.unreadable)
-    if not count:
-        return ""
-    names = listed([*state.unreadable[:_MAX_NAMED], *(["…"] if count > _MAX_NAMED else [])])
-    words = tr("1 file could not be read: {names}") if count == 1 else tr("{count} files could not be read: {names}")
-    return words.format(count=whole(count), names=names)
+    def _unreadable(self, paths: tuple[str, ...]) -> str:
+        if not paths:
+            return ""
+        names = listed([*paths[:_MAX_NAMED], *(["…"] if len(paths) > _MAX_NAMED else [])])
+        one, several = self.tr("1 file could not be read: {names}"), self.tr("{count} files could not be read: {names}")
+        return (one if len(paths) == 1 else several).format(count=whole(len(paths)), names=names)

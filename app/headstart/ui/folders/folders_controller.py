@@ -12,7 +12,7 @@ from headstart.chat import folder_index
 from headstart.chat.conversation import Excerpt
 from headstart.chat.database import FOLDERS_NAME
 from headstart.chat.folder_files import TextReader
-from headstart.chat.folder_index import FolderIndex, FolderState
+from headstart.chat.folder_index import UNREAD, FolderIndex, FolderState
 from headstart.chat.store import Store
 from headstart.errors import HeadstartError, HistoryError
 from headstart.ui.background_task import BackgroundTask
@@ -23,6 +23,7 @@ _START_MS = 4000  # after the start, which has enough to do
 _INTERVAL_MS = 300_000
 _IDLE_MS = 300_000  # before the model is unloaded
 _SEARCH_S = 1.0  # for reading what has changed, before a question is searched
+_FIRST_SEARCH_S = 10.0  # while a folder has not been read to its end
 _REPORT_S = 0.25
 _PAUSE_S = 0.1
 _log = logging.getLogger(__name__)
@@ -85,7 +86,7 @@ class FoldersController(QObject):
 
     def state(self, folder: str) -> FolderState:
         """Return what is known of a folder."""
-        return self._states.get(folder, FolderState(folder))
+        return self._states.get(folder, FolderState(folder, problem=UNREAD))
 
     @Slot()
     def update(self) -> None:
@@ -179,9 +180,10 @@ class FoldersController(QObject):
     def _find(
         self, folders: tuple[str, ...], all_folders: Sequence[str], question: str, _task: BackgroundTask
     ) -> tuple[Excerpt, ...]:
-        due = time.monotonic() + _SEARCH_S
         with FolderIndex(self._home, self._store.key) as index:
             index.keep(all_folders)
+            is_unread = any(index.state(folder).problem == UNREAD for folder in folders)
+            due = time.monotonic() + (_FIRST_SEARCH_S if is_unread else _SEARCH_S)
             for folder in folders:
                 for _ in index.update(folder, self._reader, lambda: time.monotonic() < due):
                     pass

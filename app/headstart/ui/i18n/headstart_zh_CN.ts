@@ -1612,6 +1612,10 @@
         <translation>取消</translation>
     </message>
     <message>
+        <source>Searching the files of the project…</source>
+        <translation>正在搜索项目的文件…</translation>
+    </message>
+    <message>
         <source>Remove an attachment, shorten the message or start a new chat.</source>
         <translation>请移除附件、缩短消息或新建对话。</translation>
     </message>
@@ -2369,6 +2373,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>{place} 所在的磁盘已满；没有留下未完成的内容。请腾出空间后重新导出：已下载的内容会保留。</translation>
     </message>
     <message>
+        <source>The disk is full, so the folders of your projects are not indexed further; free some space: nothing is lost.</source>
+        <translation>磁盘已满，因此项目的文件夹不再继续建立索引；请释放一些空间：没有丢失任何内容。</translation>
+    </message>
+    <message>
         <source>The disk is full, so the last change was not saved in {path}; free some space and try again: everything saved before is still there.</source>
         <translation>磁盘已满，上次的更改未能保存到 {path}；请腾出空间后重试：此前保存的内容都还在。</translation>
     </message>
@@ -2435,6 +2443,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>The exporter needs {needed} on the disk while it is set up, and {free} are free; make room and try again.</source>
         <translation>设置导出工具期间需要 {needed} 的磁盘空间，而可用空间为 {free}；请腾出空间后重试。</translation>
+    </message>
+    <message>
+        <source>The index of your projects&apos; folders cannot be used ({error}); start Headstart again: it is made anew if it is damaged, and nothing is lost.</source>
+        <translation>项目文件夹的索引无法使用（{error}）；请重新启动 Headstart：如果索引已损坏，会重新建立，没有丢失任何内容。</translation>
     </message>
     <message>
         <source>The key cannot be kept: there is no keyring, and {path} cannot be written ({strerror}). Set it in the environment variable {variable} instead.</source>
@@ -2683,6 +2695,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>{name} always thinks before it answers: ask for less of it, with the effort `low`.</source>
         <translation>{name} 总是先思考再回答：请把“思考”设为自动。</translation>
+    </message>
+    <message>
+        <source>{name} could not be read to its end.</source>
+        <translation>{name} 无法读到末尾。</translation>
     </message>
     <message>
         <source>{name} has no switch for thinking: leave the choice to it.</source>
@@ -3893,6 +3909,92 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     </message>
 </context>
 <context>
+    <name>FolderList</name>
+    <message>
+        <source>No folders</source>
+        <translation>没有文件夹</translation>
+    </message>
+    <message>
+        <source>Add folder…</source>
+        <translation>添加文件夹…</translation>
+    </message>
+    <message>
+        <source>For each question in the project, their files are searched, and the passages that fit go to the model. Files and index stay on this computer.</source>
+        <translation>对项目中的每个问题，都会搜索这些文件夹中的文件，并把匹配的段落交给模型。文件和索引都留在这台电脑上。</translation>
+    </message>
+    <message>
+        <source>Passages are found by their words. With the model {model} ({size}) they are found in other words, too.</source>
+        <translation>目前按词语查找段落。有了模型 {model}（{size}），换一种说法也能找到。</translation>
+    </message>
+    <message>
+        <source>Get the Model</source>
+        <translation>获取模型</translation>
+    </message>
+    <message>
+        <source>Folders</source>
+        <translation>文件夹</translation>
+    </message>
+    <message>
+        <source>Add folder</source>
+        <translation>添加文件夹</translation>
+    </message>
+</context>
+<context>
+    <name>FolderRow</name>
+    <message>
+        <source>Remove {}</source>
+        <translation>移除 {}</translation>
+    </message>
+    <message>
+        <source>Hidden files, links, folders such as node_modules, files without text and files above {largest} are skipped.</source>
+        <translation>隐藏文件、链接、node_modules 之类的文件夹、没有文本的文件以及大于 {largest} 的文件会被跳过。</translation>
+    </message>
+    <message>
+        <source>The folder is not there. What was read of it is kept until you remove it here.</source>
+        <translation>文件夹不在了。已读取的内容会保留，直到您在这里移除它。</translation>
+    </message>
+    <message>
+        <source>Reading file {done} of {total}…</source>
+        <translation>正在读取第 {done} 个文件，共 {total} 个…</translation>
+    </message>
+    <message>
+        <source>Not read yet</source>
+        <translation>尚未读取</translation>
+    </message>
+    <message>
+        <source>1 file</source>
+        <translation>1 个文件</translation>
+    </message>
+    <message>
+        <source>{} files</source>
+        <translation>{} 个文件</translation>
+    </message>
+    <message>
+        <source>preparing the search in other words, {}</source>
+        <translation>正在准备按意思搜索，{}</translation>
+    </message>
+    <message>
+        <source>{} skipped</source>
+        <translation>跳过 {} 个</translation>
+    </message>
+    <message>
+        <source>Only the first {} files are read.</source>
+        <translation>只读取前 {} 个文件。</translation>
+    </message>
+    <message>
+        <source>{}.</source>
+        <translation>{}。</translation>
+    </message>
+    <message>
+        <source>1 file could not be read: {names}</source>
+        <translation>1 个文件无法读取：{names}</translation>
+    </message>
+    <message>
+        <source>{count} files could not be read: {names}</source>
+        <translation>{count} 个文件无法读取：{names}</translation>
+    </message>
+</context>
+<context>
     <name>Formatting</name>
     <message>
         <source>{} %</source>
@@ -4207,6 +4309,14 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
 </context>
 <context>
     <name>MessageContents</name>
+    <message>
+        <source>{file}, page {page}</source>
+        <translation>{file}，第 {page} 页</translation>
+    </message>
+    <message>
+        <source>{file}, line {line}</source>
+        <translation>{file}，第 {line} 行</translation>
+    </message>
     <message>
         <source>This answer was interrupted.</source>
         <translation>此回答已中断。</translation>
@@ -5135,6 +5245,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>Its {} chats stay.</source>
         <translation>其中的 {} 个对话会保留。</translation>
+    </message>
+    <message>
+        <source>Its folders stay on the disk.</source>
+        <translation>其中的文件夹会留在磁盘上。</translation>
     </message>
     <message>
         <source>Delete project</source>
@@ -6554,8 +6668,24 @@ The model is loaded a second time there and takes its memory again.</source>
         <translation>文件中的段落</translation>
     </message>
     <message>
+        <source>Found in:</source>
+        <translation>出处：</translation>
+    </message>
+    <message>
         <source>From {}:</source>
         <translation>出自 {}：</translation>
+    </message>
+    <message>
+        <source>Open the File</source>
+        <translation>打开文件</translation>
+    </message>
+    <message>
+        <source>Show in Its Folder</source>
+        <translation>在文件夹中显示</translation>
+    </message>
+    <message>
+        <source>The file is no longer there</source>
+        <translation>文件已不在了</translation>
     </message>
     <message>
         <source>{file}, after {percent} % of it</source>

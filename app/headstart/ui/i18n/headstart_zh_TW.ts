@@ -1612,6 +1612,10 @@
         <translation>取消</translation>
     </message>
     <message>
+        <source>Searching the files of the project…</source>
+        <translation>正在搜尋專案的檔案…</translation>
+    </message>
+    <message>
         <source>Remove an attachment, shorten the message or start a new chat.</source>
         <translation>請移除附件、縮短訊息或新增對話。</translation>
     </message>
@@ -2369,6 +2373,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>{place} 所在的磁碟已滿；沒有留下未完成的內容。請騰出空間後重新匯出：已下載的內容會保留。</translation>
     </message>
     <message>
+        <source>The disk is full, so the folders of your projects are not indexed further; free some space: nothing is lost.</source>
+        <translation>磁碟已滿，因此專案的資料夾不再繼續建立索引；請釋出一些空間：沒有遺失任何內容。</translation>
+    </message>
+    <message>
         <source>The disk is full, so the last change was not saved in {path}; free some space and try again: everything saved before is still there.</source>
         <translation>磁碟已滿，上次的變更未能儲存到 {path}；請清出空間後再試一次：先前儲存的內容都還在。</translation>
     </message>
@@ -2435,6 +2443,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>The exporter needs {needed} on the disk while it is set up, and {free} are free; make room and try again.</source>
         <translation>設定匯出工具期間需要 {needed} 的磁碟空間，而可用空間為 {free}；請騰出空間後重試。</translation>
+    </message>
+    <message>
+        <source>The index of your projects&apos; folders cannot be used ({error}); start Headstart again: it is made anew if it is damaged, and nothing is lost.</source>
+        <translation>專案資料夾的索引無法使用（{error}）；請重新啟動 Headstart：如果索引已損壞，會重新建立，沒有遺失任何內容。</translation>
     </message>
     <message>
         <source>The key cannot be kept: there is no keyring, and {path} cannot be written ({strerror}). Set it in the environment variable {variable} instead.</source>
@@ -2683,6 +2695,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>{name} always thinks before it answers: ask for less of it, with the effort `low`.</source>
         <translation>{name} 總是先思考再回答：請將「思考」設為自動。</translation>
+    </message>
+    <message>
+        <source>{name} could not be read to its end.</source>
+        <translation>{name} 無法讀到結尾。</translation>
     </message>
     <message>
         <source>{name} has no switch for thinking: leave the choice to it.</source>
@@ -3893,6 +3909,92 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     </message>
 </context>
 <context>
+    <name>FolderList</name>
+    <message>
+        <source>No folders</source>
+        <translation>沒有資料夾</translation>
+    </message>
+    <message>
+        <source>Add folder…</source>
+        <translation>加入資料夾…</translation>
+    </message>
+    <message>
+        <source>For each question in the project, their files are searched, and the passages that fit go to the model. Files and index stay on this computer.</source>
+        <translation>對專案中的每個問題，都會搜尋這些資料夾中的檔案，並把相符的段落交給模型。檔案和索引都留在這台電腦上。</translation>
+    </message>
+    <message>
+        <source>Passages are found by their words. With the model {model} ({size}) they are found in other words, too.</source>
+        <translation>目前依詞語尋找段落。有了模型 {model}（{size}），換一種說法也能找到。</translation>
+    </message>
+    <message>
+        <source>Get the Model</source>
+        <translation>取得模型</translation>
+    </message>
+    <message>
+        <source>Folders</source>
+        <translation>資料夾</translation>
+    </message>
+    <message>
+        <source>Add folder</source>
+        <translation>加入資料夾</translation>
+    </message>
+</context>
+<context>
+    <name>FolderRow</name>
+    <message>
+        <source>Remove {}</source>
+        <translation>移除 {}</translation>
+    </message>
+    <message>
+        <source>Hidden files, links, folders such as node_modules, files without text and files above {largest} are skipped.</source>
+        <translation>隱藏檔案、連結、node_modules 之類的資料夾、沒有文字的檔案以及大於 {largest} 的檔案會被略過。</translation>
+    </message>
+    <message>
+        <source>The folder is not there. What was read of it is kept until you remove it here.</source>
+        <translation>資料夾不在了。已讀取的內容會保留，直到您在這裡移除它。</translation>
+    </message>
+    <message>
+        <source>Reading file {done} of {total}…</source>
+        <translation>正在讀取第 {done} 個檔案，共 {total} 個…</translation>
+    </message>
+    <message>
+        <source>Not read yet</source>
+        <translation>尚未讀取</translation>
+    </message>
+    <message>
+        <source>1 file</source>
+        <translation>1 個檔案</translation>
+    </message>
+    <message>
+        <source>{} files</source>
+        <translation>{} 個檔案</translation>
+    </message>
+    <message>
+        <source>preparing the search in other words, {}</source>
+        <translation>正在準備依意思搜尋，{}</translation>
+    </message>
+    <message>
+        <source>{} skipped</source>
+        <translation>略過 {} 個</translation>
+    </message>
+    <message>
+        <source>Only the first {} files are read.</source>
+        <translation>只讀取前 {} 個檔案。</translation>
+    </message>
+    <message>
+        <source>{}.</source>
+        <translation>{}。</translation>
+    </message>
+    <message>
+        <source>1 file could not be read: {names}</source>
+        <translation>1 個檔案無法讀取：{names}</translation>
+    </message>
+    <message>
+        <source>{count} files could not be read: {names}</source>
+        <translation>{count} 個檔案無法讀取：{names}</translation>
+    </message>
+</context>
+<context>
     <name>Formatting</name>
     <message>
         <source>{} %</source>
@@ -4207,6 +4309,14 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
 </context>
 <context>
     <name>MessageContents</name>
+    <message>
+        <source>{file}, page {page}</source>
+        <translation>{file}，第 {page} 頁</translation>
+    </message>
+    <message>
+        <source>{file}, line {line}</source>
+        <translation>{file}，第 {line} 行</translation>
+    </message>
     <message>
         <source>This answer was interrupted.</source>
         <translation>此回答已中斷。</translation>
@@ -5135,6 +5245,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>Its {} chats stay.</source>
         <translation>其中的 {} 個對話會保留。</translation>
+    </message>
+    <message>
+        <source>Its folders stay on the disk.</source>
+        <translation>其中的資料夾會留在磁碟上。</translation>
     </message>
     <message>
         <source>Delete project</source>
@@ -6554,8 +6668,24 @@ The model is loaded a second time there and takes its memory again.</source>
         <translation>檔案中的段落</translation>
     </message>
     <message>
+        <source>Found in:</source>
+        <translation>出處：</translation>
+    </message>
+    <message>
         <source>From {}:</source>
         <translation>出自 {}：</translation>
+    </message>
+    <message>
+        <source>Open the File</source>
+        <translation>開啟檔案</translation>
+    </message>
+    <message>
+        <source>Show in Its Folder</source>
+        <translation>在資料夾中顯示</translation>
+    </message>
+    <message>
+        <source>The file is no longer there</source>
+        <translation>檔案已不在了</translation>
     </message>
     <message>
         <source>{file}, after {percent} % of it</source>

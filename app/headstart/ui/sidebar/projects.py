@@ -19,6 +19,7 @@ from headstart.chat.store import Store
 from headstart.ui.chat.attachments import AttachmentTray
 from headstart.ui.folders.folder_list import FolderList
 from headstart.ui.folders.folders_controller import FoldersController
+from headstart.ui.formatting import sentences
 from headstart.ui.translation import showing_errors
 from headstart.ui.widgets.labels import StatusLine, button, muted
 from headstart.ui.widgets.layouts import Dialog, beside, confirm, initial_path, remember_folder, stacked
@@ -177,8 +178,11 @@ class ProjectsController(QObject):
         count = next((project.chats for project in self._store.projects() if project.name == name), 0)
         question = self.tr("Delete the project “{}” with its system prompt and files?").format(name)
         stay = self.tr("Its chat stays.") if count == 1 else self.tr("Its {} chats stay.").format(count)
+        more = stay if count else ""
+        if self._store.project_folders(name):
+            more = sentences(more, self.tr("Its folders stay on the disk.")).strip()
         title, action = self.tr("Delete project"), self.tr("Delete")
-        if confirm(self._window, title, question, action, stay if count else ""):
+        if confirm(self._window, title, question, action, more):
             with showing_errors(self.error_occurred.emit):
                 self._store.delete_project(name)
                 self.changed.emit({name: ""})
