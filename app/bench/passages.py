@@ -152,7 +152,7 @@ def measure_folders() -> dict[str, Any]:
     """Answers found among the best five: in all, by text, and of the questions in other words."""
     model = find_model()
     assert model, "install all-minilm-l6-v2 first"
-    embedder, counts = EngineEmbedder(model), dict[str, Counter[str]]()
+    embedder, counts = EngineEmbedder(model, in_background=False), dict[str, Counter[str]]()
     with tempfile.TemporaryDirectory() as name, FolderIndex(Path(name), None) as index:
         folders = {text: str(Path(name) / text) for text in texts()}
         index.keep(folders.values())

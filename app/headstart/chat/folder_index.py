@@ -130,6 +130,7 @@ class FolderIndex:
     def __init__(self, folder: Path, key: Key | None) -> None:
         """Open the index beside the history in `folder`, or make an empty one."""
         self._folder, self._key = folder, key
+        self._embedded = 0  # rank up to which `embed` has come
         self.path = folder / FOLDERS_NAME
         with _translate_errors(self.path):
             try:
@@ -199,10 +200,11 @@ class FolderIndex:
             self._follow_model(embedder.name)
             query = (
                 "SELECT passage.rank, text FROM passage JOIN file ON file.rank = passage.file "  # noqa: S608
-                f"WHERE folder IN ({self._ranks(folders)}) "
+                f"WHERE passage.rank > ? AND folder IN ({self._ranks(folders)}) "
                 "AND NOT EXISTS (SELECT 1 FROM vectors WHERE passage = passage.rank) ORDER BY passage.rank LIMIT ?"
             )
-            rows = [(row[0], windows(row[1])) for row in self._connection.execute(query, (_BATCH,))]
+            rows = [(row[0], windows(row[1])) for row in self._connection.execute(query, (self._embedded, _BATCH))]
+        self._embedded = rows[-1][0] if rows else 0
         computed = iter(embedder.embed([text for _, texts in rows for text in texts]))
         values = [(rank, b"".join(_rounded(next(computed)) for _ in texts)) for rank, texts in rows]
         with _translate_errors(self.path), database.transaction(self._connection):

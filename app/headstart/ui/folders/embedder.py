@@ -22,18 +22,20 @@ def installed_embedder() -> "EngineEmbedder | None":
 
 
 class EngineEmbedder:
-    """An embedding model whose process starts when it is needed, and has a low priority."""
+    """An embedding model whose process starts when it is needed."""
 
-    def __init__(self, model: Model, command: Sequence[str] | None = None) -> None:
-        """`command` is the engine's program, by default the usual one."""
+    def __init__(self, model: Model, *, in_background: bool = True) -> None:
+        """`in_background`: other programs go first."""
         self.name = model.name
-        self._model, self._client = model, EngineClient(command)
+        self._model, self._in_background = model, in_background
+        self._client = EngineClient()
 
     def start(self) -> None:
         """Load the model if it is not. Raises HeadstartError."""
         if self._client.pid is None:
             self._client.load(LoadOptions(self._model.folder))
-            lower_priority(self._client.pid)
+            if self._in_background:
+                lower_priority(self._client.pid)
 
     def embed(self, texts: Sequence[str]) -> Sequence[bytes]:
         """Return a vector for each text; of one that is too long, for its beginning. Raises HeadstartError."""

@@ -14,7 +14,7 @@ from headstart.ui.models.catalogue import recipes
 from headstart.ui.widgets.icons import icon_button
 from headstart.ui.widgets.labels import ElidedLabel, button, muted
 from headstart.ui.widgets.layouts import beside, initial_path, remember_folder, stacked
-from headstart.ui.widgets.theme import TINY
+from headstart.ui.widgets.theme import SMALL
 
 MODEL = "all-minilm-l6-v2"  # the recipe of the model that is offered
 _MAX_NAMED = 3  # files that could not be read
@@ -74,7 +74,7 @@ class FolderList(QWidget):
 
     def _lay_out(self) -> None:
         title = QLabel(self.tr("Folders"), self)
-        self._column = stacked(None, spacing=TINY)
+        self._column = stacked(None, spacing=SMALL)
         column = stacked(self)
         column.addLayout(beside(None, title, self.add_button, growing=title))
         column.addWidget(self._none)

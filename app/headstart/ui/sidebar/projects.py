@@ -4,13 +4,14 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
 
-from PySide6.QtCore import QObject, QSize, Signal, Slot
+from PySide6.QtCore import QEvent, QObject, QSize, Signal, Slot
 from PySide6.QtWidgets import (
     QComboBox,
     QFileDialog,
     QLabel,
     QLineEdit,
     QPlainTextEdit,
+    QSizePolicy,
     QWidget,
 )
 
@@ -22,12 +23,14 @@ from headstart.ui.folders.folders_controller import FoldersController
 from headstart.ui.formatting import sentences
 from headstart.ui.translation import showing_errors
 from headstart.ui.widgets.labels import StatusLine, button, muted
-from headstart.ui.widgets.layouts import Dialog, beside, confirm, initial_path, remember_folder, stacked
+from headstart.ui.widgets.layouts import Dialog, beside, confirm, initial_path, remember_folder, scrolled, stacked
 from headstart.ui.widgets.stylesheet import set_style_class
 from headstart.ui.widgets.theme import MEDIUM
 
 Models = Iterable[tuple[object, str, str]]  # name, label, remark
 _SIZE = QSize(560, 460)
+_PROMPT_LINES = 5  # at least
+_BESIDE_DIALOG = 60  # pixels of the screen for its frame
 
 
 class ProjectDialog(Dialog):
@@ -48,6 +51,8 @@ class ProjectDialog(Dialog):
         self.prompt = QPlainTextEdit(str(project.settings.get("system_prompt", "")), self)
         self.prompt.setTabChangesFocus(True)
         set_style_class(self.prompt, "field")
+        self.prompt.setMinimumHeight(_PROMPT_LINES * self.prompt.fontMetrics().lineSpacing())
+        self.prompt.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Ignored)  # grows with the dialog
         self.model = QComboBox(self)
         self.model.addItem(self.tr("The model used last"), "")
         self.files = AttachmentTray(self)
@@ -93,6 +98,17 @@ class ProjectDialog(Dialog):
         self._cancel.clicked.connect(self.reject)
         self.save_button.clicked.connect(lambda: self.saved.emit(self.project()))
 
+    def event(self, event: QEvent) -> bool:
+        """Make room for another folder, as far as the screen has any; the rest scrolls."""
+        taken = super().event(event)
+        if event.type() in (QEvent.Type.LayoutRequest, QEvent.Type.Show):
+            content = self._column.totalMinimumHeightForWidth(self._scroll.viewport().width())
+            self._scroll.widget().setMinimumHeight(content)
+            height = content + self.height() - self._scroll.viewport().height()
+            most = self.screen().availableGeometry().height() - _BESIDE_DIALOG
+            self.resize(self.width(), min(max(self.height(), height), most))
+        return taken
+
     @Slot()
     def _check(self) -> None:
         self._error.say("")
@@ -114,7 +130,9 @@ class ProjectDialog(Dialog):
             self.model_requested.emit()
 
     def _lay_out(self) -> None:
-        column = stacked(self, margin=MEDIUM)
+        inner = QWidget(self)
+        column = self._column = stacked(inner)
+        self._scroll = scrolled(inner, self)
         fields = ((self.tr("Name"), self.name), (self.tr("System prompt"), self.prompt), (self.tr("Model"), self.model))
         for words, field in fields:
             label = QLabel(words, self)
@@ -127,11 +145,11 @@ class ProjectDialog(Dialog):
         remark = muted(
             self.tr("A new chat in the project begins with these. Chats already in it keep their own."), self
         )
-        for part in (self.files, self._none, remark, self.folders, self._error):
+        for part in (self.files, self._none, remark, self.folders):
             column.addWidget(part)
         foot = beside(None, self._cancel, self.save_button)
         foot.insertStretch(0, 1)
-        column.addLayout(foot)
+        stacked(self, self._scroll, self._error, foot, margin=MEDIUM, growing=self._scroll)
         self.resize(_SIZE)
 
 
