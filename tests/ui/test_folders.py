@@ -183,7 +183,7 @@ def test_chat_without_folders_is_sent_at_once(qtbot: QtBot, app: Program) -> Non
 
 def test_fewer_passages_go_where_there_is_less_room(qtbot: QtBot, app: Program, tmp_path: Path) -> None:
     for number in range(6):
-        write(tmp_path / "long" / f"{number}.txt", f"walrus {number} " * 1600)
+        write(tmp_path / "long" / f"{number}.txt", f"walrus {'a b c ' * 2000}")
     open_project(app, tmp_path / "long")
     ask(qtbot, app, "walrus?")
     assert 0 < len(app.chat_controller.session.path[0].excerpts) < 5

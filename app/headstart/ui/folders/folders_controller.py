@@ -154,6 +154,9 @@ class FoldersController(QObject):
         def is_wanted() -> bool:
             return not task.is_cancelled
 
+        if not folders:
+            folder_index.forget(self._home)
+            return ()
         with FolderIndex(self._home, self._store.key) as index:
             index.keep(folders)
             if is_first:
@@ -164,7 +167,7 @@ class FoldersController(QObject):
                     if state.total is None or time.monotonic() - reported > _REPORT_S:
                         reported = time.monotonic()
                         task.progressed.emit(state, None)
-            embedder = self._ready_embedder() if folders else None
+            embedder = self._ready_embedder()
             while embedder and is_wanted():
                 if self._is_answering():
                     time.sleep(_PAUSE_S)
