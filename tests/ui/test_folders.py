@@ -114,8 +114,9 @@ def test_question_gets_passages_and_the_answer_names_them(qtbot: QtBot, app: Pro
     assert "Found in:" in words(last(app))
     height = last(app).height()
     chip.click()
-    assert last(app)._passage
-    assert "walrus sleeps by day & night" in last(app)._passage.toPlainText()
+    passage = last(app)._passage
+    assert passage
+    assert "walrus sleeps by day & night" in passage.toPlainText()
     assert last(app).height() > height
 
 
@@ -191,7 +192,12 @@ def test_fewer_passages_go_where_there_is_less_room(qtbot: QtBot, app: Program, 
 
 def test_search_that_is_left_sends_nothing(qtbot: QtBot, app: Program, papers: Path) -> None:
     found: list[Callable[..., object]] = []
-    app.chat_controller.composing.search_folders = lambda _p, _q, on_found: not found.append(on_found)
+
+    def search(_project: str, _question: str, on_found: Callable[..., object]) -> bool:
+        found.append(on_found)
+        return True
+
+    app.chat_controller.composing.search_folders = search
     open_project(app, papers)
     type_and_send(app, "walrus?")
     qtbot.waitUntil(lambda: "Searching the files" in words(app.window.chat.notice), timeout=WAIT)

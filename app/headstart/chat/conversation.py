@@ -56,7 +56,7 @@ class Attachment:
 class Excerpt(NamedTuple):
     """A passage of a file in a folder of the chat's project, as it was when the question was asked."""
 
-    path: str  # of the file
+    path: str  # of the file; empty if it was on another computer
     name: str  # its path in the folder, with the folder's name
     page: int  # from 1; 0 if the file has no pages
     line: int  # from 1; 0 if the file has no lines

@@ -18,6 +18,7 @@ import psutil
 
 from headstart.chat import attachments, document_text, pdf_text
 from headstart.chat.attachments import Document
+from headstart.chat.conversation import Attachment
 from headstart.errors import AttachmentError
 
 MAX_FILES = 20_000  # in one folder
@@ -129,7 +130,7 @@ def read_text(path: Path) -> Text:
             if not os.access(path, os.R_OK):
                 raise
             raise NoTextError from error
-    attachments.require_short(attachments.Attachment(path.name, "".join(text.pages)), LARGEST_TEXT)
+    attachments.require_short(Attachment(path.name, "".join(text.pages)), LARGEST_TEXT)
     return text
 
 

@@ -124,7 +124,7 @@ def _message(message: Message, *, shown: bool) -> dict[str, object]:
         "edited": message.edited,
         "calls": [asdict(call) for call in message.calls],
         "passages": [passage._asdict() for passage in message.passages],
-        "excerpts": [excerpt._asdict() for excerpt in message.excerpts],
+        "excerpts": [excerpt._replace(path="")._asdict() for excerpt in message.excerpts],
     }
 
 
@@ -254,9 +254,10 @@ def _read_passage(entry: Mapping[str, Any]) -> Passage:
 
 
 def _read_excerpt(entry: Mapping[str, Any]) -> Excerpt:
-    path, name, text = (text_at(entry, key) for key in ("path", "name", "text"))
+    """Return a passage without the path of its file: a file of somebody else must not name one to open."""
+    name, text = (text_at(entry, key) for key in ("name", "text"))
     page, line = (_number(entry[key], minimum=0) for key in ("page", "line"))
-    return Excerpt(path, name, page, line, text)
+    return Excerpt("", name, page, line, text)
 
 
 def _read_state(value: object) -> State:

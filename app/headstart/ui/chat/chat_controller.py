@@ -164,7 +164,7 @@ def _sources(conversation: Conversation, answer: Message) -> tuple[Source, ...]:
 
 def _place(excerpt: Excerpt) -> str:
     """Return the name of the file with the page or line."""
-    name = Path(excerpt.path).name
+    name = excerpt.name.rpartition("/")[2]
     if excerpt.page:
         return QCoreApplication.translate("MessageContents", "{file}, page {page}").format(file=name, page=excerpt.page)
     if excerpt.line:

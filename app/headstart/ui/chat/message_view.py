@@ -260,9 +260,9 @@ class SourceList(QWidget):
         for number, source in enumerate(sources):
             button = self._button(number, source)
             before = sources[number - 1] if number else None
-            if source.path and not (before and before.path):
+            if source.place and not (before and before.place):
                 self._add_label(self.tr("Found in:"), "", button.sizeHint().height())
-            elif not source.path and not (before and source.file == before.file):
+            elif not source.place and not (before and source.file == before.file):
                 words = self.tr("From {}:").format(shorten_name(source.file))
                 self._add_label(words, source.file, button.sizeHint().height())
             self._buttons.append(button)
@@ -303,13 +303,10 @@ class SourceList(QWidget):
         button.setCheckable(True)
         excerpt = " ".join(source.text[:200].split())
         width = scaled(_EXCERPT_WIDTH, self.font())
-        button.setText(button.fontMetrics().elidedText(excerpt, Qt.TextElideMode.ElideRight, width).replace("&", "&&"))
-        if source.path:
-            button.setText(source.place.replace("&", "&&"))
-            button.setToolTip(f"{source.path}\n{excerpt}…")
+        words = source.place or button.fontMetrics().elidedText(excerpt, Qt.TextElideMode.ElideRight, width)
+        button.setText(words.replace("&", "&&"))
         place = self.tr("{file}, after {percent} % of it").format(file=source.file, percent=source.percent)
-        if not source.path:
-            button.setToolTip(place)
+        button.setToolTip(f"{source.path or source.file}\n{excerpt}…" if source.place else place)
         button.setAccessibleName(self.tr("Passage of {file}: {words}").format(file=source.file, words=excerpt[:60]))
         button.clicked.connect(partial(self._on_click, number))
         button.ensurePolished()

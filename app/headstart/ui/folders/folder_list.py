@@ -29,7 +29,7 @@ class FolderList(QWidget):
     def __init__(self, folders: tuple[str, ...], controller: FoldersController, parent: QWidget) -> None:
         super().__init__(parent)
         self.folders = folders
-        self._controller = controller
+        self._controller, self._has_model = controller, controller.has_model
         self._rows: dict[str, FolderRow] = {}
         self._none = muted(self.tr("No folders"), self)
         self.add_button = button(self.tr("Add folder…"), self)
@@ -86,12 +86,12 @@ class FolderList(QWidget):
         row = self._rows[folder] = FolderRow(folder, self)
         row.remove.clicked.connect(partial(self.remove, folder))
         self._column.addWidget(row)
-        row.show_state(self._controller.state(folder), has_model=self._controller.has_model)
+        row.show_state(self._controller.state(folder), has_model=self._has_model)
 
     def _update(self) -> None:
         self._none.setVisible(not self.folders)
         self._remark.setVisible(bool(self.folders))
-        lacks_model = bool(self.folders) and not self._controller.has_model
+        lacks_model = bool(self.folders) and not self._has_model
         self._offer.setVisible(lacks_model)
         self.get_button.setVisible(lacks_model)
 
@@ -105,7 +105,7 @@ class FolderList(QWidget):
     @Slot(object)
     def _on_state(self, state: FolderState) -> None:
         if state.path in self._rows:
-            self._rows[state.path].show_state(state, has_model=self._controller.has_model)
+            self._rows[state.path].show_state(state, has_model=self._has_model)
 
 
 class FolderRow(QWidget):

@@ -4,7 +4,7 @@ import logging
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Protocol
+from typing import Any, Protocol
 
 from PySide6.QtCore import QObject, QThreadPool, QTimer, Signal, Slot
 
@@ -62,6 +62,8 @@ class FoldersController(QObject):
         self._embedder: Embedder | None = None
         self._states: dict[str, FolderState] = {}
         self._update: BackgroundTask | None = None
+        self._tasks: list[BackgroundTask] = []  # that may still run
+        self._is_closed = False
         self._searches = 0  # in progress
         self._is_first = True
         self._last_error = ""
@@ -99,7 +101,7 @@ class FoldersController(QObject):
         if not folders and not (self._home / FOLDERS_NAME).exists():
             return
         self._idle.stop()
-        self._update = BackgroundTask(partial(self._work, folders, is_first=self._is_first), self)
+        self._update = self._task(partial(self._work, folders, is_first=self._is_first))
         self._is_first = False
         self._update.progressed.connect(self._on_progressed)
         self._update.done.connect(self._on_updated)
@@ -118,11 +120,10 @@ class FoldersController(QObject):
         if self._update:
             self._update.cancel()
         self._searches += 1
-        task = BackgroundTask(partial(self._find, folders, all_folders, question), self)
+        task = self._task(partial(self._find, folders, all_folders, question))
 
         def end(excerpts: tuple[Excerpt, ...]) -> None:
             self._searches -= 1
-            task.deleteLater()
             on_found(excerpts)
             self.update()
 
@@ -136,12 +137,23 @@ class FoldersController(QObject):
         """End the work and its processes. The index has everything up to the last file."""
         for timer in (self._timer, self._start, self._idle):
             timer.stop()
-        if self._update:
-            self._update.cancel()
+        self._is_closed = True
+        for task in self._tasks:
+            task.cancel()
+        if self._embedder:
+            self._embedder.close()  # ends what a task waits for
+        self._pool.waitForDone()
         if self._embedder:
             self._embedder.close()
-        self._pool.waitForDone()
         self._reader.close()
+
+    def _task(self, work: Callable[[BackgroundTask], Any]) -> BackgroundTask:
+        if not self._pool.activeThreadCount():
+            for old in self._tasks:
+                old.deleteLater()
+            self._tasks.clear()
+        self._tasks.append(BackgroundTask(work, self))
+        return self._tasks[-1]
 
     def _folders(self, project: str | None = None) -> tuple[str, ...] | None:
         with showing_errors(self.error_occurred.emit):
@@ -187,8 +199,12 @@ class FoldersController(QObject):
             index.keep(all_folders)
             is_unread = any(index.state(folder).problem == UNREAD for folder in folders)
             due = time.monotonic() + (_FIRST_SEARCH_S if is_unread else _SEARCH_S)
+
+            def is_wanted() -> bool:
+                return time.monotonic() < due and not self._is_closed
+
             for folder in folders:
-                for _ in index.update(folder, self._reader, lambda: time.monotonic() < due):
+                for _ in index.update(folder, self._reader, is_wanted):
                     pass
             try:
                 return tuple(index.find(folders, question, self._ready_embedder()))
@@ -211,7 +227,7 @@ class FoldersController(QObject):
 
     @Slot()
     def _unload(self) -> None:
-        BackgroundTask(self._close_embedder, self).start(self._pool)
+        self._task(self._close_embedder).start(self._pool)
 
     @Slot(object, object)
     def _on_progressed(self, state: FolderState, _: object) -> None:

@@ -103,7 +103,7 @@ class ProjectDialog(Dialog):
         taken = super().event(event)
         if event.type() in (QEvent.Type.LayoutRequest, QEvent.Type.Show):
             content = self._column.totalMinimumHeightForWidth(self._scroll.viewport().width())
-            self._scroll.widget().setMinimumHeight(content)
+            self._content.setMinimumHeight(content)
             height = content + self.height() - self._scroll.viewport().height()
             most = self.screen().availableGeometry().height() - _BESIDE_DIALOG
             self.resize(self.width(), min(max(self.height(), height), most))
@@ -130,9 +130,9 @@ class ProjectDialog(Dialog):
             self.model_requested.emit()
 
     def _lay_out(self) -> None:
-        inner = QWidget(self)
-        column = self._column = stacked(inner)
-        self._scroll = scrolled(inner, self)
+        self._content = QWidget(self)
+        column = self._column = stacked(self._content)
+        self._scroll = scrolled(self._content, self)
         fields = ((self.tr("Name"), self.name), (self.tr("System prompt"), self.prompt), (self.tr("Model"), self.model))
         for words, field in fields:
             label = QLabel(words, self)
