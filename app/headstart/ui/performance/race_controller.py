@@ -163,11 +163,11 @@ class RaceController(EngineJob):
             case RacePhase.WARM_UP:
                 return self.tr("Reading the prompt once, so that both start alike…")
             case RacePhase.PLAIN:
-                return self.tr("Without guessing: one token at a time…")
+                return self.tr("Without speed-up: one token at a time…")
             case RacePhase.SPECULATIVE:
-                return self.tr("Guessing ahead: several tokens at a time, where guesses are accepted…")
+                return self.tr("With speed-up: several tokens at a time, where they are right…")
             case RacePhase.PLAIN_REPEAT:
-                return self.tr("Without guessing once more, to see how steady this computer is…")
+                return self.tr("Without speed-up again, to see how steady this computer is…")
 
     @Slot(int, object)
     def _on_steps(self, generation: int, steps: tuple[Step, ...]) -> None:
@@ -179,6 +179,7 @@ class RaceController(EngineJob):
         if self._phase in _LANES:
             self._lane().grow(steps)
             self._page.legend.add_origins({piece.origin.value for step in steps for piece in step.pieces})
+            self._page.legend.setVisible(self._page.legend.has_marks)
             self._show_clock()
 
     @Slot()
@@ -225,7 +226,7 @@ class RaceController(EngineJob):
         guessing = self.tr("earlier text")
         if facts.draft or facts.head:
             guessing = self.tr("a draft model") if facts.draft else self.tr("a draft head")
-        words = self.tr("{model}, guesses from: {guessing}; on {device}").format(
+        words = self.tr("{model} on {device}, faster thanks to: {guessing}").format(
             model=self._loader.name(self._settings()), guessing=guessing, device=facts.device
         )
         return ". ".join([words, *map(translate_error, facts.notes)])
