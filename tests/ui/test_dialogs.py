@@ -9,11 +9,11 @@ from PySide6.QtWidgets import QApplication, QDialog, QFileDialog, QInputDialog, 
 from pytestqt.qtbot import QtBot
 
 from headstart.chat.conversation import Project
+from headstart.markdown.blocks import Preview
 from headstart.ui.chat.prompts import PromptDialog
 from headstart.ui.chat.tools import ServerDialog
 from headstart.ui.dialogs import CommandPalette
 from headstart.ui.manual import KeysDialog, ManualDialog
-from headstart.ui.markdown.blocks import Preview
 from headstart.ui.markdown.preview import PreviewDialog
 from headstart.ui.program import Program
 from headstart.ui.settings.settings_form import NumberBox, PresetEditor

@@ -357,7 +357,6 @@ class PromptDialog(Dialog):
 
     def _button(self, label: str, kind: str = "plain") -> QPushButton:
         button = QPushButton(label, self)
-        button.setAutoDefault(False)
         set_style_class(button, kind)
         return button
 

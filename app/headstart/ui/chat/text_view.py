@@ -26,7 +26,7 @@ from PySide6.QtGui import (
     QTextDocument,
     QWheelEvent,
 )
-from PySide6.QtWidgets import QFileDialog, QFrame, QMenu, QMessageBox, QScrollBar, QTextBrowser, QToolTip, QWidget
+from PySide6.QtWidgets import QFileDialog, QFrame, QMessageBox, QScrollBar, QTextBrowser, QToolTip, QWidget
 from shiboken6 import isValid
 
 from headstart.chat.documents import write_export
@@ -53,6 +53,7 @@ from headstart.ui.markdown.mathematics import SIGN
 from headstart.ui.markdown.preview import PreviewDialog, file_suffix
 from headstart.ui.translation import translate_error
 from headstart.ui.widgets.layouts import initial_path, remember_folder, style_dialog
+from headstart.ui.widgets.menus import Menu
 from headstart.ui.widgets.progress import saved_text
 from headstart.ui.widgets.stylesheet import sheet
 from headstart.ui.widgets.theme import Theme
@@ -320,9 +321,9 @@ class TextView(QTextBrowser):
     def contextMenuEvent(self, event: QContextMenuEvent) -> None:  # noqa: N802
         self.context_menu(event.pos().toPointF()).popup(event.globalPos())
 
-    def context_menu(self, point: QPointF) -> QMenu:
+    def context_menu(self, point: QPointF) -> Menu:
         """Build the menu that copies text, Markdown or the address of a link, or selects all."""
-        menu = QMenu(self)
+        menu = Menu(self)
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         selected = self.textCursor().hasSelection()
         menu.addAction(self.tr("Copy"), lambda: _copy(self.selected_text())).setEnabled(selected)
@@ -465,8 +466,8 @@ class TextView(QTextBrowser):
         if note is None:
             return name
         if not note.drafted:
-            return self.tr("{origin}. Nothing was guessed in this step.").format(origin=name)
-        return self.tr("{origin}. This step: {drafter} guessed {drafted}, {accepted} accepted.").format(
+            return self.tr("{origin}. Nothing was tried ahead in this step.").format(origin=name)
+        return self.tr("{origin}. This step: {drafter} tried {drafted} ahead, {accepted} accepted.").format(
             origin=name, drafter=_capitalised(note.drafter), drafted=note.drafted, accepted=note.accepted
         )
 
