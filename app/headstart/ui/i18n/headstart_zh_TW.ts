@@ -6396,6 +6396,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>自動</translation>
     </message>
     <message>
+        <source> tokens</source>
+        <translation> token</translation>
+    </message>
+    <message>
         <source>Fixed</source>
         <translation>固定</translation>
     </message>

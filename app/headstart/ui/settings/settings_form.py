@@ -349,6 +349,11 @@ def _sample(name: str) -> Any:
     return about()[name].start if defaults()[name] is None else defaults()[name]
 
 
+def _unit(unit: str) -> str:
+    """Return the unit behind a number in the language of the window; signs such as % are the same in all."""
+    return translate("Settings", " tokens") if unit == " tokens" else unit
+
+
 _INVALID = QValidator.State.Invalid
 
 
@@ -364,7 +369,7 @@ class NumberBox(QDoubleSpinBox):
         self.setSingleStep(1 if is_whole else 0.05)
         low = declaration.low if declaration.low is not None else (declaration.above or 0.0) + 0.01
         self.setRange(low, _MAX_NUMBER if declaration.high is None else min(declaration.high, _MAX_NUMBER))
-        self.setSuffix(declaration.unit)
+        self.setSuffix(_unit(declaration.unit))
         self.setToolTip(meaning(name))
         self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
         inset(self)
