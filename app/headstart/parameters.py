@@ -226,7 +226,7 @@ def told(params: object) -> dict[str, Any]:
 
 
 class Mode(StrEnum):
-    """How the draft length is chosen."""
+    """The choice of the draft length."""
 
     AUTO = "auto"  # the priced stopping rule
     FIXED = "fixed"  # always `num_assistant_tokens`
@@ -282,7 +282,7 @@ class Effort(StrEnum):
 
 @dataclass(frozen=True)
 class AnswerParams:
-    """How long an answer may become, and what ends it."""
+    """The longest answer, and the texts that end one."""
 
     max_new_tokens: int = parameter(
         2048, "Longest answer in tokens; a word has one or two.", low=1, title="Longest answer", unit=" tokens"
@@ -322,7 +322,7 @@ class AnswerParams:
 
 @dataclass(frozen=True)
 class SamplingParams:
-    """How one token is chosen from the target's logits. Temperature 0 is greedy.
+    """The choice of a token from the target's logits. Temperature 0 is greedy.
 
     Penalties come first, then temperature, top-k, top-p, min-p. `repetition_penalty` counts prompt and answer
     (Keskar et al. 2019); `presence_penalty` and `frequency_penalty` count the answer only, as OpenAI defines them.

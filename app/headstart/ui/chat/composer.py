@@ -43,7 +43,7 @@ class TokenCount:
 
     @property
     def share(self) -> float:
-        """How full the context is, 1 at most."""
+        """The share of the context that is used, 1 at most."""
         return min(self.tokens / self.context, 1.0) if self.context else 0.0
 
     @property
