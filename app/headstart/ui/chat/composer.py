@@ -180,7 +180,7 @@ class Composer(QFrame):
         self._think.hide()
         self._can_think = False
         self._reach = QLabel(self)
-        self._ready = QLabel(self.tr("Ready ·"), self)
+        self._ready = QLabel(self)
         self._is_ready = False
         self._leaves_computer = False  # messages go to another computer
         self._count = QLabel(self)
@@ -380,6 +380,7 @@ class Composer(QFrame):
         room -= count + (0 if self._reach.isHidden() else reach)
         if room < 0:
             self._count.setText(short)
+        self._ready.setText(self.tr("Ready ·") if self._count.text() else self.tr("Ready"))
         self._ready.setVisible(self._is_ready and self._ready.sizeHint().width() + SMALL <= room)
 
     def _fit_model(self) -> int:
