@@ -39,7 +39,6 @@ from headstart.ui.chat.message import OriginRun, Origins
 from headstart.ui.markdown.document import (
     CODE_ANCHORS,
     COPY,
-    INDENT,
     QUOTE_INDENT,
     SAVE,
     DocumentWriter,
@@ -385,7 +384,7 @@ class TextView(QTextBrowser):
 
     def _bar(self, quote: QuotedBlock, level: int) -> float:
         """Return the x coordinate of a quote's bar, on the side where its lines begin."""
-        x = quote.place.outer * INDENT + level * QUOTE_INDENT
+        x = quote.place.outer * self._document.indentWidth() + level * QUOTE_INDENT
         leftward = self._document.findBlock(quote.start).textDirection() == Qt.LayoutDirection.RightToLeft
         return self.viewport().width() - x - _BAR if leftward else x
 
