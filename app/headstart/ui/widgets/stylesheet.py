@@ -24,7 +24,7 @@ QLabel[kind="success"] { color: $success; }
 QLabel[kind="section"] { color: $text; font-weight: 700; }
 QLabel[kind="badge"] { color: $muted; background: $raised; border-radius: ${small}px; padding: 2px ${small}px; }
 QLabel[kind="badge-accent"] {
-    color: $on_accent; background: $accent; border-radius: ${small}px; padding: 2px ${small}px; }
+    color: $link; background: $bubble; border-radius: ${small}px; padding: 2px ${small}px; }
 QToolButton, QPushButton { icon-size: ${icon}px; }
 QFrame#header QToolButton { icon-size: ${head_icon}px; }
 QFrame[kind="chip"] QToolButton { icon-size: ${chip_icon}px; }
@@ -36,6 +36,11 @@ QToolButton[kind="flat"]:checked, QPushButton[kind="flat"]:checked { background:
 QToolButton[kind="flat"]:focus, QToolButton[kind="menu"]:focus, QPushButton[kind="flat"]:focus {
     border-color: $link; }
 QToolButton[kind="flat"]:disabled, QPushButton[kind="flat"]:disabled { color: $disabled; }
+QPushButton[kind="link"] {
+    border: 1px solid transparent; border-radius: ${small}px; padding: 5px; background: transparent; color: $link; }
+QPushButton[kind="link"]:hover { background: $raised; }
+QPushButton[kind="link"]:focus { border-color: $link; }
+QPushButton[kind="link"]:disabled { color: $disabled; }
 QToolButton[kind="flat"]::menu-indicator { image: none; width: 0; }
 QToolButton[kind="way"] { border: none; padding: 0; background: transparent; color: $muted; }
 QToolButton[kind="way"]:hover, QToolButton[kind="way"]:focus { color: $link; }
@@ -168,7 +173,8 @@ QScrollBar::add-page, QScrollBar::sub-page { background: transparent; }
 # In high contrast, focused and selected parts have a frame.
 _CONTRAST = Template("""
 QPushButton[kind="plain"]:focus, QDialogButtonBox QPushButton:focus { border: 2px solid $link; padding: 5px 11px; }
-QToolButton[kind="flat"]:focus, QPushButton[kind="flat"]:focus { border: 2px solid $link; padding: 4px; }
+QToolButton[kind="flat"]:focus, QPushButton[kind="flat"]:focus, QPushButton[kind="link"]:focus {
+    border: 2px solid $link; padding: 4px; }
 QToolButton[kind="menu"]:focus { border: 2px solid $link; padding: 4px; padding-$after: ${menu_room_in}px; }
 QToolButton[kind="toggle"]:focus { border: 2px solid $text; padding: 4px; }
 QPushButton[kind="step"]:checked, QPushButton[kind="step"]:focus { border: 2px solid $link; padding: 4px 3px; }
