@@ -105,6 +105,14 @@ def test_sides_follow_the_zoom_and_come_back(qtbot: QtBot, app: Program) -> None
     assert app.window._split.sizes() == before
 
 
+def test_chat_keeps_its_share_at_large_sizes(app: Program) -> None:
+    app.window.resize(1180, 780)
+    app.window.actions_by_name["panel"].setChecked(True)
+    app.settings.change(zoom=150)
+    sidebar, pages, panel = app.window._split.sizes()
+    assert pages > max(sidebar, panel)
+
+
 def test_sides_keep_the_widths_of_the_user(qtbot: QtBot, app: Program, open_program: Callable[..., Program]) -> None:
     app.window._split.moveSplitter(300, 1)
     assert app.window._split.sizes()[0] == 300

@@ -33,7 +33,7 @@ from headstart.ui.widgets.theme import SMALL, USUAL_SIZE, Theme, scaled
 _SIDEBAR_WIDTH, _PANEL_WIDTH = 248, 320  # pixels at the usual size of text
 _MIN_SIDEBAR, _MIN_PANEL = (180, 260), (260, 460)  # likewise, and the limit at any size
 _MAX_PANEL = 460  # pixels at the usual size of text
-_MIN_PAGES = 360  # pixels that both sides leave to the pages where they can
+_MIN_PAGES = 360  # pixels at the usual size of text that both sides leave to the pages where they can
 _NARROW = 640  # pixels; a narrower window hides the sidebar for the chat
 _PAGE_ACTIONS = ("models", "race", "bench", "tune", "server")  # in the order of `other_pages`
 _SIDE_ACTIONS = ("sidebar", "panel", "live")  # remembered for the next start
@@ -168,7 +168,7 @@ class MainWindow(QMainWindow):
         total = self._split.width() if self.isVisible() else self.width()
         sides = {part: scaled(width, self._text_font) for part, width in self._widths.items()}
         wanted = sum(width for part, width in sides.items() if not part.isHidden())
-        share = min(1.0, max(total - _MIN_PAGES, 0) / wanted) if wanted else 1.0
+        share = min(1.0, max(total - scaled(_MIN_PAGES, self._text_font), 0) / wanted) if wanted else 1.0
         sides = {part: max(round(width * share), part.minimumWidth()) for part, width in sides.items()}
         rest = total - sum(width for part, width in sides.items() if not part.isHidden())
         self._split.setSizes([sides[self.sidebar], max(rest, 1), sides[self.panel]])
