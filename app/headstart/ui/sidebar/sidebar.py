@@ -129,6 +129,7 @@ class PlaceBar(QFrame):
         head = beside(None, self._title, self._leave, spacing=TINY, growing=self._title)
         foot = beside(None, self.restore, self._empty, spacing=TINY)
         foot.addStretch(1)
+        foot.setContentsMargins(0, TINY, 0, 0)
         set_margins(
             stacked(self, head, self._about, foot, spacing=TINY), start=SMALL + TINY, top=TINY, end=TINY, bottom=0
         )
@@ -145,8 +146,7 @@ class PlaceBar(QFrame):
             else self.tr("The search finds these chats, too.")
         )
         for part in (self.restore, self._empty):
-            part.setVisible(is_bin)
-        self._empty.setEnabled(bool(listing.num_deleted))
+            part.setVisible(is_bin and bool(listing.num_deleted))
         self.setVisible(listing.place is not Place.LIST and not listing.query)
 
 
