@@ -178,7 +178,7 @@ class ModelInUse(QObject):
         guessing = [self.tr("draft model {}").format(facts.draft)] if facts.draft else []
         guessing += [self.tr("draft head")] if facts.head else []
         guessing = guessing or [self.tr("earlier text")]
-        words = self.tr("{model} on {device}, faster thanks to: {guessing}").format(
+        words = self.tr("{model} on {device}, speed-up by {guessing}").format(
             model=facts.model, device=facts.device, guessing=listed(guessing)
         )
         engine = titled(title("engine"), label("engine", facts.engine))

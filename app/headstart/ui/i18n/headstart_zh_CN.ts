@@ -3736,10 +3736,6 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>{place} 的内容与导出时不同；请重新复制该文件夹，或重新导出。</translation>
     </message>
     <message>
-        <source>{recipe} was not downloaded: {failures}. Check the name and the network.</source>
-        <translation>{recipe} 未能下载：{failures}。请检查名称和网络。</translation>
-    </message>
-    <message>
         <source>{source!r} is no recipe, no folder, no .gguf file and no hub id; did you mean {names}?</source>
         <translation>{source!r} 不是配方、文件夹、.gguf 文件或 hub ID；是否想输入 {names}？</translation>
     </message>
@@ -3894,6 +3890,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>{name} in {folder} is missing or not an ordinary file; fetch it again.</source>
         <translation>{folder} 中的 {name} 缺失或不是普通文件；请重新获取。</translation>
+    </message>
+    <message>
+        <source>{recipe} was not downloaded: {failures}. Check the name and the network. {other} needs no Hugging Face.</source>
+        <translation>{recipe} 未能下载：{failures}。请检查名称和网络。{other} 不需要 Hugging Face。</translation>
     </message>
     <message>
         <source>{url!r} is not the address of a server; write it like https://host:8000/v1.</source>
@@ -4704,7 +4704,7 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>前文</translation>
     </message>
     <message>
-        <source>{model} on {device}, faster thanks to: {guessing}</source>
+        <source>{model} on {device}, speed-up by {guessing}</source>
         <translation>{model}，运行于 {device}，提速来自：{guessing}</translation>
     </message>
     <message>
@@ -5271,8 +5271,8 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>文件</translation>
     </message>
     <message>
-        <source>New chats in this project get them. Older chats stay as they are.</source>
-        <translation>此项目中的新对话会得到它们。已有的对话保持不变。</translation>
+        <source>System prompt, model and files are for new chats in this project.</source>
+        <translation>系统提示词、模型和文件用于此项目中的新对话。</translation>
     </message>
 </context>
 <context>
@@ -5547,12 +5547,12 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>草稿头</translation>
     </message>
     <message>
-        <source>{model} on {device}, faster thanks to: {guessing}</source>
-        <translation>{model}，运行于 {device}，提速来自：{guessing}</translation>
-    </message>
-    <message>
         <source>Stopped.</source>
         <translation>已停止。</translation>
+    </message>
+    <message>
+        <source>{model} on {device}, speed-up by {guessing}</source>
+        <translation>{model}，运行于 {device}，提速来自：{guessing}</translation>
     </message>
     <message>
         <source>Both at once, at the times that were just measured…</source>

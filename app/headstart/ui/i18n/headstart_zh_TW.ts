@@ -3736,10 +3736,6 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>{place} 的內容與匯出時不同；請重新複製該資料夾，或重新匯出。</translation>
     </message>
     <message>
-        <source>{recipe} was not downloaded: {failures}. Check the name and the network.</source>
-        <translation>{recipe} 未能下載：{failures}。請檢查名稱和網路。</translation>
-    </message>
-    <message>
         <source>{source!r} is no recipe, no folder, no .gguf file and no hub id; did you mean {names}?</source>
         <translation>{source!r} 不是配方、資料夾、.gguf 檔案或 hub ID；是否想輸入 {names}？</translation>
     </message>
@@ -3894,6 +3890,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>{name} in {folder} is missing or not an ordinary file; fetch it again.</source>
         <translation>{folder} 中的 {name} 缺少或不是一般檔案；請重新取得。</translation>
+    </message>
+    <message>
+        <source>{recipe} was not downloaded: {failures}. Check the name and the network. {other} needs no Hugging Face.</source>
+        <translation>{recipe} 未能下載：{failures}。請檢查名稱和網路。{other} 不需要 Hugging Face。</translation>
     </message>
     <message>
         <source>{url!r} is not the address of a server; write it like https://host:8000/v1.</source>
@@ -4704,7 +4704,7 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>前文</translation>
     </message>
     <message>
-        <source>{model} on {device}, faster thanks to: {guessing}</source>
+        <source>{model} on {device}, speed-up by {guessing}</source>
         <translation>{model}，執行於 {device}，加速來自：{guessing}</translation>
     </message>
     <message>
@@ -5271,8 +5271,8 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>檔案</translation>
     </message>
     <message>
-        <source>New chats in this project get them. Older chats stay as they are.</source>
-        <translation>此專案中的新對話會得到它們。既有的對話保持不變。</translation>
+        <source>System prompt, model and files are for new chats in this project.</source>
+        <translation>系統提示詞、模型和檔案用於此專案中的新對話。</translation>
     </message>
 </context>
 <context>
@@ -5547,12 +5547,12 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>草稿頭</translation>
     </message>
     <message>
-        <source>{model} on {device}, faster thanks to: {guessing}</source>
-        <translation>{model}，執行於 {device}，加速來自：{guessing}</translation>
-    </message>
-    <message>
         <source>Stopped.</source>
         <translation>已停止。</translation>
+    </message>
+    <message>
+        <source>{model} on {device}, speed-up by {guessing}</source>
+        <translation>{model}，執行於 {device}，加速來自：{guessing}</translation>
     </message>
     <message>
         <source>Both at once, at the times that were just measured…</source>

@@ -214,8 +214,8 @@ class RaceController(EngineJob):
 
     def _finish(self, plain_repeat: Lane) -> None:
         result = RaceResult(self._lanes[RacePhase.PLAIN], self._lanes[RacePhase.SPECULATIVE], plain_repeat)
-        self._page.show_result(result)
-        self._end(self._setting_text())
+        self._page.show_result(result, self._setting_text())
+        self._end("")
         if not self._is_still and not self._page.isHidden():
             self._on_replay()
 
@@ -226,7 +226,7 @@ class RaceController(EngineJob):
         guessing = self.tr("earlier text")
         if facts.draft or facts.head:
             guessing = self.tr("a draft model") if facts.draft else self.tr("a draft head")
-        words = self.tr("{model} on {device}, faster thanks to: {guessing}").format(
+        words = self.tr("{model} on {device}, speed-up by {guessing}").format(
             model=self._loader.name(self._settings()), guessing=guessing, device=facts.device
         )
         return ". ".join([words, *map(translate_error, facts.notes)])
@@ -241,7 +241,7 @@ class RaceController(EngineJob):
 
     @Slot()
     def _on_replay_ended(self) -> None:
-        self._page.say(self._setting_text() if self._link.facts else "")
+        self._page.say("")
         self._refresh()
 
     @Slot()

@@ -212,7 +212,6 @@ class RaceForm(Card):
         self.prompt = QPlainTextEdit(self)
         self.prompt.setAccessibleName(self.tr("Prompt"))
         self.prompt.setTabChangesFocus(True)
-        self.prompt.setFixedHeight(self.prompt.fontMetrics().lineSpacing() * _PROMPT_LINES + 2 * MEDIUM)
         self.prompt.installEventFilter(self)
         set_style_class(self.prompt, "field")
         pass_wheel(self.examples)
@@ -234,6 +233,7 @@ class RaceForm(Card):
             flowing([TitledField(text, field, self, above=True) for text, field in titled_fields], self)
         )
         self.examples.activated.connect(self._on_example_chosen)
+        self._size_prompt()
         self._on_example_chosen()
 
     def request(self) -> RaceRequest | None:
@@ -243,12 +243,17 @@ class RaceForm(Card):
         return request if text else None
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:  # noqa: N802
+        if watched is self.prompt and event.type() == QEvent.Type.FontChange:
+            self._size_prompt()
         if watched is self.prompt and isinstance(event, QKeyEvent) and event.type() == QEvent.Type.KeyPress:
             is_enter = event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter)
             if is_enter and event.modifiers() & Qt.KeyboardModifier.ControlModifier:
                 self.submitted.emit()
                 return True
         return super().eventFilter(watched, event)
+
+    def _size_prompt(self) -> None:
+        self.prompt.setFixedHeight(self.prompt.fontMetrics().lineSpacing() * _PROMPT_LINES + 2 * MEDIUM)
 
     @Slot()
     def _on_example_chosen(self) -> None:
@@ -327,14 +332,14 @@ class RacePage(JobPage):
         """Show or hide the button for the replay."""
         self.replay.setVisible(possible)
 
-    def show_result(self, result: RaceResult | None) -> None:
-        """Show speedup and comparison; None hides them before and during the race."""
+    def show_result(self, result: RaceResult | None, setting: str = "") -> None:
+        """Show speedup, comparison and what was raced; None hides them before and during the race."""
         self._verdict.setVisible(result is not None)
         if result is None:
             return
         matches = result.matches
         self._speedup.setText(self._headline(result))
-        self._measured.setText(self._measurement_text(result))
+        self._measured.setText(f"{self._measurement_text(result)}\n{setting}".strip())
         equal = self.tr("Identical: {equal} of {total} tokens.")
         differ = self.tr("{equal} of {total} tokens are equal; the first difference is at token {first}.")
         words = (equal if all(matches) else differ).format(
@@ -365,7 +370,6 @@ class RacePage(JobPage):
     def _verdict_bar(self) -> QWidget:
         self._verdict = QFrame(self)
         set_style_class(self._verdict, "bar")
-        words = stacked(None, self._proof, self._measured, spacing=TINY)
-        row = beside(self._verdict, self._speedup, words, spacing=LARGE, growing=words)
-        row.setContentsMargins(LARGE, SMALL, LARGE, SMALL)
+        column = stacked(self._verdict, self._speedup, self._proof, self._measured, spacing=TINY)
+        column.setContentsMargins(LARGE, SMALL, LARGE, SMALL)
         return self._verdict
