@@ -64,6 +64,22 @@ def test_default_button_of_other_dialogs_is_harmless(qtbot: QtBot, app: Program)
         question.close()
 
 
+@pytest.mark.parametrize("name", ["preferences", "about", "manual", "keys", "tools", "prompts"])
+def test_dialogs_grow_with_the_text_and_fit_the_screen(app: Program, name: str) -> None:
+    sizes = []
+    for zoom in (100, 200):
+        app.settings.change(zoom=zoom)
+        app.window.actions_by_name[name].trigger()
+        (dialog,) = opened()
+        sizes.append(dialog.size())
+        dialog.close()
+    usual, large = sizes
+    room = app.window.screen().availableSize()
+    assert large.width() >= min(usual.width() * 2, room.width() - 40)
+    assert large.width() <= room.width()
+    assert large.height() < room.height() - 20
+
+
 def test_question_presses_cancel_at_enter(qtbot: QtBot, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[str] = []
     monkeypatch.setattr(QMessageBox, "exec", lambda box: asked.append(box.defaultButton().text().replace("&", "")))

@@ -98,7 +98,7 @@ class AboutDialog(Dialog):
         column.setContentsMargins(MEDIUM, MEDIUM, MEDIUM, MEDIUM)
         column.addWidget(tabs, 1)
         column.addLayout(foot)
-        self.resize(_SIZE)
+        self.set_size(_SIZE)
 
     def _about_page(self) -> QWidget:
         page = QWidget(self)

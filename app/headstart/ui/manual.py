@@ -11,7 +11,7 @@ from headstart.ui import actions
 from headstart.ui.translation import translate
 from headstart.ui.widgets.labels import button
 from headstart.ui.widgets.layouts import Dialog, beside, stacked
-from headstart.ui.widgets.theme import MEDIUM, current, scaled
+from headstart.ui.widgets.theme import MEDIUM, current
 
 _SIZE = QSize(680, 560)
 
@@ -176,4 +176,4 @@ def _end(dialog: Dialog, content: QWidget) -> None:
     foot = beside(None, close)
     foot.insertStretch(0, 1)
     stacked(dialog, content, foot, margin=MEDIUM, growing=content)
-    dialog.resize(scaled(_SIZE.width(), dialog.font()), scaled(_SIZE.height(), dialog.font()))
+    dialog.set_size(_SIZE)

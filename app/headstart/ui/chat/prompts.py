@@ -378,4 +378,4 @@ class PromptDialog(Dialog):
         foot.insertStretch(0, 1)
         right.addLayout(foot)
         beside(self, left, right, margin=MEDIUM, spacing=MEDIUM, growing=right)
-        self.resize(_SIZE)
+        self.set_size(_SIZE)

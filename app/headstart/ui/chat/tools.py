@@ -43,7 +43,7 @@ from headstart.ui.settings_controller import CurrentSettings
 from headstart.ui.translation import showing_errors, translate_error
 from headstart.ui.widgets.focus import mark_as_stop
 from headstart.ui.widgets.labels import StatusLine, button, label, muted
-from headstart.ui.widgets.layouts import Dialog, TitledField, beside, confirm, row, set_margins, stacked
+from headstart.ui.widgets.layouts import Dialog, TitledField, beside, confirm, flowing, row, set_margins, stacked
 from headstart.ui.widgets.stylesheet import set_style_class
 from headstart.ui.widgets.theme import MEDIUM, SMALL, TINY, scaled
 
@@ -334,16 +334,16 @@ class ToolsDialog(Dialog):
         self.status, self.fault = StatusLine(self), StatusLine(self)
         self.add, self.edit = button(self.tr("Add…"), self), button(self.tr("Edit…"), self)
         self.remove, self.again = button(self.tr("Remove"), self), button(self.tr("Start again"), self)
-        folder = button(self.tr("Show the file"), self, "flat")
+        folder = button(self.tr("Show the file"), self, "link")
         folder.setToolTip(short_path(default_path()))
         close = button(self.tr("Close"), self)
         self._empty_part = QWidget(self)
         stacked(self._empty_part, self.empty, row(self.try_example)).addStretch(1)
-        foot = row(self.add, self.edit, self.remove, self.again, folder)
-        foot.addWidget(close)
+        actions = flowing((self.add, self.edit, self.remove, self.again, folder), self)
+        foot = beside(None, actions, close, growing=actions)
         parts = (self.switch, muted(about, self), self._empty_part, self.list, self.status, self.fault, foot)
         stacked(self, *parts, margin=MEDIUM, growing=self.list)
-        self.resize(QSize(scaled(_SIZE.width(), self.font()), scaled(_SIZE.height(), self.font())))
+        self.set_size(_SIZE)
         self.switch.toggled.connect(lambda on: settings.change(tools=on))
         self.again.clicked.connect(tools.restart)
         folder.clicked.connect(self._show_folder)

@@ -24,7 +24,7 @@ from headstart.ui.settings.side_panel import SAMPLING
 from headstart.ui.translation import translate
 from headstart.ui.widgets.labels import button, muted
 from headstart.ui.widgets.layouts import Dialog, beside, scrolled
-from headstart.ui.widgets.theme import LARGE, MEDIUM, SMALL, scaled
+from headstart.ui.widgets.theme import LARGE, MEDIUM, SMALL
 
 _SIZE = QSize(720, 600)
 
@@ -88,8 +88,7 @@ class PreferencesDialog(Dialog):
         remark.setContentsMargins(MEDIUM, SMALL, MEDIUM, 0)
         column.addWidget(remark)
         column.addLayout(foot)
-        size = QSize(scaled(_SIZE.width(), self.font()), scaled(_SIZE.height(), self.font()))
-        self.resize(size.boundedTo(self.screen().availableSize()).expandedTo(_SIZE))
+        self.set_size(_SIZE)
 
     @Slot(int)
     def _on_page_chosen(self, page: int) -> None:

@@ -108,13 +108,13 @@ class ProjectDialog(Dialog):
             column.addWidget(field, 1 if field is self.prompt else 0)
         title = QLabel(self.tr("Files"), self)
         column.addLayout(beside(None, title, self._add_files, growing=title))
-        remark = muted(self.tr("New chats in this project get them. Older chats stay as they are."), self)
+        remark = muted(self.tr("System prompt, model and files are for new chats in this project."), self)
         for part in (self.files, self._none, remark, self._error):
             column.addWidget(part)
         foot = beside(None, self._cancel, self.save_button)
         foot.insertStretch(0, 1)
         column.addLayout(foot)
-        self.resize(_SIZE)
+        self.set_size(_SIZE)
 
 
 class ProjectsController(QObject):

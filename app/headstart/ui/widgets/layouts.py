@@ -38,7 +38,7 @@ from headstart.ui.widgets import stylesheet
 from headstart.ui.widgets.icons import icon_button
 from headstart.ui.widgets.labels import Heading, section
 from headstart.ui.widgets.stylesheet import set_style_class
-from headstart.ui.widgets.theme import LARGE, MEDIUM, SMALL, current
+from headstart.ui.widgets.theme import LARGE, MEDIUM, SMALL, current, scaled
 
 
 class Flow(QLayout):
@@ -316,6 +316,9 @@ def style_dialog(dialog: QDialog) -> None:
     dialog.setStyleSheet(stylesheet.sheet(current(), QApplication.font()))
 
 
+_FRAME = QSize(2 * SMALL, 6 * SMALL)  # of a window, its title bar above all
+
+
 class Dialog(QDialog):
     """A dialog that follows theme and font.
 
@@ -328,6 +331,11 @@ class Dialog(QDialog):
         style_dialog(self)
         # The window's own shortcut is inactive while the dialog is open.
         QShortcut(QKeySequence("Ctrl+Q"), self).activated.connect(self._quit)
+
+    def set_size(self, size: QSize) -> None:
+        """Resize to a size in pixels at the usual size of text, as far as the screen has room."""
+        wanted = QSize(scaled(size.width(), self.font()), scaled(size.height(), self.font()))
+        self.resize(wanted.boundedTo(self.screen().availableSize() - _FRAME))
 
     def setVisible(self, visible: bool) -> None:  # noqa: N802 - Qt's own signature
         buttons = self.findChildren(QPushButton) if visible else []
