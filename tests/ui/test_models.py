@@ -237,6 +237,17 @@ def titles(part: Catalogue) -> list[str]:
     return [row.recipe.title for row in part.rows if not row.isHidden()]
 
 
+def test_order_of_the_catalogue_depends_on_the_memory_of_now(qtbot: QtBot) -> None:
+    catalogue, other = Catalogue(), Catalogue()
+    qtbot.addWidget(catalogue)
+    qtbot.addWidget(other)
+    for free in (0, int(64e9), int(4e9), int(64e9)):
+        catalogue.show_memory(free)
+    other.show_memory(int(64e9))
+    assert titles(catalogue) == titles(other)
+    assert [row.y() for row in catalogue.rows] == sorted(row.y() for row in catalogue.rows)
+
+
 def test_catalogue_search_shows_what_fits(open_program: Open, root: Path) -> None:
     write_model(root / "qwen3-4b")
     app = open_program(find=installed_model)

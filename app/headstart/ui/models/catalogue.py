@@ -214,10 +214,11 @@ class _RecipeCard(Card):
     def __init__(self, parent: QWidget | None, title: str = "", *, spacing: int = SMALL) -> None:
         super().__init__(parent, title, spacing=spacing)
         self.rows: tuple[RecipeRow, ...] = ()
+        self._usual_rows: tuple[RecipeRow, ...] = ()  # in the order of the recipes
 
     def add_rows(self, shown_recipes: Iterable[Recipe]) -> QVBoxLayout:
         """Add a row for each recipe, one below the other."""
-        self.rows = tuple(RecipeRow(recipe, self) for recipe in shown_recipes)
+        self.rows = self._usual_rows = tuple(RecipeRow(recipe, self) for recipe in shown_recipes)
         self._rows_column = stacked(None, *self.rows, spacing=LARGE)
         for offer in self.rows:
             for part, name in ((offer.get, offer.recipe.name), (offer.get_fast, offer.recipe.fast_name)):
@@ -228,12 +229,13 @@ class _RecipeCard(Card):
         """Show whether models fit into `free` bytes of memory, the recommended one first."""
         for offer in self.rows:
             offer.show_memory(free)
-        first = next((offer for offer in self.rows if offer.recipe == recommended(free)), self.rows[0])
-        if first is self.rows[0]:
+        rows = tuple(sorted(self._usual_rows, key=lambda offer: offer.recipe != recommended(free)))
+        if rows == self.rows:
             return
-        self.rows = (first, *(offer for offer in self.rows if offer is not first))
-        self._rows_column.removeWidget(first)
-        self._rows_column.insertWidget(0, first)
+        self.rows = rows
+        for offer in rows:
+            self._rows_column.removeWidget(offer)
+            self._rows_column.addWidget(offer)
         buttons = [part for offer in self.rows for part in (offer.get, offer.get_fast)]
         for before, after in pairwise(buttons):
             QWidget.setTabOrder(before, after)
