@@ -232,6 +232,7 @@ def two_columns(name: str, parent: QWidget, *, widened: int) -> QTreeWidget:
     columns.header().setStretchLastSection(False)
     columns.header().setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)
     columns.header().setSectionResizeMode(widened, QHeaderView.ResizeMode.Stretch)
+    columns.ensurePolished()  # or rows keep the height that they have without the style sheet
     return columns
 
 
