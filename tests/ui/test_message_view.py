@@ -312,6 +312,17 @@ def test_scrolled_code_is_selected_where_it_is_seen(show: Show) -> None:
     assert text.selected_text() == "above"
 
 
+def test_table_is_copied_with_tabs(show: Show) -> None:
+    text = _text(show(_answer("| Name | Size |\n|---|---|\n| **Boat** | $x^2$ |\n| Red car | 2 |\n\nbelow")))
+    entries = {}
+    for word in ("Boat", "below"):
+        place = text.cursorRect(text.document().find(word)).center().toPointF()
+        entries[word] = {action.text(): action for action in text.context_menu(place).actions()}
+    entries["Boat"]["Copy Table"].trigger()
+    assert QGuiApplication.clipboard().text() == "Name\tSize\nBoat\t$x^2$\nRed car\t2"
+    assert "Copy Table" not in entries["below"]
+
+
 def test_keys_and_hits_scroll_wide_code(show: Show) -> None:
     text = _text(show(_answer(_WIDE)))
     code, table = _bars(text)

@@ -24,6 +24,7 @@ from PySide6.QtGui import (
     QPaintEvent,
     QTextCursor,
     QTextDocument,
+    QTextTable,
     QWheelEvent,
 )
 from PySide6.QtWidgets import QFileDialog, QFrame, QMessageBox, QScrollBar, QTextBrowser, QToolTip, QWidget
@@ -247,6 +248,9 @@ class TextView(QTextBrowser):
         cursor = self.textCursor()
         if any(self._code_buttons(cursor)):
             return plain_text(markdown.parse(self.selected_markdown()))
+        return self._text_of(cursor)
+
+    def _text_of(self, cursor: QTextCursor) -> str:
         runs = self.writer.map.between(cursor.selectionStart(), cursor.selectionEnd())
         formulas = [run for run in runs if self._document.characterAt(run.position) == SIGN]
         latex = iter([self.writer.source[run.start : run.end].strip() for run in formulas])
@@ -317,6 +321,23 @@ class TextView(QTextBrowser):
         with self._shifted(self._area_at(point.y())):
             return self.anchorAt(point.toPoint())
 
+    def _table_at(self, point: QPointF) -> QTextTable | None:
+        with self._shifted(self._area_at(point.y())):
+            return self.cursorForPosition(point.toPoint()).currentTable()
+
+    def _tabbed(self, table: QTextTable) -> str:
+        """Return a table with tabs between its columns, for spreadsheets."""
+        rows: list[str] = []
+        for row in range(table.rows()):
+            cells: list[str] = []
+            for column in range(table.columns()):
+                cell = table.cellAt(row, column)
+                cursor = cell.firstCursorPosition()
+                cursor.setPosition(cell.lastPosition(), QTextCursor.MoveMode.KeepAnchor)
+                cells.append(" ".join(self._text_of(cursor).split()))
+            rows.append("\t".join(cells))
+        return "\n".join(rows)
+
     def contextMenuEvent(self, event: QContextMenuEvent) -> None:  # noqa: N802
         self.context_menu(event.pos().toPointF()).popup(event.globalPos())
 
@@ -331,6 +352,8 @@ class TextView(QTextBrowser):
         address = self._address_at(point)
         if address and not address.startswith(CODE_ANCHORS):
             menu.addAction(self.tr("Copy Link Address"), lambda: _copy(address))
+        if table := self._table_at(point):
+            menu.addAction(self.tr("Copy Table"), lambda: _copy(self._tabbed(table)))
         menu.addSeparator()
         menu.addAction(self.tr("Select All"), self.selectAll)
         return menu

@@ -6901,6 +6901,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>复制链接地址</translation>
     </message>
     <message>
+        <source>Copy Table</source>
+        <translation>复制表格</translation>
+    </message>
+    <message>
         <source>Select All</source>
         <translation>全选</translation>
     </message>

@@ -6901,6 +6901,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>複製連結網址</translation>
     </message>
     <message>
+        <source>Copy Table</source>
+        <translation>複製表格</translation>
+    </message>
+    <message>
         <source>Select All</source>
         <translation>全選</translation>
     </message>
