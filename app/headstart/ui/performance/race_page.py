@@ -6,8 +6,9 @@ from functools import cached_property
 from itertools import accumulate, zip_longest
 
 from PySide6.QtCore import QEvent, QObject, Qt, Signal, Slot
-from PySide6.QtGui import QFont, QKeyEvent, QTextCursor
+from PySide6.QtGui import QFont, QKeyEvent, QResizeEvent, QTextCursor
 from PySide6.QtWidgets import (
+    QBoxLayout,
     QComboBox,
     QFrame,
     QHBoxLayout,
@@ -26,7 +27,7 @@ from headstart.ui.widgets.layouts import Card, TitledField, add, beside, flowing
 from headstart.ui.widgets.legend import Legend
 from headstart.ui.widgets.progress import BusyBar
 from headstart.ui.widgets.stylesheet import set_style_class, set_style_property
-from headstart.ui.widgets.theme import LARGE, MEDIUM, SMALL, TINY, mono_families, origin_format
+from headstart.ui.widgets.theme import LARGE, MEDIUM, SMALL, TINY, mono_families, origin_format, scaled
 
 
 @dataclass(frozen=True)
@@ -288,6 +289,7 @@ class RaceForm(Card):
 
 
 _MAX_WIDTH = 1500  # pixels; it is shown to an audience
+_WIDE = 800  # pixels at the usual size of text, from which on the verdict is in one row
 
 
 class RacePage(JobPage):
@@ -308,7 +310,6 @@ class RacePage(JobPage):
         self.form = RaceForm(self)
         self.replay = button(self.tr("Replay both at once"), self)
         self._speedup = Heading("", 2.6, self)
-        self._speedup.setWordWrap(True)
         self._measured = muted("", self, selectable=True)
         self._proof = label("", self, selectable=True)
         self.lanes = (RaceLane(self.tr("Without speed-up"), self), RaceLane(self.tr("With speed-up"), self))
@@ -328,6 +329,10 @@ class RacePage(JobPage):
     def request(self) -> RaceRequest | None:
         return self.form.request()
 
+    def resizeEvent(self, event: QResizeEvent) -> None:  # noqa: N802
+        super().resizeEvent(event)
+        self._fit_verdict()
+
     def show_replay(self, *, possible: bool) -> None:
         """Show or hide the button for the replay."""
         self.replay.setVisible(possible)
@@ -339,6 +344,7 @@ class RacePage(JobPage):
             return
         matches = result.matches
         self._speedup.setText(self._headline(result))
+        self._fit_verdict()
         self._measured.setText(f"{self._measurement_text(result)}\n{setting}".strip())
         equal = self.tr("Identical: {equal} of {total} tokens.")
         differ = self.tr("{equal} of {total} tokens are equal; the first difference is at token {first}.")
@@ -370,6 +376,15 @@ class RacePage(JobPage):
     def _verdict_bar(self) -> QWidget:
         self._verdict = QFrame(self)
         set_style_class(self._verdict, "bar")
-        column = stacked(self._verdict, self._speedup, self._proof, self._measured, spacing=TINY)
-        column.setContentsMargins(LARGE, SMALL, LARGE, SMALL)
+        words = stacked(None, self._proof, self._measured, spacing=TINY)
+        self._verdict_row = beside(self._verdict, self._speedup, words, growing=words)
+        self._verdict_row.setContentsMargins(LARGE, SMALL, LARGE, SMALL)
         return self._verdict
+
+    def _fit_verdict(self) -> None:
+        """Put the words beside the headline, or below it on a narrow page."""
+        is_wide = self.width() >= scaled(_WIDE, self.font())
+        directions = QBoxLayout.Direction
+        self._verdict_row.setDirection(directions.LeftToRight if is_wide else directions.TopToBottom)
+        self._verdict_row.setSpacing(LARGE if is_wide else TINY)
+        self._speedup.setWordWrap(not is_wide)
