@@ -46,6 +46,8 @@ class FolderList(QWidget):
         )
         self._offer = muted(offer.format(model=recipe.title, size=format_size(recipe.download)), self)
         self.get_button = button(self.tr("Get the Model"), self)
+        for each in (self.add_button, self.get_button):
+            each.setAutoDefault(False)
         self._lay_out()
         self.add_button.clicked.connect(self._on_add)
         self.get_button.clicked.connect(self.model_requested)

@@ -60,7 +60,9 @@ class ProjectDialog(Dialog):
         self._add_files = button(self.tr("Add files…"), self)
         self.folders = FolderList(project.folders, folders, self)
         self._error = StatusLine(self)
+        self._add_files.setAutoDefault(False)
         self._cancel, self.save_button = button(self.tr("Cancel"), self), button(self.tr("Save"), self, "primary")
+        self.save_button.setDefault(True)
         current_model = str(project.settings.get("model", ""))
         known_models = [(name, label) for name, label, _ in models if name]
         for name, label in [
@@ -142,15 +144,13 @@ class ProjectDialog(Dialog):
             column.addWidget(field, 1 if field is self.prompt else 0)
         title = QLabel(self.tr("Files"), self)
         column.addLayout(beside(None, title, self._add_files, growing=title))
-        remark = muted(
-            self.tr("A new chat in the project begins with these. Chats already in it keep their own."), self
-        )
+        remark = muted(self.tr("System prompt, model and files are for new chats in this project."), self)
         for part in (self.files, self._none, remark, self.folders):
             column.addWidget(part)
         foot = beside(None, self._cancel, self.save_button)
         foot.insertStretch(0, 1)
         stacked(self, self._scroll, self._error, foot, margin=MEDIUM, growing=self._scroll)
-        self.resize(_SIZE)
+        self.set_size(_SIZE)
 
 
 class ProjectsController(QObject):
