@@ -46,7 +46,7 @@ def test_default_button_of_a_dialog_of_the_menus_is_harmless(qtbot: QtBot, app: 
 def test_default_button_of_other_dialogs_is_harmless(qtbot: QtBot, app: Program) -> None:
     window = app.window
     dialogs: list[tuple[Dialog, str]] = [
-        (ProjectDialog(Project(""), (), window), "Save"),
+        (ProjectDialog(Project(""), (), app.folders, window), "Save"),
         (ServerDialog("", {}, (), window), "Save"),
         (PromptDialog({"a": "b"}, "", window), ""),
         (PreviewDialog(Preview.HTML, "<p>Hello</p>", window), ""),

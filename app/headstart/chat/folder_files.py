@@ -32,7 +32,7 @@ _NICE = 10
 
 
 class Unit(StrEnum):
-    """What a place in a file is counted in."""
+    """The unit of places in a file."""
 
     PAGE = "page"
     LINE = "line"

@@ -112,7 +112,7 @@ class Embedder(Protocol):
 
 @dataclass(frozen=True)
 class FolderState:
-    """What the index has of a folder."""
+    """The content of the index for one folder."""
 
     path: str
     files: int = 0  # with text

@@ -78,7 +78,7 @@ class FoldersController(QObject):
 
     @property
     def has_model(self) -> bool:
-        """Whether passages are found in other words, too."""
+        """True if passages are found in other words, too."""
         return self._embedder is not None or self._find_embedder() is not None
 
     def start(self) -> None:
