@@ -17,6 +17,7 @@ from headstart.chat.folder_index import CUT, MISSING, UNREAD, FolderState
 from headstart.errors import EngineLostError
 from headstart.ui.chat.message import MessageAction
 from headstart.ui.chat.message_view import MessageView, SourceList
+from headstart.ui.folders import folders_controller
 from headstart.ui.folders.folder_list import MODEL, FolderRow
 from headstart.ui.program import EngineChoice, Program
 from headstart.ui.sidebar.projects import ProjectDialog
@@ -25,8 +26,16 @@ from tests.ui.conftest import Speak
 from tests.ui.person import WAIT, ask, press, shown, words
 from tests.ui.person import write as type_and_send
 from tests.ui.test_projects import answer_box, choose, dialog
+from tests.waiting import PATIENCE
 
 Open = Callable[..., Program]
+
+
+@pytest.fixture(autouse=True)
+def patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let a busy machine read the files before a question is sent."""
+    for name in ("SEARCH_S", "FIRST_SEARCH_S"):
+        monkeypatch.setattr(folders_controller, name, PATIENCE)
 
 
 @pytest.fixture
@@ -292,23 +301,20 @@ def test_preparing_waits_while_an_answer_is_written(
     qtbot.waitUntil(lambda: app.folders.state(str(papers)).embedded == 2, timeout=WAIT)
 
 
-def test_model_is_offered_until_there_is_one(
-    qtbot: QtBot, app: Program, papers: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    requested: list[Sequence[str]] = []
-    monkeypatch.setattr(app.models.adding, "get", requested.append)
+def test_model_is_offered_until_there_is_one(app: Program, papers: Path) -> None:
     open_project(app, papers)
     editing = edit(app)
     assert "With the model all-MiniLM-L6-v2 (91 MB) they are found in other words, too." in words(editing)
-    editing.folders.get_button.click()
-    assert requested == [(MODEL,)]
+    editing.folders.model_button.click()
     assert not editing.isVisible()
     assert app.window.models.isVisible()
+    rows = [row.recipe.name for row in app.window.models.catalogue.rows if not row.isHidden()]
+    assert rows == [MODEL]
 
 
 def test_offer_is_gone_with_a_model(app_with_model: Program, papers: Path) -> None:
     open_project(app_with_model, papers)
-    assert edit(app_with_model).folders.get_button.isHidden()
+    assert edit(app_with_model).folders.model_button.isHidden()
 
 
 PREPARING = "1,204 files, preparing the search in other words, 37 %, 17 skipped"

@@ -283,9 +283,11 @@ class Program(QObject):
 
     @Slot()
     def _on_model_requested(self) -> None:
-        """Get the model that finds passages in other words."""
+        """Show the model that finds passages in other words, where you can get it."""
         self.window.actions_by_name["models"].trigger()
-        self.models.adding.get((MODEL,))
+        catalogue = self.window.models.catalogue
+        catalogue.search.setText(MODEL)
+        catalogue.search.setFocus()
 
     def _is_answering(self) -> bool:
         return self.link.generation is not None

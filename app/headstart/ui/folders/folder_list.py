@@ -45,12 +45,12 @@ class FolderList(QWidget):
             "Passages are found by their words. With the model {model} ({size}) they are found in other words, too."
         )
         self._offer = muted(offer.format(model=recipe.title, size=format_size(recipe.download)), self)
-        self.get_button = button(self.tr("Get the Model"), self)
-        for each in (self.add_button, self.get_button):
+        self.model_button = button(self.tr("Show the Model"), self)
+        for each in (self.add_button, self.model_button):
             each.setAutoDefault(False)
         self._lay_out()
         self.add_button.clicked.connect(self._on_add)
-        self.get_button.clicked.connect(self.model_requested)
+        self.model_button.clicked.connect(self.model_requested)
         controller.changed.connect(self._on_state)
         for folder in folders:
             self._add_row(folder)
@@ -82,7 +82,7 @@ class FolderList(QWidget):
         column.addWidget(self._none)
         column.addLayout(self._column)
         column.addWidget(self._remark)
-        column.addLayout(beside(None, self._offer, self.get_button, growing=self._offer))
+        column.addLayout(beside(None, self._offer, self.model_button, growing=self._offer))
 
     def _add_row(self, folder: str) -> None:
         row = self._rows[folder] = FolderRow(folder, self)
@@ -95,7 +95,7 @@ class FolderList(QWidget):
         self._remark.setVisible(bool(self.folders))
         lacks_model = bool(self.folders) and not self._has_model
         self._offer.setVisible(lacks_model)
-        self.get_button.setVisible(lacks_model)
+        self.model_button.setVisible(lacks_model)
 
     @Slot()
     def _on_add(self) -> None:

@@ -22,8 +22,8 @@ from headstart.ui.translation import showing_errors
 _START_MS = 4000  # after the start, which has enough to do
 _INTERVAL_MS = 300_000
 _IDLE_MS = 300_000  # before the model is unloaded
-_SEARCH_S = 1.0  # for reading what has changed, before a question is searched
-_FIRST_SEARCH_S = 10.0  # while a folder has not been read to its end
+SEARCH_S = 1.0  # for reading what has changed, before a question is searched
+FIRST_SEARCH_S = 10.0  # while a folder has not been read to its end
 _REPORT_S = 0.25
 _PAUSE_S = 0.1
 _log = logging.getLogger(__name__)
@@ -198,7 +198,7 @@ class FoldersController(QObject):
         with FolderIndex(self._home, self._store.key) as index:
             index.keep(all_folders)
             is_unread = any(index.state(folder).problem == UNREAD for folder in folders)
-            due = time.monotonic() + (_FIRST_SEARCH_S if is_unread else _SEARCH_S)
+            due = time.monotonic() + (FIRST_SEARCH_S if is_unread else SEARCH_S)
 
             def is_wanted() -> bool:
                 return time.monotonic() < due and not self._is_closed

@@ -1112,6 +1112,10 @@
         <translation>中型：大多数事情都做得好。</translation>
     </message>
     <message>
+        <source>Finds passages in the folders of projects in other words, and serves programs by the local server. It cannot chat.</source>
+        <translation>换一种说法也能在项目的文件夹中找到段落，并通过本地服务器供程序使用。它不能聊天。</translation>
+    </message>
+    <message>
         <source>Large: knows the most, and takes its time.</source>
         <translation>大型：知识最丰富，但较慢。</translation>
     </message>
@@ -1166,10 +1170,6 @@
     <message>
         <source>Show all {} models</source>
         <translation>显示全部 {} 个模型</translation>
-    </message>
-    <message>
-        <source>Turns texts into vectors for programs, by the local server. It cannot chat.</source>
-        <translation>通过本地服务器为程序把文本转换为向量。它不能聊天。</translation>
     </message>
     <message>
         <source>Continues texts for programs, by the local server. It cannot chat.</source>
@@ -3978,8 +3978,8 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>目前按词语查找段落。有了模型 {model}（{size}），换一种说法也能找到。</translation>
     </message>
     <message>
-        <source>Get the Model</source>
-        <translation>获取模型</translation>
+        <source>Show the Model</source>
+        <translation>显示模型</translation>
     </message>
     <message>
         <source>Folders</source>

@@ -1112,6 +1112,10 @@
         <translation>中型：大多數事情都做得好。</translation>
     </message>
     <message>
+        <source>Finds passages in the folders of projects in other words, and serves programs by the local server. It cannot chat.</source>
+        <translation>換一種說法也能在專案的資料夾中找到段落，並透過本機伺服器供程式使用。它不能聊天。</translation>
+    </message>
+    <message>
         <source>Large: knows the most, and takes its time.</source>
         <translation>大型：知識最豐富，但較慢。</translation>
     </message>
@@ -1166,10 +1170,6 @@
     <message>
         <source>Show all {} models</source>
         <translation>顯示全部 {} 個模型</translation>
-    </message>
-    <message>
-        <source>Turns texts into vectors for programs, by the local server. It cannot chat.</source>
-        <translation>透過本機伺服器為程式把文字轉換為向量。它不能聊天。</translation>
     </message>
     <message>
         <source>Continues texts for programs, by the local server. It cannot chat.</source>
@@ -3978,8 +3978,8 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>目前依詞語尋找段落。有了模型 {model}（{size}），換一種說法也能找到。</translation>
     </message>
     <message>
-        <source>Get the Model</source>
-        <translation>取得模型</translation>
+        <source>Show the Model</source>
+        <translation>顯示模型</translation>
     </message>
     <message>
         <source>Folders</source>

@@ -113,7 +113,11 @@ def strength(name: str, parameters: int | None = None) -> Strength:
 def good_at(recipe: Recipe) -> str:
     """Describe a model's strength in a sentence or two."""
     if recipe.purpose == "embedding":
-        return translate("Catalogue", "Turns texts into vectors for programs, by the local server. It cannot chat.")
+        return translate(
+            "Catalogue",
+            "Finds passages in the folders of projects in other words, and serves programs by the local server. It "
+            "cannot chat.",
+        )
     if recipe.purpose == "completion":
         return translate("Catalogue", "Continues texts for programs, by the local server. It cannot chat.")
     words = translate("Catalogue", "Medium-sized: good at most things.")

@@ -126,7 +126,7 @@ class ProjectDialog(Dialog):
 
     @Slot()
     def _on_model_requested(self) -> None:
-        """Save the project, and get the model if that succeeds."""
+        """Save the project, and go to the model if that succeeds."""
         self.saved.emit(self.project())
         if self.result() == Dialog.DialogCode.Accepted:
             self.model_requested.emit()
