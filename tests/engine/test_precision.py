@@ -123,7 +123,7 @@ def setting(fault: str) -> Mapping[str, str]:
 WRONG = {
     "crash": r"it ended the process that tried it \(SIGFPE\)",
     "refuse": r"the device refuses it \(no kernel for it\)",
-    "nan": "1 of 64 results are not numbers",
+    "nan": "1 of 63 results are not numbers",
     "late nan": "1 of 8 results are not numbers",
     "off": "results differ from exact ones by .* nats, more than 0.01",
     "stale": "results differ from exact ones by .* nats, more than 0.01",

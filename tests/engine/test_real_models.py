@@ -26,7 +26,11 @@ from headstart.engine.engine import (
     Speculation,
     Step,
 )
+from headstart.engine.kernels.selftest import proven
 from headstart.engine.local import LocalEngine
+from headstart.engine.measurements import Measurements
+from headstart.engine.runners.precision import own_kernels
+from headstart.engine.validation import Subject, Trial, find_verdict, limit_of
 from headstart.errors import MismatchedDraftError
 from headstart.library import library
 from tests.engine.answers import PLAIN, Answer, ask, load, request
@@ -62,6 +66,16 @@ def test_head_of_smollm2_drafts_and_changes_no_text(real_smollm2: Path, sampling
                 answer = ask(engine, request(question, speculation=speculation, sampling=sampling, tokens=64))
                 assert answer.ids == plain.ids
             assert answer.stats.by_origin[Origin.HEAD] > 5
+
+
+@pytest.mark.skipif(not proven(), reason="this computer does not use our own kernels")
+def test_own_kernels_pass_their_trial(real_smollm2: Path, real_pair: Path, tmp_path: Path) -> None:
+    for folder in (real_smollm2, real_pair / "target", real_pair / "draft"):
+        subject = Subject(folder, "CPU", "branching", limit_of(None), 2.0, Measurements(tmp_path, folder.name, {}))
+        Trial().run(subject, [own_kernels()], timed=False)
+        verdict = find_verdict(subject.measurements, own_kernels())
+        assert verdict
+        assert not verdict.reason
 
 
 def test_forward_times_smollm2_and_its_head(smollm2: LocalEngine, real_smollm2: Path) -> None:
