@@ -16,9 +16,9 @@ from typing import Any
 
 _ALL = "all"  # beside the classes: every prompt
 _PEER = "llama"  # by the names in the file
-_HEADINGS = {"plain": "times plain decoding", _PEER: "times llama.cpp's best setting for each prompt"}
+_HEADINGS = {"plain": "over plain decoding", _PEER: "over llama.cpp's best setting for each prompt"}
 _WIDTH, _LEFT, _GUTTER, _FIGURE = 860, 96, 36, 42  # pixels; a figure follows its bar
-_TOP, _BAR, _GAP = 64, 10, 10
+_TOP, _BAR, _GAP, _BOTTOM = 64, 13, 8, 12
 _STYLE = """text { font-family: system-ui, sans-serif; font-size: 13px; fill: #3c3c43 } .figure { font-size: 11px }
 .precise { fill: #0a6ed1 } .fast { fill: #c2680a } .bold { font-weight: 600 }
 line { stroke: #3c3c43; stroke-dasharray: 3 3 }
@@ -58,7 +58,8 @@ def drawing(speeds: Speeds) -> str:
     kinds = sorted(first["plain"], key=lambda kind: (kind != _ALL, -first[columns[-1]].get(kind, 0.0)))
     room = (_WIDTH - _LEFT - _GUTTER * (len(columns) - 1)) / len(columns)
     row = _BAR * len(speeds) + _GAP
-    height = _TOP + row * len(kinds)
+    bottom = _TOP + row * len(kinds)
+    height = bottom + _BOTTOM
     drawn = _legend(list(speeds)) if len(speeds) > 1 else []
     for number, kind in enumerate(kinds):
         style = ' class="bold"' if kind == _ALL else ""
@@ -73,7 +74,8 @@ def drawing(speeds: Speeds) -> str:
                 if value := each.get(column, {}).get(kind):
                     drawn += _bar(race, left, _TOP + place * row + bar * _BAR, value * pixels, value)
         equal = left + pixels
-        drawn.append(f'<line x1="{equal:.1f}" y1="{_TOP - 6}" x2="{equal:.1f}" y2="{height - _GAP + 4}"/>')
+        drawn.append(f'<line x1="{equal:.1f}" y1="{_TOP - 6}" x2="{equal:.1f}" y2="{bottom - _GAP + 4}"/>')
+        drawn.append(f'<text class="figure" x="{equal:.1f}" y="{height - 4}" text-anchor="middle">1x</text>')
     head = (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {height}" width="{_WIDTH}" height="{height}">'
     )
@@ -94,8 +96,8 @@ def _legend(races: list[str]) -> list[str]:
 
 def _bar(race: str, left: float, top: float, width: float, value: float) -> tuple[str, str]:
     return (
-        f'<rect class="{race}" x="{left:.1f}" y="{top}" width="{width:.1f}" height="{_BAR - 1}" rx="2"/>',
-        f'<text class="figure" x="{left + width + 5:.1f}" y="{top + _BAR - 1}">{value:.2f}x</text>',
+        f'<rect class="{race}" x="{left:.1f}" y="{top}" width="{width:.1f}" height="{_BAR - 2}" rx="2"/>',
+        f'<text class="figure" x="{left + width + 5:.1f}" y="{top + _BAR - 3}">{value:.2f}x</text>',
     )
 
 

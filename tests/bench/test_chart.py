@@ -47,7 +47,7 @@ def test_both_precisions_have_a_bar_in_each_class_and_column(
     assert bars == ["precise", "fast"] * 6
     texts = [text.text for text in svg.iter(f"{SVG}text")]
     assert texts[:5] == ["as in the GGUF file", "fast (INT4)", "all", "edit", "code"]
-    assert {"1.25x", "3.50x", "times plain decoding", "times llama.cpp's best setting for each prompt"} < set(texts)
+    assert {"1.25x", "3.50x", "over plain decoding", "over llama.cpp's best setting for each prompt"} < set(texts)
     assert json.loads(capsys.readouterr().out)["fast"]["llama"] == {"all": 2.1, "code": 1.8, "edit": 3.5}
     assert len(list(svg.iter(f"{SVG}line"))) == 2
 
@@ -62,4 +62,11 @@ def test_bars_are_as_long_as_their_figures_and_stay_inside(tmp_path: Path, monke
 
 def test_race_without_llama_cpp_has_one_column(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     svg = drawn(monkeypatch, tmp_path, race(tmp_path / "a.json", {"all": 1.5, "code": 1.25}))
-    assert [text.text for text in svg.iter(f"{SVG}text")] == ["all", "code", "times plain decoding", "1.50x", "1.25x"]
+    assert [text.text for text in svg.iter(f"{SVG}text")] == [
+        "all",
+        "code",
+        "over plain decoding",
+        "1.50x",
+        "1.25x",
+        "1x",
+    ]
