@@ -92,19 +92,21 @@ def _add(arguments: AddFlags, _load: Load) -> int:
     return 0
 
 
-def find_or_export(name: str, *, yes: bool) -> str:
+def find_or_export(name: str, weights: str | None = None, *, yes: bool) -> str:
     """Return the name or the folder of a model, after exporting it if it is not on this computer.
 
-    Raises BrokenModelError and ExportError. `yes` is that of `export_model`.
+    `weights`: a precision; None takes what is here, else what fits into the memory. Raises BrokenModelError and
+    ExportError. `yes` is that of `export_model`.
     """
     path = Path(name).expanduser()
     is_source = paths.exists(path) and not (path / manifest.FILE_NAME).is_file()
-    if not is_source or name in installed_names():
+    wanted = f"{name}-{weights}" if weights else name
+    if not is_source or wanted in installed_names():
         try:
-            return library.find(name).name
+            return library.find(wanted).name
         except ModelNotFoundError:
             pass
-    folder = export_model(name, yes=yes)
+    folder = export_model(name, ("--weights", weights) if weights else ("--fit",), yes=yes)
     return folder.name if folder.parent == paths.models_folder() else str(folder)
 
 
