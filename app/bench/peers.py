@@ -205,7 +205,7 @@ class LlamaSource:
 
 @dataclass(frozen=True)
 class LlamaHeads:
-    """What else llama.cpp has, which this race cannot try."""
+    """The heads that llama.cpp can guess with, which this race does not try."""
 
     words: str = "llama.cpp's heads"
 

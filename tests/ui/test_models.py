@@ -224,7 +224,7 @@ def test_first_start_offers_a_model_that_fits(open_program: Open) -> None:
 
 
 def test_catalogue_equals_that_of_the_exporter(capsys: pytest.CaptureFixture[str]) -> None:
-    """`headstart-export --list --json | python -m json.tool > app/headstart/ui/models/catalogue.json`."""
+    """`headstart-export --list --json | python -m json.tool > app/headstart/library/catalogue.json`."""
     assert cli.main(["--list", "--json"]) == 0
     listed = msgspec.json.decode(capsys.readouterr().out, type=list[Recipe])
     assert sorted(recipes(), key=lambda recipe: recipe.name) == listed

@@ -17,6 +17,7 @@ from headstart.cli.options import JsonFlags, installed_names
 from headstart.cli.render import Screen, answer, harmless, print_rows
 from headstart.engine import memory
 from headstart.engine.engine import LoadOptions, Message, Request
+from headstart.engine.measurements import measured_ms
 from headstart.errors import ExporterNeededError, ExportError, ModelNotFoundError, SettingsError
 from headstart.library import exporter, import_folder, library, manifest
 from headstart.library.library import Broken, Entry, Model, Pair
@@ -254,7 +255,7 @@ def _model_rows(model: Model) -> list[tuple[str, str]]:
         "quality": quality,
         "exported": info.created,
     }
-    if speed := _speed(info):
+    if speed := speed_here(info):
         facts["speed here"] = speed
     if info.embedding:
         length = ", of the length 1" if info.embedding.normalized else ""
@@ -262,10 +263,8 @@ def _model_rows(model: Model) -> list[tuple[str, str]]:
     return [("", ""), ("model", model.name), *facts.items(), *(("note", note) for note in info.notes)]
 
 
-def _speed(info: manifest.Manifest) -> str:
+def speed_here(info: manifest.Manifest) -> str:
     """Return the measured speed as text; empty if this computer has not measured it."""
-    from headstart.engine.validation import measured_ms  # noqa: PLC0415 - it imports numpy, which is slow
-
     weights = info.files.get("openvino_model.bin")
     ms = measured_ms(paths.measurements_folder(), weights.sha256) if weights else None
     return f"{1000 / ms:.1f} tokens/s without guesses" if ms else ""
