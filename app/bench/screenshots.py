@@ -28,7 +28,7 @@ from headstart.ui.settings.preferences_dialog import PreferencesDialog
 from headstart.ui.translation import Translation
 
 ROOT = Path(__file__).resolve().parents[2]
-_GUESSING_AHEAD = 3  # the page of the preferences that is shown
+_GUESSING_AHEAD = 4  # the page of the preferences that is shown
 _COLOURS = 256  # of a picture: a palette makes it a third as large
 _FRAME_MS, _LAST_MS = 100, 4000  # of a film: between two frames, and how long the last one stays
 _QUALITY = 60  # of its frames

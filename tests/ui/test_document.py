@@ -2,9 +2,10 @@
 
 import random
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from PySide6.QtGui import QFont, QTextDocument
+from PySide6.QtGui import QFont, QFontMetricsF, QTextDocument
 from PySide6.QtWidgets import QApplication
 
 from headstart.markdown.blocks import PositionMap, Span
@@ -129,3 +130,10 @@ def test_ranges_map_both_ways() -> None:
     assert found.source_range(11, 18) == (3, 11)
     found.truncate(12)
     assert list(found.positions(0, 99)) == [(10, 12)]
+
+
+@pytest.mark.parametrize("points", [8, 11, 22])
+def test_numbers_of_lists_fit_into_the_indent(points: int) -> None:
+    document, font = QTextDocument(), QFont("DejaVu Sans", points)
+    DocumentWriter(document, Formats(LIGHT, font)).show(parse("10. ten"))
+    assert document.indentWidth() > QFontMetricsF(font).horizontalAdvance("10.")

@@ -109,8 +109,8 @@ def test_setup_button_goes_on_to_the_model(
     app.models.adding._setup.stepped.connect(told.append)
     shares: list[tuple[int, int]] = []
     app.models.adding._setup.progressed.connect(lambda done, total: shares.append((done, total)))
-    page.welcome.setFocus()
     first = button(page.welcome, GET)
+    first.setFocus()
     qtbot.waitUntil(first.hasFocus, timeout=WAIT)
     press(page.welcome, GET)
     qtbot.waitUntil(page.work._cancel.hasFocus, timeout=WAIT)

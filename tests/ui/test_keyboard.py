@@ -37,7 +37,7 @@ def full(qtbot: QtBot, app: Program) -> Program:
     ask(qtbot, app, "hello **there**")
     for name in ("panel", "live", "origins"):
         app.window.actions_by_name[name].setChecked(True)
-    next(each for each in app.window.panel.findChildren(QAbstractButton) if each.text() == "Advanced").click()
+    next(each for each in app.window.panel.findChildren(QAbstractButton) if each.text() == "More").click()
     app.settings.change(speculation="fixed", num_assistant_tokens=4, assistant_confidence_threshold=0.5, context=2048)
     app.window.chat.composer.set_text("more")
     app.window.actions_by_name["find"].trigger()
@@ -190,7 +190,7 @@ def test_getting_a_model_leads_to_cancel(qtbot: QtBot, exporter: Exporter, open_
     assert keyboard(app) is button(page.work, "Dismiss")  # and not back at what would begin anew
     QTest.keyClick(page.work._cancel, Qt.Key.Key_Space)
     QApplication.processEvents()
-    assert keyboard(app) is first
+    assert keyboard(app) is page.welcome.focusProxy()
     assert app.window.pages.currentWidget() is page
 
 

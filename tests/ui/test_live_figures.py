@@ -61,7 +61,7 @@ def test_acceptance_counts_positions_after_accepted_ones() -> None:
 def test_panel_shows_acceptance_by_position(panel: LivePanel) -> None:
     once = Timing(1, 1, 1)
     panel.grow([step(1, 0, 0, once), step(3, 4, 2, once), step(1, 4, 0, once)])
-    assert label_of(panel, "First / last guess").text() == "50 / 0 %"
+    assert label_of(panel, "First / last tried").text() == "50 / 0 %"
 
 
 @pytest.mark.parametrize(
@@ -74,7 +74,7 @@ def test_panel_shows_the_saved_time(panel: LivePanel, earned: float, words: str)
     panel.grow([earning(-900.0), earning(earned)])
     saved_ms = label_of(panel, "Time saved (estimate)")
     assert saved_ms.text() == words
-    assert "as the engine reckons it" in saved_ms.toolTip()
+    assert "as estimated for this answer" in saved_ms.toolTip()
     panel.grow([step(0, 0, 0, Timing())])
     assert saved_ms.text() == words  # text left over at the end is told without
     panel.begin()
@@ -94,12 +94,12 @@ def test_figures_take_the_rows_they_need(panel: LivePanel, columns: int, spare: 
 
 def test_panel_says_that_there_is_no_ledger(panel: LivePanel) -> None:
     saved_ms = label_of(panel, "Time saved (estimate)")
-    assert "does not reckon" not in saved_ms.toolTip()
+    assert "does not report" not in saved_ms.toolTip()
     panel.grow([step(0, 0, 0, Timing())])  # of a server, which tells no tokens
-    assert (saved_ms.text(), "does not reckon" in saved_ms.accessibleDescription()) == ("–", True)
+    assert (saved_ms.text(), "does not report" in saved_ms.accessibleDescription()) == ("–", True)
     panel.begin()
     panel.grow([earning(None), earning(None)])
-    assert (saved_ms.text(), "does not reckon" in saved_ms.toolTip()) == ("–", True)
+    assert (saved_ms.text(), "does not report" in saved_ms.toolTip()) == ("–", True)
 
 
 def test_another_chat_starts_without_figures(qtbot: QtBot, app: Program) -> None:
@@ -144,17 +144,30 @@ STATS = Stats(
 @pytest.mark.parametrize(
     ("stats", "line"),
     [
-        (STATS, "20.0 tokens/s, about 2× as fast as without guessing"),
-        (replace(STATS, plain_ms=77.0), "20.0 tokens/s, about 1.5× as fast as without guessing"),
-        (replace(STATS, plain_ms=51.0), "20.0 tokens/s, as fast as without guessing"),
-        (replace(STATS, plain_ms=40.0), "20.0 tokens/s, slower than without guessing (about 0.8×)"),
+        (STATS, "20.0 tokens/s, 2× faster"),
+        (replace(STATS, plain_ms=77.0), "20.0 tokens/s, 1.5× faster"),
+        (replace(STATS, plain_ms=52.5), "20.0 tokens/s, 1.1× faster"),
+        (replace(STATS, plain_ms=52.4), "20.0 tokens/s"),
+        (replace(STATS, plain_ms=40.0), "20.0 tokens/s"),
         (replace(STATS, plain_ms=None), "20.0 tokens/s"),
-        (replace(STATS, drafted=0, accepted=0), "20.0 tokens/s, nothing guessed ahead"),
+        (replace(STATS, drafted=0, accepted=0), "20.0 tokens/s"),
         (replace(STATS, output_tokens=0), ""),
     ],
 )
 def test_statistics_line_has_the_gain(stats: Stats, line: str) -> None:
     assert live_answer.summary(live_answer.stored_stats(stats, FinishReason.STOP)) == line
+
+
+@pytest.mark.parametrize(
+    ("stats", "line"),
+    [
+        (replace(STATS, plain_ms=51.0), "1.02× as fast as without guessing ahead"),
+        (replace(STATS, plain_ms=40.0), "0.80× as fast as without guessing ahead"),
+        (replace(STATS, drafted=0, accepted=0), "Nothing was guessed ahead"),
+    ],
+)
+def test_details_have_what_is_no_gain(stats: Stats, line: str) -> None:
+    assert live_answer.details(live_answer.stored_stats(stats, FinishReason.STOP)).splitlines()[0] == line
 
 
 def test_statistics_lines_have_origins_and_times() -> None:
@@ -163,7 +176,7 @@ def test_statistics_lines_have_origins_and_times() -> None:
     ).splitlines()
     assert lines[0].startswith("20.0 tokens/s")
     assert lines[1:] == [
-        "2.00× as fast as without guessing, on this computer",
+        "2.00× as fast as without guessing ahead",
         "75 % of the guesses accepted (60 of 80)",
         "2.50 tokens per step",
         "First token after 1.5 s",
@@ -201,7 +214,7 @@ def test_final_figures_are_those_of_the_answer(panel: LivePanel) -> None:
     assert (label_of(panel, "Speed").text(), label_of(panel, "Accepted").text()) == ("30.0 tokens/s", "50 %")
     panel.end(live_answer.stored_stats(STATS, FinishReason.STOP))
     assert (label_of(panel, "Speed").text(), label_of(panel, "Accepted").text()) == ("20.0 tokens/s", "75 %")
-    assert label_of(panel, "Guesses per step").text() == "2.0"
+    assert label_of(panel, "Tried ahead").text() == "2.0"
     panel.begin()
     assert label_of(panel, "Speed").text() == "–"
 

@@ -312,6 +312,17 @@ def test_scrolled_code_is_selected_where_it_is_seen(show: Show) -> None:
     assert text.selected_text() == "above"
 
 
+def test_table_is_copied_with_tabs(show: Show) -> None:
+    text = _text(show(_answer("| Name | Size |\n|---|---|\n| **Boat** | $x^2$ |\n| Red car | 2 |\n\nbelow")))
+    entries = {}
+    for word in ("Boat", "below"):
+        place = text.cursorRect(text.document().find(word)).center().toPointF()
+        entries[word] = {action.text(): action for action in text.context_menu(place).actions()}
+    entries["Boat"]["Copy Table"].trigger()
+    assert QGuiApplication.clipboard().text() == "Name\tSize\nBoat\t$x^2$\nRed car\t2"
+    assert "Copy Table" not in entries["below"]
+
+
 def test_keys_and_hits_scroll_wide_code(show: Show) -> None:
     text = _text(show(_answer(_WIDE)))
     code, table = _bars(text)
@@ -424,7 +435,7 @@ def test_tooltips_show_addresses_and_rounds(show: Show) -> None:
     assert text.tooltip_at(_point(text, "link")) == "https://example.org"
     assert text.tooltip_at(_point(text, "world")) == ""
     view.set_origins_visible(True)
-    assert text.tooltip_at(_point(text, "world")) == "Draft model. This step: Draft model guessed 4, 3 accepted."
+    assert text.tooltip_at(_point(text, "world")) == "Draft model. This step: Draft model tried 4 ahead, 3 accepted."
     assert text.tooltip_at(_point(text, "Hello")) == "The model itself"
 
 
@@ -439,7 +450,7 @@ def test_every_origin_has_style_legend_and_label(show: Show) -> None:
     view.set_origins_visible(True)
     for letter, origin in zip("abcde", sorted(known), strict=True):
         said = _text(view).tooltip_at(_point(_text(view), letter))
-        assert said.endswith(" guessed 2, 1 accepted.")
+        assert said.endswith(" tried 2 ahead, 1 accepted.")
         assert f" {origin} " not in said
     told = details({"by_origin": dict.fromkeys(known, 7)})
     assert told == "Tokens from: draft model 7, draft head 7, earlier text 7, usual words 7, the model itself 7"

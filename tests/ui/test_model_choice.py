@@ -212,17 +212,17 @@ def test_unloaded_model_is_marked_and_count_estimated(qtbot: QtBot, root: Path, 
     choose(app, "both")
     ask(qtbot, app, "one two three")
     pair, count = app.chat_controller.session.chat.id, app.window.chat.composer._count
-    qtbot.waitUntil(lambda: count.text() == "10 / 2,048 tokens", timeout=WAIT)
+    qtbot.waitUntil(lambda: count.accessibleDescription() == "10 of 2,048 tokens", timeout=WAIT)
     app.window.sidebar.new_requested.emit()
     choose(app, "smol")
     qtbot.waitUntil(lambda: bool(app.link.facts and app.link.facts.model == "smol"), timeout=WAIT)
     app.window.sidebar.list.chosen.emit(pair, None)
     assert model_box(app) == "both · loads with the next message"
     assert "smol is in memory" in app.window.chat.composer.model_button.toolTip()
-    qtbot.waitUntil(lambda: count.text() == "about 10 tokens", timeout=WAIT)
+    qtbot.waitUntil(lambda: count.accessibleDescription() == "about 10 tokens", timeout=WAIT)
     ask(qtbot, app, "four")
     assert model_box(app) == "both"
-    qtbot.waitUntil(lambda: count.text() == "16 / 2,048 tokens", timeout=WAIT)
+    qtbot.waitUntil(lambda: count.accessibleDescription() == "16 of 2,048 tokens", timeout=WAIT)
 
 
 def test_count_of_another_model_refuses_nothing(qtbot: QtBot, root: Path, open_program: Open) -> None:

@@ -11,13 +11,13 @@ import pytest
 from PySide6.QtCore import QMimeData, QPoint, QPointF, Qt, QUrl
 from PySide6.QtGui import QDragEnterEvent, QDropEvent, QGuiApplication
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QApplication, QLabel, QMessageBox, QWidget
+from PySide6.QtWidgets import QApplication, QLabel, QMessageBox
 from pytestqt.qtbot import QtBot
 
 from headstart import paths
 from headstart.library import exporter as exporting
 from headstart.ui.engine_request import installed_model
-from headstart.ui.models.catalogue import Catalogue, Recipe, RecipeRow, offers, recipes
+from headstart.ui.models.catalogue import Catalogue, Recipe, offers, recipes
 from headstart.ui.models.model_card import ModelCard
 from headstart.ui.program import Program
 from headstart.ui.settings.settings_form import ChoiceEditor
@@ -193,7 +193,7 @@ def test_first_start_gets_a_model_with_one_button(
     exporter(0)
     app = open_program(find=installed_model, loaded=False)
     assert app.window.pages.currentWidget() is app.window.models
-    assert "downloads up to 98 MB" in words(app.window.models.welcome)
+    assert "100 MB to download" in words(app.window.models.welcome)
     press(app.window.models.welcome, "Get SmolLM2 135M Instruct")
     qtbot.waitUntil(lambda: app.loader.is_ready, timeout=WAIT)
     assert app.window.pages.currentWidget() is app.window.chat
@@ -208,14 +208,16 @@ def test_first_start_gets_a_model_with_one_button(
 def test_first_start_offers_a_model_that_fits(open_program: Open) -> None:
     welcome = open_program(find=installed_model, loaded=False).window.models.welcome
     for free, names in (
-        (0, ["smollm2-135m-instruct", "qwen2.5-coder"]),
-        (8e9, ["smollm2-135m-instruct", "qwen2.5-coder", "qwen3-4b+0.6b"]),
-        (64e9, ["smollm2-135m-instruct", "qwen2.5-coder", "qwen3-8b+0.6b"]),
+        (0, ["qwen3-0.6b", "qwen2.5-coder", "smollm2-135m-instruct"]),
+        (8e9, ["qwen3-0.6b", "qwen2.5-coder", "smollm2-135m-instruct"]),
+        (64e9, ["qwen3-4b+0.6b", "qwen2.5-coder", "smollm2-135m-instruct"]),
     ):
         assert [recipe.name for recipe in offers(int(free))] == names
         welcome.show_memory(int(free))
         assert [row.recipe.name for row in welcome.rows if not row.isHidden()] == names
         QApplication.processEvents()
+        (best,) = [row for row in welcome.rows if row._recommended.isVisibleTo(welcome)]
+        assert best.recipe.name == names[0]
         tops = [row.y() for row in welcome.rows if not row.isHidden()]
         ends = [row.geometry().bottom() for row in welcome.rows if not row.isHidden()]
         gaps = {top - end for top, end in zip(tops[1:], ends, strict=False)}
@@ -230,9 +232,20 @@ def test_catalogue_equals_that_of_the_exporter(capsys: pytest.CaptureFixture[str
     assert sorted(recipes(), key=lambda recipe: recipe.name) == listed
 
 
-def titles(part: QWidget) -> list[str]:
+def titles(part: Catalogue) -> list[str]:
     """The rows that are shown."""
-    return [row.recipe.title for row in part.findChildren(RecipeRow) if not row.isHidden()]
+    return [row.recipe.title for row in part.rows if not row.isHidden()]
+
+
+def test_order_of_the_catalogue_depends_on_the_memory_of_now(qtbot: QtBot) -> None:
+    catalogue, other = Catalogue(), Catalogue()
+    qtbot.addWidget(catalogue)
+    qtbot.addWidget(other)
+    for free in (0, int(64e9), int(4e9), int(64e9)):
+        catalogue.show_memory(free)
+    other.show_memory(int(64e9))
+    assert titles(catalogue) == titles(other)
+    assert [row.y() for row in catalogue.rows] == sorted(row.y() for row in catalogue.rows)
 
 
 def test_catalogue_search_shows_what_fits(open_program: Open, root: Path) -> None:
@@ -241,18 +254,18 @@ def test_catalogue_search_shows_what_fits(open_program: Open, root: Path) -> Non
     catalogue = app.window.models.catalogue
     catalogue.show_memory(int(4e9))
     first = titles(catalogue)
-    assert first[:2] == ["Qwen2.5 Coder 1.5B + 0.5B", "Gemma 3 1B + 270M"]
+    assert first[:2] == ["Qwen3 0.6B", "Qwen2.5 Coder 1.5B + 0.5B"]
     assert "Qwen3 8B" not in first
-    press(catalogue, "Show all 11")
+    press(catalogue, "Show all 11 models")
     assert titles(catalogue)[: len(first)] == first
     QTest.keyClicks(catalogue.search, "qwen APACHE")
     assert titles(catalogue) == [
-        "Qwen2.5 Coder 1.5B + 0.5B", "Qwen2.5 Coder 1.5B Instruct", "Qwen3 0.6B", "Qwen2.5 Coder 0.5B Instruct"
+        "Qwen3 0.6B", "Qwen2.5 Coder 1.5B + 0.5B", "Qwen2.5 Coder 1.5B Instruct", "Qwen2.5 Coder 0.5B Instruct"
     ]  # fmt: skip
     catalogue.fitting.setChecked(False)
     assert "Qwen3 8B" in titles(catalogue)
     (large,) = [row for row in catalogue.rows if row.recipe.name == "qwen3-8b"]
-    assert "too large: needs about 11.30 GB of memory, 4.00 GB is free" in words(large)
+    assert "Too large: it takes about 11 GB of memory, and 4.0 GB is free." in words(large)
     (here,) = [row for row in catalogue.rows if row.recipe.name == "qwen3-4b"]
     assert "installed" in words(here)
     assert here.get.isHidden()

@@ -163,8 +163,10 @@ def test_open_parameters_show_the_values_of_the_model(open_program: Open) -> Non
 
 
 def test_unknown_values_of_the_model_are_not_shown(app: Program) -> None:
-    assert told(app, "temperature", "num_assistant_tokens", "context") == ["–", "–", "–"]
+    for name in ("temperature", "num_assistant_tokens", "context"):
+        assert field(app, name)._spin.isHidden()
     field(app, "temperature")._automatic.click()
+    assert not field(app, "temperature")._spin.isHidden()
     assert told(app, "temperature") == ["0.70"]
     assert app.chat_controller.session.settings.sampling.temperature == 0.7
 
@@ -179,13 +181,20 @@ def test_set_parameter_starts_at_the_value_of_the_model(open_program: Open) -> N
     assert "temperature" in app.chat_controller.session.settings.sampling.automatic
 
 
-def test_greedy_is_one_click(qtbot: QtBot, app: Program) -> None:
-    next(each for each in app.window.panel.findChildren(QPushButton) if each.text() == "Likeliest words").click()
-    assert app.chat_controller.session.settings.sampling.temperature == 0.0
-    assert told(app, "temperature") == ["0.00"]
-    assert not field(app, "temperature")._automatic.isChecked()
+@pytest.mark.parametrize(("step", "temperature"), [("Precise", 0.2), ("Balanced", None), ("Creative", 1.0)])
+def test_style_is_one_click(qtbot: QtBot, app: Program, step: str, temperature: float | None) -> None:
+    press(app.window.panel, step)
+    assert field(app, "temperature")._automatic.isChecked() == (temperature is None)
     ask(qtbot, app, "hello")
-    assert app.chat_controller.session.path[-1].settings["temperature"] == 0.0
+    assert app.chat_controller.session.path[-1].settings["temperature"] == temperature
+    pressed = [each.text() for each in app.window.panel.findChildren(QPushButton) if each.isChecked()]
+    assert pressed == [step]
+
+
+def test_no_style_is_pressed_for_another_temperature(app: Program) -> None:
+    app.chat_controller.session.change_settings({"temperature": 0.55})
+    app.panel.show_settings(app.chat_controller.session.settings)
+    assert not [each.text() for each in app.window.panel.findChildren(QPushButton) if each.isChecked()]
 
 
 def test_typed_value_is_kept(app: Program) -> None:
@@ -224,13 +233,16 @@ def test_value_out_of_bounds_is_corrected_and_reported(
 def test_panel_folds_rare_settings(app: Program) -> None:
     app.window.actions_by_name["panel"].trigger()
     everyday, advanced = app.window.panel.forms
-    assert everyday.names[:3] == ("model", "system_prompt", "speculation")
+    assert everyday.names == ("model", "system_prompt", "max_new_tokens", "think")
     assert (everyday.isHidden(), advanced.isHidden()) == (False, True)
-    press(app.window.panel, "Advanced")
+    press(app.window.panel, "More")
     assert not advanced.isHidden()
-    assert {"top_p", "seed", "device", "kv_precision", "draft"} <= set(advanced.names)
+    assert {"temperature", "top_p", "seed", "device", "kv_precision", "draft"} <= set(advanced.names)
     assert not set(everyday.names) & set(advanced.names)
-    press(app.window.panel, "Advanced")
+    assert advanced.names[-4:] == (  # last: few need them
+        "speculation", "num_assistant_tokens", "assistant_confidence_threshold", "draft"
+    )  # fmt: skip
+    press(app.window.panel, "More")
     assert advanced.isHidden()
 
 

@@ -285,7 +285,7 @@ def test_ready_mark_moves_nothing(qtbot: QtBot, points: int) -> None:
     composer.setStyleSheet(stylesheet.sheet(LIGHT, font))
     composer.show_model("a model", "")
     composer.show_reach("Offline", "", leaves=False)
-    composer.show_count(TokenCount(Request((Message("user", "Hi"),)), 1315, 8192))
+    composer.show_count(TokenCount(Request((Message("user", "Hi"),)), 7315, 8192))
     composer.show()
 
     def places() -> list[QRect]:

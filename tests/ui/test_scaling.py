@@ -71,7 +71,7 @@ def test_labels_below_the_message_hide_in_order(qtbot: QtBot) -> None:
     composer.setStyleSheet(stylesheet.sheet(LIGHT, composer.font()))
     composer.show_model("a model with a name", "")
     composer.show_reach("Offline", "", leaves=False)
-    composer.show_count(TokenCount(Request((Message("user", "Hi"),)), 1315, 8192))
+    composer.show_count(TokenCount(Request((Message("user", "Hi"),)), 7315, 8192))
     composer.show()
     seen = []
     for width in range(2 * composer.sizeHint().width(), composer.minimumSizeHint().width(), -10):
@@ -79,9 +79,9 @@ def test_labels_below_the_message_hide_in_order(qtbot: QtBot) -> None:
         QApplication.processEvents()
         assert composer._count.width() >= composer._count.sizeHint().width()
         seen.append((composer._reach.isVisible(), composer._count.text()))
-    words = "1,315 / 8,192 tokens"
-    assert list(dict.fromkeys(seen)) == [(True, words), (False, words), (True, "1,315"), (False, "1,315")]
-    assert words in composer._count.toolTip()
+    words, brief = "Chat 89 % full", "89 % full"
+    assert list(dict.fromkeys(seen)) == [(True, words), (False, words), (False, brief)]
+    assert "7,315 of 8,192 tokens" in composer._count.toolTip()
     composer.show_reach("Leaves this computer", "", leaves=True)
     assert composer._reach.isVisible()  # that must be seen
 
@@ -178,7 +178,7 @@ def test_fields_and_buttons_of_the_panel_align(app: Program) -> None:
     app.window.resize(1180, 780)
     app.window.actions_by_name["panel"].setChecked(True)
     panel = app.window.panel
-    fold = next(button for button in panel.findChildren(Fold) if button.text() == "Advanced")
+    fold = next(button for button in panel.findChildren(Fold) if button.text() == "More")
     for unfolded in (False, True):
         fold.setChecked(unfolded)
         for _ in range(3):  # what is laid out may ask for another layout

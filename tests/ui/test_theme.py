@@ -80,7 +80,7 @@ def test_marks_inside_controls_have_contrast(wanted: Theme, readable: float, vis
     drawn.pop("headstart", None)  # the icon of the program
     for name in ("up", "down"):
         assert drawn.pop(f"{name}-off") == drawn[name]  # fainter, as what cannot be pressed may be
-    assert drawn.keys() == {"check", "down", "switch_off", "switch_on", "up"}
+    assert drawn.keys() == {"check", "down", "switch_off", "switch_on", "tick", "up"}
     for name, colours in drawn.items():
         ground = wanted.accent if name in {"check", "switch_on"} else wanted.surface
         assert min(contrast(colour, ground) for colour in colours) >= (7 if wanted.drawings else 3)

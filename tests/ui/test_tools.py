@@ -15,10 +15,10 @@ from headstart.markdown.blocks import plain_text
 from headstart.tools.servers import Offer
 from headstart.ui.chat.message import MessageContent, MessageSource, MessageState
 from headstart.ui.chat.text_view import TextView
-from headstart.ui.chat.tools import CallBar, ToolsDialog
+from headstart.ui.chat.tools import CallBar, ServerDialog, ToolsDialog
 from headstart.ui.program import Program
 from tests.tools.test_servers import CLOCK
-from tests.ui.person import WAIT, ask, shown, texts, write
+from tests.ui.person import WAIT, ask, press, shown, texts, write
 
 ADD = 'toy: call add {"a": 1, "b": 2}'
 Open = Callable[..., Program]
@@ -120,10 +120,10 @@ def test_permission_belongs_to_a_server(headstart_home: Path, qtbot: QtBot, app:
 def test_count_includes_tools(qtbot: QtBot, app: Program) -> None:
     ask(qtbot, app, "hello")
     count = app.window.chat.composer._count
-    qtbot.waitUntil(lambda: bool(count.accessibleName()), timeout=WAIT)
-    assert int(count.accessibleName().partition(" ")[0]) > 20
+    qtbot.waitUntil(lambda: bool(count.accessibleDescription()), timeout=WAIT)
+    assert int(count.accessibleDescription().partition(" ")[0]) > 20
     app.settings.change(tools=False)
-    qtbot.waitUntil(lambda: count.accessibleName() == "6 / 2,048 tokens", timeout=WAIT)
+    qtbot.waitUntil(lambda: count.accessibleDescription() == "6 of 2,048 tokens", timeout=WAIT)
 
 
 def test_refused_tool_call_is_reported_to_the_model(qtbot: QtBot, app: Program) -> None:
@@ -224,8 +224,104 @@ def test_tools_dialog_lists_and_switches_tools(qtbot: QtBot, app: Program) -> No
     assert ["get_time", "only reads", "Tell what time it is."] in rows
     assert dialog.switch.isChecked()
     dialog.switch.click()
-    qtbot.waitUntil(lambda: dialog.list.topLevelItemCount() == 0, timeout=WAIT)
+    qtbot.waitUntil(lambda: rows_of(dialog) == [["clock", "tools are off"]], timeout=WAIT)
     assert not app.settings.now.tools
+    dialog.close()
+
+
+def rows_of(dialog: ToolsDialog) -> list[list[str]]:
+    """Return name and state of each server, and the number of its tools if it has any."""
+    servers = [dialog.list.topLevelItem(row) for row in range(dialog.list.topLevelItemCount())]
+    return [
+        [server.text(0), server.text(1), *([str(server.childCount())] if server.childCount() else [])]
+        for server in servers
+        if server
+    ]
+
+
+def open_tools(app: Program) -> ToolsDialog:
+    app.window.actions_by_name["tools"].trigger()
+    return app.window.findChildren(ToolsDialog)[-1]
+
+
+def edited(dialog: ToolsDialog) -> ServerDialog:
+    """The dialog of a server, open over the one of the tools."""
+    return dialog.findChildren(ServerDialog)[-1]
+
+
+def test_example_is_one_click_and_works_offline(qtbot: QtBot, open_program: Open) -> None:
+    app = open_program()
+    dialog = open_tools(app)
+    press(dialog, "Try the clock")
+    qtbot.waitUntil(lambda: rows_of(dialog) == [["clock", "", "2"]], timeout=WAIT)
+    assert app.settings.now.tools
+    assert reach(app) == "Offline"
+    write(app, 'toy: call count_days {"first": "2026-02-01", "last": "2026-03-01"}')
+    wait_for_question(qtbot, app)
+    with qtbot.waitSignal(app.chat_controller.answered, timeout=WAIT):
+        app.window.chat.call.once.click()
+    assert kept(app)[0].result == "28"
+    dialog.close()
+
+
+def test_server_is_added_tested_edited_and_removed(
+    headstart_home: Path, qtbot: QtBot, open_program: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    app = open_program()
+    dialog = open_tools(app)
+    dialog.switch.click()
+    press(dialog, "Add…")
+    form = edited(dialog)
+    assert not form.save_button.isEnabled()
+    form.name.setText("mine")
+    form.command.setText("no-such-program")
+    form.args.setPlainText("\n".join(CLOCK["args"]))
+    form.env.setPlainText("API_KEY=hunter2")
+    press(form, "Test")
+    qtbot.waitUntil(lambda: "there is no program no-such-program" in form.status.text(), timeout=WAIT)
+    form.command.setText(str(CLOCK["command"]))
+    press(form, "Test")
+    qtbot.waitUntil(lambda: form.status.text().startswith("It works. Its tools: get_time, add"), timeout=WAIT)
+    assert not (headstart_home / "mcp.json").exists()
+    press(form, "Save")
+    qtbot.waitUntil(lambda: app.tools.names == ("mine",), timeout=WAIT)
+    saved = json.loads((headstart_home / "mcp.json").read_text(encoding="utf-8"))
+    assert saved == {"mcpServers": {"mine": CLOCK}}
+    dialog.list.setCurrentIndex(dialog.list.model().index(0, 0))
+    press(dialog, "Edit…")
+    form = edited(dialog)
+    form.name.setText("yours")
+    press(form, "Save")
+    qtbot.waitUntil(lambda: app.tools.names == ("yours",), timeout=WAIT)
+    monkeypatch.setattr("headstart.ui.chat.tools.confirm", lambda *_: True)
+    dialog.list.setCurrentIndex(dialog.list.model().index(0, 0))
+    press(dialog, "Remove")
+    qtbot.waitUntil(lambda: app.tools.names == (), timeout=WAIT)
+    assert rows_of(dialog) == []
+    dialog.close()
+
+
+def test_edited_server_keeps_what_the_dialog_does_not_show(headstart_home: Path, app: Program) -> None:
+    name_servers(headstart_home, first={"command": "a", "cwd": "/here", "disabled": True}, second={"command": "b"})
+    dialog = open_tools(app)
+    dialog.list.setCurrentIndex(dialog.list.model().index(0, 0))
+    press(dialog, "Edit…")
+    edited(dialog).command.setText("c")
+    press(edited(dialog), "Save")
+    saved = json.loads((headstart_home / "mcp.json").read_text(encoding="utf-8"))["mcpServers"]
+    assert list(saved.items()) == [
+        ("first", {"command": "c", "cwd": "/here", "disabled": True}), ("second", {"command": "b"})
+    ]  # fmt: skip
+    dialog.close()
+
+
+def test_file_that_is_not_json_is_never_replaced(headstart_home: Path, open_program: Open) -> None:
+    headstart_home.mkdir(parents=True, exist_ok=True)
+    (headstart_home / "mcp.json").write_text("{not JSON", encoding="utf-8")
+    dialog = open_tools(open_program())
+    press(dialog, "Try the clock")
+    assert "is invalid JSON" in dialog.fault.text()
+    assert (headstart_home / "mcp.json").read_text(encoding="utf-8") == "{not JSON"
     dialog.close()
 
 

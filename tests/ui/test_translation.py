@@ -402,7 +402,7 @@ CASES: dict[str, tuple[Callable[[], object], str]] = {
     "sampled": (
         _sampled_with_a_draft,
         "OpenVINO GenAI garbles sampled answers when a draft model guesses ahead (its issue 4190): set “Engine” to "
-        "“Headstart”, “Temperature” to 0, or “Guess ahead” to “Off”.",
+        "“Headstart”, “Temperature” to 0, or “Speed-up” to “Off”.",
     ),
     "device": (
         lambda: _raised(loading.load_error(Path("/m/small"), "GPU", "no")),

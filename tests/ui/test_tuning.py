@@ -41,7 +41,7 @@ def test_tuning_page_describes_the_first_run(qtbot: QtBot, app: Program) -> None
     qtbot.waitUntil(lambda: "has not been tuned" in page._empty.text(), timeout=WAIT)
     assert page.report.isHidden()
     assert "1. toy: in other precisions" in page._plan.text()
-    assert "2. Guessing ahead: with earlier text" in page._plan.text()
+    assert "2. Speed-up: with earlier text" in page._plan.text()
 
 
 def test_tuning_shows_measurements_and_reasons(qtbot: QtBot, open_program: Opened) -> None:

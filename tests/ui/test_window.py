@@ -109,11 +109,11 @@ def test_legend_has_the_drafters_of_the_chat(qtbot: QtBot, app: Program) -> None
     def explained() -> list[str]:
         return [swatch.origin for swatch in app.window.chat.legend.findChildren(Swatch) if not swatch.isHidden()]
 
-    assert explained() == ["n-gram", "target"]
+    assert explained() == []
     ask(qtbot, app, "toy: words 30")
-    assert explained() == ["draft", "n-gram", "target"]
+    assert {"draft", "target"} <= set(explained())
     app.window.sidebar.new_requested.emit()
-    assert explained() == ["n-gram", "target"]
+    assert explained() == []
 
 
 def test_last_answer_is_copied_as_markdown(qtbot: QtBot, app: Program) -> None:

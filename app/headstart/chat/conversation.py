@@ -441,7 +441,9 @@ def first_title(conversation: Conversation) -> str:
 
 def title_of(answer: str, question: str) -> str:
     """Return the title in a model's answer; empty if there is none in the question's script."""
-    title = propose_title(_QUOTES.sub("", _TITLE.sub("", _MARKS.sub("", answer).strip()))).rstrip("。.")
+    lines = _TITLE.sub("", _MARKS.sub("", answer).strip()).splitlines()
+    text = "\n".join(line for line in lines if not line.rstrip().endswith((":", "：")))  # "Here is a title:"
+    title = propose_title(_QUOTES.sub("", text.strip())).rstrip("。.")
     letters = [letter for letter in question if letter.isalpha()]
     is_foreign = title.isascii() and sum(map(str.isascii, letters)) < len(letters) / 2
     return "" if is_foreign else title

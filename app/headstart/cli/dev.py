@@ -13,6 +13,7 @@ from headstart.cli.command import Command, Group, LazyCommand, Load, Option, arg
 from headstart.cli.options import writable_file
 from headstart.cli.render import harmless
 from headstart.errors import AttachmentError, SettingsError
+from headstart.tools import clock
 
 
 def commands() -> Group:
@@ -22,12 +23,27 @@ def commands() -> Group:
             "reference": LazyCommand(
                 "Write the page of the documentation that lists all commands", lambda: Command(write_reference)
             ),
+            "clock": LazyCommand(
+                "Run the example of an MCP server: a clock that answers on standard input and output",
+                lambda: Command(run_clock),
+            ),
             "text": LazyCommand(
                 "Print the text of a document, as it is attached to a message", lambda: Command(print_text)
             ),
         },
         moved={"forward": "python app/bench/forward.py"},
     )
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClockFlags:
+    """The clock has no flags."""
+
+
+def run_clock(arguments: ClockFlags, _load: Load) -> int:  # noqa: ARG001 - declares the flags
+    """Run the example of an MCP server until its input is closed. Return the exit code."""
+    clock.main()
+    return 0
 
 
 _HEAD = """# The command line

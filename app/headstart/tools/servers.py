@@ -4,6 +4,7 @@ import asyncio
 import json
 import logging
 import re
+import sys
 import tempfile
 import threading
 from collections.abc import Coroutine, Iterable, Mapping
@@ -13,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, TypeVar
 
-from headstart import __version__, paths
+from headstart import __version__, paths, private_files
 from headstart.engine.cancelling import CancelEvent
 from headstart.engine.engine import Tool
 from headstart.errors import HeadstartError, ToolError, Translatable
@@ -83,14 +84,61 @@ def default_path() -> Path:
 def configured(path: Path | None = None) -> tuple[tuple[Server, ...], tuple[ToolError, ...]]:
     """Return the servers of the file, and the errors of its other entries. Raises ToolError if it cannot be read."""
     path = path or default_path()
-    try:
-        content = json.loads(path.read_text(encoding="utf-8-sig"))
-    except FileNotFoundError:
+    if not path.exists():
         raise ToolError(
             "There are no tools yet: write your MCP servers into {path}, as other programs have them under "
             "“mcpServers”.",
             path=path,
-        ) from None
+        )
+    named = entries(path)
+    if not named:
+        raise ToolError("{path} names no server: it needs an object “mcpServers” with one entry each.", path=path)
+    servers, faults = list[Server](), list[ToolError]()
+    for name, entry in named.items():
+        if isinstance(entry, dict) and entry.get("disabled") is True:
+            continue
+        try:
+            servers.append(server_of(name, entry))
+        except ToolError as error:
+            faults.append(error)
+    return tuple(servers), tuple(faults)
+
+
+def entries(path: Path | None = None) -> dict[str, Any]:
+    """Return the entries of the file by the names of their servers, as it has them; none without a file.
+
+    Raises ToolError for a file that cannot be read.
+    """
+    found = _content(path or default_path()).get("mcpServers")
+    return found if isinstance(found, dict) else {}
+
+
+def write_entries(changed: Mapping[str, Any], path: Path | None = None) -> None:
+    """Replace the entries of the file, and keep what else it has. Raises ToolError."""
+    path = path or default_path()
+    content = {**_content(path), "mcpServers": dict(changed)}
+    try:
+        private_files.write(path, json.dumps(content, ensure_ascii=False, indent=2) + "\n")
+    except OSError as error:
+        raise ToolError(
+            "{path} cannot be written ({reason}); make the folder writable for you.", path=path, reason=error.strerror
+        ) from error
+
+
+def example() -> dict[str, Any]:
+    """Return the entry of the clock that comes with Headstart."""
+    if program := paths.bundled_program("headstart"):
+        console = program.with_suffix(".com") if program.suffix == ".exe" else program
+        return {"command": str(console), "args": ["dev", "clock"]}
+    return {"command": sys.executable, "args": ["-P", str(Path(__file__).with_name("clock.py"))]}
+
+
+def _content(path: Path) -> dict[str, Any]:
+    """Return the file; empty without one."""
+    try:
+        content = json.loads(path.read_text(encoding="utf-8-sig"))
+    except FileNotFoundError:
+        return {}
     except OSError as error:
         raise ToolError(
             "{path} cannot be read ({reason}); make it readable for you.", path=path, reason=error.strerror
@@ -98,21 +146,11 @@ def configured(path: Path | None = None) -> tuple[tuple[Server, ...], tuple[Tool
     except (ValueError, RecursionError) as error:
         # The message of json holds no values of the file.
         raise ToolError("{path} is invalid JSON ({error}); mend it there.", path=path, error=error) from None
-    entries = content.get("mcpServers") if isinstance(content, dict) else None
-    if not isinstance(entries, dict) or not entries:
-        raise ToolError("{path} names no server: it needs an object “mcpServers” with one entry each.", path=path)
-    servers, faults = list[Server](), list[ToolError]()
-    for name, entry in entries.items():
-        if isinstance(entry, dict) and entry.get("disabled") is True:
-            continue
-        try:
-            servers.append(_server(name, entry))
-        except ToolError as error:
-            faults.append(error)
-    return tuple(servers), tuple(faults)
+    return content if isinstance(content, dict) else {}
 
 
-def _server(name: str, entry: object) -> Server:
+def server_of(name: str, entry: object) -> Server:
+    """Return the server of an entry. Raises ToolError."""
     if not isinstance(entry, dict) or not isinstance(entry.get("command"), str) or not entry["command"].strip():
         if isinstance(entry, dict) and "url" in entry:
             raise ToolError(
@@ -144,8 +182,12 @@ class ToolServers:
         return _with_unique_names(offer for connection in self._running for offer in connection.offers)
 
     @property
+    def running(self) -> tuple[Server, ...]:
+        return tuple(connection.server for connection in self._running)
+
+    @property
     def names(self) -> tuple[str, ...]:
-        return tuple(connection.server.name for connection in self._running)
+        return tuple(server.name for server in self.running)
 
     def start(self, cancel: CancelEvent | None = None, *, failed: bool = True) -> None:
         """Start all servers of the file that do not run, at once, and end those that are no longer in it.
@@ -167,6 +209,18 @@ class ToolServers:
             with suppress(CancelledError):
                 self._run_on_loop(_all(each.start() for each in starting.values()), cancel)
         self.faults = (*faults, *(each.fault for each in self._connections.values() if each.fault))
+
+    def probe(self, server: Server, cancel: CancelEvent | None = None) -> tuple[Offer, ...]:
+        """Start a server, end it again, and return its tools. Raises ToolError."""
+        connection = _Connection(server, self._timeouts)
+        try:
+            with suppress(CancelledError):
+                self._run_on_loop(connection.start(), cancel)
+        finally:
+            self._end(connection)
+        if connection.fault:
+            raise connection.fault
+        return connection.offers
 
     def offer(self, name: str) -> Offer | None:
         """Return the tool with this name for the model; None if there is none."""

@@ -1,12 +1,15 @@
 """The commands of the window: text, shortcut and place in the menus."""
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from PySide6.QtCore import QT_TRANSLATE_NOOP, QCoreApplication, QObject, Qt
 from PySide6.QtGui import QAction, QKeySequence
 from PySide6.QtWidgets import QMenuBar
+
+from headstart.ui.widgets.menus import Menu
 
 _Key = QKeySequence.StandardKey
 _CONTEXT = "Actions"
@@ -39,6 +42,7 @@ COMMANDS = (
     *_in(
         FILE,
         ("new", QT_TRANSLATE_NOOP("Actions", "&New Chat"), _Key.New),
+        ("quick", QT_TRANSLATE_NOOP("Actions", "Quic&k Ask…")),
         ("export", QT_TRANSLATE_NOOP("Actions", "&Export Chat…"), "Ctrl+Shift+E"),
         ("import", QT_TRANSLATE_NOOP("Actions", "&Import Chats…")),
         ("rename", QT_TRANSLATE_NOOP("Actions", "&Rename Chat"), "F2", False, True),
@@ -65,9 +69,10 @@ COMMANDS = (
     ),
     *_in(
         VIEW,
-        ("sidebar", QT_TRANSLATE_NOOP("Actions", "&Sidebar"), "Ctrl+B", True),
+        ("palette", QT_TRANSLATE_NOOP("Actions", "&Command Palette…"), "Ctrl+K"),
+        ("sidebar", QT_TRANSLATE_NOOP("Actions", "&Sidebar"), "Ctrl+B", True, True),
         ("panel", QT_TRANSLATE_NOOP("Actions", "Chat Se&ttings"), "Ctrl+J", True),
-        ("origins", QT_TRANSLATE_NOOP("Actions", "Mark &Guesses"), "Ctrl+Shift+T", True),
+        ("origins", QT_TRANSLATE_NOOP("Actions", "Mark &Faster Words"), "Ctrl+Shift+T", True),
         ("live", QT_TRANSLATE_NOOP("Actions", "Li&ve Figures"), "Ctrl+Shift+L", True),
         ("zoom_in", QT_TRANSLATE_NOOP("Actions", "Zoom &In"), "Ctrl++", False, True),
         ("zoom_out", QT_TRANSLATE_NOOP("Actions", "Zoom O&ut"), "Ctrl+-"),
@@ -104,9 +109,10 @@ COMMANDS = (
     ),
     *_in(
         HELP,
-        ("palette", QT_TRANSLATE_NOOP("Actions", "&Command Palette"), "Ctrl+K"),
-        ("logs", QT_TRANSLATE_NOOP("Actions", "Show &Logs")),
-        ("about", QT_TRANSLATE_NOOP("Actions", "&About Headstart"), "", False, True),
+        ("manual", QT_TRANSLATE_NOOP("Actions", "&Manual…"), "F1"),
+        ("keys", QT_TRANSLATE_NOOP("Actions", "&Keys…")),
+        ("logs", QT_TRANSLATE_NOOP("Actions", "Show &Logs"), "", False, True),
+        ("about", QT_TRANSLATE_NOOP("Actions", "&About Headstart")),
     ),
 )
 
@@ -116,10 +122,17 @@ def make(parent: QObject) -> dict[str, QAction]:
     return {command.name: _action(command, parent) for command in COMMANDS}
 
 
+def menus() -> Iterator[tuple[str, list[str]]]:
+    """Yield the title of each menu, without the mark of its access key, and the names of its commands."""
+    for menu in dict.fromkeys(command.menu for command in COMMANDS):
+        yield _without_mark(_tr(menu)), [command.name for command in COMMANDS if command.menu == menu]
+
+
 def fill(bar: QMenuBar, actions: dict[str, QAction]) -> None:
     """Add the menus with their actions in order."""
     for title in dict.fromkeys(command.menu for command in COMMANDS):
-        menu = bar.addMenu(_tr(title))
+        menu = Menu(bar, _tr(title))
+        bar.addMenu(menu)
         for command in COMMANDS:
             if command.menu == title and command.has_separator:
                 menu.addSeparator()
@@ -129,7 +142,11 @@ def fill(bar: QMenuBar, actions: dict[str, QAction]) -> None:
 
 def title(action: QAction) -> str:
     """Return an action's text without the mark of its access key."""
-    return _ACCESS_KEY.sub("", action.text()).replace("&", "")
+    return _without_mark(action.text())
+
+
+def _without_mark(text: str) -> str:
+    return _ACCESS_KEY.sub("", text).replace("&", "")
 
 
 def _action(command: Command, parent: QObject) -> QAction:

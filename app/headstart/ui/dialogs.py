@@ -31,13 +31,14 @@ from headstart.ui import actions
 from headstart.ui.history.encryption import EncryptionController, EncryptionOrder
 from headstart.ui.licences import Component, components
 from headstart.ui.main_window import MainWindow
+from headstart.ui.manual import KeysDialog, ManualDialog
 from headstart.ui.models.model_choices import ModelChoices
 from headstart.ui.settings.preferences_dialog import PreferencesDialog
 from headstart.ui.settings_controller import CurrentSettings, SettingsController
 from headstart.ui.translation import choose_locale, language_of
 from headstart.ui.widgets import stylesheet
 from headstart.ui.widgets.labels import Heading, button, label
-from headstart.ui.widgets.layouts import Dialog, stacked, two_columns
+from headstart.ui.widgets.layouts import Dialog, stacked, style_dialog, two_columns
 from headstart.ui.widgets.stylesheet import set_style_class
 from headstart.ui.widgets.theme import LARGE, MEDIUM, SMALL, mono_font
 
@@ -77,8 +78,6 @@ class AboutDialog(Dialog):
         self.text = self._reader("", self.tr("Text of the licence"))
         self._copy = button(self.tr("Copy versions"), self)
         self._close = button(self.tr("Close"), self)
-        for each in (self._copy, self._close):
-            each.setAutoDefault(False)
         self._lay_out()
         self._copy.clicked.connect(self._copy_report)
         self._close.clicked.connect(self.close)
@@ -99,7 +98,7 @@ class AboutDialog(Dialog):
         column.setContentsMargins(MEDIUM, MEDIUM, MEDIUM, MEDIUM)
         column.addWidget(tabs, 1)
         column.addLayout(foot)
-        self.resize(_SIZE)
+        self.set_size(_SIZE)
 
     def _about_page(self) -> QWidget:
         page = QWidget(self)
@@ -107,7 +106,8 @@ class AboutDialog(Dialog):
         text = label(
             self.tr(
                 "Chat offline with a language model that gets a head start from a small one. Nothing you write leaves "
-                "this computer, unless you choose a model on another one. Free software under the Apache License 2.0."
+                "this computer, unless you choose a model on another computer. Free software under the Apache License "
+                "2.0."
             ),
             page,
         )
@@ -253,6 +253,8 @@ class Dialogs(QObject):
             ("logs", self._show_logs),
             ("about", self._show_about),
             ("palette", self._show_palette),
+            ("manual", self._show_manual),
+            ("keys", self._show_keys),
         ):
             window.actions_by_name[name].triggered.connect(slot)
 
@@ -281,6 +283,7 @@ class Dialogs(QObject):
             "an answer that is being written."
         )
         box = QMessageBox(QMessageBox.Icon.Question, self.tr("Another language"), question, parent=dialog)
+        style_dialog(box)
         box.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         now = box.addButton(self.tr("Reopen now"), QMessageBox.ButtonRole.AcceptRole)
         box.addButton(self.tr("Later"), QMessageBox.ButtonRole.RejectRole)
@@ -299,6 +302,14 @@ class Dialogs(QObject):
     def _show_about(self) -> None:
         dialog = AboutDialog(version_report(), components(), self._window)
         dialog.open()
+
+    @Slot()
+    def _show_manual(self) -> None:
+        ManualDialog(self._window).open()
+
+    @Slot()
+    def _show_keys(self) -> None:
+        KeysDialog(self._window.actions_by_name, self._window).open()
 
     @Slot()
     def _show_logs(self) -> None:

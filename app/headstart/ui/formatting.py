@@ -29,6 +29,14 @@ def format_size(size_bytes: float) -> str:
     return f"{decimal(size_bytes / 1e9, 2)} GB" if size_bytes >= 1e9 else f"{decimal(size_bytes / 1e6, 0)} MB"
 
 
+def rough_size(size_bytes: float) -> str:
+    """Format a number of bytes for comparison, such as "18 GB", "1.4 GB" or "90 MB"."""
+    gigabytes = size_bytes / 1e9
+    if gigabytes >= 1:
+        return f"{decimal(gigabytes, 1 if gigabytes < 10 else 0)} GB"
+    return f"{whole(max(round(size_bytes / 1e7), 1) * 10)} MB"
+
+
 def listed(parts: Iterable[str]) -> str:
     """Join texts to a list; "" for none."""
     texts = list(parts)

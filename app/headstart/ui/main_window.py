@@ -1,5 +1,6 @@
 """The main window: sidebar, pages and side panel side by side, menus above."""
 
+import re
 from functools import partial
 
 from PySide6.QtCore import QByteArray, Qt, Signal, Slot
@@ -25,15 +26,14 @@ from headstart.ui.settings.side_panel import SidePanel
 from headstart.ui.sidebar.sidebar import Sidebar
 from headstart.ui.widgets import focus, stylesheet
 from headstart.ui.widgets.focus import FocusKeeper
-from headstart.ui.widgets.layouts import Page, stacked
+from headstart.ui.widgets.layouts import Page, Spaced, stacked
 from headstart.ui.widgets.progress import ActivityLine, BusyBar
-from headstart.ui.widgets.theme import SMALL, Theme, scaled
+from headstart.ui.widgets.theme import SMALL, USUAL_SIZE, Theme, scaled
 
-_SIDES = (248, 720, 320)  # pixels: sidebar, pages, panel
-_SIDEBAR_WIDTH, _PANEL_WIDTH = (
-    (180, 260),
-    (260, 460),
-)  # minimum width in pixels at the usual size of text, and its limit at any size
+_SIDEBAR_WIDTH, _PANEL_WIDTH = 248, 320  # pixels at the usual size of text
+_MIN_SIDEBAR, _MIN_PANEL = (180, 260), (260, 460)  # likewise, and the limit at any size
+_MAX_PANEL = 460  # pixels at the usual size of text
+_MIN_PAGES = 360  # pixels at the usual size of text that both sides leave to the pages where they can
 _NARROW = 640  # pixels; a narrower window hides the sidebar for the chat
 _PAGE_ACTIONS = ("models", "race", "bench", "tune", "server")  # in the order of `other_pages`
 _SIDE_ACTIONS = ("sidebar", "panel", "live")  # remembered for the next start
@@ -67,6 +67,8 @@ class MainWindow(QMainWindow):
         self.activity = {page: ActivityLine(page.accessibleName(), self) for page in jobs}
         self._keeper = FocusKeeper(self)
         self._is_narrow = self._is_folded = False  # folded: hidden because the window is narrow
+        self._widths: dict[QWidget, float] = {self.sidebar: _SIDEBAR_WIDTH, self.panel: _PANEL_WIDTH}  # as above
+        self._text_font = font
         self._lay_out()
         self._connect()
         self.apply_theme(theme, font)
@@ -96,8 +98,11 @@ class MainWindow(QMainWindow):
         ):
             part.setStyleSheet(self._sheet)
         self.chat.apply_theme(theme, font)
-        for part, (minimum, limit) in ((self.sidebar, _SIDEBAR_WIDTH), (self.panel, _PANEL_WIDTH)):
-            part.setMinimumWidth(min(scaled(minimum, font), limit))
+        self._text_font = font
+        for part, (minimum, limit) in ((self.sidebar, _MIN_SIDEBAR), (self.panel, _MIN_PANEL)):
+            part.setMinimumWidth(min(max(scaled(minimum, font), minimum), limit))
+        self.panel.setMaximumWidth(scaled(_MAX_PANEL, font))
+        self._size_sides()
 
     def set_still(self, still: bool) -> None:
         """Stop or allow the movement of bars that show work."""
@@ -106,16 +111,18 @@ class MainWindow(QMainWindow):
 
     def state(self) -> str:
         """Return size, position, and the widths and visibility of both sides, as text for `restore`."""
-        parts = (self.saveGeometry(), self._split.saveState())
+        sides = " ".join(f"{width:.1f}" for width in self._widths.values())
         checked = [name for name in _SIDE_ACTIONS if self.actions_by_name[name].isChecked()]
         shown = " ".join((*checked, *(["sidebar"] if self._is_folded else [])))
-        return "|".join([*(bytes(part.toBase64().data()).decode() for part in parts), shown])
+        return "|".join((bytes(self.saveGeometry().toBase64().data()).decode(), sides, shown))
 
     def restore(self, state: str) -> None:
         """Apply a text of `state`; any other text changes nothing."""
         window, sides, *shown = state.split("|") if "|" in state else ("", "")
         self.restoreGeometry(QByteArray.fromBase64(window.encode()))
-        self._split.restoreState(QByteArray.fromBase64(sides.encode()))
+        if re.fullmatch(r"\d+\.\d \d+\.\d", sides):
+            self._widths = dict(zip(self._widths, map(float, sides.split()), strict=True))
+            self._size_sides()
         for name in _SIDE_ACTIONS if shown else ():
             self.actions_by_name[name].setChecked(name in shown[0].split())
 
@@ -156,7 +163,26 @@ class MainWindow(QMainWindow):
         super().hideEvent(event)
         self.hidden_changed.emit(True)  # noqa: FBT003 - Qt's own signature
 
+    def _size_sides(self) -> None:
+        """Give sidebar and panel their widths in the size of text of now; the pages get the rest."""
+        total = self._split.width() if self.isVisible() else self.width()
+        sides = {part: scaled(width, self._text_font) for part, width in self._widths.items()}
+        wanted = sum(width for part, width in sides.items() if not part.isHidden())
+        share = min(1.0, max(total - scaled(_MIN_PAGES, self._text_font), 0) / wanted) if wanted else 1.0
+        sides = {part: max(round(width * share), part.minimumWidth()) for part, width in sides.items()}
+        rest = total - sum(width for part, width in sides.items() if not part.isHidden())
+        self._split.setSizes([sides[self.sidebar], max(rest, 1), sides[self.panel]])
+
+    @Slot()
+    def _remember_sides(self) -> None:
+        """Remember the widths that the user gave to sidebar and panel, in the usual size of text."""
+        sidebar, _, panel = self._split.sizes()
+        for part, width in ((self.sidebar, sidebar), (self.panel, panel)):
+            if width:  # 0 while it is hidden
+                self._widths[part] = width * USUAL_SIZE / self._text_font.pointSizeF()
+
     def _connect(self) -> None:
+        self._split.splitterMoved.connect(self._remember_sides)
         chat, sidebar, commands = self.chat, self.sidebar, self.actions_by_name
         for name, page in zip(_PAGE_ACTIONS, self.other_pages(), strict=True):
             commands[name].triggered.connect(partial(self._on_page_requested, page))
@@ -226,10 +252,9 @@ class MainWindow(QMainWindow):
         self._split.setHandleWidth(1)
         self._split.setChildrenCollapsible(False)
         self._split.setStretchFactor(1, 1)
-        self._split.setSizes(list(_SIDES))
-        self.panel.setMaximumWidth(_PANEL_WIDTH[1])
+        self._split.setSizes([_SIDEBAR_WIDTH, self.width() - _SIDEBAR_WIDTH, _PANEL_WIDTH])
         inside = QWidget(self)
-        work = stacked(None, self.models.work, margin=SMALL)
+        work = Spaced(self.models.work, SMALL, inside)
         stacked(inside, self._split, work, *self.activity.values(), spacing=0, growing=self._split)
         self.setCentralWidget(inside)
         self.panel.hide()

@@ -149,7 +149,7 @@ class ModelInUse(QObject):
         if session is None:
             return
         reach = model_choices.reach(
-            session.settings, servers, fetching=self._models.adding.is_fetching, tools=self._tools.names
+            session.settings, servers, fetching=self._models.adding.is_fetching, tools=self._tools.online_names
         )
         self._window.chat.composer.show_reach(reach.text, reach.tip, leaves=reach.leaves)
         server = model_choices.server_of(session.settings, servers)
@@ -178,7 +178,7 @@ class ModelInUse(QObject):
         guessing = [self.tr("draft model {}").format(facts.draft)] if facts.draft else []
         guessing += [self.tr("draft head")] if facts.head else []
         guessing = guessing or [self.tr("earlier text")]
-        words = self.tr("{model} on {device}; guesses come from: {guessing}").format(
+        words = self.tr("{model} on {device}, speed-up by {guessing}").format(
             model=facts.model, device=facts.device, guessing=listed(guessing)
         )
         engine = titled(title("engine"), label("engine", facts.engine))

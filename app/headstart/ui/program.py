@@ -292,6 +292,7 @@ class Program(QObject):
         self.switch.page_requested.connect(self.window.actions_by_name["models"].trigger)
         self.comparing.switch.page_requested.connect(self.window.actions_by_name["models"].trigger)
         self.window.actions_by_name["compare"].triggered.connect(self._on_compare)
+        self.window.actions_by_name["quick"].triggered.connect(self.quick.ask)
         self.window.actions_by_name["prompts"].triggered.connect(self.prompts.open_library)
         self.window.actions_by_name["tools"].triggered.connect(lambda: self.tools.show_dialog(self.window))
         self.tools.error_occurred.connect(lambda sentence: self.chat_controller.show_error(sentence, Cause.TOOLS))

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from PySide6.QtCore import QObject, QSize, Qt, Signal, Slot
 from PySide6.QtGui import QGuiApplication, QResizeEvent
-from PySide6.QtWidgets import QApplication, QHBoxLayout, QLineEdit, QMenu, QStyle, QSystemTrayIcon
+from PySide6.QtWidgets import QApplication, QHBoxLayout, QLineEdit, QStyle, QSystemTrayIcon
 
 from headstart.engine.engine import Step
 from headstart.markdown.blocks import plain_text
@@ -19,6 +19,7 @@ from headstart.ui.notifications import session_bus
 from headstart.ui.sidebar.chats_controller import ChatsController
 from headstart.ui.widgets.labels import StatusLine, button
 from headstart.ui.widgets.layouts import Dialog, scrolled, stacked
+from headstart.ui.widgets.menus import Menu
 from headstart.ui.widgets.theme import MEDIUM, SMALL, Appearance, scaled
 
 _WIDTH, _HEIGHT = 620, 420  # pixels beside text of the usual size; the height is for a window with an answer
@@ -78,7 +79,6 @@ class QuickAsk(Dialog):
         foot.addWidget(self.status, 1)
         foot.addStretch()
         for widget in (self.stop, self.copy, self.open_chat):
-            widget.setAutoDefault(False)
             widget.hide()
             foot.addWidget(widget, 0, Qt.AlignmentFlag.AlignBottom)
         column = stacked(self, self.field, self._scroll, foot, margin=MEDIUM, growing=self._scroll)
@@ -196,7 +196,7 @@ class QuickAskController(QObject):
         fallback = QApplication.style().standardIcon(QStyle.StandardPixmap.SP_MessageBoxInformation)
         self.icon = QSystemTrayIcon(fallback if icon.isNull() else icon, self)
         self.icon.setToolTip("Headstart")
-        self._menu = QMenu(self._window)
+        self._menu = Menu(self._window)
         self._menu.addAction(self.tr("Quick Ask"), self.ask)
         self._menu.addAction(self.tr("Open Headstart"), lambda: self.chat_requested.emit(""))
         self._menu.addSeparator()

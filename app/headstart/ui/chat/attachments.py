@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from PySide6.QtCore import QObject, QTimer, Signal, Slot
-from PySide6.QtWidgets import QFrame, QLabel, QMenu, QToolButton, QWidget
+from PySide6.QtWidgets import QFrame, QLabel, QToolButton, QWidget
 
 from headstart.chat.attachments import Reading, document, read, require_short, ways_to_read
 from headstart.chat.conversation import Attachment
@@ -18,6 +18,7 @@ from headstart.ui.line_process import LineProcess
 from headstart.ui.translation import translate_error
 from headstart.ui.widgets.icons import icon_button
 from headstart.ui.widgets.layouts import Flow, beside, set_margins
+from headstart.ui.widgets.menus import Menu
 from headstart.ui.widgets.stylesheet import set_style_class
 from headstart.ui.widgets.theme import SMALL, TINY
 
@@ -269,7 +270,7 @@ class AttachmentChip(QFrame):
         """Show how the file was read, and a menu with the other ways; nothing for the usual and only one."""
         if len(readings) == 1 and not readings[0].name:
             return
-        menu = QMenu(self.ways)
+        menu = Menu(self.ways)
         for reading in readings:
             name = translate_error(reading.name) or self.tr("as text")
             action = menu.addAction(self.tr("{way}: {beginning}").format(way=name, beginning=_sample(reading)))

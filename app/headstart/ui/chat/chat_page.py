@@ -141,7 +141,7 @@ class ChatPage(QFrame):
         self._title = ElidedLabel(self)
         dark = QPalette.ColorRole.WindowText
         self.sidebar_button = icon_button("sidebar", self.tr("Show or hide the sidebar"), self, colour=dark)
-        self.origins_button = icon_button("origins", self.tr("Mark what was guessed ahead"), self, colour=dark)
+        self.origins_button = icon_button("origins", self.tr("Mark faster words"), self, colour=dark)
         self.live_button = icon_button("chart", self.tr("Live figures"), self, colour=dark)
         self.panel_button = icon_button("panel", self.tr("Settings of this chat"), self, colour=dark)
         self.legend = Legend(self)

@@ -119,7 +119,7 @@ class Comparison(QWidget):
         self.setAccessibleName(self.tr("Compare answers"))
         self.bar = QWidget(self)
         back = back_button(self.bar)
-        self.marks = button(self.tr("Mark differences"), self.bar, "flat")
+        self.marks = button(self.tr("Mark differences"), self.bar)
         self.marks.setCheckable(True)
         self.again = button(self.tr("Answer again"), self.bar)
         self.another_model = button(self.tr("With another model"), self.bar)

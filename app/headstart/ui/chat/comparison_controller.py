@@ -1,6 +1,7 @@
 """The controller of the comparison of answers."""
 
 from PySide6.QtCore import QObject, Slot
+from PySide6.QtGui import QAction
 
 from headstart import remotes
 from headstart.chat.conversation import Message, Role, State
@@ -11,8 +12,10 @@ from headstart.ui.chat.chat_page import ChatPage
 from headstart.ui.chat.chat_session import ChatSession
 from headstart.ui.chat.comparison import TextDifferences, compare_texts
 from headstart.ui.chat.message import MessageAction
+from headstart.ui.chat.message_view import COMPARE_ENTRY
 from headstart.ui.formatting import listed, percent, sentences, titled
 from headstart.ui.models.model_choices import ModelChoices, ModelSwitch
+from headstart.ui.widgets.menus import Menu
 
 
 class ComparisonController(QObject):
@@ -25,7 +28,9 @@ class ComparisonController(QObject):
         self._page, self._view, self._chats = page, page.comparison, chat_controller
         self._shown: list[int | None] = []  # ids of the two versions, None for one to be written; empty while closed
         self.switch = ModelSwitch(self._view.another_model, choices, self)
-        self.switch.chosen.connect(lambda name: self._answer({"model": name, "draft": ""}))
+        self.switch.menu.setTitle(self.tr("Regenerate with Another Model"))
+        self._menu_of: int | None = None  # id of the answer whose menu has the models
+        self.switch.chosen.connect(self._on_model_chosen)
         chat_controller.updated.connect(self._on_updated)
         self._view.closed.connect(self._leave)
         self._view.again.clicked.connect(lambda: self._session.regenerate(self._first.id))
@@ -35,6 +40,7 @@ class ComparisonController(QObject):
             column.chosen.connect(lambda id_, place=place: self._choose(place, id_))
             column.used.connect(self._on_used)
         page.transcript.action_requested.connect(self._on_action)
+        page.transcript.menu_opening.connect(self._on_menu_opening)
         page.transcript.found_changed.connect(self._on_found)
 
     @Slot()
@@ -80,7 +86,22 @@ class ComparisonController(QObject):
         if current:
             self.close()
 
+    @Slot(object, object)
+    def _on_menu_opening(self, menu: Menu, id_: int) -> None:
+        """Add the models to the menu of an answer."""
+        compare = menu.findChild(QAction, COMPARE_ENTRY)
+        if isinstance(compare, QAction):
+            self._menu_of = id_
+            self.switch.settings = self._session.settings.with_values(self._session.message(id_).settings)
+            menu.insertMenu(compare, self.switch.menu)
+
     # Other versions
+
+    @Slot(str)
+    def _on_model_chosen(self, name: str) -> None:
+        id_ = self._first.id if self._shown else self._menu_of
+        assert id_ is not None, "the models are in the bar of a comparison or in the menu of an answer"
+        self._session.answer_with(id_, {"model": name, "draft": ""})
 
     @property
     def _session(self) -> ChatSession:
@@ -133,7 +154,7 @@ class ComparisonController(QObject):
         conversation, first = self._session.conversation, self._first
         self._view.set_actions_enabled(enabled=not self._session.is_answering)
         plain = _is_plain(first)
-        self._view.guessing.setText(self.tr("Guessing ahead") if plain else self.tr("Without guessing ahead"))
+        self._view.guessing.setText(self.tr("With speed-up") if plain else self.tr("Without speed-up"))
         settings = self._session.settings.with_values(first.settings)
         self._view.guessing.setVisible(not remotes.is_remote(settings.model))
         self.switch.settings = settings
@@ -150,7 +171,7 @@ class ComparisonController(QObject):
         versions = self._session.conversation.versions(message.id)
         parts = [message.model] if len({each.model for each in versions}) > 1 else []
         if len(set(map(_is_plain, versions))) > 1:
-            parts += [self.tr("without guessing ahead") if _is_plain(message) else self.tr("guessing ahead")]
+            parts += [self.tr("without speed-up") if _is_plain(message) else self.tr("with speed-up")]
         parts += [self.tr("edited by you")] if message.edited else []
         version = self.tr("Version {}").format(number)
         return titled(version, listed(parts)) if parts else version

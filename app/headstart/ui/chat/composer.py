@@ -24,7 +24,7 @@ from headstart.markdown import blocks
 from headstart.settings import Settings
 from headstart.ui.chat.attachments import AttachmentTray
 from headstart.ui.engine_link import EngineLink
-from headstart.ui.formatting import whole
+from headstart.ui.formatting import percent, whole
 from headstart.ui.widgets.icons import icon, icon_button
 from headstart.ui.widgets.layouts import beside, initial_path, remember_folder, set_margins, stacked
 from headstart.ui.widgets.stylesheet import set_style_class, set_style_property
@@ -42,11 +42,17 @@ class TokenCount:
     is_exact: bool = True  # counted by the model that will answer, not by another one in memory
 
     @property
+    def share(self) -> float:
+        """The share of the context that is used, 1 at most."""
+        return min(self.tokens / self.context, 1.0) if self.context else 0.0
+
+    @property
     def fits(self) -> bool:
         """True if there is room for an answer, or the count is not exact."""
         return self.tokens < self.context or not self.is_exact
 
 
+_NEARLY_FULL = 0.75  # share of the context; below, nobody has to know
 _MAX_LINES = 12
 _ENTER = (Qt.Key.Key_Return, Qt.Key.Key_Enter)
 
@@ -144,7 +150,7 @@ def _files(source: QMimeData) -> list[Path]:
 # Pixels at the usual size of text.
 _MAX_MODEL_WIDTH = 260
 _MIN_MODEL_WIDTH = 72
-_WIDE = 520  # in less width, the switch for thinking is only an icon
+_WIDE, _CRAMPED = 520, 330  # in less width, the switch for thinking is only an icon, or leaves its room to the model
 _BUTTON_SIDE, _SEND_SIDE = 32, 34
 
 
@@ -168,13 +174,13 @@ class Composer(QFrame):
         self._tray = AttachmentTray(self)
         self._attach = icon_button("attach", self.tr("Attach files (text, code, PDF, Word, web pages, e-books)"), self)
         self.model_button = QToolButton(self)
-        self.model_button.setIcon(icon("unfolded"))
         self._think = icon_button("think", self.tr("Think"), self, "toggle")
         self._think.setText(self.tr("Think"))
         self._think.setCheckable(True)
         self._think.hide()
+        self._can_think = False
         self._reach = QLabel(self)
-        self._ready = QLabel(self.tr("Ready ·"), self)
+        self._ready = QLabel(self)
         self._is_ready = False
         self._leaves_computer = False  # messages go to another computer
         self._count = QLabel(self)
@@ -273,7 +279,7 @@ class Composer(QFrame):
 
     def show_thinking(self, on: bool | None) -> None:
         """Show whether the model will think before it answers; None if it has no switch for that."""
-        self._think.setVisible(on is not None)
+        self._can_think = on is not None
         self._think.setChecked(bool(on))
         self._think.setIcon(icon("think", QPalette.ColorRole.Link if on else QPalette.ColorRole.PlaceholderText))
         tip = self.tr("The model thinks before it answers.") if on else self.tr("The model answers at once.")
@@ -294,25 +300,29 @@ class Composer(QFrame):
         self._fit()
 
     def show_count(self, count: TokenCount) -> None:
-        """Show how many tokens of the context the conversation takes with this message, and each of its files."""
-        if not count.is_exact:
-            words = self.tr("about {tokens} tokens")
-            meaning = self.tr("This conversation with the message, as another model counts it")
+        """Show how full the context is with this message once that matters, and the tokens of each of its files."""
+        if not count.is_exact or count.share < _NEARLY_FULL:
+            self._count_texts = ("", "")
+        elif count.fits:
+            brief = self.tr("{} full").format(percent(count.share))
+            self._count_texts = (self.tr("Chat {} full").format(percent(count.share)), brief)
         else:
-            roomy, long = self.tr("{tokens} / {context} tokens"), self.tr("Too long: {tokens} / {context} tokens")
-            words = roomy if count.fits else long
-            meaning = self.tr("This conversation with the message, of the context")
-        full = words.format(tokens=whole(count.tokens), context=whole(count.context))
-        self._count_texts = (full, whole(count.tokens) if count.is_exact else f"≈ {whole(count.tokens)}")
-        self._count.setAccessibleName(full)
+            self._count_texts = (self.tr("Too long for the model"), self.tr("Too long"))
+        figures = (
+            self.tr("{tokens} of {context} tokens") if count.is_exact else self.tr("about {tokens} tokens")
+        ).format(tokens=whole(count.tokens), context=whole(count.context))
+        self._count.setAccessibleName(self._count_texts[0])
+        self._count.setAccessibleDescription(figures)
         set_style_class(self._count, "muted" if count.fits else "danger")
         set_style_property(self._count, "over", not count.fits)
-        self._count.setToolTip(f"{full}\n{meaning}")
+        meaning = self.tr("The model can read no more than its context at once. A new chat has room.")
+        self._count.setToolTip(f"{figures}\n{meaning}")
         self._fit()
         self._tray.show_tokens(count.parts)
 
     def hide_count(self) -> None:
         self._count_texts = ("", "")
+        self._count.setAccessibleDescription("")
         self._fit()
 
     def show_ready(self, *, ready: bool) -> None:
@@ -370,6 +380,7 @@ class Composer(QFrame):
         room -= count + (0 if self._reach.isHidden() else reach)
         if room < 0:
             self._count.setText(short)
+        self._ready.setText(self.tr("Ready ·") if self._count.text() else self.tr("Ready"))
         self._ready.setVisible(self._is_ready and self._ready.sizeHint().width() + SMALL <= room)
 
     def _fit_model(self) -> int:
@@ -378,11 +389,12 @@ class Composer(QFrame):
         styles = Qt.ToolButtonStyle
         is_wide = self.width() >= scaled(_WIDE, self.font())
         self._think.setToolButtonStyle(styles.ToolButtonTextBesideIcon if is_wide else styles.ToolButtonIconOnly)
+        self._think.setVisible(self._can_think and self.width() >= scaled(_CRAMPED, self.font()))
         # The count of another model may be hidden.
         short = self._progress_texts[1] or (self._count_texts[1] if is_loaded else "")
         min_room = self._count.fontMetrics().horizontalAdvance(short) + TINY if short else 0
         think = 0 if self._think.isHidden() else self._think.sizeHint().width() + SMALL
-        beside = self._attach.minimumWidth() + self._send.minimumWidth() + think + MEDIUM + 6 * SMALL
+        beside = self._attach.minimumWidth() + self._send.minimumWidth() + think + MEDIUM + 4 * SMALL + TINY
         for text in self._model_texts:
             button.setText(text)
             room = self.width() - beside - max(button.sizeHint().width(), button.minimumWidth())
@@ -406,10 +418,9 @@ class Composer(QFrame):
         row.addWidget(self._send)
         column = stacked(self, self._tray, self.edit, row, spacing=TINY)
         set_margins(column, start=MEDIUM, top=SMALL, end=SMALL, bottom=SMALL)
-        set_style_class(self.model_button, "flat")
+        set_style_class(self.model_button, "menu")
         self.model_button.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
-        self.model_button.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
-        self.model_button.setLayoutDirection(Qt.LayoutDirection.RightToLeft)  # the arrow goes after the name
+        self.model_button.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextOnly)
         set_style_class(self._count, "muted")
         set_style_class(self._reach, "badge")
         set_style_class(self._ready, "muted")
@@ -418,8 +429,8 @@ class Composer(QFrame):
         self._ready.setAccessibleName(self.tr("Ready"))
         self._ready.setAccessibleDescription(meaning)
         self._ready.hide()
-        for label in (self._reach, self._ready):
-            label.setMinimumWidth(1)  # does not keep the window wide
+        for part in (self._reach, self._ready, self._think):
+            part.setMinimumWidth(1)  # does not keep the window wide
         self.setFocusProxy(self.edit)
 
     def _connect(self) -> None:

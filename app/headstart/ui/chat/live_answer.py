@@ -18,6 +18,7 @@ from headstart.ui.translation import translate, translate_error
 StoredStats = Mapping[str, object]  # plain JSON data, as the history stores it
 FINISH, NOTICE, ROUNDS = "finish_reason", "notice", "round_list"
 THINKING_MS = "thinking_ms"
+_MIN_GAIN = 1.05  # shown as 1.1
 REPEATS = "repeats"  # how many times some of the text stands in a row
 
 
@@ -42,16 +43,11 @@ def report(stats: StoredStats) -> str:
 
 
 def gain(stats: StoredStats) -> str:
-    """Return the rounded gain of guessing ahead; empty if it is unknown or the answer repeats itself."""
+    """Return the rounded gain of guessing ahead; empty without a gain. The details have what is no gain."""
     times = speedup(stats)
-    if isinstance(times, NoGain):
-        return translate("AnswerReport", "nothing guessed ahead") if times is NoGain.NO_GUESSES else ""
-    rounded, factor = round(times, 1), factor_text(times)
-    if rounded == 1.0:
-        return translate("AnswerReport", "as fast as without guessing")
-    if rounded > 1.0:
-        return translate("AnswerReport", "about {}× as fast as without guessing").format(factor)
-    return translate("AnswerReport", "slower than without guessing (about {}×)").format(factor)
+    if isinstance(times, NoGain) or times < _MIN_GAIN:
+        return ""
+    return translate("AnswerReport", "{}× faster").format(factor_text(times))
 
 
 def factor_text(times: float) -> str:
@@ -97,13 +93,15 @@ def notice(stats: StoredStats) -> str:
 def details(stats: StoredStats) -> str:
     """Return the lines on speedup, guesses, wait, thinking, origins of tokens, time, time saved and context."""
     figures = rows(stats)
+    if number(stats, "drafted") is None:
+        figures.pop("speedup", None)  # it is not known whether something was guessed
     return "\n".join(text for name, word in _WORDS.items() if name in figures and (text := word(figures[name])))
 
 
 def _exact_gain(times: float | NoGain) -> str:
     if isinstance(times, NoGain):
-        return ""
-    return translate("AnswerReport", "{}× as fast as without guessing, on this computer").format(decimal(times, 2))
+        return translate("AnswerReport", "Nothing was guessed ahead") if times is NoGain.NO_GUESSES else ""
+    return translate("AnswerReport", "{}× as fast as without guessing ahead").format(decimal(times, 2))
 
 
 def _acceptance(counts: tuple[float, int, int]) -> str:

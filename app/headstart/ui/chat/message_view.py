@@ -6,7 +6,7 @@ from functools import partial
 
 from PySide6.QtCore import QCoreApplication, QRectF, QSize, Qt, Signal, Slot
 from PySide6.QtGui import QColor, QFont, QGuiApplication, QMouseEvent, QPainter, QPaintEvent, QPen, QTextCursor
-from PySide6.QtWidgets import QBoxLayout, QLabel, QMenu, QPushButton, QToolButton, QWhatsThis, QWidget
+from PySide6.QtWidgets import QBoxLayout, QLabel, QPushButton, QToolButton, QWidget
 
 from headstart.chat.conversation import Attachment
 from headstart.markdown.blocks import Block, plain_text
@@ -27,6 +27,7 @@ from headstart.ui.formatting import decimal, listed, whole
 from headstart.ui.widgets.icons import show_icon
 from headstart.ui.widgets.labels import ElidedLabel
 from headstart.ui.widgets.layouts import Flow, beside
+from headstart.ui.widgets.menus import Menu, TextPopup
 from headstart.ui.widgets.stylesheet import set_style_class, sheet
 from headstart.ui.widgets.theme import LARGE, MEDIUM, RADIUS, SMALL, TINY, Theme, scaled
 
@@ -78,6 +79,7 @@ class MessageFooter(QWidget):
     def __init__(self, on_action: Callable[[MessageAction], None], parent: QWidget) -> None:
         super().__init__(parent)
         self._on_action = on_action
+        self._more = ""  # the statistics that are not shown
         self._copy = self._button("copy", self.tr("Copy message"), MessageAction.COPY)
         self._edit = self._button("edit", self.tr("Edit message"), MessageAction.EDIT)
         self._regenerate = self._button("regenerate", self.tr("Regenerate answer"), MessageAction.REGENERATE)
@@ -116,9 +118,11 @@ class MessageFooter(QWidget):
         )
         self._previous.setEnabled(not busy and content.version > 1)
         self._next.setEnabled(not busy and content.version < content.versions)
-        self._stats.show_text(*content.stats.split("\n", 1))
+        first, _, self._more = content.stats.partition("\n")
+        self._stats.show_text(first)
+        self._stats.setAccessibleDescription(self._more)
         self._stats.setVisible(bool(content.stats))
-        self._details.setVisible("\n" in content.stats)
+        self._details.setVisible(bool(self._more))
 
     def height_for(self, width: int) -> int:
         """Lay the footer out for this width and return its height; the figures go below the buttons if need be."""
@@ -141,9 +145,8 @@ class MessageFooter(QWidget):
 
     @Slot()
     def _show_details(self) -> None:
-        """Show the statistics until a click or a key."""
-        place = self._details.mapToGlobal(self._details.rect().bottomLeft())
-        QWhatsThis.showText(place, self._stats.accessibleDescription(), self)
+        """Show the statistics until a click elsewhere or Esc."""
+        TextPopup(self._more, self).open_below(self._details)
 
     def _button(self, name: str, label: str, action: MessageAction | None = None) -> QToolButton:
         button = QToolButton(self)
@@ -278,6 +281,7 @@ def _set_text_colour(widget: QWidget, colour: str) -> None:
     widget.setPalette(palette)
 
 
+COMPARE_ENTRY = "compare"  # name of an action of the menu
 _MAX_NAMES = 3  # attached files named while they are folded
 
 
@@ -285,6 +289,7 @@ class MessageView(QWidget):
     """The widget of one message in a transcript."""
 
     action_requested = Signal(object, object)  # MessageAction, id of the message
+    menu_opening = Signal(object, object)  # Menu to add to, id of the message
     height_changed = Signal(object)  # id of the message
 
     def __init__(self, theme: Theme, font: QFont, parent: QWidget | None = None, *, is_bare: bool = False) -> None:
@@ -493,19 +498,21 @@ class MessageView(QWidget):
 
     # Menu
 
-    def menu(self) -> QMenu:
-        """Build the menu of the button with the dots."""
-        menu = QMenu(self)
+    def menu(self) -> Menu:
+        """Build the menu of the button with the dots; others may add to it."""
+        menu = Menu(self)
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         menu.addAction(self.tr("Copy as Markdown"), partial(self.perform, MessageAction.COPY_MARKDOWN))
         if self._content.role == "assistant":
             menu.addAction(self.tr("Continue This Answer"), partial(self.perform, MessageAction.CONTINUE))
-            menu.addAction(self.tr("Compare Answers…"), partial(self.perform, MessageAction.COMPARE))
+            compare = menu.addAction(self.tr("Compare Answers…"), partial(self.perform, MessageAction.COMPARE))
+            compare.setObjectName(COMPARE_ENTRY)
         menu.addAction(self.tr("Select Message"), partial(self.perform, MessageAction.SELECT))
         menu.addAction(self.tr("Select up to Here"), partial(self.perform, MessageAction.SELECT_UP_TO))
         menu.addAction(self.tr("New Chat from Here"), partial(self.perform, MessageAction.FORK))
         menu.addSeparator()
         menu.addAction(self.tr("Delete Message"), partial(self.perform, MessageAction.DELETE))
+        self.menu_opening.emit(menu, self.message_id)
         return menu
 
     @Slot(object)

@@ -357,7 +357,6 @@ class PromptDialog(Dialog):
 
     def _button(self, label: str, kind: str = "plain") -> QPushButton:
         button = QPushButton(label, self)
-        button.setAutoDefault(False)
         set_style_class(button, kind)
         return button
 
@@ -379,4 +378,4 @@ class PromptDialog(Dialog):
         foot.insertStretch(0, 1)
         right.addLayout(foot)
         beside(self, left, right, margin=MEDIUM, spacing=MEDIUM, growing=right)
-        self.resize(_SIZE)
+        self.set_size(_SIZE)

@@ -24,9 +24,10 @@ from PySide6.QtGui import (
     QPaintEvent,
     QTextCursor,
     QTextDocument,
+    QTextTable,
     QWheelEvent,
 )
-from PySide6.QtWidgets import QFileDialog, QFrame, QMenu, QMessageBox, QScrollBar, QTextBrowser, QToolTip, QWidget
+from PySide6.QtWidgets import QFileDialog, QFrame, QMessageBox, QScrollBar, QTextBrowser, QToolTip, QWidget
 from shiboken6 import isValid
 
 from headstart.chat.documents import write_export
@@ -39,7 +40,6 @@ from headstart.ui.chat.message import OriginRun, Origins
 from headstart.ui.markdown.document import (
     CODE_ANCHORS,
     COPY,
-    INDENT,
     QUOTE_INDENT,
     SAVE,
     DocumentWriter,
@@ -53,6 +53,7 @@ from headstart.ui.markdown.mathematics import SIGN
 from headstart.ui.markdown.preview import PreviewDialog, file_suffix
 from headstart.ui.translation import translate_error
 from headstart.ui.widgets.layouts import initial_path, remember_folder, style_dialog
+from headstart.ui.widgets.menus import Menu
 from headstart.ui.widgets.progress import saved_text
 from headstart.ui.widgets.stylesheet import sheet
 from headstart.ui.widgets.theme import Theme
@@ -247,6 +248,9 @@ class TextView(QTextBrowser):
         cursor = self.textCursor()
         if any(self._code_buttons(cursor)):
             return plain_text(markdown.parse(self.selected_markdown()))
+        return self._text_of(cursor)
+
+    def _text_of(self, cursor: QTextCursor) -> str:
         runs = self.writer.map.between(cursor.selectionStart(), cursor.selectionEnd())
         formulas = [run for run in runs if self._document.characterAt(run.position) == SIGN]
         latex = iter([self.writer.source[run.start : run.end].strip() for run in formulas])
@@ -317,12 +321,29 @@ class TextView(QTextBrowser):
         with self._shifted(self._area_at(point.y())):
             return self.anchorAt(point.toPoint())
 
+    def _table_at(self, point: QPointF) -> QTextTable | None:
+        with self._shifted(self._area_at(point.y())):
+            return self.cursorForPosition(point.toPoint()).currentTable()
+
+    def _tabbed(self, table: QTextTable) -> str:
+        """Return a table with tabs between its columns, for spreadsheets."""
+        rows: list[str] = []
+        for row in range(table.rows()):
+            cells: list[str] = []
+            for column in range(table.columns()):
+                cell = table.cellAt(row, column)
+                cursor = cell.firstCursorPosition()
+                cursor.setPosition(cell.lastPosition(), QTextCursor.MoveMode.KeepAnchor)
+                cells.append(" ".join(self._text_of(cursor).split()))
+            rows.append("\t".join(cells))
+        return "\n".join(rows)
+
     def contextMenuEvent(self, event: QContextMenuEvent) -> None:  # noqa: N802
         self.context_menu(event.pos().toPointF()).popup(event.globalPos())
 
-    def context_menu(self, point: QPointF) -> QMenu:
+    def context_menu(self, point: QPointF) -> Menu:
         """Build the menu that copies text, Markdown or the address of a link, or selects all."""
-        menu = QMenu(self)
+        menu = Menu(self)
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         selected = self.textCursor().hasSelection()
         menu.addAction(self.tr("Copy"), lambda: _copy(self.selected_text())).setEnabled(selected)
@@ -331,6 +352,8 @@ class TextView(QTextBrowser):
         address = self._address_at(point)
         if address and not address.startswith(CODE_ANCHORS):
             menu.addAction(self.tr("Copy Link Address"), lambda: _copy(address))
+        if table := self._table_at(point):
+            menu.addAction(self.tr("Copy Table"), lambda: _copy(self._tabbed(table)))
         menu.addSeparator()
         menu.addAction(self.tr("Select All"), self.selectAll)
         return menu
@@ -384,7 +407,7 @@ class TextView(QTextBrowser):
 
     def _bar(self, quote: QuotedBlock, level: int) -> float:
         """Return the x coordinate of a quote's bar, on the side where its lines begin."""
-        x = quote.place.outer * INDENT + level * QUOTE_INDENT
+        x = quote.place.outer * self._document.indentWidth() + level * QUOTE_INDENT
         leftward = self._document.findBlock(quote.start).textDirection() == Qt.LayoutDirection.RightToLeft
         return self.viewport().width() - x - _BAR if leftward else x
 
@@ -465,8 +488,8 @@ class TextView(QTextBrowser):
         if note is None:
             return name
         if not note.drafted:
-            return self.tr("{origin}. Nothing was guessed in this step.").format(origin=name)
-        return self.tr("{origin}. This step: {drafter} guessed {drafted}, {accepted} accepted.").format(
+            return self.tr("{origin}. Nothing was tried ahead in this step.").format(origin=name)
+        return self.tr("{origin}. This step: {drafter} tried {drafted} ahead, {accepted} accepted.").format(
             origin=name, drafter=_capitalised(note.drafter), drafted=note.drafted, accepted=note.accepted
         )
 

@@ -2,8 +2,10 @@
 
 import json
 import unicodedata
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import replace
 from functools import partial
+from typing import Any
 
 from PySide6.QtCore import QObject, QSize, Qt, QThreadPool, QUrl, Signal, Slot
 from PySide6.QtGui import QDesktopServices
@@ -11,6 +13,7 @@ from PySide6.QtWidgets import (
     QCheckBox,
     QFrame,
     QHeaderView,
+    QLineEdit,
     QPlainTextEdit,
     QTreeWidget,
     QTreeWidgetItem,
@@ -23,18 +26,28 @@ from headstart.engine.engine import Call, Tool
 from headstart.errors import HeadstartError
 from headstart.settings import Settings
 from headstart.tools.loop import Result
-from headstart.tools.servers import Offer, ToolServers, default_path, effects
+from headstart.tools.servers import (
+    Offer,
+    Server,
+    ToolServers,
+    default_path,
+    effects,
+    entries,
+    example,
+    server_of,
+    write_entries,
+)
 from headstart.ui.background_task import BackgroundTask
-from headstart.ui.formatting import short_path
+from headstart.ui.formatting import listed, short_path
 from headstart.ui.settings_controller import CurrentSettings
-from headstart.ui.translation import translate_error
+from headstart.ui.translation import showing_errors, translate_error
 from headstart.ui.widgets.focus import mark_as_stop
 from headstart.ui.widgets.labels import StatusLine, button, label, muted
-from headstart.ui.widgets.layouts import Dialog, beside, row, set_margins, stacked
+from headstart.ui.widgets.layouts import Dialog, TitledField, beside, confirm, flowing, row, set_margins, stacked
 from headstart.ui.widgets.stylesheet import set_style_class
 from headstart.ui.widgets.theme import MEDIUM, SMALL, TINY, scaled
 
-_SIZE = QSize(720, 460)
+_SIZE, _SERVER_WIDTH = QSize(720, 460), 520
 _MAX_LINES = 6  # of arguments; more scroll
 
 
@@ -61,6 +74,12 @@ class ToolsController(QObject):
     def offered(self) -> tuple[Tool, ...]:
         """The tools that an answer may call."""
         return tuple(offer.tool for offer in self.offers) if self._is_on else ()
+
+    @property
+    def online_names(self) -> tuple[str, ...]:
+        """The running servers that may go online: all but the clock that comes with Headstart."""
+        clock = server_of("", example())
+        return tuple(server.name for server in self._servers.running if replace(server, name="") != clock)
 
     def offer(self, name: str) -> Offer | None:
         return next((offer for offer in self.offers if offer.tool.name == name), None)
@@ -90,6 +109,17 @@ class ToolsController(QObject):
             done(result)
 
         self._run(partial(self._servers.call, offer, arguments, cancel), end)
+
+    def probe(
+        self, server: Server, on_tools: Callable[[tuple[Offer, ...]], None], on_fault: Callable[[str], None]
+    ) -> None:
+        """Start a server in the background, to see its tools, and end it."""
+        task = BackgroundTask(lambda _task: self._servers.probe(server, self._stop_event), self)
+        task.done.connect(on_tools)
+        task.failed.connect(on_fault)
+        for end in (task.done, task.failed):
+            end.connect(task.deleteLater)
+        task.start(self._pool)
 
     def _start(self, *, failed: bool) -> None:
         self.is_starting = True
@@ -183,61 +213,233 @@ def _escape_invisible(text: str) -> str:
     return "".join(f"\\u{ord(sign):04x}" if unicodedata.category(sign) == "Cf" else sign for sign in text)
 
 
+class ServerDialog(Dialog):
+    """Dialog that edits an MCP server. It emits what to save and stays open until `accept`."""
+
+    saved = Signal(str, object)  # name, entry of mcp.json
+    test_requested = Signal(object)  # Server
+
+    def __init__(self, name: str, entry: Mapping[str, Any], taken: Collection[str], parent: QWidget) -> None:
+        """`taken` are the names of the other servers."""
+        super().__init__(parent)
+        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        self.setWindowTitle(self.tr("Tool server") if name else self.tr("New tool server"))
+        self._entry, self._taken = entry, frozenset(taken)
+        self.name = QLineEdit(name, self)
+        self.command = QLineEdit(str(entry.get("command", "")), self)
+        self.args = self._lines(map(str, entry.get("args") or ()))
+        self.env = self._lines(f"{key}={value}" for key, value in (entry.get("env") or {}).items())
+        self.name.setPlaceholderText(self.tr("such as files"))
+        self.command.setPlaceholderText(self.tr("such as npx, uvx or the path of a program"))
+        self.args.setPlaceholderText(self.tr("one on each line"))
+        self.env.setPlaceholderText(self.tr("one on each line, such as API_KEY=…"))
+        self.status = StatusLine(self)
+        self.test = button(self.tr("Test"), self)
+        self._cancel, self.save_button = button(self.tr("Cancel"), self), button(self.tr("Save"), self, "primary")
+        self.save_button.setDefault(True)
+        self._lay_out()
+        for field in (self.name, self.command):
+            field.textChanged.connect(self._check)
+        self.test.clicked.connect(self._on_test)
+        self._cancel.clicked.connect(self.reject)
+        self.save_button.clicked.connect(lambda: self.saved.emit(self.name.text().strip(), self.entry()))
+        self._check()
+
+    def entry(self) -> dict[str, Any]:
+        """Return the entry as edited so far; what the dialog does not show stays."""
+        variables = (line.partition("=") for line in self.env.toPlainText().splitlines() if "=" in line)
+        edited = {
+            "command": self.command.text().strip(),
+            "args": [line for line in self.args.toPlainText().splitlines() if line],
+            "env": {key.strip(): value for key, _, value in variables},
+        }
+        others = {key: value for key, value in self._entry.items() if key not in edited}
+        return {**{key: value for key, value in edited.items() if value}, **others}
+
+    @Slot(object)
+    def show_tools(self, tools: tuple[Offer, ...]) -> None:
+        """Show that the server works."""
+        names = listed(offer.tool.name for offer in tools)
+        words = self.tr("It works. Its tools: {}").format(names) if tools else self.tr("It works, but has no tools.")
+        self.test.setEnabled(True)
+        self.status.say(words, "success")
+
+    @Slot(str)
+    def show_fault(self, sentence: str) -> None:
+        self.test.setEnabled(True)
+        self.status.say(sentence, bad=True)
+
+    @Slot()
+    def _on_test(self) -> None:
+        with showing_errors(self.show_fault):
+            server = server_of(self.name.text().strip() or self.tr("server"), self.entry())
+            self.test.setEnabled(False)
+            self.status.say(self.tr("Starting it…"))
+            self.test_requested.emit(server)
+
+    @Slot()
+    def _check(self) -> None:
+        name = self.name.text().strip()
+        is_taken = name in self._taken
+        self.status.say(self.tr("Another server has this name.") if is_taken else "", bad=is_taken)
+        self.test.setEnabled(bool(self.command.text().strip()))
+        self.save_button.setEnabled(bool(name and self.command.text().strip()) and not is_taken)
+
+    def _lines(self, lines: Iterable[str]) -> QPlainTextEdit:
+        field = QPlainTextEdit("\n".join(lines), self)
+        field.setTabChangesFocus(True)
+        field.setFixedHeight(field.fontMetrics().lineSpacing() * 3 + 2 * MEDIUM)
+        set_style_class(field, "field")
+        return field
+
+    def _lay_out(self) -> None:
+        column = stacked(self, margin=MEDIUM, spacing=TINY)
+        fields = (
+            (self.tr("Name"), self.name),
+            (self.tr("Program"), self.command),
+            (self.tr("Arguments"), self.args),
+            (self.tr("Variables, for keys and passwords"), self.env),
+        )
+        for words, field in fields:
+            column.addWidget(TitledField(words, field, self, above=True))
+            column.addSpacing(TINY)
+        column.addWidget(self.status)
+        column.addStretch(1)
+        foot = beside(None, self.test, self._cancel, self.save_button)
+        foot.insertStretch(1, 1)
+        column.addLayout(foot)
+        self.resize(scaled(_SERVER_WIDTH, self.font()), self.sizeHint().height())
+
+
 class ToolsDialog(Dialog):
-    """Dialog with the switch for tools, and a list of all tools and their permissions."""
+    """Dialog with the switch for tools, the servers, and their tools with what these may do."""
 
     def __init__(self, tools: ToolsController, settings: CurrentSettings, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.setWindowTitle(self.tr("Tools"))
-        self._tools = tools
-        self.switch = QCheckBox(self.tr("Models may call tools"), self)
+        self._tools, self._settings = tools, settings
+        self._entries: dict[str, Any] = {}
+        self.switch = QCheckBox(self.tr("Models may use tools"), self)
         self.switch.setChecked(settings.now.tools)
-        about = self.tr(
-            "Tools come from MCP servers: programs of this computer that you name in {path}. You are asked before "
-            "each call. Headstart cannot see whether a tool uses the network."
-        )
+        about = self.tr("Tools are programs that models may use. You are asked before each call.")
         self.list = QTreeWidget(self)
         self.list.setAccessibleName(self.windowTitle())
-        self.list.setHeaderLabels(
-            [self.tr("Tool"), self.tr("What it may do, according to its server"), self.tr("About")]
-        )
+        self.list.setHeaderLabels([self.tr("Tool"), self.tr("What it may do"), self.tr("About")])
         self.list.header().setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)
+        self.empty = muted(
+            self.tr("There is no tool server yet. Add one that speaks MCP, or try the clock: it works offline."), self
+        )
+        self.try_example = button(self.tr("Try the clock"), self, "primary")
         self.status, self.fault = StatusLine(self), StatusLine(self)
-        self.again = button(self.tr("Start again"), self)
-        folder = button(self.tr("Show the folder"), self)
+        self.add, self.edit = button(self.tr("Add…"), self), button(self.tr("Edit…"), self)
+        self.remove, self.again = button(self.tr("Remove"), self), button(self.tr("Start again"), self)
+        folder = button(self.tr("Show the file"), self, "link")
+        folder.setToolTip(short_path(default_path()))
         close = button(self.tr("Close"), self)
-        foot = row(folder, self.again)
-        foot.addWidget(close)
-        remark = muted(about.format(path=short_path(default_path())), self, selectable=True)
-        stacked(self, self.switch, remark, self.list, self.status, self.fault, foot, margin=MEDIUM, growing=self.list)
-        for widget in (folder, self.again, close):
-            widget.setAutoDefault(False)
-        self.resize(QSize(scaled(_SIZE.width(), self.font()), scaled(_SIZE.height(), self.font())))
+        self._empty_part = QWidget(self)
+        stacked(self._empty_part, self.empty, row(self.try_example)).addStretch(1)
+        actions = flowing((self.add, self.edit, self.remove, self.again, folder), self)
+        foot = beside(None, actions, close, growing=actions)
+        parts = (self.switch, muted(about, self), self._empty_part, self.list, self.status, self.fault, foot)
+        stacked(self, *parts, margin=MEDIUM, growing=self.list)
+        self.set_size(_SIZE)
         self.switch.toggled.connect(lambda on: settings.change(tools=on))
         self.again.clicked.connect(tools.restart)
         folder.clicked.connect(self._show_folder)
         close.clicked.connect(self.close)
+        self.add.clicked.connect(lambda: self._open("", {}))
+        self.edit.clicked.connect(self._on_edit)
+        self.remove.clicked.connect(self._on_remove)
+        self.try_example.clicked.connect(self._on_try_example)
+        self.list.itemDoubleClicked.connect(self._on_edit)
+        self.list.currentItemChanged.connect(self._show_buttons)
         tools.changed.connect(self._show)
         self._show()
 
     @Slot()
     def _show(self) -> None:
-        tools, is_on = self._tools, self.switch.isChecked()
+        tools, is_on, chosen = self._tools, self.switch.isChecked(), self._chosen()
+        self._entries = {}
+        with showing_errors(lambda sentence: self.fault.say(sentence, bad=True)):
+            self._entries = entries()
         self.list.clear()
-        for name in tools.names:
-            server = QTreeWidgetItem([name])
+        for name, entry in self._entries.items():
+            server = QTreeWidgetItem([name, *([] if name in tools.names else [self._state(entry)])])
             self.list.addTopLevelItem(server)
             for offer in (offer for offer in tools.offers if offer.server == name):
                 about = " ".join(offer.tool.description.split())
                 item = QTreeWidgetItem([offer.tool.name, translate_error(effects(offer)), about])
                 item.setToolTip(2, about)
                 server.addChild(item)
+            if name == chosen:
+                self.list.setCurrentItem(server)
         self.list.expandAll()
+        self._empty_part.setVisible(not self._entries)
+        self.list.setVisible(bool(self._entries))
         self.status.say(self.tr("Starting the servers…") if tools.is_starting else "")
-        errors = [] if tools.is_starting or not is_on else tools.errors
+        errors = [] if tools.is_starting or not is_on or not self._entries else tools.errors
         self.fault.say("\n".join(map(translate_error, errors)), bad=True)
-        self.again.setEnabled(is_on and not tools.is_starting)
+        self._show_buttons()
+
+    def _state(self, entry: object) -> str:
+        if isinstance(entry, dict) and entry.get("disabled") is True:
+            return self.tr("left out")
+        return self.tr("does not run") if self.switch.isChecked() else self.tr("tools are off")
+
+    def _chosen(self) -> str:
+        """Return the server of the current row, or ""."""
+        item = self.list.currentItem()
+        server = item and (item.parent() or item)
+        return server.text(0) if server else ""
+
+    @Slot()
+    def _show_buttons(self) -> None:
+        for part in (self.edit, self.remove):
+            part.setEnabled(bool(self._chosen()))
+        self.again.setEnabled(self.switch.isChecked() and bool(self._entries) and not self._tools.is_starting)
+
+    @Slot()
+    def _on_edit(self) -> None:
+        if name := self._chosen():
+            self._open(name, self._entries[name])
+
+    @Slot()
+    def _on_remove(self) -> None:
+        name = self._chosen()
+        question = self.tr("Remove the server “{}”? The program itself stays.").format(name)
+        if confirm(self, self.tr("Remove server"), question, self.tr("Remove")):
+            self._write({other: entry for other, entry in self._entries.items() if other != name})
+
+    @Slot()
+    def _on_try_example(self) -> None:
+        if self._write({self.tr("clock"): example()}):
+            self.switch.setChecked(True)
+
+    def _open(self, name: str, entry: object) -> None:
+        known = entry if isinstance(entry, dict) else {}
+        dialog = ServerDialog(name, known, self._entries.keys() - {name}, self)
+
+        def save(new: str, changed: dict[str, Any]) -> None:
+            renamed = {
+                new if old == name else old: changed if old == name else each for old, each in self._entries.items()
+            }
+            if self._write({**renamed, new: changed}):
+                dialog.accept()
+
+        dialog.saved.connect(save)
+        dialog.test_requested.connect(lambda server: self._tools.probe(server, dialog.show_tools, dialog.show_fault))
+        dialog.open()
+
+    def _write(self, changed: dict[str, Any]) -> bool:
+        """Write the servers, and start those that are new; return whether that worked."""
+        with showing_errors(lambda sentence: self.fault.say(sentence, bad=True)):
+            write_entries(changed)
+            if self.switch.isChecked():
+                self._tools.restart()
+            self._show()
+            return True
+        return False
 
     @Slot()
     def _show_folder(self) -> None:

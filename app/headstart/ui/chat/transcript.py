@@ -156,6 +156,7 @@ class Transcript(QScrollArea):
     """The messages of a chat. The end stays in view if it was, else the message being read does."""
 
     action_requested = Signal(object, object)  # MessageAction, id of the message
+    menu_opening = Signal(object, object)  # Menu to add to, id of the message
     found_changed = Signal(int, int)  # number of the current match from 1 (0: none), number of matches
     selection_changed = Signal(int)  # number of selected messages
 
@@ -442,6 +443,7 @@ class Transcript(QScrollArea):
         view = MessageView(self._theme, self._font, self._column, is_bare=self._is_bare)
         view.height_changed.connect(self._on_height_changed)
         view.action_requested.connect(self._on_action)
+        view.menu_opening.connect(self.menu_opening)
         return view
 
     def _recycle(self, entry: Entry) -> None:

@@ -204,7 +204,7 @@ class EncryptionPage(QWidget):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        once_more = self.tr("Once more")
+        once_more = self.tr("Repeat the passphrase")
         consent = self.tr("I keep the passphrase in a place where I can find it")
         new = [self.tr("Passphrase"), once_more]
         self.encrypting = PassphraseForm(
@@ -238,8 +238,8 @@ class EncryptionPage(QWidget):
             "holds of deleted files."
         )
         deleted = self.tr(
-            "Deleted, as it is not encrypted: all backups, damaged histories that were kept, and the lines typed into "
-            "`headstart chat`. A new backup is made."
+            "All backups, damaged histories that were put aside, and what you typed into the terminal chat are "
+            "deleted, because they are not encrypted. Then a new backup is made."
         )
         lost = self.tr("If you lose the passphrase, your chats cannot be recovered.")
         closing = self.tr("The window closes and opens again. This stops an answer that is being written.")

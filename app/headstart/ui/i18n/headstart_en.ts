@@ -49,7 +49,7 @@
     </message>
     <message>
         <source>An NPU takes no guesses from the text: use a draft model, or --speculation off.</source>
-        <translation>An NPU takes no guesses from the text: choose a draft model, or set “Guess ahead” to “Off”.</translation>
+        <translation>An NPU takes no guesses from the text: choose a draft model, or set “Speed-up” to “Off”.</translation>
     </message>
     <message>
         <source>An address must not hold a password; give the key with --key instead.</source>
@@ -85,7 +85,7 @@
     </message>
     <message>
         <source>OpenVINO GenAI garbles sampled answers when a draft model guesses ahead (its issue 4190): {ours}, --temperature 0 or --speculation off.</source>
-        <translation>OpenVINO GenAI garbles sampled answers when a draft model guesses ahead (its issue 4190): {ours}, “Temperature” to 0, or “Guess ahead” to “Off”.</translation>
+        <translation>OpenVINO GenAI garbles sampled answers when a draft model guesses ahead (its issue 4190): {ours}, “Temperature” to 0, or “Speed-up” to “Off”.</translation>
     </message>
     <message>
         <source>OpenVINO GenAI makes unlikely tokens likelier by presence and frequency penalties: {ours}, or --repetition-penalty.</source>

@@ -40,8 +40,8 @@
         <translation>Headstart {}</translation>
     </message>
     <message>
-        <source>Chat offline with a language model that gets a head start from a small one. Nothing you write leaves this computer, unless you choose a model on another one. Free software under the Apache License 2.0.</source>
-        <translation>与语言模型离线聊天，由一个小模型帮它抢先一步。除非您选择另一台电脑上的模型，否则您写的任何内容都不会离开这台电脑。以 Apache License 2.0 发布的自由软件。</translation>
+        <source>Chat offline with a language model that gets a head start from a small one. Nothing you write leaves this computer, unless you choose a model on another computer. Free software under the Apache License 2.0.</source>
+        <translation>与语言模型离线对话，并由一个小模型抢先一步来提速。除非您选择另一台电脑上的模型，否则您写的内容不会离开这台电脑。本软件是 Apache License 2.0 许可下的自由软件。</translation>
     </message>
     <message>
         <source>Licence: {}</source>
@@ -85,6 +85,10 @@
     <message>
         <source>&amp;New Chat</source>
         <translation>新建对话(&amp;N)</translation>
+    </message>
+    <message>
+        <source>Quic&amp;k Ask…</source>
+        <translation>快速提问(&amp;K)…</translation>
     </message>
     <message>
         <source>&amp;Export Chat…</source>
@@ -167,6 +171,10 @@
         <translation>搜索所有对话(&amp;S)</translation>
     </message>
     <message>
+        <source>&amp;Command Palette…</source>
+        <translation>命令面板(&amp;C)…</translation>
+    </message>
+    <message>
         <source>&amp;Sidebar</source>
         <translation>侧边栏(&amp;S)</translation>
     </message>
@@ -175,8 +183,16 @@
         <translation>对话设置(&amp;T)</translation>
     </message>
     <message>
-        <source>Mark &amp;Guesses</source>
-        <translation>标记猜测(&amp;G)</translation>
+        <source>Mark &amp;Faster Words</source>
+        <translation>标出提速的词(&amp;F)</translation>
+    </message>
+    <message>
+        <source>&amp;Manual…</source>
+        <translation>使用手册(&amp;M)…</translation>
+    </message>
+    <message>
+        <source>&amp;Keys…</source>
+        <translation>快捷键(&amp;K)…</translation>
     </message>
     <message>
         <source>Li&amp;ve Figures</source>
@@ -285,10 +301,6 @@
     <message>
         <source>&amp;Unload</source>
         <translation>卸载(&amp;U)</translation>
-    </message>
-    <message>
-        <source>&amp;Command Palette</source>
-        <translation>命令面板(&amp;C)</translation>
     </message>
     <message>
         <source>Show &amp;Logs</source>
@@ -556,22 +568,6 @@
 <context>
     <name>AnswerReport</name>
     <message>
-        <source>nothing guessed ahead</source>
-        <translation>未进行推测</translation>
-    </message>
-    <message>
-        <source>as fast as without guessing</source>
-        <translation>与不预先猜测时一样快</translation>
-    </message>
-    <message>
-        <source>about {}× as fast as without guessing</source>
-        <translation>速度约为不预先猜测时的 {} 倍</translation>
-    </message>
-    <message>
-        <source>slower than without guessing (about {}×)</source>
-        <translation>比不预先猜测时慢（约 {} 倍）</translation>
-    </message>
-    <message>
         <source>The answer reached its longest length.</source>
         <translation>回答已达到最大长度。</translation>
     </message>
@@ -604,16 +600,24 @@
         <translation>{} token/秒</translation>
     </message>
     <message>
-        <source>{}× as fast as without guessing, on this computer</source>
-        <translation>在这台电脑上，速度为不预先猜测时的 {} 倍</translation>
-    </message>
-    <message>
         <source>First token after {}</source>
         <translation>首个 token 用时 {}</translation>
     </message>
     <message>
         <source>{rate} % of the guesses accepted ({accepted} of {drafted})</source>
         <translation>猜测的接受率 {rate}%（{accepted}/{drafted}）</translation>
+    </message>
+    <message>
+        <source>{}× faster</source>
+        <translation>提速至 {} 倍</translation>
+    </message>
+    <message>
+        <source>Nothing was guessed ahead</source>
+        <translation>没有预先猜测</translation>
+    </message>
+    <message>
+        <source>{}× as fast as without guessing ahead</source>
+        <translation>速度是不预先猜测时的 {} 倍</translation>
     </message>
     <message>
         <source>{} tokens per step</source>
@@ -807,8 +811,8 @@
         <translation>中英混合</translation>
     </message>
     <message>
-        <source>without guessing</source>
-        <translation>不预先猜测</translation>
+        <source>without speed-up</source>
+        <translation>不加速</translation>
     </message>
     <message>
         <source>auto</source>
@@ -850,8 +854,8 @@
         <translation>加速比图表</translation>
     </message>
     <message>
-        <source>{name}: {mean} times as fast as without guessing</source>
-        <translation>{name}：速度为不预先猜测时的 {mean} 倍</translation>
+        <source>{name}: {mean} times as fast as without speed-up</source>
+        <translation>{name}：速度是不加速时的 {mean} 倍</translation>
     </message>
 </context>
 <context>
@@ -991,6 +995,10 @@
         <translation>开始基准测试</translation>
     </message>
     <message>
+        <source>Measures how much faster the model of the open chat answers on this computer with each kind of speed-up. All answer the same prompts, in changing order. Chats wait meanwhile.</source>
+        <translation>测量当前对话的模型在这台电脑上使用每种加速方式时快多少。所有方式以不断变化的顺序回答相同的提示词。期间对话会等待。</translation>
+    </message>
+    <message>
         <source>Nothing has been measured on this computer yet.</source>
         <translation>这台电脑上还没有测试结果。</translation>
     </message>
@@ -998,13 +1006,13 @@
         <source>Progress of the benchmark</source>
         <translation>基准测试进度</translation>
     </message>
-    <message>
-        <source>Measures on this computer how much time guessing ahead saves, with the model of the open chat. Each way of guessing answers the same prompts, in changing order. Chats wait until it has ended.</source>
-        <translation>用当前对话的模型，测量预先猜测在这台电脑上的效果。每种猜测方式都以轮换的顺序回答相同的提示词。测试结束之前，对话需要等待。</translation>
-    </message>
 </context>
 <context>
     <name>BenchmarkReport</name>
+    <message>
+        <source>Automatic: {}× as fast as without speed-up</source>
+        <translation>自动：速度是不加速时的 {} 倍</translation>
+    </message>
     <message>
         <source>{device}, {cores} cores · {system} · OpenVINO {openvino} · Headstart {headstart} · {when}</source>
         <translation>{device}，{cores} 核 · {system} · OpenVINO {openvino} · Headstart {headstart} · {when}</translation>
@@ -1018,40 +1026,36 @@
         <translation>自动模式与 {peer}（对方的最佳设置）相比：{ratio} 倍（{low} 至 {high}）</translation>
     </message>
     <message>
+        <source>Some texts differ from those without speed-up ({}).</source>
+        <translation>有些文字与不加速时不同（{}）。</translation>
+    </message>
+    <message>
+        <source>Every setting wrote the same texts as without speed-up.</source>
+        <translation>每种设置写出的文字都与不加速时相同。</translation>
+    </message>
+    <message>
         <source>Class</source>
         <translation>类别</translation>
+    </message>
+    <message>
+        <source>Without speed-up, tokens/s</source>
+        <translation>不加速，token/秒</translation>
     </message>
     <message>
         <source>Speedups by class</source>
         <translation>各类别的加速比</translation>
     </message>
     <message>
-        <source>speed against writing without guessing</source>
-        <translation>与不预先猜测相比的速度</translation>
-    </message>
-    <message>
         <source>{} with {}</source>
         <translation>{}，搭配 {}</translation>
     </message>
     <message>
+        <source>speed compared with writing without speed-up</source>
+        <translation>与不加速时相比的速度</translation>
+    </message>
+    <message>
         <source>The answers are too short for a speed.</source>
         <translation>回答太短，无法测速。</translation>
-    </message>
-    <message>
-        <source>Automatic: {}× as fast as without guessing</source>
-        <translation>自动：速度为不预先猜测时的 {} 倍</translation>
-    </message>
-    <message>
-        <source>Some texts differ from those without guessing ({}).</source>
-        <translation>部分文本与不预先猜测时不同（{}）。</translation>
-    </message>
-    <message>
-        <source>Every setting wrote the same texts as without guessing.</source>
-        <translation>每种设置生成的文本都与不预先猜测时相同。</translation>
-    </message>
-    <message>
-        <source>Without guessing, tokens/s</source>
-        <translation>不预先猜测，token/秒</translation>
     </message>
     <message>
         <source>Save picture…</source>
@@ -1096,10 +1100,6 @@
 <context>
     <name>Catalogue</name>
     <message>
-        <source>Good at most things.</source>
-        <translation>擅长大多数任务。</translation>
-    </message>
-    <message>
         <source>Writes code.</source>
         <translation>擅长写代码。</translation>
     </message>
@@ -1108,28 +1108,32 @@
         <translation>体积小，在任何电脑上都很快，但知识有限。</translation>
     </message>
     <message>
-        <source>Knows the most, and takes its time.</source>
-        <translation>知识最丰富，但速度较慢。</translation>
+        <source>Medium-sized: good at most things.</source>
+        <translation>中型：大多数事情都做得好。</translation>
     </message>
     <message>
-        <source>A small draft model guesses ahead to speed it up.</source>
-        <translation>小型草稿模型会预先猜测，使其更快。</translation>
+        <source>Large: knows the most, and takes its time.</source>
+        <translation>大型：知识最丰富，但较慢。</translation>
     </message>
     <message>
-        <source>Can guess ahead for a larger one.</source>
-        <translation>可以为更大的模型预先猜测。</translation>
+        <source>It comes with a small helper that makes it faster.</source>
+        <translation>附带一个小助手，使其更快。</translation>
     </message>
     <message>
-        <source>Licence: {licence} · downloads up to {download}, takes up to {result} on the disk ({result_int4} in 4 bits)</source>
-        <translation>许可证：{licence} · 最多下载 {download}，最多占用 {result} 磁盘空间（4 位时 {result_int4}）</translation>
+        <source>It can make a larger one faster.</source>
+        <translation>可以让更大的模型更快。</translation>
     </message>
     <message>
-        <source> · fits your memory: about {needed}</source>
-        <translation> · 内存足够：约需 {needed}</translation>
+        <source>{download} to download · {result} on the disk · licence: {licence}</source>
+        <translation>下载 {download} · 磁盘占用 {result} · 许可证：{licence}</translation>
     </message>
     <message>
-        <source> · too large: needs about {needed} of memory, {free} is free</source>
-        <translation> · 过大：约需内存 {needed}，可用 {free}</translation>
+        <source>Fits your memory: it takes about {needed} of {free}.</source>
+        <translation>内存足够：约需 {needed}，可用 {free}。</translation>
+    </message>
+    <message>
+        <source>Too large: it takes about {needed} of memory, and {free} is free.</source>
+        <translation>太大：约需 {needed} 内存，可用 {free}。</translation>
     </message>
     <message>
         <source>Accept its licence on huggingface.co first, and log in with the hub&apos;s program.</source>
@@ -1160,8 +1164,8 @@
         <translation>其他模型：按名称或文件</translation>
     </message>
     <message>
-        <source>Show all {}</source>
-        <translation>显示全部 {} 个</translation>
+        <source>Show all {} models</source>
+        <translation>显示全部 {} 个模型</translation>
     </message>
     <message>
         <source>Turns texts into vectors for programs, by the local server. It cannot chat.</source>
@@ -1268,8 +1272,8 @@
         <translation>显示或隐藏侧边栏</translation>
     </message>
     <message>
-        <source>Mark what was guessed ahead</source>
-        <translation>标出预先猜出的部分</translation>
+        <source>Mark faster words</source>
+        <translation>标出提速的词</translation>
     </message>
     <message>
         <source>Live figures</source>
@@ -1458,20 +1462,24 @@
 <context>
     <name>ComparisonController</name>
     <message>
-        <source>Guessing ahead</source>
-        <translation>预先猜测</translation>
+        <source>Regenerate with Another Model</source>
+        <translation>用其他模型重新生成</translation>
     </message>
     <message>
-        <source>Without guessing ahead</source>
-        <translation>不预先猜测</translation>
+        <source>With speed-up</source>
+        <translation>加速</translation>
     </message>
     <message>
-        <source>without guessing ahead</source>
-        <translation>不预先猜测</translation>
+        <source>Without speed-up</source>
+        <translation>不加速</translation>
     </message>
     <message>
-        <source>guessing ahead</source>
-        <translation>预先猜测</translation>
+        <source>without speed-up</source>
+        <translation>不加速</translation>
+    </message>
+    <message>
+        <source>with speed-up</source>
+        <translation>加速</translation>
     </message>
     <message>
         <source>edited by you</source>
@@ -1513,6 +1521,14 @@
         <translation>有问题，尽管问</translation>
     </message>
     <message>
+        <source>{tokens} of {context} tokens</source>
+        <translation>{tokens} / {context} token</translation>
+    </message>
+    <message>
+        <source>The model can read no more than its context at once. A new chat has room.</source>
+        <translation>模型一次能读的内容不超过其上下文。新对话有空间。</translation>
+    </message>
+    <message>
         <source>Ready</source>
         <translation>就绪</translation>
     </message>
@@ -1549,24 +1565,24 @@
         <translation>模型立即回答。</translation>
     </message>
     <message>
+        <source>{} full</source>
+        <translation>已用 {}</translation>
+    </message>
+    <message>
+        <source>Chat {} full</source>
+        <translation>对话已用 {}</translation>
+    </message>
+    <message>
+        <source>Too long for the model</source>
+        <translation>对模型来说太长</translation>
+    </message>
+    <message>
+        <source>Too long</source>
+        <translation>太长</translation>
+    </message>
+    <message>
         <source>about {tokens} tokens</source>
         <translation>约 {tokens} token</translation>
-    </message>
-    <message>
-        <source>This conversation with the message, as another model counts it</source>
-        <translation>此对话与这条消息，按另一个模型计数</translation>
-    </message>
-    <message>
-        <source>{tokens} / {context} tokens</source>
-        <translation>{tokens} / {context} token</translation>
-    </message>
-    <message>
-        <source>Too long: {tokens} / {context} tokens</source>
-        <translation>过长：{tokens} / {context} token</translation>
-    </message>
-    <message>
-        <source>This conversation with the message, of the context</source>
-        <translation>本对话连同这条消息占用的上下文</translation>
     </message>
     <message>
         <source>A file is still being read; send the message when it is there.</source>
@@ -1629,6 +1645,37 @@
     <message>
         <source>Copy</source>
         <translation>复制</translation>
+    </message>
+</context>
+<context>
+    <name>CreativityEditor</name>
+    <message>
+        <source>Style</source>
+        <translation>风格</translation>
+    </message>
+    <message>
+        <source>Precise</source>
+        <translation>精确</translation>
+    </message>
+    <message>
+        <source>Balanced</source>
+        <translation>均衡</translation>
+    </message>
+    <message>
+        <source>Creative</source>
+        <translation>创意</translation>
+    </message>
+    <message>
+        <source>Keeps to the most likely words: for facts, code and translations.</source>
+        <translation>只用最可能的词：适合事实、代码和翻译。</translation>
+    </message>
+    <message>
+        <source>As the model&apos;s authors recommend.</source>
+        <translation>按模型作者的建议。</translation>
+    </message>
+    <message>
+        <source>Chooses words more freely: for stories and ideas.</source>
+        <translation>用词更自由：适合故事和点子。</translation>
     </message>
 </context>
 <context>
@@ -1752,8 +1799,8 @@
 <context>
     <name>EncryptionPage</name>
     <message>
-        <source>Once more</source>
-        <translation>再输入一次</translation>
+        <source>Repeat the passphrase</source>
+        <translation>再次输入密码短语</translation>
     </message>
     <message>
         <source>I keep the passphrase in a place where I can find it</source>
@@ -1792,8 +1839,8 @@
         <translation>不受保护的有：Headstart 打开时的内存和交换空间、无人看管的已打开窗口、您导出的对话、通知、包含您自己提示词的设置、模型，以及磁盘上已删除文件的残留内容。</translation>
     </message>
     <message>
-        <source>Deleted, as it is not encrypted: all backups, damaged histories that were kept, and the lines typed into `headstart chat`. A new backup is made.</source>
-        <translation>以下内容未加密，因此会被删除：所有备份、保留下来的已损坏历史记录，以及在 `headstart chat` 中输入过的内容。之后会创建新的备份。</translation>
+        <source>All backups, damaged histories that were put aside, and what you typed into the terminal chat are deleted, because they are not encrypted. Then a new backup is made.</source>
+        <translation>所有备份、另存的损坏历史记录以及您在终端对话中输入的内容都会被删除，因为它们没有加密。然后会创建新的备份。</translation>
     </message>
     <message>
         <source>If you lose the passphrase, your chats cannot be recovered.</source>
@@ -2134,7 +2181,7 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     </message>
     <message>
         <source>An NPU takes no guesses from the text: use a draft model, or --speculation off.</source>
-        <translation>NPU 不能从文本中猜测：请使用草稿模型，或关闭预先猜测。</translation>
+        <translation>NPU 不能从文本中猜测：请使用草稿模型，或关闭加速。</translation>
     </message>
     <message>
         <source>An address must not hold a password; give the key with --key instead.</source>
@@ -2246,7 +2293,7 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     </message>
     <message>
         <source>OpenVINO GenAI garbles sampled answers when a draft model guesses ahead (its issue 4190): {ours}, --temperature 0 or --speculation off.</source>
-        <translation>有草稿模型预先猜测时，OpenVINO GenAI 会弄乱采样得到的回答（其问题编号 4190）：请{ours}，或将温度设为 0，或关闭预先猜测。</translation>
+        <translation>有草稿模型预先猜测时，OpenVINO GenAI 会弄乱采样得到的回答（其问题编号 4190）：请{ours}，或将温度设为 0，或关闭加速。</translation>
     </message>
     <message>
         <source>OpenVINO GenAI has no acceptance threshold: {ours}.</source>
@@ -2799,6 +2846,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>{path} cannot be read ({reason}); make it readable for you.</source>
         <translation>无法读取 {path}（{reason}）；请让您自己可以读取它。</translation>
+    </message>
+    <message>
+        <source>{path} cannot be written ({reason}); make the folder writable for you.</source>
+        <translation>无法写入 {path}（{reason}）；请让您对该文件夹有写入权限。</translation>
     </message>
     <message>
         <source>{path} has no text; there is nothing to attach.</source>
@@ -3685,10 +3736,6 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>{place} 的内容与导出时不同；请重新复制该文件夹，或重新导出。</translation>
     </message>
     <message>
-        <source>{recipe} was not downloaded: {failures}. Check the name and the network.</source>
-        <translation>{recipe} 未能下载：{failures}。请检查名称和网络。</translation>
-    </message>
-    <message>
         <source>{source!r} is no recipe, no folder, no .gguf file and no hub id; did you mean {names}?</source>
         <translation>{source!r} 不是配方、文件夹、.gguf 文件或 hub ID；是否想输入 {names}？</translation>
     </message>
@@ -3843,6 +3890,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>{name} in {folder} is missing or not an ordinary file; fetch it again.</source>
         <translation>{folder} 中的 {name} 缺失或不是普通文件；请重新获取。</translation>
+    </message>
+    <message>
+        <source>{recipe} was not downloaded: {failures}. Check the name and the network. {other} needs no Hugging Face.</source>
+        <translation>{recipe} 未能下载：{failures}。请检查名称和网络。{other} 不需要 Hugging Face。</translation>
     </message>
     <message>
         <source>{url!r} is not the address of a server; write it like https://host:8000/v1.</source>
@@ -4034,22 +4085,49 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     </message>
 </context>
 <context>
+    <name>KeysDialog</name>
+    <message>
+        <source>Keys</source>
+        <translation>快捷键</translation>
+    </message>
+    <message>
+        <source>Message box</source>
+        <translation>消息输入框</translation>
+    </message>
+    <message>
+        <source>New line</source>
+        <translation>换行</translation>
+    </message>
+    <message>
+        <source>Last question again, in an empty box</source>
+        <translation>在空输入框中取回上一个问题</translation>
+    </message>
+    <message>
+        <source>Choose a prompt</source>
+        <translation>选择提示词</translation>
+    </message>
+</context>
+<context>
     <name>Legend</name>
     <message>
         <source>Legend of token colours</source>
         <translation>token 颜色图例</translation>
     </message>
     <message>
-        <source>Guessed by</source>
-        <translation>猜测来源</translation>
+        <source>The model checked every word. A colour shows what had found the word in advance: the draft model (a small model), the draft head (a small addition to the model), earlier text that is repeated, or a table of what usually follows what. Words without a colour are the model&apos;s own.</source>
+        <translation>模型检查了每个词。颜色表示该词由谁提前找到：草稿模型（一个小模型）、草稿头（模型的小附件）、重复的前文，或常见接续词的表。没有颜色的词是模型自己写的。</translation>
+    </message>
+    <message>
+        <source>Faster thanks to</source>
+        <translation>提速来自</translation>
+    </message>
+    <message>
+        <source>No word is marked yet.</source>
+        <translation>还没有标出的词。</translation>
     </message>
     <message>
         <source>unmarked: the model itself</source>
         <translation>无标记：模型自己</translation>
-    </message>
-    <message>
-        <source>The model checked every token. Colours show who guessed it: the draft model (a small model), the draft head (a small addition to the model), earlier text that is repeated, or a table of what usually follows what. Nobody guessed what has no colour: the model wrote it itself.</source>
-        <translation>每个 token 都经过模型检查。颜色表示它由谁猜出：草稿模型（一个小模型）、草稿头（模型的小型附加部分）、重复出现的前文，或统计常见后续的词表。没有颜色的部分没有被猜出，由模型自己生成。</translation>
     </message>
 </context>
 <context>
@@ -4067,14 +4145,6 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>接受率</translation>
     </message>
     <message>
-        <source>First / last guess</source>
-        <translation>首个/末个猜测</translation>
-    </message>
-    <message>
-        <source>Guesses per step</source>
-        <translation>每步猜测数</translation>
-    </message>
-    <message>
         <source>Time saved (estimate)</source>
         <translation>节省的时间（估算）</translation>
     </message>
@@ -4083,28 +4153,8 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>用时分布</translation>
     </message>
     <message>
-        <source>Against writing without guessing, in this answer so far, as the engine reckons it.</source>
-        <translation>本回答到目前为止与不预先猜测相比，由引擎估算。</translation>
-    </message>
-    <message>
         <source>While the answer grows: of the last steps. At its end: of the whole answer.</source>
         <translation>生成过程中：最近几步的数据；结束后：整个回答的数据。</translation>
-    </message>
-    <message>
-        <source>Share of the guesses that the model accepts.</source>
-        <translation>模型接受的猜测所占的比例。</translation>
-    </message>
-    <message>
-        <source>Share of the first guesses of a step that are accepted, and of the last ones.</source>
-        <translation>每步首个猜测被接受的比例，以及末个猜测被接受的比例。</translation>
-    </message>
-    <message>
-        <source>Tokens guessed before the model checks them all at once.</source>
-        <translation>模型一次检查之前所猜测的 token 数。</translation>
-    </message>
-    <message>
-        <source>Guessing, checking the guesses, and the rest.</source>
-        <translation>猜测、检查猜测和其他部分的用时。</translation>
     </message>
     <message>
         <source>{first} / {last} %</source>
@@ -4115,10 +4165,6 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>{} 秒</translation>
     </message>
     <message>
-        <source>guess</source>
-        <translation>猜测</translation>
-    </message>
-    <message>
         <source>check</source>
         <translation>检查</translation>
     </message>
@@ -4127,16 +4173,48 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>{} token/秒</translation>
     </message>
     <message>
+        <source>First / last tried</source>
+        <translation>首个 / 末个试写</translation>
+    </message>
+    <message>
+        <source>Tried ahead</source>
+        <translation>提前试写</translation>
+    </message>
+    <message>
+        <source>The program that writes this answer does not report what the speed-up saves.</source>
+        <translation>写这个回答的程序不报告加速节省了多少。</translation>
+    </message>
+    <message>
+        <source>Compared with writing token by token, as estimated for this answer so far.</source>
+        <translation>与逐个 token 书写相比，是对本回答到目前为止的估计。</translation>
+    </message>
+    <message>
+        <source>How many of the tokens tried ahead the model accepts.</source>
+        <translation>提前试写的 token 中被模型接受的比例。</translation>
+    </message>
+    <message>
+        <source>The same for the first token of each step, and for the last one.</source>
+        <translation>每步首个 token 的同一比例，以及末个 token 的。</translation>
+    </message>
+    <message>
+        <source>Tokens tried ahead in each step, before the model checks them all at once.</source>
+        <translation>每步在模型一次检查之前提前试写的 token 数。</translation>
+    </message>
+    <message>
+        <source>Trying ahead, checking, and the rest.</source>
+        <translation>提前试写、检查以及其余部分。</translation>
+    </message>
+    <message>
         <source>nothing yet</source>
         <translation>暂无</translation>
     </message>
     <message>
-        <source>{} s lost</source>
-        <translation>亏 {} 秒</translation>
+        <source>try ahead</source>
+        <translation>试写</translation>
     </message>
     <message>
-        <source>What writes this answer does not reckon what guessing saves.</source>
-        <translation>撰写这个回答的引擎不计算猜测省下的时间。</translation>
+        <source>{} s lost</source>
+        <translation>亏 {} 秒</translation>
     </message>
     <message>
         <source>other</source>
@@ -4203,6 +4281,92 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>an NPU decides that itself</source>
         <translation>由 NPU 自行决定</translation>
+    </message>
+</context>
+<context>
+    <name>Manual</name>
+    <message>
+        <source>Begin</source>
+        <translation>开始</translation>
+    </message>
+    <message>
+        <source>Choose a model on the page Models; the recommended one suits this computer. It is downloaded once. Then write a question in the box below and press Enter. Nothing you write leaves this computer, unless you choose a model on another computer.</source>
+        <translation>在“模型”页选择一个模型；推荐的模型适合这台电脑。它只需下载一次。然后在下方输入框写下问题并按回车键。除非您选择另一台电脑上的模型，否则您写的内容不会离开这台电脑。</translation>
+    </message>
+    <message>
+        <source>Answers</source>
+        <translation>回答</translation>
+    </message>
+    <message>
+        <source>Esc stops an answer. Below it you can copy it, edit it or have it written again, also by another model; the older version stays, and the arrows show it. Compare puts two versions side by side. You can edit your questions, too.</source>
+        <translation>按 Esc 停止回答。在回答下方可以复制、编辑或重新生成，也可以用其他模型；旧版本会保留，用箭头查看。“比较”把两个版本并排显示。您也可以编辑自己的问题。</translation>
+    </message>
+    <message>
+        <source>Files</source>
+        <translation>文件</translation>
+    </message>
+    <message>
+        <source>Drop files on the window, or use the paper clip. Of a file that is too long, the model gets the passages that fit your question; the answer names them.</source>
+        <translation>把文件拖到窗口上，或使用回形针按钮。如果文件太长，模型会得到与问题相符的段落；回答会列出它们。</translation>
+    </message>
+    <message>
+        <source>Keep order</source>
+        <translation>整理</translation>
+    </message>
+    <message>
+        <source>Double-click a chat in the sidebar to rename it. Drag chats onto tags and projects. A project has its own files and its own system prompt. The search looks into all chats.</source>
+        <translation>双击侧边栏中的对话即可重命名。可以把对话拖到标签和项目上。项目有自己的文件和系统提示词。搜索会查找所有对话。</translation>
+    </message>
+    <message>
+        <source>Settings of a chat</source>
+        <translation>对话的设置</translation>
+    </message>
+    <message>
+        <source>The button with the sliders opens them: precise or creative, how long an answer may be, and whether the model thinks first. A preset tells the model how to behave.</source>
+        <translation>带滑块的按钮可打开设置：精确或创意、回答可以多长，以及模型是否先思考。预设告诉模型该如何表现。</translation>
+    </message>
+    <message>
+        <source>Why it is fast</source>
+        <translation>为什么快</translation>
+    </message>
+    <message>
+        <source>Headstart guesses the next words with a small model, with earlier text, or with both. Your model checks several words at once and keeps only those that it would have written itself. So the answer is the same and comes sooner. The race shows it, and Details below an answer has the figures.</source>
+        <translation>Headstart 用小模型、前文或两者来猜测接下来的词。您的模型一次检查几个词，只保留它自己也会写的词。因此回答相同，但来得更快。竞速页可以看到这一点，回答下方的“详情”有具体数字。</translation>
+    </message>
+    <message>
+        <source>Tools</source>
+        <translation>工具</translation>
+    </message>
+    <message>
+        <source>Models can use programs that speak MCP. Add one under Tools in the menu Chat, or try the clock that comes with Headstart. You are asked before each call.</source>
+        <translation>模型可以使用支持 MCP 的程序。在“对话”菜单的“工具”中添加，或试用 Headstart 自带的时钟。每次调用前都会询问您。</translation>
+    </message>
+    <message>
+        <source>Quick Ask</source>
+        <translation>快速提问</translation>
+    </message>
+    <message>
+        <source>Quick Ask is a small window for one question. Open it in the menu File or from the tray.</source>
+        <translation>快速提问是用于一个问题的小窗口。从“文件”菜单或托盘打开。</translation>
+    </message>
+    <message>
+        <source>Privacy</source>
+        <translation>隐私</translation>
+    </message>
+    <message>
+        <source>Chats are files on this computer. You can encrypt them on the page Privacy of the preferences. The page Folders shows where everything is.</source>
+        <translation>对话是这台电脑上的文件。您可以在首选项的“隐私”页加密它们。“文件夹”页显示各项内容的位置。</translation>
+    </message>
+    <message>
+        <source>Close</source>
+        <translation>关闭</translation>
+    </message>
+</context>
+<context>
+    <name>ManualDialog</name>
+    <message>
+        <source>Manual</source>
+        <translation>使用手册</translation>
     </message>
 </context>
 <context>
@@ -4434,8 +4598,8 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>由服务器决定</translation>
     </message>
     <message>
-        <source>None (guess from earlier text)</source>
-        <translation>无（根据前文猜测）</translation>
+        <source>None (earlier text only)</source>
+        <translation>无（仅用前文）</translation>
     </message>
     <message>
         <source>this is the model itself</source>
@@ -4540,8 +4704,8 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>前文</translation>
     </message>
     <message>
-        <source>{model} on {device}; guesses come from: {guessing}</source>
-        <translation>{model}，运行于 {device}；猜测来源：{guessing}</translation>
+        <source>{model} on {device}, speed-up by {guessing}</source>
+        <translation>{model}，运行于 {device}，提速来自：{guessing}</translation>
     </message>
     <message>
         <source>being checked</source>
@@ -4683,6 +4847,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>{}: automatic</source>
         <translation>{}：自动</translation>
+    </message>
+    <message>
+        <source>The value that the model&apos;s authors recommend</source>
+        <translation>模型作者建议的值</translation>
     </message>
     <message>
         <source>{typed} is out of bounds ({low} to {high}); {value} is used.</source>
@@ -4846,8 +5014,8 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>模型的运行位置</translation>
     </message>
     <message>
-        <source>{} of memory is free for a model, that of the one in use included.</source>
-        <translation>可供模型使用的内存为 {}，包括正在使用的模型所占的内存。</translation>
+        <source>{} of memory is free for a model (with the memory of the one in use).</source>
+        <translation>可供模型使用的内存为 {}（包括正在使用的模型所占的内存）。</translation>
     </message>
 </context>
 <context>
@@ -4859,6 +5027,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>Pages of the preferences</source>
         <translation>首选项页面</translation>
+    </message>
+    <message>
+        <source>Restore defaults</source>
+        <translation>恢复默认值</translation>
     </message>
     <message>
         <source>Close</source>
@@ -4885,16 +5057,16 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>模型</translation>
     </message>
     <message>
-        <source>Guess ahead</source>
-        <translation>预先猜测</translation>
+        <source>Speed-up</source>
+        <translation>加速</translation>
+    </message>
+    <message>
+        <source>Changes apply at once. A chat can have settings of its own, which come first.</source>
+        <translation>更改立即生效。对话可以有自己的设置，并优先采用。</translation>
     </message>
     <message>
         <source>Answers</source>
         <translation>回答</translation>
-    </message>
-    <message>
-        <source>Changes apply at once, except the language. A chat&apos;s own settings come first.</source>
-        <translation>除语言外，更改立即生效。对话自身的设置优先。</translation>
     </message>
     <message>
         <source>Show</source>
@@ -4903,10 +5075,6 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>Show the folder: {}</source>
         <translation>打开文件夹：{}</translation>
-    </message>
-    <message>
-        <source>Restore the defaults of this page</source>
-        <translation>恢复本页默认设置</translation>
     </message>
 </context>
 <context>
@@ -5103,8 +5271,8 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>文件</translation>
     </message>
     <message>
-        <source>A new chat in the project begins with these. Chats already in it keep their own.</source>
-        <translation>项目中的新对话以这些内容开始。已有的对话保留各自的设置。</translation>
+        <source>System prompt, model and files are for new chats in this project.</source>
+        <translation>系统提示词、模型和文件用于此项目中的新对话。</translation>
     </message>
 </context>
 <context>
@@ -5355,16 +5523,16 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>先读取一遍提示词，让双方从相同的状态开始…</translation>
     </message>
     <message>
-        <source>Without guessing: one token at a time…</source>
-        <translation>不预先猜测：每次一个 token…</translation>
+        <source>Without speed-up: one token at a time…</source>
+        <translation>不加速：一次一个 token…</translation>
     </message>
     <message>
-        <source>Guessing ahead: several tokens at a time, where guesses are accepted…</source>
-        <translation>预先猜测：猜测被接受时每次多个 token…</translation>
+        <source>With speed-up: several tokens at a time, where they are right…</source>
+        <translation>加速：正确时一次写几个 token…</translation>
     </message>
     <message>
-        <source>Without guessing once more, to see how steady this computer is…</source>
-        <translation>再来一次不预先猜测，看看这台电脑的速度是否稳定…</translation>
+        <source>Without speed-up again, to see how steady this computer is…</source>
+        <translation>再次不加速，以了解这台电脑有多稳定…</translation>
     </message>
     <message>
         <source>earlier text</source>
@@ -5383,8 +5551,8 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>已停止。</translation>
     </message>
     <message>
-        <source>{model}, guesses from: {guessing}; on {device}</source>
-        <translation>{model}，猜测来源：{guessing}；运行于 {device}</translation>
+        <source>{model} on {device}, speed-up by {guessing}</source>
+        <translation>{model}，运行于 {device}，提速来自：{guessing}</translation>
     </message>
     <message>
         <source>Both at once, at the times that were just measured…</source>
@@ -5480,8 +5648,8 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>开始竞速</translation>
     </message>
     <message>
-        <source>The model answers one request three times: without guessing, guessing ahead, and without once more. Guessing only saves time: both texts are the same, token for token.</source>
-        <translation>模型对同一请求回答三次：不预先猜测、预先猜测，再不预先猜测一次。猜测只节省时间：两份文本的每个 token 都相同。</translation>
+        <source>The model answers one request without and with Headstart&apos;s speed-up: the next words are guessed, and the model checks several at once. Both texts are the same.</source>
+        <translation>模型对同一请求分别在不加速和加速时作答：先猜测接下来的词，再由模型一次检查几个。两段文字相同。</translation>
     </message>
     <message>
         <source>Stop</source>
@@ -5492,6 +5660,14 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>双方同时重放</translation>
     </message>
     <message>
+        <source>Without speed-up</source>
+        <translation>不加速</translation>
+    </message>
+    <message>
+        <source>With speed-up</source>
+        <translation>加速</translation>
+    </message>
+    <message>
         <source>Identical: {equal} of {total} tokens.</source>
         <translation>完全相同：{total} 个 token 中的 {equal} 个。</translation>
     </message>
@@ -5500,24 +5676,20 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>{total} 个 token 中有 {equal} 个相同；第一处不同在第 {first} 个 token。</translation>
     </message>
     <message>
-        <source>Without guessing</source>
-        <translation>不预先猜测</translation>
+        <source>No clear difference</source>
+        <translation>没有明显差别</translation>
     </message>
     <message>
-        <source>Guessing ahead</source>
-        <translation>预先猜测</translation>
+        <source>The answers differ in length, so their times cannot be compared.</source>
+        <translation>两个回答长度不同，因此无法比较时间。</translation>
+    </message>
+    <message>
+        <source>Without speed-up it was run twice, to see how steady this computer is: {first} s and {second} s.</source>
+        <translation>为了解这台电脑有多稳定，不加速运行了两次：{first} 秒和 {second} 秒。</translation>
     </message>
     <message>
         <source>The answer is too short for a speed.</source>
         <translation>回答太短，无法测速。</translation>
-    </message>
-    <message>
-        <source>{plain} → {other} tokens/s</source>
-        <translation>{plain} → {other} token/秒</translation>
-    </message>
-    <message>
-        <source>Without guessing: mean of two answers. The slower of them took {noise}× as long as the other; a gain below that is noise.</source>
-        <translation>不预先猜测：两次回答的平均值，较慢的一次用时为另一次的 {noise} 倍；低于这一倍数的提升属于波动。</translation>
     </message>
     <message>
         <source>The model repeats itself, so its speed is no gain. Try another prompt.</source>
@@ -5529,6 +5701,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>installed</source>
         <translation>已安装</translation>
+    </message>
+    <message>
+        <source>recommended</source>
+        <translation>推荐</translation>
     </message>
     <message>
         <source>Get</source>
@@ -5549,6 +5725,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>Not tried by Headstart&apos;s own tests.</source>
         <translation>未经 Headstart 自身测试验证。</translation>
+    </message>
+    <message>
+        <source>With 4 bits: {} on the disk, faster and a little less exact</source>
+        <translation>4 位：磁盘占用 {}，更快，但精度略低</translation>
     </message>
 </context>
 <context>
@@ -5888,6 +6068,81 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     </message>
 </context>
 <context>
+    <name>ServerDialog</name>
+    <message>
+        <source>Tool server</source>
+        <translation>工具服务器</translation>
+    </message>
+    <message>
+        <source>New tool server</source>
+        <translation>新建工具服务器</translation>
+    </message>
+    <message>
+        <source>such as files</source>
+        <translation>例如 files</translation>
+    </message>
+    <message>
+        <source>such as npx, uvx or the path of a program</source>
+        <translation>例如 npx、uvx 或程序的路径</translation>
+    </message>
+    <message>
+        <source>one on each line</source>
+        <translation>每行一个</translation>
+    </message>
+    <message>
+        <source>one on each line, such as API_KEY=…</source>
+        <translation>每行一个，例如 API_KEY=…</translation>
+    </message>
+    <message>
+        <source>Test</source>
+        <translation>测试</translation>
+    </message>
+    <message>
+        <source>Cancel</source>
+        <translation>取消</translation>
+    </message>
+    <message>
+        <source>Save</source>
+        <translation>保存</translation>
+    </message>
+    <message>
+        <source>It works. Its tools: {}</source>
+        <translation>可以运行。其工具：{}</translation>
+    </message>
+    <message>
+        <source>It works, but has no tools.</source>
+        <translation>可以运行，但没有工具。</translation>
+    </message>
+    <message>
+        <source>server</source>
+        <translation>服务器</translation>
+    </message>
+    <message>
+        <source>Starting it…</source>
+        <translation>正在启动…</translation>
+    </message>
+    <message>
+        <source>Another server has this name.</source>
+        <translation>另一个服务器已使用此名称。</translation>
+    </message>
+    <message>
+        <source>Name</source>
+        <translation>名称</translation>
+    </message>
+    <message>
+        <source>Program</source>
+        <translation>程序</translation>
+    </message>
+    <message>
+        <source>Arguments</source>
+        <translation>参数</translation>
+    </message>
+    <message>
+        <source>Variables, for keys and passwords</source>
+        <translation>变量，用于密钥和密码</translation>
+    </message>
+</context>
+<context>
     <name>ServerNote</name>
     <message>
         <source>Answer other programs</source>
@@ -5902,12 +6157,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>本地服务器…</translation>
     </message>
     <message>
-        <source>Editors and scripts on this computer can ask a model as they ask OpenAI&apos;s API. The page of the local server switches that on; in a terminal, this does:
-{}
-The model is loaded a second time there and takes its memory again.</source>
-        <translation>这台电脑上的编辑器和脚本可以像调用 OpenAI 的 API 一样使用模型。可在本地服务器页面开启；在终端中则用以下命令：
-{}
-模型会在那里再加载一次，因此再占用一份内存。</translation>
+        <source>Editors and scripts on this computer can use a model as they use OpenAI&apos;s API. Switch that on on the page of the local server, or type this in a terminal, where the model needs its memory a second time:
+{}</source>
+        <translation>这台电脑上的编辑器和脚本可以像使用 OpenAI 的 API 一样使用模型。请在“本地服务器”页开启，或在终端中输入以下命令（模型会再占用一份内存）：
+{}</translation>
     </message>
 </context>
 <context>
@@ -5987,32 +6240,8 @@ The model is loaded a second time there and takes its memory again.</source>
         <translation>减弱动态效果</translation>
     </message>
     <message>
-        <source>Mark guesses</source>
-        <translation>标记猜测</translation>
-    </message>
-    <message>
-        <source>Enter sends</source>
-        <translation>Enter 键发送</translation>
-    </message>
-    <message>
-        <source>Last chat</source>
-        <translation>上次的对话</translation>
-    </message>
-    <message>
-        <source>Notifications</source>
-        <translation>通知</translation>
-    </message>
-    <message>
-        <source>Text in notifications</source>
-        <translation>通知中的文本</translation>
-    </message>
-    <message>
         <source>Stay in the tray</source>
         <translation>留在系统托盘</translation>
-    </message>
-    <message>
-        <source>Read ahead</source>
-        <translation>提前读取</translation>
     </message>
     <message>
         <source>Model</source>
@@ -6047,16 +6276,12 @@ The model is loaded a second time there and takes its memory again.</source>
         <translation>思考</translation>
     </message>
     <message>
-        <source>Think before the answer, where the model has a switch for it.</source>
-        <translation>先思考再回答，前提是模型有此开关。</translation>
-    </message>
-    <message>
-        <source>Thinking budget</source>
-        <translation>思考上限</translation>
-    </message>
-    <message>
         <source>Most tokens of thinking; then the answer begins.</source>
         <translation>思考最多用多少 token；之后开始回答。</translation>
+    </message>
+    <message>
+        <source>Speed-up</source>
+        <translation>加速</translation>
     </message>
     <message>
         <source>Confidence threshold</source>
@@ -6143,16 +6368,8 @@ The model is loaded a second time there and takes its memory again.</source>
         <translation>接受阈值</translation>
     </message>
     <message>
-        <source>Disk for old chats</source>
-        <translation>旧对话的磁盘空间</translation>
-    </message>
-    <message>
         <source>Titles by the model</source>
         <translation>由模型起标题</translation>
-    </message>
-    <message>
-        <source>Tools</source>
-        <translation>工具</translation>
     </message>
     <message>
         <source>System</source>
@@ -6177,6 +6394,10 @@ The model is loaded a second time there and takes its memory again.</source>
     <message>
         <source>Automatic</source>
         <translation>自动</translation>
+    </message>
+    <message>
+        <source> tokens</source>
+        <translation> token</translation>
     </message>
     <message>
         <source>Fixed</source>
@@ -6207,6 +6428,10 @@ The model is loaded a second time there and takes its memory again.</source>
         <translation>界面颜色：浅色、深色或高对比度。</translation>
     </message>
     <message>
+        <source>The window opens again in another language.</source>
+        <translation>窗口会以另一种语言重新打开。</translation>
+    </message>
+    <message>
         <source>Size of the text in points.</source>
         <translation>文字大小，单位为磅。</translation>
     </message>
@@ -6215,60 +6440,12 @@ The model is loaded a second time there and takes its memory again.</source>
         <translation>窗口的缩放百分比。</translation>
     </message>
     <message>
-        <source>Language of the window from its next start on.</source>
-        <translation>界面语言，下次启动时生效。</translation>
-    </message>
-    <message>
-        <source>Colours show which words were guessed ahead, and by whom.</source>
-        <translation>用颜色标出哪些词是预先猜出的，以及由谁猜出。</translation>
-    </message>
-    <message>
         <source>Nothing moves or blinks by itself.</source>
         <translation>界面元素不会自行移动或闪烁。</translation>
     </message>
     <message>
-        <source>Enter sends; otherwise Ctrl+Enter does.</source>
-        <translation>按 Enter 键发送；否则按 Ctrl+Enter 发送。</translation>
-    </message>
-    <message>
-        <source>Open the last chat again at start.</source>
-        <translation>启动时重新打开上次的对话。</translation>
-    </message>
-    <message>
-        <source>Say when a long answer ends while another window has the keyboard.</source>
-        <translation>在使用其他窗口时，较长的回答完成后发出通知。</translation>
-    </message>
-    <message>
-        <source>Such a message shows how the answer begins, not only the chat&apos;s title.</source>
-        <translation>通知中显示回答的开头，而不只是对话标题。</translation>
-    </message>
-    <message>
-        <source>Closing the window leaves Headstart in the tray, with the model in memory. Ctrl+Q ends it. Where the desktop has no tray, closing ends it, too.</source>
-        <translation>关闭窗口后 Headstart 留在系统托盘中，模型仍在内存里。按 Ctrl+Q 退出。桌面没有系统托盘时，关闭窗口也会退出。</translation>
-    </message>
-    <message>
-        <source>The model reads the open chat and what you type before you send it, so that the answer begins at once. Automatic does so on mains power only.</source>
-        <translation>在您发送之前，模型就先读取当前对话和您输入的内容，回答便能立即开始。自动时仅在接通电源的情况下这样做。</translation>
-    </message>
-    <message>
-        <source>The model names a chat when it has nothing else to do, if your first message is too long for a title. A title that you gave stays. Automatic does so on mains power only.</source>
-        <translation>如果您的第一条消息太长，不适合作标题，模型会在空闲时给对话起标题。您自己起的标题会保留。“自动”只在接通电源时这样做。</translation>
-    </message>
-    <message>
-        <source>Models may call tools of the MCP servers that you name in mcp.json. You are asked before each call.</source>
-        <translation>模型可以调用您在 mcp.json 中写明的 MCP 服务器的工具。每次调用前都会询问您。</translation>
-    </message>
-    <message>
         <source>What the model is told before every chat.</source>
         <translation>每次对话开始前告诉模型的内容。</translation>
-    </message>
-    <message>
-        <source>The model or pair that answers; automatic prefers a pair.</source>
-        <translation>用来回答的模型或模型组合；自动时优先使用模型组合。</translation>
-    </message>
-    <message>
-        <source>The model that guesses ahead; automatic takes the one of the pair.</source>
-        <translation>预先猜测的模型；自动时使用模型组合中的草稿模型。</translation>
     </message>
     <message>
         <source>Device that runs the model; automatic takes what tuning found, or else the processor.</source>
@@ -6283,6 +6460,22 @@ The model is loaded a second time there and takes its memory again.</source>
         <translation>运行草稿模型的设备；“自动”采用调优的结果，否则与模型相同。</translation>
     </message>
     <message>
+        <source>Longest answer</source>
+        <translation>回答最大长度</translation>
+    </message>
+    <message>
+        <source>Longest answer in tokens; a word has one or two.</source>
+        <translation>回答的最大长度，以 token 计；一个词有一到两个。</translation>
+    </message>
+    <message>
+        <source>Think before the answer, if the model can do both.</source>
+        <translation>回答前先思考，如果模型两者都能做到。</translation>
+    </message>
+    <message>
+        <source>Longest thinking</source>
+        <translation>思考最大长度</translation>
+    </message>
+    <message>
         <source>Guesses per step</source>
         <translation>每步猜测数</translation>
     </message>
@@ -6295,20 +6488,92 @@ The model is loaded a second time there and takes its memory again.</source>
         <translation>由谁运行模型：自动时凡 Headstart 可用之处用它，其余用 OpenVINO GenAI。</translation>
     </message>
     <message>
+        <source>Mark faster words</source>
+        <translation>标出提速的词</translation>
+    </message>
+    <message>
+        <source>Colours show which words came faster, and thanks to what.</source>
+        <translation>用颜色表示哪些词提速了，以及提速来自什么。</translation>
+    </message>
+    <message>
+        <source>Enter sends the message</source>
+        <translation>按回车键发送消息</translation>
+    </message>
+    <message>
+        <source>If off, Ctrl+Enter sends.</source>
+        <translation>关闭时，按 Ctrl+Enter 发送。</translation>
+    </message>
+    <message>
+        <source>Open the last chat at start</source>
+        <translation>启动时打开上次的对话</translation>
+    </message>
+    <message>
+        <source>If off, Headstart starts with a new chat.</source>
+        <translation>关闭时，Headstart 以新对话启动。</translation>
+    </message>
+    <message>
+        <source>Notify me when a long answer is ready</source>
+        <translation>长回答完成时通知我</translation>
+    </message>
+    <message>
+        <source>Only while you work in another window.</source>
+        <translation>仅当您在其他窗口工作时。</translation>
+    </message>
+    <message>
+        <source>Show the answer&apos;s beginning in notifications</source>
+        <translation>在通知中显示回答的开头</translation>
+    </message>
+    <message>
+        <source>Without it, only the chat&apos;s title.</source>
+        <translation>否则只显示对话的标题。</translation>
+    </message>
+    <message>
+        <source>Closing the window then leaves Headstart in the tray, ready at once. Ctrl+Q ends it.</source>
+        <translation>关闭窗口后，Headstart 留在托盘中，随时可用。按 Ctrl+Q 退出。</translation>
+    </message>
+    <message>
+        <source>Disk space for old chats</source>
+        <translation>旧对话的磁盘空间</translation>
+    </message>
+    <message>
+        <source>Keeps what a model has read, so that old chats answer at once. 0 keeps nothing.</source>
+        <translation>保留模型读过的内容，使旧对话立即可答。0 表示不保留。</translation>
+    </message>
+    <message>
+        <source>Read while you type</source>
+        <translation>在您输入时阅读</translation>
+    </message>
+    <message>
+        <source>The model reads what you type before you send it, so that the answer begins at once. Automatic: not on battery.</source>
+        <translation>模型在您发送之前就阅读您输入的内容，使回答立即开始。自动：使用电池时不进行。</translation>
+    </message>
+    <message>
+        <source>The model finds short titles for chats when it is idle. Automatic: not on battery.</source>
+        <translation>模型空闲时为对话取简短的标题。自动：使用电池时不进行。</translation>
+    </message>
+    <message>
+        <source>Models may use tools</source>
+        <translation>模型可以使用工具</translation>
+    </message>
+    <message>
+        <source>You are asked before each call. Add tools in the menu Chat.</source>
+        <translation>每次调用前都会询问您。在“对话”菜单中添加工具。</translation>
+    </message>
+    <message>
+        <source>The model that answers. Automatic prefers a pair, which is faster.</source>
+        <translation>负责回答的模型。自动时优先采用更快的组合。</translation>
+    </message>
+    <message>
+        <source>A small model that guesses ahead for the large one. Automatic takes the one of the pair.</source>
+        <translation>为大模型预先猜测的小模型。自动时采用组合中的小模型。</translation>
+    </message>
+    <message>
         <source>Cache precision</source>
         <translation>缓存精度</translation>
     </message>
     <message>
         <source>How the model remembers a chat: 8 bits take less room, but rejected guesses leave a trace. Automatic is 16.</source>
         <translation>模型以何种精度记住对话：8 位占用更少内存，但被拒绝的猜测会留下痕迹。自动为 16 位。</translation>
-    </message>
-    <message>
-        <source>Maximum answer length</source>
-        <translation>回答最大长度</translation>
-    </message>
-    <message>
-        <source>Longest answer in tokens; higher allows longer answers.</source>
-        <translation>回答的最大长度，单位为 token；越高，回答可以越长。</translation>
     </message>
     <message>
         <source>Stop sequences</source>
@@ -6319,16 +6584,8 @@ The model is loaded a second time there and takes its memory again.</source>
         <translation>这台电脑上的程序在此端口找到本地 API 服务器。</translation>
     </message>
     <message>
-        <source>Guess ahead</source>
-        <translation>预先猜测</translation>
-    </message>
-    <message>
         <source>Who decides how far to guess ahead.</source>
         <translation>由谁决定预先猜测多少。</translation>
-    </message>
-    <message>
-        <source>Gigabytes for what a model has read of your chats. An old chat then answers at once, even after a restart. 0 keeps nothing. If your chats are encrypted, so is this.</source>
-        <translation>用于保存模型已读取的对话内容的空间（GB）。这样旧对话即使在重新启动后也能立即回答。0 表示不保存。如果对话已加密，这些内容也会加密。</translation>
     </message>
     <message>
         <source>The answer ends before one of these texts.</source>
@@ -6346,28 +6603,16 @@ The model is loaded a second time there and takes its memory again.</source>
 <context>
     <name>SettingsForm</name>
     <message>
-        <source>Likeliest words</source>
-        <translation>最可能的词</translation>
+        <source>Headstart guesses the next words and the model checks them: the answer stays the same and comes sooner.</source>
+        <translation>Headstart 猜测接下来的词，由模型检查：回答不变，但来得更快。</translation>
     </message>
     <message>
-        <source>Temperature 0: the likeliest word each time</source>
-        <translation>温度 0：每次都取最可能的词</translation>
+        <source>Headstart always guesses this many tokens ahead, even where that saves no time.</source>
+        <translation>Headstart 总是预先猜测这么多 token，即使不省时间。</translation>
     </message>
     <message>
-        <source>Automatic takes the model&apos;s own values.</source>
-        <translation>“自动”采用模型自己的值。</translation>
-    </message>
-    <message>
-        <source>Headstart chooses how far to guess ahead on this computer, within the bounds set here.</source>
-        <translation>Headstart 会在此处设定的范围内，决定在这台电脑上预先猜测多少。</translation>
-    </message>
-    <message>
-        <source>Headstart always guesses this many tokens ahead, whether that saves time or not.</source>
-        <translation>Headstart 始终预先猜测这么多 token，无论是否节省时间。</translation>
-    </message>
-    <message>
-        <source>Nothing is guessed: the model writes one token at a time.</source>
-        <translation>不作猜测：模型每次生成一个 token。</translation>
+        <source>The model writes one token at a time.</source>
+        <translation>模型一次写一个 token。</translation>
     </message>
 </context>
 <context>
@@ -6377,8 +6622,8 @@ The model is loaded a second time there and takes its memory again.</source>
         <translation>本对话的设置</translation>
     </message>
     <message>
-        <source>Advanced</source>
-        <translation>高级</translation>
+        <source>More</source>
+        <translation>更多</translation>
     </message>
     <message>
         <source>Reset</source>
@@ -6397,8 +6642,8 @@ The model is loaded a second time there and takes its memory again.</source>
         <translation>将这些设置用于所有没有自身设置的对话</translation>
     </message>
     <message>
-        <source>Guess ahead</source>
-        <translation>预先猜测</translation>
+        <source>Speed-up</source>
+        <translation>加速</translation>
     </message>
     <message>
         <source>Answers</source>
@@ -6656,6 +6901,10 @@ The model is loaded a second time there and takes its memory again.</source>
         <translation>复制链接地址</translation>
     </message>
     <message>
+        <source>Copy Table</source>
+        <translation>复制表格</translation>
+    </message>
+    <message>
         <source>Select All</source>
         <translation>全选</translation>
     </message>
@@ -6672,12 +6921,12 @@ The model is loaded a second time there and takes its memory again.</source>
         <translation>将代码另存为文件</translation>
     </message>
     <message>
-        <source>{origin}. Nothing was guessed in this step.</source>
-        <translation>{origin}。这一步没有猜测。</translation>
+        <source>{origin}. Nothing was tried ahead in this step.</source>
+        <translation>{origin}。这一步没有提前试写。</translation>
     </message>
     <message>
-        <source>{origin}. This step: {drafter} guessed {drafted}, {accepted} accepted.</source>
-        <translation>{origin}。这一步：{drafter}猜测 {drafted} 个，接受 {accepted} 个。</translation>
+        <source>{origin}. This step: {drafter} tried {drafted} ahead, {accepted} accepted.</source>
+        <translation>{origin}。这一步：{drafter}提前试写 {drafted} 个，接受 {accepted} 个。</translation>
     </message>
 </context>
 <context>
@@ -6694,12 +6943,12 @@ The model is loaded a second time there and takes its memory again.</source>
         <translation>工具</translation>
     </message>
     <message>
-        <source>Models may call tools</source>
-        <translation>模型可以调用工具</translation>
+        <source>Models may use tools</source>
+        <translation>模型可以使用工具</translation>
     </message>
     <message>
-        <source>Tools come from MCP servers: programs of this computer that you name in {path}. You are asked before each call. Headstart cannot see whether a tool uses the network.</source>
-        <translation>工具来自 MCP 服务器：即您在 {path} 中写明的本机程序。每次调用前都会询问您。Headstart 无法得知工具是否使用网络。</translation>
+        <source>Tools are programs that models may use. You are asked before each call.</source>
+        <translation>工具是模型可以使用的程序。每次调用前都会询问您。</translation>
     </message>
     <message>
         <source>Tool</source>
@@ -6710,12 +6959,60 @@ The model is loaded a second time there and takes its memory again.</source>
         <translation>说明</translation>
     </message>
     <message>
+        <source>What it may do</source>
+        <translation>可以做什么</translation>
+    </message>
+    <message>
+        <source>There is no tool server yet. Add one that speaks MCP, or try the clock: it works offline.</source>
+        <translation>还没有工具服务器。请添加一个支持 MCP 的，或试用时钟：它可以离线使用。</translation>
+    </message>
+    <message>
+        <source>Try the clock</source>
+        <translation>试用时钟</translation>
+    </message>
+    <message>
+        <source>Add…</source>
+        <translation>添加…</translation>
+    </message>
+    <message>
+        <source>Edit…</source>
+        <translation>编辑…</translation>
+    </message>
+    <message>
         <source>Start again</source>
         <translation>重新启动</translation>
     </message>
     <message>
-        <source>Show the folder</source>
-        <translation>显示文件夹</translation>
+        <source>Remove</source>
+        <translation>移除</translation>
+    </message>
+    <message>
+        <source>Show the file</source>
+        <translation>显示文件</translation>
+    </message>
+    <message>
+        <source>left out</source>
+        <translation>已停用</translation>
+    </message>
+    <message>
+        <source>does not run</source>
+        <translation>没有运行</translation>
+    </message>
+    <message>
+        <source>tools are off</source>
+        <translation>工具已关闭</translation>
+    </message>
+    <message>
+        <source>Remove the server “{}”? The program itself stays.</source>
+        <translation>移除服务器“{}”？程序本身会保留。</translation>
+    </message>
+    <message>
+        <source>Remove server</source>
+        <translation>移除服务器</translation>
+    </message>
+    <message>
+        <source>clock</source>
+        <translation>时钟</translation>
     </message>
     <message>
         <source>Close</source>
@@ -6724,10 +7021,6 @@ The model is loaded a second time there and takes its memory again.</source>
     <message>
         <source>Starting the servers…</source>
         <translation>正在启动服务器…</translation>
-    </message>
-    <message>
-        <source>What it may do, according to its server</source>
-        <translation>据其服务器所述可能做的事</translation>
     </message>
 </context>
 <context>
@@ -6746,10 +7039,6 @@ The model is loaded a second time there and takes its memory again.</source>
     <message>
         <source>Model</source>
         <translation>模型</translation>
-    </message>
-    <message>
-        <source>Guessing ahead</source>
-        <translation>预先猜测</translation>
     </message>
     <message>
         <source>Loading the model…</source>
@@ -6806,6 +7095,10 @@ The model is loaded a second time there and takes its memory again.</source>
     <message>
         <source>token of an answer</source>
         <translation>回答的每个 token</translation>
+    </message>
+    <message>
+        <source>Speed-up</source>
+        <translation>加速</translation>
     </message>
     <message>
         <source>nothing else</source>
@@ -6879,8 +7172,12 @@ The model is loaded a second time there and takes its memory again.</source>
         <translation>{}：换用其他精度和线程数</translation>
     </message>
     <message>
-        <source>Guessing ahead: with its draft model, and without</source>
-        <translation>预先猜测：用或不用其草稿模型</translation>
+        <source>Speed-up: with earlier text alone</source>
+        <translation>加速：仅用前文</translation>
+    </message>
+    <message>
+        <source>Speed-up: with its draft model, and without</source>
+        <translation>加速：使用与不使用其草稿模型</translation>
     </message>
     <message>
         <source>{}; with other installed draft models that fit</source>
@@ -6897,10 +7194,6 @@ The model is loaded a second time there and takes its memory again.</source>
     <message>
         <source>Looking for draft models that fit…</source>
         <translation>正在寻找合适的草稿模型…</translation>
-    </message>
-    <message>
-        <source>Guessing ahead: with earlier text alone</source>
-        <translation>预先猜测：只根据前文</translation>
     </message>
     <message>
         <source>Cancelled; nothing was changed.</source>
@@ -6934,16 +7227,16 @@ The model is loaded a second time there and takes its memory again.</source>
         <translation>开始调优</translation>
     </message>
     <message>
+        <source>Finds the fastest settings for the model of the open chat on this computer, and uses them from then on. What you have set yourself stays as it is. Chats wait meanwhile.</source>
+        <translation>为当前对话的模型找出在这台电脑上最快的设置，并从此采用。您自己设定的值保持不变。期间对话会等待。</translation>
+    </message>
+    <message>
+        <source>At most (seconds)</source>
+        <translation>最多（秒）</translation>
+    </message>
+    <message>
         <source>{} has not been tuned on this computer yet: it runs with the defaults.</source>
         <translation>{} 尚未在本机上调优：它以默认设置运行。</translation>
-    </message>
-    <message>
-        <source>Longest time in seconds</source>
-        <translation>最长时间（秒）</translation>
-    </message>
-    <message>
-        <source>Finds out how the model of the open chat runs fastest on this machine, and uses that from then on. Every setting is timed beside the default, run by run, and replaces it only where chance is ruled out. What you have set yourself stays as it is. Chats wait until it has ended.</source>
-        <translation>找出当前对话的模型在本机上怎样运行最快，并从此采用。每种设置都与默认设置逐次并排计时，只有排除了偶然因素才会取而代之。您自己设定的不会改变。结束之前，对话需要等待。</translation>
     </message>
     <message>
         <source>Progress of the tuning</source>

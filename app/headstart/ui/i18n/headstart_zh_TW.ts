@@ -40,8 +40,8 @@
         <translation>Headstart {}</translation>
     </message>
     <message>
-        <source>Chat offline with a language model that gets a head start from a small one. Nothing you write leaves this computer, unless you choose a model on another one. Free software under the Apache License 2.0.</source>
-        <translation>與語言模型離線聊天，由一個小模型幫它搶先一步。除非您選擇另一台電腦上的模型，否則您寫的任何內容都不會離開這台電腦。以 Apache License 2.0 釋出的自由軟體。</translation>
+        <source>Chat offline with a language model that gets a head start from a small one. Nothing you write leaves this computer, unless you choose a model on another computer. Free software under the Apache License 2.0.</source>
+        <translation>與語言模型離線對話，並由一個小模型搶先一步來加快速度。除非您選擇另一台電腦上的模型，否則您寫的內容不會離開這台電腦。本軟體是 Apache License 2.0 授權下的自由軟體。</translation>
     </message>
     <message>
         <source>Licence: {}</source>
@@ -85,6 +85,10 @@
     <message>
         <source>&amp;New Chat</source>
         <translation>新增對話(&amp;N)</translation>
+    </message>
+    <message>
+        <source>Quic&amp;k Ask…</source>
+        <translation>快速提問(&amp;K)…</translation>
     </message>
     <message>
         <source>&amp;Export Chat…</source>
@@ -167,6 +171,10 @@
         <translation>搜尋所有對話(&amp;S)</translation>
     </message>
     <message>
+        <source>&amp;Command Palette…</source>
+        <translation>命令選擇區(&amp;C)…</translation>
+    </message>
+    <message>
         <source>&amp;Sidebar</source>
         <translation>側邊欄(&amp;S)</translation>
     </message>
@@ -175,8 +183,16 @@
         <translation>對話設定(&amp;T)</translation>
     </message>
     <message>
-        <source>Mark &amp;Guesses</source>
-        <translation>標記猜測(&amp;G)</translation>
+        <source>Mark &amp;Faster Words</source>
+        <translation>標出加速的詞(&amp;F)</translation>
+    </message>
+    <message>
+        <source>&amp;Manual…</source>
+        <translation>使用手冊(&amp;M)…</translation>
+    </message>
+    <message>
+        <source>&amp;Keys…</source>
+        <translation>快速鍵(&amp;K)…</translation>
     </message>
     <message>
         <source>Li&amp;ve Figures</source>
@@ -285,10 +301,6 @@
     <message>
         <source>&amp;Unload</source>
         <translation>卸載(&amp;U)</translation>
-    </message>
-    <message>
-        <source>&amp;Command Palette</source>
-        <translation>命令選擇區(&amp;C)</translation>
     </message>
     <message>
         <source>Show &amp;Logs</source>
@@ -556,22 +568,6 @@
 <context>
     <name>AnswerReport</name>
     <message>
-        <source>nothing guessed ahead</source>
-        <translation>未進行推測</translation>
-    </message>
-    <message>
-        <source>as fast as without guessing</source>
-        <translation>與不預先猜測時一樣快</translation>
-    </message>
-    <message>
-        <source>about {}× as fast as without guessing</source>
-        <translation>速度約為不預先猜測時的 {} 倍</translation>
-    </message>
-    <message>
-        <source>slower than without guessing (about {}×)</source>
-        <translation>比不預先猜測時慢（約 {} 倍）</translation>
-    </message>
-    <message>
         <source>The answer reached its longest length.</source>
         <translation>回答已達長度上限。</translation>
     </message>
@@ -604,16 +600,24 @@
         <translation>{} token/秒</translation>
     </message>
     <message>
-        <source>{}× as fast as without guessing, on this computer</source>
-        <translation>在這台電腦上，速度為不預先猜測時的 {} 倍</translation>
-    </message>
-    <message>
         <source>First token after {}</source>
         <translation>首個 token 用時 {}</translation>
     </message>
     <message>
         <source>{rate} % of the guesses accepted ({accepted} of {drafted})</source>
         <translation>猜測的接受率 {rate}%（{accepted}/{drafted}）</translation>
+    </message>
+    <message>
+        <source>{}× faster</source>
+        <translation>加速至 {} 倍</translation>
+    </message>
+    <message>
+        <source>Nothing was guessed ahead</source>
+        <translation>沒有預先猜測</translation>
+    </message>
+    <message>
+        <source>{}× as fast as without guessing ahead</source>
+        <translation>速度是不預先猜測時的 {} 倍</translation>
     </message>
     <message>
         <source>{} tokens per step</source>
@@ -807,8 +811,8 @@
         <translation>中英混合</translation>
     </message>
     <message>
-        <source>without guessing</source>
-        <translation>不預先猜測</translation>
+        <source>without speed-up</source>
+        <translation>不加速</translation>
     </message>
     <message>
         <source>auto</source>
@@ -850,8 +854,8 @@
         <translation>加速比圖表</translation>
     </message>
     <message>
-        <source>{name}: {mean} times as fast as without guessing</source>
-        <translation>{name}：速度為不預先猜測時的 {mean} 倍</translation>
+        <source>{name}: {mean} times as fast as without speed-up</source>
+        <translation>{name}：速度是不加速時的 {mean} 倍</translation>
     </message>
 </context>
 <context>
@@ -991,6 +995,10 @@
         <translation>開始基準測試</translation>
     </message>
     <message>
+        <source>Measures how much faster the model of the open chat answers on this computer with each kind of speed-up. All answer the same prompts, in changing order. Chats wait meanwhile.</source>
+        <translation>測量目前對話的模型在這台電腦上使用每種加速方式時快多少。所有方式以不斷變化的順序回答相同的提示詞。期間對話會等待。</translation>
+    </message>
+    <message>
         <source>Nothing has been measured on this computer yet.</source>
         <translation>這台電腦上還沒有測試結果。</translation>
     </message>
@@ -998,13 +1006,13 @@
         <source>Progress of the benchmark</source>
         <translation>基準測試進度</translation>
     </message>
-    <message>
-        <source>Measures on this computer how much time guessing ahead saves, with the model of the open chat. Each way of guessing answers the same prompts, in changing order. Chats wait until it has ended.</source>
-        <translation>用目前對話的模型，測量預先猜測在這台電腦上的效果。每種猜測方式都以輪換的順序回答相同的提示詞。測試結束之前，對話需要等待。</translation>
-    </message>
 </context>
 <context>
     <name>BenchmarkReport</name>
+    <message>
+        <source>Automatic: {}× as fast as without speed-up</source>
+        <translation>自動：速度是不加速時的 {} 倍</translation>
+    </message>
     <message>
         <source>{device}, {cores} cores · {system} · OpenVINO {openvino} · Headstart {headstart} · {when}</source>
         <translation>{device}，{cores} 核心 · {system} · OpenVINO {openvino} · Headstart {headstart} · {when}</translation>
@@ -1018,40 +1026,36 @@
         <translation>自動模式與 {peer}（對方的最佳設定）相比：{ratio} 倍（{low} 至 {high}）</translation>
     </message>
     <message>
+        <source>Some texts differ from those without speed-up ({}).</source>
+        <translation>有些文字與不加速時不同（{}）。</translation>
+    </message>
+    <message>
+        <source>Every setting wrote the same texts as without speed-up.</source>
+        <translation>每種設定寫出的文字都與不加速時相同。</translation>
+    </message>
+    <message>
         <source>Class</source>
         <translation>類別</translation>
+    </message>
+    <message>
+        <source>Without speed-up, tokens/s</source>
+        <translation>不加速，token/秒</translation>
     </message>
     <message>
         <source>Speedups by class</source>
         <translation>各類別的加速比</translation>
     </message>
     <message>
-        <source>speed against writing without guessing</source>
-        <translation>與不預先猜測相比的速度</translation>
-    </message>
-    <message>
         <source>{} with {}</source>
         <translation>{}，搭配 {}</translation>
     </message>
     <message>
+        <source>speed compared with writing without speed-up</source>
+        <translation>與不加速時相比的速度</translation>
+    </message>
+    <message>
         <source>The answers are too short for a speed.</source>
         <translation>回答太短，無法測速。</translation>
-    </message>
-    <message>
-        <source>Automatic: {}× as fast as without guessing</source>
-        <translation>自動：速度為不預先猜測時的 {} 倍</translation>
-    </message>
-    <message>
-        <source>Some texts differ from those without guessing ({}).</source>
-        <translation>部分文字與不預先猜測時不同（{}）。</translation>
-    </message>
-    <message>
-        <source>Every setting wrote the same texts as without guessing.</source>
-        <translation>每種設定產生的文字都與不預先猜測時相同。</translation>
-    </message>
-    <message>
-        <source>Without guessing, tokens/s</source>
-        <translation>不預先猜測，token/秒</translation>
     </message>
     <message>
         <source>Save picture…</source>
@@ -1096,10 +1100,6 @@
 <context>
     <name>Catalogue</name>
     <message>
-        <source>Good at most things.</source>
-        <translation>擅長大多數任務。</translation>
-    </message>
-    <message>
         <source>Writes code.</source>
         <translation>擅長寫程式碼。</translation>
     </message>
@@ -1108,28 +1108,32 @@
         <translation>體積小，在任何電腦上都很快，但知識有限。</translation>
     </message>
     <message>
-        <source>Knows the most, and takes its time.</source>
-        <translation>知識最豐富，但速度較慢。</translation>
+        <source>Medium-sized: good at most things.</source>
+        <translation>中型：大多數事情都做得好。</translation>
     </message>
     <message>
-        <source>A small draft model guesses ahead to speed it up.</source>
-        <translation>小型草稿模型會預先猜測，使其更快。</translation>
+        <source>Large: knows the most, and takes its time.</source>
+        <translation>大型：知識最豐富，但較慢。</translation>
     </message>
     <message>
-        <source>Can guess ahead for a larger one.</source>
-        <translation>可以為更大的模型預先猜測。</translation>
+        <source>It comes with a small helper that makes it faster.</source>
+        <translation>附帶一個小助手，使其更快。</translation>
     </message>
     <message>
-        <source>Licence: {licence} · downloads up to {download}, takes up to {result} on the disk ({result_int4} in 4 bits)</source>
-        <translation>授權條款：{licence} · 最多下載 {download}，最多佔用 {result} 磁碟空間（4 位元時 {result_int4}）</translation>
+        <source>It can make a larger one faster.</source>
+        <translation>可以讓更大的模型更快。</translation>
     </message>
     <message>
-        <source> · fits your memory: about {needed}</source>
-        <translation> · 記憶體足夠：約需 {needed}</translation>
+        <source>{download} to download · {result} on the disk · licence: {licence}</source>
+        <translation>下載 {download} · 磁碟佔用 {result} · 授權條款：{licence}</translation>
     </message>
     <message>
-        <source> · too large: needs about {needed} of memory, {free} is free</source>
-        <translation> · 過大：約需記憶體 {needed}，可用 {free}</translation>
+        <source>Fits your memory: it takes about {needed} of {free}.</source>
+        <translation>記憶體足夠：約需 {needed}，可用 {free}。</translation>
+    </message>
+    <message>
+        <source>Too large: it takes about {needed} of memory, and {free} is free.</source>
+        <translation>太大：約需 {needed} 記憶體，可用 {free}。</translation>
     </message>
     <message>
         <source>Accept its licence on huggingface.co first, and log in with the hub&apos;s program.</source>
@@ -1160,8 +1164,8 @@
         <translation>其他模型：依名稱或檔案</translation>
     </message>
     <message>
-        <source>Show all {}</source>
-        <translation>顯示全部 {} 個</translation>
+        <source>Show all {} models</source>
+        <translation>顯示全部 {} 個模型</translation>
     </message>
     <message>
         <source>Turns texts into vectors for programs, by the local server. It cannot chat.</source>
@@ -1268,8 +1272,8 @@
         <translation>顯示或隱藏側邊欄</translation>
     </message>
     <message>
-        <source>Mark what was guessed ahead</source>
-        <translation>標出預先猜出的部分</translation>
+        <source>Mark faster words</source>
+        <translation>標出加速的詞</translation>
     </message>
     <message>
         <source>Live figures</source>
@@ -1458,20 +1462,24 @@
 <context>
     <name>ComparisonController</name>
     <message>
-        <source>Guessing ahead</source>
-        <translation>預先猜測</translation>
+        <source>Regenerate with Another Model</source>
+        <translation>用其他模型重新產生</translation>
     </message>
     <message>
-        <source>Without guessing ahead</source>
-        <translation>不預先猜測</translation>
+        <source>With speed-up</source>
+        <translation>加速</translation>
     </message>
     <message>
-        <source>without guessing ahead</source>
-        <translation>不預先猜測</translation>
+        <source>Without speed-up</source>
+        <translation>不加速</translation>
     </message>
     <message>
-        <source>guessing ahead</source>
-        <translation>預先猜測</translation>
+        <source>without speed-up</source>
+        <translation>不加速</translation>
+    </message>
+    <message>
+        <source>with speed-up</source>
+        <translation>加速</translation>
     </message>
     <message>
         <source>edited by you</source>
@@ -1513,6 +1521,14 @@
         <translation>有問題，儘管問</translation>
     </message>
     <message>
+        <source>{tokens} of {context} tokens</source>
+        <translation>{tokens} / {context} token</translation>
+    </message>
+    <message>
+        <source>The model can read no more than its context at once. A new chat has room.</source>
+        <translation>模型一次能讀的內容不超過其上下文。新對話有空間。</translation>
+    </message>
+    <message>
         <source>Ready</source>
         <translation>就緒</translation>
     </message>
@@ -1549,24 +1565,24 @@
         <translation>模型立即回答。</translation>
     </message>
     <message>
+        <source>{} full</source>
+        <translation>已用 {}</translation>
+    </message>
+    <message>
+        <source>Chat {} full</source>
+        <translation>對話已用 {}</translation>
+    </message>
+    <message>
+        <source>Too long for the model</source>
+        <translation>對模型來說太長</translation>
+    </message>
+    <message>
+        <source>Too long</source>
+        <translation>太長</translation>
+    </message>
+    <message>
         <source>about {tokens} tokens</source>
         <translation>約 {tokens} token</translation>
-    </message>
-    <message>
-        <source>This conversation with the message, as another model counts it</source>
-        <translation>此對話與這則訊息，按另一個模型計數</translation>
-    </message>
-    <message>
-        <source>{tokens} / {context} tokens</source>
-        <translation>{tokens} / {context} token</translation>
-    </message>
-    <message>
-        <source>Too long: {tokens} / {context} tokens</source>
-        <translation>過長：{tokens} / {context} token</translation>
-    </message>
-    <message>
-        <source>This conversation with the message, of the context</source>
-        <translation>此對話連同這則訊息占用的上下文</translation>
     </message>
     <message>
         <source>A file is still being read; send the message when it is there.</source>
@@ -1629,6 +1645,37 @@
     <message>
         <source>Copy</source>
         <translation>複製</translation>
+    </message>
+</context>
+<context>
+    <name>CreativityEditor</name>
+    <message>
+        <source>Style</source>
+        <translation>風格</translation>
+    </message>
+    <message>
+        <source>Precise</source>
+        <translation>精確</translation>
+    </message>
+    <message>
+        <source>Balanced</source>
+        <translation>均衡</translation>
+    </message>
+    <message>
+        <source>Creative</source>
+        <translation>創意</translation>
+    </message>
+    <message>
+        <source>Keeps to the most likely words: for facts, code and translations.</source>
+        <translation>只用最可能的詞：適合事實、程式碼和翻譯。</translation>
+    </message>
+    <message>
+        <source>As the model&apos;s authors recommend.</source>
+        <translation>按模型作者的建議。</translation>
+    </message>
+    <message>
+        <source>Chooses words more freely: for stories and ideas.</source>
+        <translation>用詞更自由：適合故事和點子。</translation>
     </message>
 </context>
 <context>
@@ -1752,8 +1799,8 @@
 <context>
     <name>EncryptionPage</name>
     <message>
-        <source>Once more</source>
-        <translation>再輸入一次</translation>
+        <source>Repeat the passphrase</source>
+        <translation>再次輸入密語</translation>
     </message>
     <message>
         <source>I keep the passphrase in a place where I can find it</source>
@@ -1792,8 +1839,8 @@
         <translation>不受保護的有：Headstart 開啟時的記憶體和置換空間、無人看管的已開啟視窗、您匯出的對話、通知、包含您自己提示詞的設定、模型，以及磁碟上已刪除檔案的殘留內容。</translation>
     </message>
     <message>
-        <source>Deleted, as it is not encrypted: all backups, damaged histories that were kept, and the lines typed into `headstart chat`. A new backup is made.</source>
-        <translation>以下內容未加密，因此會被刪除：所有備份、保留下來的已損毀歷程記錄，以及在 `headstart chat` 中輸入過的內容。之後會建立新的備份。</translation>
+        <source>All backups, damaged histories that were put aside, and what you typed into the terminal chat are deleted, because they are not encrypted. Then a new backup is made.</source>
+        <translation>所有備份、另存的損壞記錄以及您在終端機對話中輸入的內容都會被刪除，因為它們沒有加密。然後會建立新的備份。</translation>
     </message>
     <message>
         <source>If you lose the passphrase, your chats cannot be recovered.</source>
@@ -2134,7 +2181,7 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     </message>
     <message>
         <source>An NPU takes no guesses from the text: use a draft model, or --speculation off.</source>
-        <translation>NPU 不能從文字中猜測：請使用草稿模型，或關閉預先猜測。</translation>
+        <translation>NPU 不能從文字中猜測：請使用草稿模型，或關閉加速。</translation>
     </message>
     <message>
         <source>An address must not hold a password; give the key with --key instead.</source>
@@ -2246,7 +2293,7 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     </message>
     <message>
         <source>OpenVINO GenAI garbles sampled answers when a draft model guesses ahead (its issue 4190): {ours}, --temperature 0 or --speculation off.</source>
-        <translation>有草稿模型預先猜測時，OpenVINO GenAI 會弄亂取樣得到的回答（其問題編號 4190）：請{ours}，或將溫度設為 0，或關閉預先猜測。</translation>
+        <translation>有草稿模型預先猜測時，OpenVINO GenAI 會弄亂取樣得到的回答（其問題編號 4190）：請{ours}，或將溫度設為 0，或關閉加速。</translation>
     </message>
     <message>
         <source>OpenVINO GenAI has no acceptance threshold: {ours}.</source>
@@ -2799,6 +2846,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>{path} cannot be read ({reason}); make it readable for you.</source>
         <translation>無法讀取 {path}（{reason}）；請讓您自己可以讀取它。</translation>
+    </message>
+    <message>
+        <source>{path} cannot be written ({reason}); make the folder writable for you.</source>
+        <translation>無法寫入 {path}（{reason}）；請讓您對該資料夾有寫入權限。</translation>
     </message>
     <message>
         <source>{path} has no text; there is nothing to attach.</source>
@@ -3685,10 +3736,6 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>{place} 的內容與匯出時不同；請重新複製該資料夾，或重新匯出。</translation>
     </message>
     <message>
-        <source>{recipe} was not downloaded: {failures}. Check the name and the network.</source>
-        <translation>{recipe} 未能下載：{failures}。請檢查名稱和網路。</translation>
-    </message>
-    <message>
         <source>{source!r} is no recipe, no folder, no .gguf file and no hub id; did you mean {names}?</source>
         <translation>{source!r} 不是配方、資料夾、.gguf 檔案或 hub ID；是否想輸入 {names}？</translation>
     </message>
@@ -3843,6 +3890,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>{name} in {folder} is missing or not an ordinary file; fetch it again.</source>
         <translation>{folder} 中的 {name} 缺少或不是一般檔案；請重新取得。</translation>
+    </message>
+    <message>
+        <source>{recipe} was not downloaded: {failures}. Check the name and the network. {other} needs no Hugging Face.</source>
+        <translation>{recipe} 未能下載：{failures}。請檢查名稱和網路。{other} 不需要 Hugging Face。</translation>
     </message>
     <message>
         <source>{url!r} is not the address of a server; write it like https://host:8000/v1.</source>
@@ -4034,22 +4085,49 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     </message>
 </context>
 <context>
+    <name>KeysDialog</name>
+    <message>
+        <source>Keys</source>
+        <translation>快速鍵</translation>
+    </message>
+    <message>
+        <source>Message box</source>
+        <translation>訊息輸入框</translation>
+    </message>
+    <message>
+        <source>New line</source>
+        <translation>換行</translation>
+    </message>
+    <message>
+        <source>Last question again, in an empty box</source>
+        <translation>在空輸入框中取回上一個問題</translation>
+    </message>
+    <message>
+        <source>Choose a prompt</source>
+        <translation>選擇提示詞</translation>
+    </message>
+</context>
+<context>
     <name>Legend</name>
     <message>
         <source>Legend of token colours</source>
         <translation>token 顏色圖例</translation>
     </message>
     <message>
-        <source>Guessed by</source>
-        <translation>猜測來源</translation>
+        <source>The model checked every word. A colour shows what had found the word in advance: the draft model (a small model), the draft head (a small addition to the model), earlier text that is repeated, or a table of what usually follows what. Words without a colour are the model&apos;s own.</source>
+        <translation>模型檢查了每個詞。顏色表示該詞由誰提前找到：草稿模型（一個小模型）、草稿頭（模型的小附件）、重複的前文，或常見接續詞的表。沒有顏色的詞是模型自己寫的。</translation>
+    </message>
+    <message>
+        <source>Faster thanks to</source>
+        <translation>加速來自</translation>
+    </message>
+    <message>
+        <source>No word is marked yet.</source>
+        <translation>還沒有標出的詞。</translation>
     </message>
     <message>
         <source>unmarked: the model itself</source>
         <translation>無標記：模型自己</translation>
-    </message>
-    <message>
-        <source>The model checked every token. Colours show who guessed it: the draft model (a small model), the draft head (a small addition to the model), earlier text that is repeated, or a table of what usually follows what. Nobody guessed what has no colour: the model wrote it itself.</source>
-        <translation>每個 token 都經過模型檢查。顏色表示它由誰猜出：草稿模型（一個小模型）、草稿頭（模型的小型附加部分）、重複出現的前文，或統計常見後續的詞表。沒有顏色的部分沒有被猜出，由模型自己產生。</translation>
     </message>
 </context>
 <context>
@@ -4067,14 +4145,6 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>接受率</translation>
     </message>
     <message>
-        <source>First / last guess</source>
-        <translation>首個/末個猜測</translation>
-    </message>
-    <message>
-        <source>Guesses per step</source>
-        <translation>每步猜測數</translation>
-    </message>
-    <message>
         <source>Time saved (estimate)</source>
         <translation>節省的時間（估算）</translation>
     </message>
@@ -4083,28 +4153,8 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>用時分布</translation>
     </message>
     <message>
-        <source>Against writing without guessing, in this answer so far, as the engine reckons it.</source>
-        <translation>本回答到目前為止與不預先猜測相比，由引擎估算。</translation>
-    </message>
-    <message>
         <source>While the answer grows: of the last steps. At its end: of the whole answer.</source>
         <translation>產生過程中：最近幾步的資料；結束後：整個回答的資料。</translation>
-    </message>
-    <message>
-        <source>Share of the guesses that the model accepts.</source>
-        <translation>模型接受的猜測所占的比例。</translation>
-    </message>
-    <message>
-        <source>Share of the first guesses of a step that are accepted, and of the last ones.</source>
-        <translation>每步首個猜測被接受的比例，以及末個猜測被接受的比例。</translation>
-    </message>
-    <message>
-        <source>Tokens guessed before the model checks them all at once.</source>
-        <translation>模型一次檢查之前所猜測的 token 數。</translation>
-    </message>
-    <message>
-        <source>Guessing, checking the guesses, and the rest.</source>
-        <translation>猜測、檢查猜測和其他部分的用時。</translation>
     </message>
     <message>
         <source>{first} / {last} %</source>
@@ -4115,10 +4165,6 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>{} 秒</translation>
     </message>
     <message>
-        <source>guess</source>
-        <translation>猜測</translation>
-    </message>
-    <message>
         <source>check</source>
         <translation>檢查</translation>
     </message>
@@ -4127,16 +4173,48 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>{} token/秒</translation>
     </message>
     <message>
+        <source>First / last tried</source>
+        <translation>首個 / 末個試寫</translation>
+    </message>
+    <message>
+        <source>Tried ahead</source>
+        <translation>提前試寫</translation>
+    </message>
+    <message>
+        <source>The program that writes this answer does not report what the speed-up saves.</source>
+        <translation>寫這個回答的程式不回報加速節省了多少。</translation>
+    </message>
+    <message>
+        <source>Compared with writing token by token, as estimated for this answer so far.</source>
+        <translation>與逐個 token 書寫相比，是對此回答到目前為止的估計。</translation>
+    </message>
+    <message>
+        <source>How many of the tokens tried ahead the model accepts.</source>
+        <translation>提前試寫的 token 中被模型接受的比例。</translation>
+    </message>
+    <message>
+        <source>The same for the first token of each step, and for the last one.</source>
+        <translation>每步首個 token 的同一比例，以及末個 token 的。</translation>
+    </message>
+    <message>
+        <source>Tokens tried ahead in each step, before the model checks them all at once.</source>
+        <translation>每步在模型一次檢查之前提前試寫的 token 數。</translation>
+    </message>
+    <message>
+        <source>Trying ahead, checking, and the rest.</source>
+        <translation>提前試寫、檢查以及其餘部分。</translation>
+    </message>
+    <message>
         <source>nothing yet</source>
         <translation>尚無</translation>
     </message>
     <message>
-        <source>{} s lost</source>
-        <translation>虧 {} 秒</translation>
+        <source>try ahead</source>
+        <translation>試寫</translation>
     </message>
     <message>
-        <source>What writes this answer does not reckon what guessing saves.</source>
-        <translation>撰寫這個回答的引擎不計算猜測省下的時間。</translation>
+        <source>{} s lost</source>
+        <translation>虧 {} 秒</translation>
     </message>
     <message>
         <source>other</source>
@@ -4203,6 +4281,92 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>an NPU decides that itself</source>
         <translation>由 NPU 自行決定</translation>
+    </message>
+</context>
+<context>
+    <name>Manual</name>
+    <message>
+        <source>Begin</source>
+        <translation>開始</translation>
+    </message>
+    <message>
+        <source>Choose a model on the page Models; the recommended one suits this computer. It is downloaded once. Then write a question in the box below and press Enter. Nothing you write leaves this computer, unless you choose a model on another computer.</source>
+        <translation>在「模型」頁選擇一個模型；推薦的模型適合這台電腦。它只需下載一次。然後在下方輸入框寫下問題並按 Enter 鍵。除非您選擇另一台電腦上的模型，否則您寫的內容不會離開這台電腦。</translation>
+    </message>
+    <message>
+        <source>Answers</source>
+        <translation>回答</translation>
+    </message>
+    <message>
+        <source>Esc stops an answer. Below it you can copy it, edit it or have it written again, also by another model; the older version stays, and the arrows show it. Compare puts two versions side by side. You can edit your questions, too.</source>
+        <translation>按 Esc 停止回答。在回答下方可以複製、編輯或重新產生，也可以用其他模型；舊版本會保留，用箭頭檢視。「比較」把兩個版本並排顯示。您也可以編輯自己的問題。</translation>
+    </message>
+    <message>
+        <source>Files</source>
+        <translation>檔案</translation>
+    </message>
+    <message>
+        <source>Drop files on the window, or use the paper clip. Of a file that is too long, the model gets the passages that fit your question; the answer names them.</source>
+        <translation>把檔案拖到視窗上，或使用迴紋針按鈕。如果檔案太長，模型會得到與問題相符的段落；回答會列出它們。</translation>
+    </message>
+    <message>
+        <source>Keep order</source>
+        <translation>整理</translation>
+    </message>
+    <message>
+        <source>Double-click a chat in the sidebar to rename it. Drag chats onto tags and projects. A project has its own files and its own system prompt. The search looks into all chats.</source>
+        <translation>按兩下側邊欄中的對話即可重新命名。可以把對話拖到標籤和專案上。專案有自己的檔案和系統提示詞。搜尋會查找所有對話。</translation>
+    </message>
+    <message>
+        <source>Settings of a chat</source>
+        <translation>對話的設定</translation>
+    </message>
+    <message>
+        <source>The button with the sliders opens them: precise or creative, how long an answer may be, and whether the model thinks first. A preset tells the model how to behave.</source>
+        <translation>帶滑桿的按鈕可開啟設定：精確或創意、回答可以多長，以及模型是否先思考。範本告訴模型該如何表現。</translation>
+    </message>
+    <message>
+        <source>Why it is fast</source>
+        <translation>為什麼快</translation>
+    </message>
+    <message>
+        <source>Headstart guesses the next words with a small model, with earlier text, or with both. Your model checks several words at once and keeps only those that it would have written itself. So the answer is the same and comes sooner. The race shows it, and Details below an answer has the figures.</source>
+        <translation>Headstart 用小模型、前文或兩者來猜測接下來的詞。您的模型一次檢查幾個詞，只保留它自己也會寫的詞。因此回答相同，但來得更快。競速頁可以看到這一點，回答下方的「詳細資料」有具體數字。</translation>
+    </message>
+    <message>
+        <source>Tools</source>
+        <translation>工具</translation>
+    </message>
+    <message>
+        <source>Models can use programs that speak MCP. Add one under Tools in the menu Chat, or try the clock that comes with Headstart. You are asked before each call.</source>
+        <translation>模型可以使用支援 MCP 的程式。在「對話」選單的「工具」中新增，或試用 Headstart 內附的時鐘。每次呼叫前都會詢問您。</translation>
+    </message>
+    <message>
+        <source>Quick Ask</source>
+        <translation>快速提問</translation>
+    </message>
+    <message>
+        <source>Quick Ask is a small window for one question. Open it in the menu File or from the tray.</source>
+        <translation>快速提問是用於一個問題的小視窗。從「檔案」選單或系統匣開啟。</translation>
+    </message>
+    <message>
+        <source>Privacy</source>
+        <translation>隱私</translation>
+    </message>
+    <message>
+        <source>Chats are files on this computer. You can encrypt them on the page Privacy of the preferences. The page Folders shows where everything is.</source>
+        <translation>對話是這台電腦上的檔案。您可以在偏好設定的「隱私」頁加密它們。「資料夾」頁顯示各項內容的位置。</translation>
+    </message>
+    <message>
+        <source>Close</source>
+        <translation>關閉</translation>
+    </message>
+</context>
+<context>
+    <name>ManualDialog</name>
+    <message>
+        <source>Manual</source>
+        <translation>使用手冊</translation>
     </message>
 </context>
 <context>
@@ -4434,8 +4598,8 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>由伺服器決定</translation>
     </message>
     <message>
-        <source>None (guess from earlier text)</source>
-        <translation>無（根據前文猜測）</translation>
+        <source>None (earlier text only)</source>
+        <translation>無（僅用前文）</translation>
     </message>
     <message>
         <source>this is the model itself</source>
@@ -4540,8 +4704,8 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>前文</translation>
     </message>
     <message>
-        <source>{model} on {device}; guesses come from: {guessing}</source>
-        <translation>{model}，執行於 {device}；猜測來源：{guessing}</translation>
+        <source>{model} on {device}, speed-up by {guessing}</source>
+        <translation>{model}，執行於 {device}，加速來自：{guessing}</translation>
     </message>
     <message>
         <source>being checked</source>
@@ -4683,6 +4847,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>{}: automatic</source>
         <translation>{}：自動</translation>
+    </message>
+    <message>
+        <source>The value that the model&apos;s authors recommend</source>
+        <translation>模型作者建議的值</translation>
     </message>
     <message>
         <source>{typed} is out of bounds ({low} to {high}); {value} is used.</source>
@@ -4846,8 +5014,8 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>模型的執行位置</translation>
     </message>
     <message>
-        <source>{} of memory is free for a model, that of the one in use included.</source>
-        <translation>可供模型使用的記憶體為 {}，包括使用中模型所占的記憶體。</translation>
+        <source>{} of memory is free for a model (with the memory of the one in use).</source>
+        <translation>可供模型使用的記憶體為 {}（包括正在使用的模型所佔的記憶體）。</translation>
     </message>
 </context>
 <context>
@@ -4859,6 +5027,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>Pages of the preferences</source>
         <translation>偏好設定頁面</translation>
+    </message>
+    <message>
+        <source>Restore defaults</source>
+        <translation>還原預設值</translation>
     </message>
     <message>
         <source>Close</source>
@@ -4885,16 +5057,16 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>模型</translation>
     </message>
     <message>
-        <source>Guess ahead</source>
-        <translation>預先猜測</translation>
+        <source>Speed-up</source>
+        <translation>加速</translation>
+    </message>
+    <message>
+        <source>Changes apply at once. A chat can have settings of its own, which come first.</source>
+        <translation>變更立即生效。對話可以有自己的設定，並優先採用。</translation>
     </message>
     <message>
         <source>Answers</source>
         <translation>回答</translation>
-    </message>
-    <message>
-        <source>Changes apply at once, except the language. A chat&apos;s own settings come first.</source>
-        <translation>除語言外，變更立即生效。對話自身的設定優先。</translation>
     </message>
     <message>
         <source>Show</source>
@@ -4903,10 +5075,6 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>Show the folder: {}</source>
         <translation>開啟資料夾：{}</translation>
-    </message>
-    <message>
-        <source>Restore the defaults of this page</source>
-        <translation>還原本頁預設值</translation>
     </message>
 </context>
 <context>
@@ -5103,8 +5271,8 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>檔案</translation>
     </message>
     <message>
-        <source>A new chat in the project begins with these. Chats already in it keep their own.</source>
-        <translation>專案中的新對話以這些內容開始。已有的對話保留各自的設定。</translation>
+        <source>System prompt, model and files are for new chats in this project.</source>
+        <translation>系統提示詞、模型和檔案用於此專案中的新對話。</translation>
     </message>
 </context>
 <context>
@@ -5355,16 +5523,16 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>先讀取一遍提示詞，讓雙方從相同的狀態開始…</translation>
     </message>
     <message>
-        <source>Without guessing: one token at a time…</source>
-        <translation>不預先猜測：每次一個 token…</translation>
+        <source>Without speed-up: one token at a time…</source>
+        <translation>不加速：一次一個 token…</translation>
     </message>
     <message>
-        <source>Guessing ahead: several tokens at a time, where guesses are accepted…</source>
-        <translation>預先猜測：猜測被接受時每次多個 token…</translation>
+        <source>With speed-up: several tokens at a time, where they are right…</source>
+        <translation>加速：正確時一次寫幾個 token…</translation>
     </message>
     <message>
-        <source>Without guessing once more, to see how steady this computer is…</source>
-        <translation>再來一次不預先猜測，看看這台電腦的速度是否穩定…</translation>
+        <source>Without speed-up again, to see how steady this computer is…</source>
+        <translation>再次不加速，以了解這台電腦有多穩定…</translation>
     </message>
     <message>
         <source>earlier text</source>
@@ -5383,8 +5551,8 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>已停止。</translation>
     </message>
     <message>
-        <source>{model}, guesses from: {guessing}; on {device}</source>
-        <translation>{model}，猜測來源：{guessing}；執行於 {device}</translation>
+        <source>{model} on {device}, speed-up by {guessing}</source>
+        <translation>{model}，執行於 {device}，加速來自：{guessing}</translation>
     </message>
     <message>
         <source>Both at once, at the times that were just measured…</source>
@@ -5480,8 +5648,8 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>開始競速</translation>
     </message>
     <message>
-        <source>The model answers one request three times: without guessing, guessing ahead, and without once more. Guessing only saves time: both texts are the same, token for token.</source>
-        <translation>模型對同一請求回答三次：不預先猜測、預先猜測，再不預先猜測一次。猜測只節省時間：兩份文字的每個 token 都相同。</translation>
+        <source>The model answers one request without and with Headstart&apos;s speed-up: the next words are guessed, and the model checks several at once. Both texts are the same.</source>
+        <translation>模型對同一請求分別在不加速和加速時作答：先猜測接下來的詞，再由模型一次檢查幾個。兩段文字相同。</translation>
     </message>
     <message>
         <source>Stop</source>
@@ -5492,6 +5660,14 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>雙方同時重播</translation>
     </message>
     <message>
+        <source>Without speed-up</source>
+        <translation>不加速</translation>
+    </message>
+    <message>
+        <source>With speed-up</source>
+        <translation>加速</translation>
+    </message>
+    <message>
         <source>Identical: {equal} of {total} tokens.</source>
         <translation>完全相同：{total} 個 token 中的 {equal} 個。</translation>
     </message>
@@ -5500,24 +5676,20 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>{total} 個 token 中有 {equal} 個相同；第一處不同在第 {first} 個 token。</translation>
     </message>
     <message>
-        <source>Without guessing</source>
-        <translation>不預先猜測</translation>
+        <source>No clear difference</source>
+        <translation>沒有明顯差別</translation>
     </message>
     <message>
-        <source>Guessing ahead</source>
-        <translation>預先猜測</translation>
+        <source>The answers differ in length, so their times cannot be compared.</source>
+        <translation>兩個回答長度不同，因此無法比較時間。</translation>
+    </message>
+    <message>
+        <source>Without speed-up it was run twice, to see how steady this computer is: {first} s and {second} s.</source>
+        <translation>為了解這台電腦有多穩定，不加速執行了兩次：{first} 秒和 {second} 秒。</translation>
     </message>
     <message>
         <source>The answer is too short for a speed.</source>
         <translation>回答太短，無法測速。</translation>
-    </message>
-    <message>
-        <source>{plain} → {other} tokens/s</source>
-        <translation>{plain} → {other} token/秒</translation>
-    </message>
-    <message>
-        <source>Without guessing: mean of two answers. The slower of them took {noise}× as long as the other; a gain below that is noise.</source>
-        <translation>不預先猜測：兩次回答的平均值，較慢的一次用時為另一次的 {noise} 倍；低於這一倍數的提升屬於波動。</translation>
     </message>
     <message>
         <source>The model repeats itself, so its speed is no gain. Try another prompt.</source>
@@ -5529,6 +5701,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>installed</source>
         <translation>已安裝</translation>
+    </message>
+    <message>
+        <source>recommended</source>
+        <translation>推薦</translation>
     </message>
     <message>
         <source>Get</source>
@@ -5549,6 +5725,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>Not tried by Headstart&apos;s own tests.</source>
         <translation>未經 Headstart 自身測試驗證。</translation>
+    </message>
+    <message>
+        <source>With 4 bits: {} on the disk, faster and a little less exact</source>
+        <translation>4 位元：磁碟佔用 {}，更快，但精度略低</translation>
     </message>
 </context>
 <context>
@@ -5888,6 +6068,81 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     </message>
 </context>
 <context>
+    <name>ServerDialog</name>
+    <message>
+        <source>Tool server</source>
+        <translation>工具伺服器</translation>
+    </message>
+    <message>
+        <source>New tool server</source>
+        <translation>新增工具伺服器</translation>
+    </message>
+    <message>
+        <source>such as files</source>
+        <translation>例如 files</translation>
+    </message>
+    <message>
+        <source>such as npx, uvx or the path of a program</source>
+        <translation>例如 npx、uvx 或程式的路徑</translation>
+    </message>
+    <message>
+        <source>one on each line</source>
+        <translation>每行一個</translation>
+    </message>
+    <message>
+        <source>one on each line, such as API_KEY=…</source>
+        <translation>每行一個，例如 API_KEY=…</translation>
+    </message>
+    <message>
+        <source>Test</source>
+        <translation>測試</translation>
+    </message>
+    <message>
+        <source>Cancel</source>
+        <translation>取消</translation>
+    </message>
+    <message>
+        <source>Save</source>
+        <translation>儲存</translation>
+    </message>
+    <message>
+        <source>It works. Its tools: {}</source>
+        <translation>可以執行。其工具：{}</translation>
+    </message>
+    <message>
+        <source>It works, but has no tools.</source>
+        <translation>可以執行，但沒有工具。</translation>
+    </message>
+    <message>
+        <source>server</source>
+        <translation>伺服器</translation>
+    </message>
+    <message>
+        <source>Starting it…</source>
+        <translation>正在啟動…</translation>
+    </message>
+    <message>
+        <source>Another server has this name.</source>
+        <translation>另一個伺服器已使用此名稱。</translation>
+    </message>
+    <message>
+        <source>Name</source>
+        <translation>名稱</translation>
+    </message>
+    <message>
+        <source>Program</source>
+        <translation>程式</translation>
+    </message>
+    <message>
+        <source>Arguments</source>
+        <translation>參數</translation>
+    </message>
+    <message>
+        <source>Variables, for keys and passwords</source>
+        <translation>變數，用於金鑰和密碼</translation>
+    </message>
+</context>
+<context>
     <name>ServerNote</name>
     <message>
         <source>Answer other programs</source>
@@ -5902,12 +6157,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>本機伺服器…</translation>
     </message>
     <message>
-        <source>Editors and scripts on this computer can ask a model as they ask OpenAI&apos;s API. The page of the local server switches that on; in a terminal, this does:
-{}
-The model is loaded a second time there and takes its memory again.</source>
-        <translation>這台電腦上的編輯器和指令碼可以像呼叫 OpenAI 的 API 一樣使用模型。可在本機伺服器頁面開啟；在終端機中則用以下命令：
-{}
-模型會在那裡再載入一次，因此再佔用一份記憶體。</translation>
+        <source>Editors and scripts on this computer can use a model as they use OpenAI&apos;s API. Switch that on on the page of the local server, or type this in a terminal, where the model needs its memory a second time:
+{}</source>
+        <translation>這台電腦上的編輯器和指令碼可以像使用 OpenAI 的 API 一樣使用模型。請在「本機伺服器」頁開啟，或在終端機中輸入以下命令（模型會再佔用一份記憶體）：
+{}</translation>
     </message>
 </context>
 <context>
@@ -5987,32 +6240,8 @@ The model is loaded a second time there and takes its memory again.</source>
         <translation>減少動態效果</translation>
     </message>
     <message>
-        <source>Mark guesses</source>
-        <translation>標記猜測</translation>
-    </message>
-    <message>
-        <source>Enter sends</source>
-        <translation>Enter 鍵傳送</translation>
-    </message>
-    <message>
-        <source>Last chat</source>
-        <translation>上次的對話</translation>
-    </message>
-    <message>
-        <source>Notifications</source>
-        <translation>通知</translation>
-    </message>
-    <message>
-        <source>Text in notifications</source>
-        <translation>通知中的文字</translation>
-    </message>
-    <message>
         <source>Stay in the tray</source>
         <translation>留在系統匣</translation>
-    </message>
-    <message>
-        <source>Read ahead</source>
-        <translation>提前讀取</translation>
     </message>
     <message>
         <source>Model</source>
@@ -6047,16 +6276,12 @@ The model is loaded a second time there and takes its memory again.</source>
         <translation>思考</translation>
     </message>
     <message>
-        <source>Think before the answer, where the model has a switch for it.</source>
-        <translation>先思考再回答，前提是模型有此開關。</translation>
-    </message>
-    <message>
-        <source>Thinking budget</source>
-        <translation>思考上限</translation>
-    </message>
-    <message>
         <source>Most tokens of thinking; then the answer begins.</source>
         <translation>思考最多用多少 token；之後開始回答。</translation>
+    </message>
+    <message>
+        <source>Speed-up</source>
+        <translation>加速</translation>
     </message>
     <message>
         <source>Confidence threshold</source>
@@ -6143,16 +6368,8 @@ The model is loaded a second time there and takes its memory again.</source>
         <translation>接受閾值</translation>
     </message>
     <message>
-        <source>Disk for old chats</source>
-        <translation>舊對話的磁碟空間</translation>
-    </message>
-    <message>
         <source>Titles by the model</source>
         <translation>由模型命名標題</translation>
-    </message>
-    <message>
-        <source>Tools</source>
-        <translation>工具</translation>
     </message>
     <message>
         <source>System</source>
@@ -6177,6 +6394,10 @@ The model is loaded a second time there and takes its memory again.</source>
     <message>
         <source>Automatic</source>
         <translation>自動</translation>
+    </message>
+    <message>
+        <source> tokens</source>
+        <translation> token</translation>
     </message>
     <message>
         <source>Fixed</source>
@@ -6207,6 +6428,10 @@ The model is loaded a second time there and takes its memory again.</source>
         <translation>介面色彩：淺色、深色或高對比。</translation>
     </message>
     <message>
+        <source>The window opens again in another language.</source>
+        <translation>視窗會以另一種語言重新開啟。</translation>
+    </message>
+    <message>
         <source>Size of the text in points.</source>
         <translation>文字大小，單位為點。</translation>
     </message>
@@ -6215,60 +6440,12 @@ The model is loaded a second time there and takes its memory again.</source>
         <translation>視窗的縮放百分比。</translation>
     </message>
     <message>
-        <source>Language of the window from its next start on.</source>
-        <translation>介面語言，下次啟動時生效。</translation>
-    </message>
-    <message>
-        <source>Colours show which words were guessed ahead, and by whom.</source>
-        <translation>用顏色標出哪些詞是預先猜出的，以及由誰猜出。</translation>
-    </message>
-    <message>
         <source>Nothing moves or blinks by itself.</source>
         <translation>介面元素不會自行移動或閃爍。</translation>
     </message>
     <message>
-        <source>Enter sends; otherwise Ctrl+Enter does.</source>
-        <translation>按 Enter 鍵傳送；否則按 Ctrl+Enter 傳送。</translation>
-    </message>
-    <message>
-        <source>Open the last chat again at start.</source>
-        <translation>啟動時重新開啟上次的對話。</translation>
-    </message>
-    <message>
-        <source>Say when a long answer ends while another window has the keyboard.</source>
-        <translation>在使用其他視窗時，較長的回答完成後發出通知。</translation>
-    </message>
-    <message>
-        <source>Such a message shows how the answer begins, not only the chat&apos;s title.</source>
-        <translation>通知中顯示回答的開頭，而不只是對話標題。</translation>
-    </message>
-    <message>
-        <source>Closing the window leaves Headstart in the tray, with the model in memory. Ctrl+Q ends it. Where the desktop has no tray, closing ends it, too.</source>
-        <translation>關閉視窗後 Headstart 留在系統匣中，模型仍在記憶體裡。按 Ctrl+Q 結束。桌面沒有系統匣時，關閉視窗也會結束。</translation>
-    </message>
-    <message>
-        <source>The model reads the open chat and what you type before you send it, so that the answer begins at once. Automatic does so on mains power only.</source>
-        <translation>在您傳送之前，模型就先讀取目前對話和您輸入的內容，回答便能立即開始。自動時僅在接上電源的情況下這樣做。</translation>
-    </message>
-    <message>
-        <source>The model names a chat when it has nothing else to do, if your first message is too long for a title. A title that you gave stays. Automatic does so on mains power only.</source>
-        <translation>如果您的第一則訊息太長，不適合當標題，模型會在閒置時為對話命名。您自己取的標題會保留。「自動」只在接上電源時這樣做。</translation>
-    </message>
-    <message>
-        <source>Models may call tools of the MCP servers that you name in mcp.json. You are asked before each call.</source>
-        <translation>模型可以呼叫您在 mcp.json 中寫明的 MCP 伺服器的工具。每次呼叫前都會詢問您。</translation>
-    </message>
-    <message>
         <source>What the model is told before every chat.</source>
         <translation>每次對話開始前告訴模型的內容。</translation>
-    </message>
-    <message>
-        <source>The model or pair that answers; automatic prefers a pair.</source>
-        <translation>用來回答的模型或模型組合；自動時優先使用模型組合。</translation>
-    </message>
-    <message>
-        <source>The model that guesses ahead; automatic takes the one of the pair.</source>
-        <translation>預先猜測的模型；自動時使用模型組合中的草稿模型。</translation>
     </message>
     <message>
         <source>Device that runs the model; automatic takes what tuning found, or else the processor.</source>
@@ -6283,6 +6460,22 @@ The model is loaded a second time there and takes its memory again.</source>
         <translation>執行草稿模型的裝置；「自動」採用調校的結果，否則與模型相同。</translation>
     </message>
     <message>
+        <source>Longest answer</source>
+        <translation>回答最大長度</translation>
+    </message>
+    <message>
+        <source>Longest answer in tokens; a word has one or two.</source>
+        <translation>回答的最大長度，以 token 計；一個詞有一到兩個。</translation>
+    </message>
+    <message>
+        <source>Think before the answer, if the model can do both.</source>
+        <translation>回答前先思考，如果模型兩者都能做到。</translation>
+    </message>
+    <message>
+        <source>Longest thinking</source>
+        <translation>思考最大長度</translation>
+    </message>
+    <message>
         <source>Guesses per step</source>
         <translation>每步猜測數</translation>
     </message>
@@ -6295,20 +6488,92 @@ The model is loaded a second time there and takes its memory again.</source>
         <translation>由誰執行模型：自動時凡 Headstart 可用之處用它，其餘用 OpenVINO GenAI。</translation>
     </message>
     <message>
+        <source>Mark faster words</source>
+        <translation>標出加速的詞</translation>
+    </message>
+    <message>
+        <source>Colours show which words came faster, and thanks to what.</source>
+        <translation>用顏色表示哪些詞加速了，以及加速來自什麼。</translation>
+    </message>
+    <message>
+        <source>Enter sends the message</source>
+        <translation>按 Enter 鍵傳送訊息</translation>
+    </message>
+    <message>
+        <source>If off, Ctrl+Enter sends.</source>
+        <translation>關閉時，按 Ctrl+Enter 傳送。</translation>
+    </message>
+    <message>
+        <source>Open the last chat at start</source>
+        <translation>啟動時開啟上次的對話</translation>
+    </message>
+    <message>
+        <source>If off, Headstart starts with a new chat.</source>
+        <translation>關閉時，Headstart 以新對話啟動。</translation>
+    </message>
+    <message>
+        <source>Notify me when a long answer is ready</source>
+        <translation>長回答完成時通知我</translation>
+    </message>
+    <message>
+        <source>Only while you work in another window.</source>
+        <translation>僅當您在其他視窗工作時。</translation>
+    </message>
+    <message>
+        <source>Show the answer&apos;s beginning in notifications</source>
+        <translation>在通知中顯示回答的開頭</translation>
+    </message>
+    <message>
+        <source>Without it, only the chat&apos;s title.</source>
+        <translation>否則只顯示對話的標題。</translation>
+    </message>
+    <message>
+        <source>Closing the window then leaves Headstart in the tray, ready at once. Ctrl+Q ends it.</source>
+        <translation>關閉視窗後，Headstart 留在系統匣中，隨時可用。按 Ctrl+Q 結束。</translation>
+    </message>
+    <message>
+        <source>Disk space for old chats</source>
+        <translation>舊對話的磁碟空間</translation>
+    </message>
+    <message>
+        <source>Keeps what a model has read, so that old chats answer at once. 0 keeps nothing.</source>
+        <translation>保留模型讀過的內容，使舊對話立即可答。0 表示不保留。</translation>
+    </message>
+    <message>
+        <source>Read while you type</source>
+        <translation>在您輸入時閱讀</translation>
+    </message>
+    <message>
+        <source>The model reads what you type before you send it, so that the answer begins at once. Automatic: not on battery.</source>
+        <translation>模型在您傳送之前就閱讀您輸入的內容，使回答立即開始。自動：使用電池時不進行。</translation>
+    </message>
+    <message>
+        <source>The model finds short titles for chats when it is idle. Automatic: not on battery.</source>
+        <translation>模型閒置時為對話取簡短的標題。自動：使用電池時不進行。</translation>
+    </message>
+    <message>
+        <source>Models may use tools</source>
+        <translation>模型可以使用工具</translation>
+    </message>
+    <message>
+        <source>You are asked before each call. Add tools in the menu Chat.</source>
+        <translation>每次呼叫前都會詢問您。在「對話」選單中新增工具。</translation>
+    </message>
+    <message>
+        <source>The model that answers. Automatic prefers a pair, which is faster.</source>
+        <translation>負責回答的模型。自動時優先採用更快的組合。</translation>
+    </message>
+    <message>
+        <source>A small model that guesses ahead for the large one. Automatic takes the one of the pair.</source>
+        <translation>為大模型預先猜測的小模型。自動時採用組合中的小模型。</translation>
+    </message>
+    <message>
         <source>Cache precision</source>
         <translation>快取精度</translation>
     </message>
     <message>
         <source>How the model remembers a chat: 8 bits take less room, but rejected guesses leave a trace. Automatic is 16.</source>
         <translation>模型以何種精度記住對話：8 位元佔用較少記憶體，但被拒絕的猜測會留下痕跡。自動為 16 位元。</translation>
-    </message>
-    <message>
-        <source>Maximum answer length</source>
-        <translation>回答最大長度</translation>
-    </message>
-    <message>
-        <source>Longest answer in tokens; higher allows longer answers.</source>
-        <translation>回答的最大長度，單位為 token；越高，回答可以越長。</translation>
     </message>
     <message>
         <source>Stop sequences</source>
@@ -6319,16 +6584,8 @@ The model is loaded a second time there and takes its memory again.</source>
         <translation>這台電腦上的程式在此連接埠找到本機 API 伺服器。</translation>
     </message>
     <message>
-        <source>Guess ahead</source>
-        <translation>預先猜測</translation>
-    </message>
-    <message>
         <source>Who decides how far to guess ahead.</source>
         <translation>由誰決定預先猜測多少。</translation>
-    </message>
-    <message>
-        <source>Gigabytes for what a model has read of your chats. An old chat then answers at once, even after a restart. 0 keeps nothing. If your chats are encrypted, so is this.</source>
-        <translation>用於保存模型已讀取的對話內容的空間（GB）。這樣舊對話即使在重新啟動後也能立即回答。0 表示不保存。如果對話已加密，這些內容也會加密。</translation>
     </message>
     <message>
         <source>The answer ends before one of these texts.</source>
@@ -6346,28 +6603,16 @@ The model is loaded a second time there and takes its memory again.</source>
 <context>
     <name>SettingsForm</name>
     <message>
-        <source>Likeliest words</source>
-        <translation>最可能的詞</translation>
+        <source>Headstart guesses the next words and the model checks them: the answer stays the same and comes sooner.</source>
+        <translation>Headstart 猜測接下來的詞，由模型檢查：回答不變，但來得更快。</translation>
     </message>
     <message>
-        <source>Temperature 0: the likeliest word each time</source>
-        <translation>溫度 0：每次都取最可能的詞</translation>
+        <source>Headstart always guesses this many tokens ahead, even where that saves no time.</source>
+        <translation>Headstart 一律預先猜測這麼多 token，即使不省時間。</translation>
     </message>
     <message>
-        <source>Automatic takes the model&apos;s own values.</source>
-        <translation>「自動」採用模型自己的值。</translation>
-    </message>
-    <message>
-        <source>Headstart chooses how far to guess ahead on this computer, within the bounds set here.</source>
-        <translation>Headstart 會在此處設定的範圍內，決定在這台電腦上預先猜測多少。</translation>
-    </message>
-    <message>
-        <source>Headstart always guesses this many tokens ahead, whether that saves time or not.</source>
-        <translation>Headstart 一律預先猜測這麼多 token，無論是否節省時間。</translation>
-    </message>
-    <message>
-        <source>Nothing is guessed: the model writes one token at a time.</source>
-        <translation>不作猜測：模型每次產生一個 token。</translation>
+        <source>The model writes one token at a time.</source>
+        <translation>模型一次寫一個 token。</translation>
     </message>
 </context>
 <context>
@@ -6377,8 +6622,8 @@ The model is loaded a second time there and takes its memory again.</source>
         <translation>此對話的設定</translation>
     </message>
     <message>
-        <source>Advanced</source>
-        <translation>進階</translation>
+        <source>More</source>
+        <translation>更多</translation>
     </message>
     <message>
         <source>Reset</source>
@@ -6397,8 +6642,8 @@ The model is loaded a second time there and takes its memory again.</source>
         <translation>將這些設定套用至所有沒有自身設定的對話</translation>
     </message>
     <message>
-        <source>Guess ahead</source>
-        <translation>預先猜測</translation>
+        <source>Speed-up</source>
+        <translation>加速</translation>
     </message>
     <message>
         <source>Answers</source>
@@ -6656,6 +6901,10 @@ The model is loaded a second time there and takes its memory again.</source>
         <translation>複製連結網址</translation>
     </message>
     <message>
+        <source>Copy Table</source>
+        <translation>複製表格</translation>
+    </message>
+    <message>
         <source>Select All</source>
         <translation>全選</translation>
     </message>
@@ -6672,12 +6921,12 @@ The model is loaded a second time there and takes its memory again.</source>
         <translation>將程式碼另存為檔案</translation>
     </message>
     <message>
-        <source>{origin}. Nothing was guessed in this step.</source>
-        <translation>{origin}。這一步沒有猜測。</translation>
+        <source>{origin}. Nothing was tried ahead in this step.</source>
+        <translation>{origin}。這一步沒有提前試寫。</translation>
     </message>
     <message>
-        <source>{origin}. This step: {drafter} guessed {drafted}, {accepted} accepted.</source>
-        <translation>{origin}。這一步：{drafter}猜測 {drafted} 個，接受 {accepted} 個。</translation>
+        <source>{origin}. This step: {drafter} tried {drafted} ahead, {accepted} accepted.</source>
+        <translation>{origin}。這一步：{drafter}提前試寫 {drafted} 個，接受 {accepted} 個。</translation>
     </message>
 </context>
 <context>
@@ -6694,12 +6943,12 @@ The model is loaded a second time there and takes its memory again.</source>
         <translation>工具</translation>
     </message>
     <message>
-        <source>Models may call tools</source>
-        <translation>模型可以呼叫工具</translation>
+        <source>Models may use tools</source>
+        <translation>模型可以使用工具</translation>
     </message>
     <message>
-        <source>Tools come from MCP servers: programs of this computer that you name in {path}. You are asked before each call. Headstart cannot see whether a tool uses the network.</source>
-        <translation>工具來自 MCP 伺服器：即您在 {path} 中寫明的本機程式。每次呼叫前都會詢問您。Headstart 無法得知工具是否使用網路。</translation>
+        <source>Tools are programs that models may use. You are asked before each call.</source>
+        <translation>工具是模型可以使用的程式。每次呼叫前都會詢問您。</translation>
     </message>
     <message>
         <source>Tool</source>
@@ -6710,12 +6959,60 @@ The model is loaded a second time there and takes its memory again.</source>
         <translation>說明</translation>
     </message>
     <message>
+        <source>What it may do</source>
+        <translation>可以做什麼</translation>
+    </message>
+    <message>
+        <source>There is no tool server yet. Add one that speaks MCP, or try the clock: it works offline.</source>
+        <translation>還沒有工具伺服器。請新增一個支援 MCP 的，或試用時鐘：它可以離線使用。</translation>
+    </message>
+    <message>
+        <source>Try the clock</source>
+        <translation>試用時鐘</translation>
+    </message>
+    <message>
+        <source>Add…</source>
+        <translation>新增…</translation>
+    </message>
+    <message>
+        <source>Edit…</source>
+        <translation>編輯…</translation>
+    </message>
+    <message>
         <source>Start again</source>
         <translation>重新啟動</translation>
     </message>
     <message>
-        <source>Show the folder</source>
-        <translation>顯示資料夾</translation>
+        <source>Remove</source>
+        <translation>移除</translation>
+    </message>
+    <message>
+        <source>Show the file</source>
+        <translation>顯示檔案</translation>
+    </message>
+    <message>
+        <source>left out</source>
+        <translation>已停用</translation>
+    </message>
+    <message>
+        <source>does not run</source>
+        <translation>沒有執行</translation>
+    </message>
+    <message>
+        <source>tools are off</source>
+        <translation>工具已關閉</translation>
+    </message>
+    <message>
+        <source>Remove the server “{}”? The program itself stays.</source>
+        <translation>移除伺服器「{}」？程式本身會保留。</translation>
+    </message>
+    <message>
+        <source>Remove server</source>
+        <translation>移除伺服器</translation>
+    </message>
+    <message>
+        <source>clock</source>
+        <translation>時鐘</translation>
     </message>
     <message>
         <source>Close</source>
@@ -6724,10 +7021,6 @@ The model is loaded a second time there and takes its memory again.</source>
     <message>
         <source>Starting the servers…</source>
         <translation>正在啟動伺服器…</translation>
-    </message>
-    <message>
-        <source>What it may do, according to its server</source>
-        <translation>據其伺服器所述可能做的事</translation>
     </message>
 </context>
 <context>
@@ -6746,10 +7039,6 @@ The model is loaded a second time there and takes its memory again.</source>
     <message>
         <source>Model</source>
         <translation>模型</translation>
-    </message>
-    <message>
-        <source>Guessing ahead</source>
-        <translation>預先猜測</translation>
     </message>
     <message>
         <source>Loading the model…</source>
@@ -6806,6 +7095,10 @@ The model is loaded a second time there and takes its memory again.</source>
     <message>
         <source>token of an answer</source>
         <translation>回答的每個 token</translation>
+    </message>
+    <message>
+        <source>Speed-up</source>
+        <translation>加速</translation>
     </message>
     <message>
         <source>nothing else</source>
@@ -6879,8 +7172,12 @@ The model is loaded a second time there and takes its memory again.</source>
         <translation>{}：換用其他精度和執行緒數</translation>
     </message>
     <message>
-        <source>Guessing ahead: with its draft model, and without</source>
-        <translation>預先猜測：用或不用其草稿模型</translation>
+        <source>Speed-up: with earlier text alone</source>
+        <translation>加速：僅用前文</translation>
+    </message>
+    <message>
+        <source>Speed-up: with its draft model, and without</source>
+        <translation>加速：使用與不使用其草稿模型</translation>
     </message>
     <message>
         <source>{}; with other installed draft models that fit</source>
@@ -6897,10 +7194,6 @@ The model is loaded a second time there and takes its memory again.</source>
     <message>
         <source>Looking for draft models that fit…</source>
         <translation>正在尋找合適的草稿模型…</translation>
-    </message>
-    <message>
-        <source>Guessing ahead: with earlier text alone</source>
-        <translation>預先猜測：只根據前文</translation>
     </message>
     <message>
         <source>Cancelled; nothing was changed.</source>
@@ -6934,16 +7227,16 @@ The model is loaded a second time there and takes its memory again.</source>
         <translation>開始調校</translation>
     </message>
     <message>
+        <source>Finds the fastest settings for the model of the open chat on this computer, and uses them from then on. What you have set yourself stays as it is. Chats wait meanwhile.</source>
+        <translation>為目前對話的模型找出在這台電腦上最快的設定，並從此採用。您自己設定的值保持不變。期間對話會等待。</translation>
+    </message>
+    <message>
+        <source>At most (seconds)</source>
+        <translation>最多（秒）</translation>
+    </message>
+    <message>
         <source>{} has not been tuned on this computer yet: it runs with the defaults.</source>
         <translation>{} 尚未在本機上調校：它以預設設定執行。</translation>
-    </message>
-    <message>
-        <source>Longest time in seconds</source>
-        <translation>最長時間（秒）</translation>
-    </message>
-    <message>
-        <source>Finds out how the model of the open chat runs fastest on this machine, and uses that from then on. Every setting is timed beside the default, run by run, and replaces it only where chance is ruled out. What you have set yourself stays as it is. Chats wait until it has ended.</source>
-        <translation>找出目前對話的模型在本機上怎樣執行最快，並從此採用。每種設定都與預設設定逐次並排計時，只有排除了偶然因素才會取而代之。您自己設定的不會改變。結束之前，對話需要等待。</translation>
     </message>
     <message>
         <source>Progress of the tuning</source>

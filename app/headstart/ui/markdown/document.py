@@ -48,7 +48,6 @@ from headstart.ui.widgets.theme import Theme
 CODE_ID = QTextFormat.Property.UserProperty.value + 1  # property of a line of code: number of its code block
 LANGUAGE = CODE_ID + 1  # property of a line of code
 QUOTES = CODE_ID + 2  # property of a block: number of quotes around it
-INDENT = 24
 QUOTE_INDENT = 16
 _HEADING_SCALE = (1.5, 1.3, 1.15, 1.05, 1.0, 1.0)
 _BULLETS = (QTextListFormat.Style.ListDisc, QTextListFormat.Style.ListCircle, QTextListFormat.Style.ListSquare)
@@ -68,6 +67,11 @@ class Formats:
 
     theme: Theme
     font: QFont
+
+    @cached_property
+    def indent(self) -> float:
+        """The indent of a list, in pixels: a marker of two digits fits in."""
+        return QFontMetricsF(self.font).horizontalAdvance("00. ")
 
     @cached_property
     def _mono(self) -> list[str]:
@@ -211,7 +215,7 @@ class Formats:
         fmt.setPadding(appearance.SMALL)
         fmt.setTopMargin(top)
         fmt.setBottomMargin(appearance.SMALL)
-        fmt.setLeftMargin(place.quotes * QUOTE_INDENT + place.lists * INDENT)
+        fmt.setLeftMargin(place.quotes * QUOTE_INDENT + place.lists * self.indent)
         return fmt
 
     def table(self, place: Place, top: float) -> QTextTableFormat:
@@ -225,7 +229,7 @@ class Formats:
         fmt.setHeaderRowCount(1)
         fmt.setTopMargin(top)
         fmt.setBottomMargin(appearance.SMALL)
-        fmt.setLeftMargin(place.quotes * QUOTE_INDENT + place.lists * INDENT)
+        fmt.setLeftMargin(place.quotes * QUOTE_INDENT + place.lists * self.indent)
         return fmt
 
     def head_ground(self) -> QBrush:
@@ -306,7 +310,7 @@ class DocumentWriter:
         self._has_free_block = True
         document.setUndoRedoEnabled(False)
         document.documentLayout().registerHandler(OBJECT, FormulaObject(document))
-        document.setIndentWidth(INDENT)
+        document.setIndentWidth(formats.indent)
 
     def show(self, blocks: Sequence[Block], first: int = 0, source: str = "") -> None:
         """Show `blocks` of `source`; those before `first` are unchanged."""
@@ -325,6 +329,7 @@ class DocumentWriter:
     def restyle(self, formats: Formats) -> None:
         """Rewrite everything in the current formats."""
         self._formats = formats
+        self._document.setIndentWidth(formats.indent)
         blocks, source = list(self._blocks), self.source
         self.show([])
         self.show(blocks, source=source)

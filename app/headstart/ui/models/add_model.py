@@ -2,7 +2,7 @@
 
 from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QComboBox, QFileDialog, QGridLayout, QLabel, QLineEdit, QMenu, QWidget
+from PySide6.QtWidgets import QComboBox, QFileDialog, QGridLayout, QLabel, QLineEdit, QWidget
 
 from headstart.library import exporter
 from headstart.library.exporter import FETCHED, SIZE, install_command
@@ -10,6 +10,7 @@ from headstart.ui.formatting import format_size
 from headstart.ui.widgets.focus import pass_wheel
 from headstart.ui.widgets.labels import Fold, button, muted
 from headstart.ui.widgets.layouts import Card, add, beside, initial_path, remember_folder, row, stacked
+from headstart.ui.widgets.menus import Menu
 from headstart.ui.widgets.theme import SMALL
 
 
@@ -73,7 +74,7 @@ class AddModel(QWidget):
             self.weights.addItem(text, value)
         pass_wheel(self.weights)
         self._browse = button(self.tr("Browse"), self)
-        menu = QMenu(self._browse)
+        menu = Menu(self._browse)
         menu.addAction(self.tr("Folder with weights, or an exported model…"), self._ask_for_folder)
         menu.addAction(self.tr("GGUF file…"), self._ask_for_file)
         self._browse.setMenu(menu)

@@ -4,23 +4,25 @@ import re
 from collections.abc import Collection, Iterable
 from enum import Enum
 from functools import cache
+from itertools import pairwise
 
 import msgspec
 from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtWidgets import QCheckBox, QGridLayout, QLabel, QLineEdit, QVBoxLayout, QWidget
 
 from headstart.library import forms
-from headstart.ui.formatting import format_size, sentences
+from headstart.ui.formatting import rough_size, sentences
 from headstart.ui.models.add_model import AddModel
 from headstart.ui.translation import translate
 from headstart.ui.widgets.labels import Fold, Heading, button, muted, section
 from headstart.ui.widgets.layouts import Card, add, row, stacked
-from headstart.ui.widgets.stylesheet import set_style_class
+from headstart.ui.widgets.stylesheet import set_style_class, set_style_property
 from headstart.ui.widgets.theme import LARGE, MEDIUM, SMALL, TINY
 
 FIRST = "smollm2-135m-instruct"
-_FIRST_OFFERS = (FIRST, "qwen2.5-coder", "qwen3-4b+0.6b", "qwen3-8b+0.6b")  # for a first start, the largest last
-_ALWAYS_OFFERED = 2  # of these, offered on any computer
+_GENERAL = ("qwen3-4b+0.6b", "qwen3-0.6b")  # good at most things, best first; one of them is recommended
+_FIRST_OFFERS = (*_GENERAL, "qwen2.5-coder", FIRST)  # for a first start
+_COMFORT = 0.5  # share of the free memory that a recommended model takes at most
 _MEMORY_FACTOR = 1.25  # memory of a loaded model with a usual conversation, as a multiple of its files
 _TESTED = "run"  # the exporter's word for a recipe that its tests carry out
 _FOR_CODE = re.compile(r"code|coding", re.IGNORECASE)
@@ -65,7 +67,7 @@ class Recipe(msgspec.Struct, frozen=True):
 
 @cache
 def recipes() -> tuple[Recipe, ...]:
-    """Return pairs first, then draft models, then what cannot chat; within each, unconditional and large ones first.
+    """Return what suits most people first: medium-sized, for code, small, large; at the end what cannot chat.
 
     The file is the output of `headstart-export --list --json`: the list is there before the exporter is.
     """
@@ -73,14 +75,26 @@ def recipes() -> tuple[Recipe, ...]:
     return tuple(sorted(all_recipes, key=_rank))
 
 
-def _rank(recipe: Recipe) -> tuple[bool, bool, bool, bool, int]:
-    return recipe.purpose != "chat", recipe.role == "draft", recipe.kind != "pair", bool(recipe.notes), -recipe.result
+def _rank(recipe: Recipe) -> tuple[bool, bool, int, bool, int]:
+    kind = strength(recipe.name, recipe.parameters)
+    groups = (kind is Strength.GENERAL and not is_large(recipe), kind is Strength.CODE, kind is Strength.SMALL, True)
+    return recipe.purpose != "chat", bool(recipe.notes), groups.index(True), recipe.kind != "pair", -recipe.result
+
+
+def is_large(recipe: Recipe) -> bool:
+    """Return whether its answers come slowly on most computers."""
+    return recipe.parameters >= _LARGE_MODEL
+
+
+def recommended(free: int) -> Recipe:
+    """Return the general model that leaves most of `free` bytes of memory to other programs; 0 is unknown."""
+    best, *_, smallest = (recipe for name in _GENERAL for recipe in recipes() if recipe.name == name)
+    return best if best.memory <= free * _COMFORT else smallest
 
 
 def offers(free: int) -> tuple[Recipe, ...]:
-    """Return the two smallest first models, and the largest one that fits into `free` bytes."""
-    offered = _first_offers()
-    return (*offered[:_ALWAYS_OFFERED], *[recipe for recipe in offered[_ALWAYS_OFFERED:] if recipe.memory <= free][-1:])
+    """Return the recommended model, one for code, and the smallest."""
+    return (recommended(free), *(recipe for recipe in _first_offers() if recipe.name not in _GENERAL))
 
 
 def _first_offers() -> list[Recipe]:
@@ -101,38 +115,33 @@ def good_at(recipe: Recipe) -> str:
         return translate("Catalogue", "Turns texts into vectors for programs, by the local server. It cannot chat.")
     if recipe.purpose == "completion":
         return translate("Catalogue", "Continues texts for programs, by the local server. It cannot chat.")
-    words = translate("Catalogue", "Good at most things.")
+    words = translate("Catalogue", "Medium-sized: good at most things.")
     match strength(recipe.name, recipe.parameters):
         case Strength.CODE:
             words = translate("Catalogue", "Writes code.")
         case Strength.SMALL:
             words = translate("Catalogue", "Small and quick on any computer; it knows little.")
-        case Strength.GENERAL if recipe.parameters >= _LARGE_MODEL:
-            words = translate("Catalogue", "Knows the most, and takes its time.")
+        case Strength.GENERAL if is_large(recipe):
+            words = translate("Catalogue", "Large: knows the most, and takes its time.")
     if recipe.kind == "pair":
-        return sentences(words, translate("Catalogue", "A small draft model guesses ahead to speed it up."))
+        return sentences(words, translate("Catalogue", "It comes with a small helper that makes it faster."))
     if recipe.role == "draft":
-        return sentences(words, translate("Catalogue", "Can guess ahead for a larger one."))
+        return sentences(words, translate("Catalogue", "It can make a larger one faster."))
     return words
 
 
 def facts(recipe: Recipe, free: int) -> str:
     """Describe a model's cost; `free` is the memory that a model can take in bytes, or 0 if unknown."""
-    words = translate(
-        "Catalogue",
-        "Licence: {licence} · downloads up to {download}, takes up to {result} on the disk ({result_int4} in 4 bits)",
-    ).format(
-        licence=recipe.licence,
-        download=format_size(recipe.download),
-        result=format_size(recipe.result),
-        result_int4=format_size(recipe.result_int4),
+    words = translate("Catalogue", "{download} to download · {result} on the disk · licence: {licence}").format(
+        download=rough_size(recipe.download), result=rough_size(recipe.result), licence=recipe.licence
     )
     if free:
-        fitting = translate("Catalogue", " · fits your memory: about {needed}")
-        too_large = translate("Catalogue", " · too large: needs about {needed} of memory, {free} is free")
-        words += (fitting if recipe.memory <= free else too_large).format(
-            needed=format_size(recipe.memory), free=format_size(free)
+        fitting = translate("Catalogue", "Fits your memory: it takes about {needed} of {free}.")
+        too_large = translate("Catalogue", "Too large: it takes about {needed} of memory, and {free} is free.")
+        fit = (fitting if recipe.memory <= free else too_large).format(
+            needed=rough_size(recipe.memory), free=rough_size(free)
         )
+        words = f"{words}\n{fit}"
     if any(note.startswith(_GATED) for note in recipe.notes):
         gated = translate("Catalogue", "Accept its licence on huggingface.co first, and log in with the hub's program.")
         words = f"{words}\n{gated}"
@@ -149,34 +158,41 @@ class RecipeRow(QWidget):
         self._about = muted("", self)
         self._badge = QLabel(self.tr("installed"), self)
         set_style_class(self._badge, "badge")
+        self._recommended = QLabel(self.tr("recommended"), self)
+        set_style_class(self._recommended, "badge-accent")
         self.get = button(self.tr("Get"), self)
         self.get.setAccessibleName(self.tr("Get {}").format(recipe.title))
-        self.get_fast = button(self.tr("Get fast (4 bits)"), self, "flat")
+        self.get_fast = button(self.tr("Get fast (4 bits)"), self, "link")
         self.get_fast.setAccessibleName(self.tr("Get {} fast (4 bits)").format(recipe.title))
         title = section(recipe.title, self)
-        title.setWordWrap(True)
+        head = row(title)
+        head.insertWidget(1, self._recommended, 0, Qt.AlignmentFlag.AlignVCenter)
         grid = QGridLayout(self)
         grid.setContentsMargins(0, 0, 0, 0)
         grid.setHorizontalSpacing(MEDIUM)
         grid.setVerticalSpacing(TINY)
         grid.setColumnStretch(0, 1)
-        grid.addWidget(title, 0, 0)
+        grid.addLayout(head, 0, 0)
         grid.addWidget(self._about, 1, 0)
         for part in (self.get, self._badge):
-            grid.addWidget(part, 0, 1, Qt.AlignmentFlag.AlignTop)
-        grid.addWidget(self.get_fast, 1, 1, Qt.AlignmentFlag.AlignTop)
+            grid.addWidget(part, 0, 1, Qt.AlignmentFlag.AlignTop | Qt.AlignmentFlag.AlignRight)
+        grid.addWidget(self.get_fast, 1, 1, Qt.AlignmentFlag.AlignTop | Qt.AlignmentFlag.AlignRight)
         self.show_memory(0)
         self.show_installed(())
 
     def show_memory(self, free: int) -> None:
         """Show whether it fits into `free` bytes of memory, or 0 if that is unknown."""
         self.fits = not free or self.recipe.memory <= free
-        words = good_at(self.recipe)
-        if self.recipe.checked != _TESTED:
-            words = sentences(words, self.tr("Not tried by Headstart's own tests."))
-        self._about.setText(f"{words}\n{facts(self.recipe, free)}")
+        self._recommended.setVisible(self.recipe == recommended(free))
+        self._about.setText(f"{good_at(self.recipe)}\n{facts(self.recipe, free)}")
+        untested = "" if self.recipe.checked == _TESTED else self.tr("Not tried by Headstart's own tests.")
+        self._about.setToolTip(untested)
+        smaller = self.tr("With 4 bits: {} on the disk, faster and a little less exact").format(
+            rough_size(self.recipe.result_int4)
+        )
+        self.get_fast.setToolTip(smaller)
         for part in (self.get, self.get_fast):
-            part.setAccessibleDescription(self._about.text())
+            part.setAccessibleDescription(f"{self._about.text()}\n{untested}".strip())
 
     def show_installed(self, names: Collection[str]) -> None:
         self._badge.setVisible(self.recipe.name in names)
@@ -197,19 +213,31 @@ class _RecipeCard(Card):
     def __init__(self, parent: QWidget | None, title: str = "", *, spacing: int = SMALL) -> None:
         super().__init__(parent, title, spacing=spacing)
         self.rows: tuple[RecipeRow, ...] = ()
+        self._usual_rows: tuple[RecipeRow, ...] = ()  # in the order of the recipes
 
     def add_rows(self, shown_recipes: Iterable[Recipe]) -> QVBoxLayout:
         """Add a row for each recipe, one below the other."""
-        self.rows = tuple(RecipeRow(recipe, self) for recipe in shown_recipes)
+        self.rows = self._usual_rows = tuple(RecipeRow(recipe, self) for recipe in shown_recipes)
+        self._rows_column = stacked(None, *self.rows, spacing=LARGE)
         for offer in self.rows:
             for part, name in ((offer.get, offer.recipe.name), (offer.get_fast, offer.recipe.fast_name)):
                 part.clicked.connect(lambda _checked=False, name=name: self.start_requested.emit((name,)))
-        return stacked(None, *self.rows, spacing=LARGE)
+        return self._rows_column
 
     def show_memory(self, free: int) -> None:
-        """Show whether models fit into `free` bytes of memory."""
+        """Show whether models fit into `free` bytes of memory, the recommended one first."""
         for offer in self.rows:
             offer.show_memory(free)
+        rows = tuple(sorted(self._usual_rows, key=lambda offer: offer.recipe != recommended(free)))
+        if rows == self.rows:
+            return
+        self.rows = rows
+        for offer in rows:
+            self._rows_column.removeWidget(offer)
+            self._rows_column.addWidget(offer)
+        buttons = [part for offer in self.rows for part in (offer.get, offer.get_fast)]
+        for before, after in pairwise(buttons):
+            QWidget.setTabOrder(before, after)
 
     def set_enabled(self, *, enabled: bool) -> None:
         """Allow or forbid to get models."""
@@ -219,7 +247,7 @@ class _RecipeCard(Card):
 
 
 class Welcome(_RecipeCard):
-    """Two or three models to start with."""
+    """Three models to start with, the recommended one first."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent, spacing=MEDIUM)
@@ -234,8 +262,6 @@ class Welcome(_RecipeCard):
         add(self.column, title, muted(text, self, selectable=True), self.add_rows(_first_offers()))
         for offer in self.rows:
             offer.get_fast.hide()
-        set_style_class(self.rows[0].get, "primary")
-        self.setFocusProxy(self.rows[0].get)
         self.show_memory(0)
 
     def show_memory(self, free: int) -> None:
@@ -244,6 +270,10 @@ class Welcome(_RecipeCard):
         offered = offers(free)
         for offer in self.rows:
             offer.setVisible(offer.recipe in offered)
+            is_first = offer.recipe == offered[0]
+            set_style_property(offer.get, "kind", "primary" if is_first else "plain")
+            if is_first:
+                self.setFocusProxy(offer.get)
 
 
 class Catalogue(_RecipeCard):
@@ -258,7 +288,7 @@ class Catalogue(_RecipeCard):
         self.search.setClearButtonEnabled(True)
         self.fitting = QCheckBox(self.tr("Fits my memory"), self)
         self.fitting.setChecked(True)
-        self._all = button("", self, "flat")
+        self._all = button("", self, "link")
         self._no_match = muted(self.tr("No model of the list is like that."), self)
         self.other = AddModel(self)
         self.fold = Fold(self.tr("Another model, by name or file"), self.other, self)
@@ -302,7 +332,9 @@ class Catalogue(_RecipeCard):
         for offer in self.rows:
             offer.setVisible(offer in shown)
         self._no_match.setHidden(bool(matching))
-        self._all.setText(self.tr("Show all {}").format(len(matching)))
+        for part in (self.search, self.fitting):
+            part.setHidden(self._is_brief and not self._shows_all)
+        self._all.setText(self.tr("Show all {} models").format(len(matching)))
         self._all.setVisible(len(shown) < len(matching))
 
     @Slot()

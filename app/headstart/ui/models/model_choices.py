@@ -5,8 +5,7 @@ from dataclasses import asdict, dataclass, replace
 from functools import partial
 
 from PySide6.QtCore import QObject, Qt, Signal, Slot
-from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QMenu, QPushButton, QToolButton
+from PySide6.QtWidgets import QPushButton, QToolButton
 
 from headstart import remotes
 from headstart.engine import generation_config, memory
@@ -19,6 +18,7 @@ from headstart.ui.background_task import BackgroundTask
 from headstart.ui.formatting import format_size, listed, sentences, whole
 from headstart.ui.settings.settings_form import Choices, label
 from headstart.ui.translation import translate, translate_error
+from headstart.ui.widgets.menus import Menu
 
 
 @dataclass(frozen=True)
@@ -307,7 +307,7 @@ class ModelChoices(QObject):
         parts = {part.name: part for entry in self.usable for part in models_of(entry)}
         if remotes.is_remote(settings.model):
             return [("", self.tr("As the server has it"), "")]
-        choices: Choices = [("", self.tr("Automatic"), ""), (NO_DRAFT, self.tr("None (guess from earlier text)"), "")]
+        choices: Choices = [("", self.tr("Automatic"), ""), (NO_DRAFT, self.tr("None (earlier text only)"), "")]
         for name, draft in sorted(parts.items()):
             choices.append((name, name, self._reason_against(target, draft, settings) if target else ""))
         return choices
@@ -351,9 +351,8 @@ class ModelSwitch(QObject):
         super().__init__(parent)
         self.settings = Settings()  # of the open chat
         self._choices = choices
-        self.menu = QMenu(button)
+        self.menu = Menu(button)
         self.menu.setAccessibleName(self.tr("Models"))
-        self.menu.setLayoutDirection(QGuiApplication.layoutDirection())  # the button has its own direction
         self.menu.aboutToShow.connect(self._fill)
         button.setMenu(self.menu)
 

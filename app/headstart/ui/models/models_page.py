@@ -55,7 +55,7 @@ class Placement(Card):
     def show_memory(self, free: int) -> None:
         """Show the bytes that a model could take now."""
         self._memory.setText(
-            self.tr("{} of memory is free for a model, that of the one in use included.").format(format_size(free))
+            self.tr("{} of memory is free for a model (with the memory of the one in use).").format(format_size(free))
         )
 
 
@@ -81,9 +81,8 @@ class ServerNote(Card):
         """Show the command for a model; "" hides the note."""
         self._command = _COMMAND.format(name)
         words = self.tr(
-            "Editors and scripts on this computer can ask a model as they ask OpenAI's API. The page of the local "
-            "server switches that on; in a terminal, this does:\n{}\nThe model is loaded a second time there and "
-            "takes its memory again."
+            "Editors and scripts on this computer can use a model as they use OpenAI's API. Switch that on on the page "
+            "of the local server, or type this in a terminal, where the model needs its memory a second time:\n{}"
         )
         self._text.setText(words.format(self._command))
         self.setVisible(bool(name))

@@ -88,7 +88,7 @@ _TRANSLATED: tuple[Any, ...] = (
     QT_TRANSLATE_NOOP("Benchmark", "arithmetic"),
     QT_TRANSLATE_NOOP("Benchmark", "json"),
     QT_TRANSLATE_NOOP("Benchmark", "mixed"),
-    QT_TRANSLATE_NOOP("Benchmark", "without guessing"),
+    QT_TRANSLATE_NOOP("Benchmark", "without speed-up"),
     QT_TRANSLATE_NOOP("Benchmark", "auto"),
     QT_TRANSLATE_NOOP("Benchmark", "draft"),
     QT_TRANSLATE_NOOP("Benchmark", "eagle"),
@@ -108,7 +108,7 @@ def kind_text(kind: str) -> str:
 def contestant_text(name: str) -> str:
     """Return the words for a way to decode, such as "fixed 3"; other programs keep their names."""
     if name == PLAIN:
-        return translate("Benchmark", "without guessing")
+        return translate("Benchmark", "without speed-up")
     way, *figure = name.split(" ")
     return " ".join((translate("Benchmark", way), *figure))
 
@@ -155,7 +155,7 @@ class BenchmarkChart(QWidget):
     def show_groups(self, groups: Sequence[Group]) -> None:
         self._groups = tuple(groups)
         sentences = (
-            self.tr("{name}: {mean} times as fast as without guessing").format(
+            self.tr("{name}: {mean} times as fast as without speed-up").format(
                 name=contestant_text(bar.contestant), mean=decimal(bar.mean, 2)
             )
             for group in self._groups[:1]

@@ -257,14 +257,14 @@ class BenchmarkReport(Card):
     def _title_text(self, record: BenchmarkRecord) -> str:
         setting = record.result.setting
         models = self.tr("{} with {}").format(setting.target, setting.draft) if setting.draft else setting.target
-        return titled(models, self.tr("speed against writing without guessing"))
+        return titled(models, self.tr("speed compared with writing without speed-up"))
 
     def _gain_text(self, result: BenchResult) -> str:
         """Return the gain by guessing ahead, in one number."""
         mean = result.standings[AUTO].decoding[ALL].mean if AUTO in result.standings else None
         if mean is None:
             return self.tr("The answers are too short for a speed.")
-        return self.tr("Automatic: {}× as fast as without guessing").format(decimal(mean, 2))
+        return self.tr("Automatic: {}× as fast as without speed-up").format(decimal(mean, 2))
 
     def _machine_text(self, record: BenchmarkRecord) -> str:
         machine = record.result.machine
@@ -303,14 +303,14 @@ class BenchmarkReport(Card):
         differing = benchmark_chart.differing(result)
         if differing:
             counts = listed(titled(contestant_text(name), whole(count)) for name, count in differing.items())
-            sentences.append(self.tr("Some texts differ from those without guessing ({}).").format(counts))
+            sentences.append(self.tr("Some texts differ from those without speed-up ({}).").format(counts))
         else:
-            sentences.append(self.tr("Every setting wrote the same texts as without guessing."))
+            sentences.append(self.tr("Every setting wrote the same texts as without speed-up."))
         return sentences
 
     def _fill(self, groups: Sequence[Group]) -> None:
         names = [contestant_text(bar.contestant) for bar in groups[0].bars]
-        self.table.begin([self.tr("Class"), self.tr("Without guessing, tokens/s"), *names], num_fitted=2)
+        self.table.begin([self.tr("Class"), self.tr("Without speed-up, tokens/s"), *names], num_fitted=2)
         for group in groups:
             plain = NO_FIGURE if group.plain_ms is None else decimal(1000 / group.plain_ms, 1)
             means = [NO_FIGURE if bar.mean is None else _times(bar.mean) for bar in group.bars]
@@ -342,8 +342,8 @@ class BenchmarkPage(JobPage):
             self.tr("Benchmark"),
             self.tr("Start the benchmark"),
             self.tr(
-                "Measures on this computer how much time guessing ahead saves, with the model of the open chat. Each "
-                "way of guessing answers the same prompts, in changing order. Chats wait until it has ended."
+                "Measures how much faster the model of the open chat answers on this computer with each kind of "
+                "speed-up. All answer the same prompts, in changing order. Chats wait meanwhile."
             ),
             parent,
         )

@@ -163,11 +163,11 @@ class RaceController(EngineJob):
             case RacePhase.WARM_UP:
                 return self.tr("Reading the prompt once, so that both start alike…")
             case RacePhase.PLAIN:
-                return self.tr("Without guessing: one token at a time…")
+                return self.tr("Without speed-up: one token at a time…")
             case RacePhase.SPECULATIVE:
-                return self.tr("Guessing ahead: several tokens at a time, where guesses are accepted…")
+                return self.tr("With speed-up: several tokens at a time, where they are right…")
             case RacePhase.PLAIN_REPEAT:
-                return self.tr("Without guessing once more, to see how steady this computer is…")
+                return self.tr("Without speed-up again, to see how steady this computer is…")
 
     @Slot(int, object)
     def _on_steps(self, generation: int, steps: tuple[Step, ...]) -> None:
@@ -179,6 +179,7 @@ class RaceController(EngineJob):
         if self._phase in _LANES:
             self._lane().grow(steps)
             self._page.legend.add_origins({piece.origin.value for step in steps for piece in step.pieces})
+            self._page.legend.setVisible(self._page.legend.has_marks)
             self._show_clock()
 
     @Slot()
@@ -213,8 +214,8 @@ class RaceController(EngineJob):
 
     def _finish(self, plain_repeat: Lane) -> None:
         result = RaceResult(self._lanes[RacePhase.PLAIN], self._lanes[RacePhase.SPECULATIVE], plain_repeat)
-        self._page.show_result(result)
-        self._end(self._setting_text())
+        self._page.show_result(result, self._setting_text())
+        self._end("")
         if not self._is_still and not self._page.isHidden():
             self._on_replay()
 
@@ -225,7 +226,7 @@ class RaceController(EngineJob):
         guessing = self.tr("earlier text")
         if facts.draft or facts.head:
             guessing = self.tr("a draft model") if facts.draft else self.tr("a draft head")
-        words = self.tr("{model}, guesses from: {guessing}; on {device}").format(
+        words = self.tr("{model} on {device}, speed-up by {guessing}").format(
             model=self._loader.name(self._settings()), guessing=guessing, device=facts.device
         )
         return ". ".join([words, *map(translate_error, facts.notes)])
@@ -240,7 +241,7 @@ class RaceController(EngineJob):
 
     @Slot()
     def _on_replay_ended(self) -> None:
-        self._page.say(self._setting_text() if self._link.facts else "")
+        self._page.say("")
         self._refresh()
 
     @Slot()

@@ -6,8 +6,9 @@ from functools import cached_property
 from itertools import accumulate, zip_longest
 
 from PySide6.QtCore import QEvent, QObject, Qt, Signal, Slot
-from PySide6.QtGui import QFont, QKeyEvent, QTextCursor
+from PySide6.QtGui import QFont, QKeyEvent, QResizeEvent, QTextCursor
 from PySide6.QtWidgets import (
+    QBoxLayout,
     QComboBox,
     QFrame,
     QHBoxLayout,
@@ -26,7 +27,7 @@ from headstart.ui.widgets.layouts import Card, TitledField, add, beside, flowing
 from headstart.ui.widgets.legend import Legend
 from headstart.ui.widgets.progress import BusyBar
 from headstart.ui.widgets.stylesheet import set_style_class, set_style_property
-from headstart.ui.widgets.theme import LARGE, MEDIUM, SMALL, TINY, mono_families, origin_format
+from headstart.ui.widgets.theme import LARGE, MEDIUM, SMALL, TINY, mono_families, origin_format, scaled
 
 
 @dataclass(frozen=True)
@@ -63,6 +64,9 @@ class Lane:
         return (tokens - 1) * 1000.0 / spent if tokens > 1 and spent > 0 else None
 
 
+_MIN_RATIO = 1.05  # of two times; what is less is no difference
+
+
 @dataclass(frozen=True)
 class RaceResult:
     """Both lanes of a request, and the plain answer once more, which shows how steady the machine is."""
@@ -72,16 +76,10 @@ class RaceResult:
     plain_repeat: Lane
 
     @property
-    def plain_ms(self) -> float | None:
-        """Mean ms per token of the plain answers before and after the other lane, so that a drift favours neither."""
-        before, after = self.plain.finish.stats.tpot_ms, self.plain_repeat.finish.stats.tpot_ms
-        return (before + after) / 2 if before and after else None
-
-    @property
-    def noise(self) -> float | None:
+    def noise(self) -> float:
         """The time of the slower plain answer over that of the faster one."""
-        before, after = self.plain.finish.stats.tpot_ms, self.plain_repeat.finish.stats.tpot_ms
-        return max(before, after) / min(before, after) if before and after else None
+        times = (self.plain.total_ms, self.plain_repeat.total_ms)
+        return max(times) / min(times)
 
     @property
     def is_repetitive(self) -> bool:
@@ -90,11 +88,17 @@ class RaceResult:
 
     @property
     def speedup(self) -> float | None:
-        """Plain ms per token over speculative ones, after the first token; None if unknown or no gain."""
-        if self.is_repetitive:
-            return None
-        plain, speculative = self.plain_ms, self.speculative.finish.stats.tpot_ms
-        return plain / speculative if plain and speculative else None
+        """The time of the plain lane over that of the other one, as the clocks show them; None if it says nothing."""
+        plain, other = (round(lane.total_ms, -1) for lane in (self.plain, self.speculative))
+        is_comparable = self.plain.tokens == self.speculative.tokens > 1 and not self.is_repetitive
+        return plain / other if is_comparable and other else None
+
+    @property
+    def is_clear(self) -> bool:
+        """True if the other lane is faster, or slower, than both plain answers by more than these differ."""
+        plain, other = (self.plain.total_ms, self.plain_repeat.total_ms), self.speculative.total_ms
+        limit = max(self.noise, _MIN_RATIO)
+        return min(plain) / other >= limit or other / max(plain) >= limit
 
     @property
     def matches(self) -> tuple[bool, ...]:
@@ -123,8 +127,9 @@ class RaceLane(Card):
         self.text.setAccessibleName(self.tr("Text of: {}").format(title))
         self.text.setFrameShape(QFrame.Shape.NoFrame)
         self.text.setMinimumHeight(_MIN_TEXT_HEIGHT)
-        head = QHBoxLayout()
-        head.addLayout(stacked(None, section(title, self), self._speed, spacing=TINY), 1)
+        head, name = QHBoxLayout(), section(title, self)
+        name.setWordWrap(True)  # or two lanes are wider than a small page
+        head.addLayout(stacked(None, name, self._speed, spacing=TINY), 1)
         head.addWidget(self.clock)
         self.column.setContentsMargins(MEDIUM, MEDIUM, MEDIUM, SMALL)
         add(self.column, head, self._bar, self.text, growing=self.text)
@@ -208,7 +213,6 @@ class RaceForm(Card):
         self.prompt = QPlainTextEdit(self)
         self.prompt.setAccessibleName(self.tr("Prompt"))
         self.prompt.setTabChangesFocus(True)
-        self.prompt.setFixedHeight(self.prompt.fontMetrics().lineSpacing() * _PROMPT_LINES + 2 * MEDIUM)
         self.prompt.installEventFilter(self)
         set_style_class(self.prompt, "field")
         pass_wheel(self.examples)
@@ -230,6 +234,7 @@ class RaceForm(Card):
             flowing([TitledField(text, field, self, above=True) for text, field in titled_fields], self)
         )
         self.examples.activated.connect(self._on_example_chosen)
+        self._size_prompt()
         self._on_example_chosen()
 
     def request(self) -> RaceRequest | None:
@@ -239,12 +244,17 @@ class RaceForm(Card):
         return request if text else None
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:  # noqa: N802
+        if watched is self.prompt and event.type() == QEvent.Type.FontChange:
+            self._size_prompt()
         if watched is self.prompt and isinstance(event, QKeyEvent) and event.type() == QEvent.Type.KeyPress:
             is_enter = event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter)
             if is_enter and event.modifiers() & Qt.KeyboardModifier.ControlModifier:
                 self.submitted.emit()
                 return True
         return super().eventFilter(watched, event)
+
+    def _size_prompt(self) -> None:
+        self.prompt.setFixedHeight(self.prompt.fontMetrics().lineSpacing() * _PROMPT_LINES + 2 * MEDIUM)
 
     @Slot()
     def _on_example_chosen(self) -> None:
@@ -279,6 +289,7 @@ class RaceForm(Card):
 
 
 _MAX_WIDTH = 1500  # pixels; it is shown to an audience
+_WIDE = 800  # pixels at the usual size of text, from which on the verdict is in one row
 
 
 class RacePage(JobPage):
@@ -289,8 +300,8 @@ class RacePage(JobPage):
             self.tr("Race"),
             self.tr("Start the race"),
             self.tr(
-                "The model answers one request three times: without guessing, guessing ahead, and without once more. "
-                "Guessing only saves time: both texts are the same, token for token."
+                "The model answers one request without and with Headstart's speed-up: the next words are guessed, and "
+                "the model checks several at once. Both texts are the same."
             ),
             parent,
             max_width=_MAX_WIDTH,
@@ -299,17 +310,16 @@ class RacePage(JobPage):
         self.form = RaceForm(self)
         self.replay = button(self.tr("Replay both at once"), self)
         self._speedup = Heading("", 2.6, self)
-        self._speeds = label("", self, selectable=True)
         self._measured = muted("", self, selectable=True)
         self._proof = label("", self, selectable=True)
-        self.lanes = (RaceLane(self.tr("Without guessing"), self), RaceLane(self.tr("Guessing ahead"), self))
+        self.lanes = (RaceLane(self.tr("Without speed-up"), self), RaceLane(self.tr("With speed-up"), self))
         self.lay_out(self.form)
         self.row.insertWidget(self.row.count() - 1, self.replay)
         lanes = beside(None, spacing=MEDIUM)
         for lane in self.lanes:
             lanes.addWidget(lane, 1)
         self.legend = Legend(self)
-        self.legend.show_origins(())
+        self.legend.hide()  # until a word is marked
         add(self.column, self._verdict_bar(), lanes, self.legend, growing=lanes)
         self.entered.connect(self.form.prompt.setFocus)
         self.show_state(running=False)
@@ -319,19 +329,23 @@ class RacePage(JobPage):
     def request(self) -> RaceRequest | None:
         return self.form.request()
 
+    def resizeEvent(self, event: QResizeEvent) -> None:  # noqa: N802
+        super().resizeEvent(event)
+        self._fit_verdict()
+
     def show_replay(self, *, possible: bool) -> None:
         """Show or hide the button for the replay."""
         self.replay.setVisible(possible)
 
-    def show_result(self, result: RaceResult | None) -> None:
-        """Show speedup and comparison; None hides them before and during the race."""
+    def show_result(self, result: RaceResult | None, setting: str = "") -> None:
+        """Show speedup, comparison and what was raced; None hides them before and during the race."""
         self._verdict.setVisible(result is not None)
         if result is None:
             return
-        speedup, matches = result.speedup, result.matches
-        self._speedup.setText(NO_FIGURE if speedup is None else f"{decimal(speedup, 2)}×")
-        self._speeds.setText(self._speed_text(result))
-        self._measured.setText(self._measurement_text(result))
+        matches = result.matches
+        self._speedup.setText(self._headline(result))
+        self._fit_verdict()
+        self._measured.setText(f"{self._measurement_text(result)}\n{setting}".strip())
         equal = self.tr("Identical: {equal} of {total} tokens.")
         differ = self.tr("{equal} of {total} tokens are equal; the first difference is at token {first}.")
         words = (equal if all(matches) else differ).format(
@@ -339,31 +353,38 @@ class RacePage(JobPage):
         )
         self._proof.setText(words)
         set_style_property(self._proof, "kind", "success" if all(matches) else "danger")
-        self._verdict.setAccessibleName(f"{self._speedup.text()} {self._speeds.text()} {words}")
+        self._verdict.setAccessibleName(f"{self._speedup.text()} {words} {self._measured.text()}")
 
-    def _speed_text(self, result: RaceResult) -> str:
-        if result.is_repetitive:
-            return self.tr("The model repeats itself, so its speed is no gain. Try another prompt.")
-        plain, other, noise = result.plain_ms, result.speculative.finish.stats.tpot_ms, result.noise
-        if plain is None or other is None or noise is None:
-            return self.tr("The answer is too short for a speed.")
-        return self.tr("{plain} → {other} tokens/s").format(
-            plain=decimal(1000 / plain, 1), other=decimal(1000 / other, 1)
-        )
+    def _headline(self, result: RaceResult) -> str:
+        if result.speedup is None:
+            return NO_FIGURE
+        return f"{decimal(result.speedup, 2)}×" if result.is_clear else self.tr("No clear difference")
 
     def _measurement_text(self, result: RaceResult) -> str:
-        """Return how the speeds were measured."""
-        if result.speedup is None or result.noise is None:
-            return ""
+        """Return how the times were measured, or why they are not compared."""
+        if result.is_repetitive:
+            return self.tr("The model repeats itself, so its speed is no gain. Try another prompt.")
+        if result.plain.tokens != result.speculative.tokens:
+            return self.tr("The answers differ in length, so their times cannot be compared.")
+        if result.speedup is None:
+            return self.tr("The answer is too short for a speed.")
+        first, second = (decimal(lane.total_ms / 1000, 2) for lane in (result.plain, result.plain_repeat))
         return self.tr(
-            "Without guessing: mean of two answers. The slower of them took {noise}× as long as the other; a gain "
-            "below that is noise."
-        ).format(noise=decimal(result.noise, 2))
+            "Without speed-up it was run twice, to see how steady this computer is: {first} s and {second} s."
+        ).format(first=first, second=second)
 
     def _verdict_bar(self) -> QWidget:
         self._verdict = QFrame(self)
         set_style_class(self._verdict, "bar")
-        words = stacked(None, self._proof, self._speeds, self._measured, spacing=TINY)
-        row = beside(self._verdict, self._speedup, words, spacing=LARGE, growing=words)
-        row.setContentsMargins(LARGE, SMALL, LARGE, SMALL)
+        words = stacked(None, self._proof, self._measured, spacing=TINY)
+        self._verdict_row = beside(self._verdict, self._speedup, words, growing=words)
+        self._verdict_row.setContentsMargins(LARGE, SMALL, LARGE, SMALL)
         return self._verdict
+
+    def _fit_verdict(self) -> None:
+        """Put the words beside the headline, or below it on a narrow page."""
+        is_wide = self.width() >= scaled(_WIDE, self.font())
+        directions = QBoxLayout.Direction
+        self._verdict_row.setDirection(directions.LeftToRight if is_wide else directions.TopToBottom)
+        self._verdict_row.setSpacing(LARGE if is_wide else TINY)
+        self._speedup.setWordWrap(not is_wide)

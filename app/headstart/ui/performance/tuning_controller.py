@@ -82,9 +82,9 @@ class TuningController(EngineJob):
         options = loadable.options
         is_open = Unset.DEVICE in options.unset
         first = self.tr("{}: in other precisions and with other numbers of threads").format(loadable.name)
-        second = self.tr("Guessing ahead: with earlier text alone")
+        second = self.tr("Speed-up: with earlier text alone")
         if options.draft:
-            second = self.tr("Guessing ahead: with its draft model, and without")
+            second = self.tr("Speed-up: with its draft model, and without")
         if Unset.DRAFT in options.unset:
             second = self.tr("{}; with other installed draft models that fit").format(second)
         where = self.tr("on other devices of this computer")

@@ -30,7 +30,7 @@ from headstart.ui.widgets.theme import MEDIUM, SMALL
 
 _SUBJECT_TEXTS: Mapping[str, Any] = {
     TARGET: QT_TRANSLATE_NOOP("Tuning", "Model"),
-    DRAFTS: QT_TRANSLATE_NOOP("Tuning", "Guessing ahead"),
+    DRAFTS: QT_TRANSLATE_NOOP("Tuning", "Speed-up"),
 }
 _LOADING_TEXTS: Mapping[str, Any] = {
     TARGET: QT_TRANSLATE_NOOP("Tuning", "Loading the model…"),
@@ -245,16 +245,15 @@ class TuningPage(JobPage):
             self.tr("Tune for this machine"),
             self.tr("Start tuning"),
             self.tr(
-                "Finds out how the model of the open chat runs fastest on this machine, and uses that from then on. "
-                "Every setting is timed beside the default, run by run, and replaces it only where chance is ruled "
-                "out. What you have set yourself stays as it is. Chats wait until it has ended."
+                "Finds the fastest settings for the model of the open chat on this computer, and uses them from then "
+                "on. What you have set yourself stays as it is. Chats wait meanwhile."
             ),
             parent,
         )
         form = Card(self, spacing=MEDIUM)
         self.seconds = number_field(form, MIN_SECONDS, _MAX_SECONDS, USUAL_SECONDS, step=10)
         self._plan = muted("", self)
-        field = TitledField(self.tr("Longest time in seconds"), self.seconds, form, above=True)
+        field = TitledField(self.tr("At most (seconds)"), self.seconds, form, above=True)
         add(form.column, flowing([field], form), self._plan)
         self.bar = BusyBar(self.tr("Progress of the tuning"), self)
         self._empty = muted("", self)

@@ -24,7 +24,7 @@ from headstart.ui.settings.side_panel import SAMPLING
 from headstart.ui.translation import translate
 from headstart.ui.widgets.labels import button, muted
 from headstart.ui.widgets.layouts import Dialog, beside, scrolled
-from headstart.ui.widgets.theme import LARGE, MEDIUM, SMALL, scaled
+from headstart.ui.widgets.theme import LARGE, MEDIUM, SMALL
 
 _SIZE = QSize(720, 600)
 
@@ -43,7 +43,7 @@ class PreferencesDialog(Dialog):
         self.list.setAccessibleName(self.tr("Pages of the preferences"))
         self.pages = QStackedWidget(self)
         self.forms = [self._page(title, names) for title, names in self._sections()]
-        self._restore = button(self.tr("Restore the defaults of this page"), self)
+        self._restore = button(self.tr("Restore defaults"), self)
         self._close = button(self.tr("Close"), self)
         self.encryption = EncryptionPage(self)
         self._add(self.tr("Privacy"), self.encryption)
@@ -59,8 +59,8 @@ class PreferencesDialog(Dialog):
             (self.tr("Appearance"), in_section("appearance")),
             (self.tr("Chat"), in_section("chat")),
             (self.tr("Model"), in_section("model")),
-            (self.tr("Guess ahead"), in_section("speculation")),
             (self.tr("Answers"), SAMPLING),
+            (self.tr("Speed-up"), in_section("speculation")),
         ]
 
     def _page(self, title: str, names: tuple[str, ...]) -> SettingsForm:
@@ -75,8 +75,6 @@ class PreferencesDialog(Dialog):
     def _lay_out(self) -> None:
         self.list.setFixedWidth(self.list.sizeHintForColumn(0) + 3 * LARGE)
         self.list.setFrameShape(QFrame.Shape.NoFrame)
-        for widget in (self._restore, self._close):
-            widget.setAutoDefault(False)
         foot = QHBoxLayout()
         foot.setContentsMargins(MEDIUM, SMALL, MEDIUM, MEDIUM)
         foot.addStretch(1)
@@ -86,12 +84,11 @@ class PreferencesDialog(Dialog):
         column = QVBoxLayout(self)
         column.setContentsMargins(SMALL, SMALL, SMALL, 0)
         column.addLayout(middle, 1)
-        remark = muted(self.tr("Changes apply at once, except the language. A chat's own settings come first."), self)
+        remark = muted(self.tr("Changes apply at once. A chat can have settings of its own, which come first."), self)
         remark.setContentsMargins(MEDIUM, SMALL, MEDIUM, 0)
         column.addWidget(remark)
         column.addLayout(foot)
-        size = QSize(scaled(_SIZE.width(), self.font()), scaled(_SIZE.height(), self.font()))
-        self.resize(size.boundedTo(self.screen().availableSize()).expandedTo(_SIZE))
+        self.set_size(_SIZE)
 
     @Slot(int)
     def _on_page_chosen(self, page: int) -> None:

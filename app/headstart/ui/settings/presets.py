@@ -5,11 +5,10 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from PySide6.QtCore import Qt, Signal, Slot
-from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QMenu, QSizePolicy, QToolButton, QWidget
+from PySide6.QtWidgets import QSizePolicy, QToolButton, QWidget
 
 from headstart.ui.translation import translate
-from headstart.ui.widgets.icons import icon
+from headstart.ui.widgets.menus import Menu
 from headstart.ui.widgets.stylesheet import set_style_class
 
 _SAMPLING = ("temperature", "top_p")  # set by a built-in preset, or left to the model
@@ -114,23 +113,20 @@ class PresetButton(QToolButton):
 
     chosen = Signal(object)  # Preset
 
-    def __init__(self, parent: QWidget | None = None, add_actions: Callable[[QMenu], None] | None = None) -> None:
+    def __init__(self, parent: QWidget | None = None, add_actions: Callable[[Menu], None] | None = None) -> None:
         """`add_actions` adds to the menu whenever that opens."""
         super().__init__(parent)
         self._own: list[Preset] = []
         self._prompt = ""
         self._add_actions = add_actions
-        set_style_class(self, "flat")
-        self.setIcon(icon("unfolded"))
+        set_style_class(self, "menu")
         self.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
-        self.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
-        self.setLayoutDirection(Qt.LayoutDirection.RightToLeft)  # the arrow after the name
+        self.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextOnly)
         self.setSizePolicy(QSizePolicy.Policy.Maximum, QSizePolicy.Policy.Fixed)
         self.setToolTip(self.tr("What the model is told before the chat, and how freely it chooses words"))
-        menu = QMenu(self)
-        menu.setLayoutDirection(QGuiApplication.layoutDirection())  # the button has its own direction
-        menu.aboutToShow.connect(self.fill)
-        self.setMenu(menu)
+        self._menu = Menu(self)
+        self._menu.aboutToShow.connect(self.fill)
+        self.setMenu(self._menu)
         self._show_name()
 
     @property
@@ -151,7 +147,7 @@ class PresetButton(QToolButton):
 
     @Slot()
     def fill(self) -> None:
-        menu, current = self.menu(), self.current
+        menu, current = self._menu, self.current
         menu.clear()
         for group in ([Preset(self.tr("None"), "")], self._own, built_in()):
             menu.addSeparator()

@@ -1,6 +1,7 @@
 """Editors of settings, and forms of them under headings."""
 
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import Any
 
 from PySide6.QtCore import QCoreApplication, QEvent, QSignalBlocker, QSize, Qt, QTimer, Signal, Slot
@@ -13,7 +14,6 @@ from PySide6.QtWidgets import (
     QInputDialog,
     QLabel,
     QLineEdit,
-    QMenu,
     QPlainTextEdit,
     QSizePolicy,
     QStyle,
@@ -29,7 +29,8 @@ from headstart.ui.settings.presets import Preset, PresetButton
 from headstart.ui.translation import translate
 from headstart.ui.widgets.focus import pass_wheel
 from headstart.ui.widgets.labels import StatusLine, button, muted, section
-from headstart.ui.widgets.layouts import beside, stacked
+from headstart.ui.widgets.layouts import beside, stacked, style_dialog
+from headstart.ui.widgets.menus import Menu
 from headstart.ui.widgets.stylesheet import inset, set_style_class
 from headstart.ui.widgets.theme import MEDIUM, SMALL, TINY
 
@@ -76,11 +77,10 @@ class ChoiceBox(QComboBox):
 
 
 _TYPING_MS = 600
-_WIDTH, _BOX_WIDTH = 88, 132
+_WIDTH, _LABEL_WIDTH, _BOX_WIDTH = 88, 64, 132
 _MAX_POPUP = 520  # pixels, of a list of choices
 _MAX_NUMBER = 2**31 - 1  # of a spin box
 _NAME_CHOICES = frozenset({"model", "draft"})  # their choices are names, which may be long
-_UNKNOWN = "–"
 
 
 class SettingEditor(QWidget):
@@ -123,7 +123,7 @@ class ChoiceEditor(SettingEditor):
         self._box.setMinimumContentsLength(8)
         self._box.setMinimumWidth(_BOX_WIDTH)
         self._describe(self._box)
-        self.label.setMinimumWidth(_WIDTH)
+        self.label.setMinimumWidth(_LABEL_WIDTH)
         if name in _NAME_CHOICES:
             self._column(self._box)
         else:
@@ -151,6 +151,39 @@ class ChoiceEditor(SettingEditor):
     @Slot()
     def _on_edited(self) -> None:
         self.edited.emit(self.name, self._box.currentData())
+
+
+CREATIVITY = "creativity"  # stands in a form for the steps of "temperature"
+_STEPS: tuple[float | None, ...] = (0.2, None, 1.0)  # None is the model's own
+
+
+class CreativityEditor(SettingEditor):
+    """The temperature in three steps; none is pressed for another number."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__("temperature", parent)
+        self.label.setText(self.tr("Style"))
+        words = (self.tr("Precise"), self.tr("Balanced"), self.tr("Creative"))
+        tips = (
+            self.tr("Keeps to the most likely words: for facts, code and translations."),
+            self.tr("As the model's authors recommend."),
+            self.tr("Chooses words more freely: for stories and ideas."),
+        )
+        self.steps = [button(text, self, "step") for text in words]
+        for step, tip, value in zip(self.steps, tips, _STEPS, strict=True):
+            step.setCheckable(True)
+            step.setToolTip(tip)
+            step.setAccessibleDescription(tip)
+            step.clicked.connect(partial(self._on_chosen, value))
+        stacked(self, self.label, beside(None, *self.steps, spacing=TINY), spacing=TINY)
+
+    def show_value(self, value: Any) -> None:
+        for step, own in zip(self.steps, _STEPS, strict=True):
+            step.setChecked(value == own)
+
+    def _on_chosen(self, value: float | None, _checked: bool = False) -> None:
+        self.show_value(value)  # a click on the pressed one does not release it
+        self.edited.emit(self.name, value)
 
 
 _SWITCHED = (None, True, False)
@@ -200,6 +233,8 @@ class NumberEditor(SettingEditor):
         self._describe(self._spin)
         self._automatic = QCheckBox(self.tr("Auto"), self)
         self._automatic.setAccessibleName(self.tr("{}: automatic").format(title(name)))
+        if about()[name].is_models_own:
+            self._automatic.setToolTip(self.tr("The value that the model's authors recommend"))
         self._automatic.setVisible(defaults()[name] is None)
         self._bounds_line = StatusLine(self)
         stacked(self, self._row(self._automatic, self._spin), self._bounds_line, spacing=TINY)
@@ -212,6 +247,7 @@ class NumberEditor(SettingEditor):
         with QSignalBlocker(self._spin), QSignalBlocker(self._automatic):
             self._automatic.setChecked(value is None)
             self._spin.setEnabled(value is not None)
+            self._spin.setHidden(value is None and self._automatic_value is None)  # there is nothing to show
             self._show(self._automatic_value if value is None else value)
 
     def show_automatic(self, value: float | None) -> None:
@@ -219,7 +255,6 @@ class NumberEditor(SettingEditor):
         self._automatic_value = value
 
     def _show(self, value: float | None) -> None:
-        self._spin.setSpecialValueText(_UNKNOWN if value is None else "")
         self._spin.setValue(self._spin.minimum() if value is None else value)
 
     @Slot(str, float)
@@ -242,6 +277,7 @@ class NumberEditor(SettingEditor):
     @Slot(bool)
     def _on_automatic(self, automatic: bool) -> None:
         self._spin.setEnabled(not automatic)
+        self._spin.setHidden(automatic and self._automatic_value is None)
         if automatic:
             self.edited.emit(self.name, None)
             return
@@ -293,7 +329,11 @@ class TextEditor(SettingEditor):
 
 
 def editor(name: str, parent: QWidget) -> SettingEditor:
-    """Return the right editor for a setting."""
+    """Return the right editor for a setting, or for CREATIVITY."""
+    if name == CREATIVITY:
+        return CreativityEditor(parent)
+    if name == "system_prompt":
+        return PresetEditor(parent)
     value = _sample(name)
     if about()[name].choices or name in {"model", "draft", "device", "draft_device"}:
         return ChoiceEditor(name, parent)
@@ -307,6 +347,11 @@ def editor(name: str, parent: QWidget) -> SettingEditor:
 def _sample(name: str) -> Any:
     """Return a value of the setting's type: the default, or a value to start from if the default is automatic."""
     return about()[name].start if defaults()[name] is None else defaults()[name]
+
+
+def _unit(unit: str) -> str:
+    """Return the unit behind a number in the language of the window; signs such as % are the same in all."""
+    return translate("Settings", " tokens") if unit == " tokens" else unit
 
 
 _INVALID = QValidator.State.Invalid
@@ -324,7 +369,7 @@ class NumberBox(QDoubleSpinBox):
         self.setSingleStep(1 if is_whole else 0.05)
         low = declaration.low if declaration.low is not None else (declaration.above or 0.0) + 0.01
         self.setRange(low, _MAX_NUMBER if declaration.high is None else min(declaration.high, _MAX_NUMBER))
-        self.setSuffix(declaration.unit)
+        self.setSuffix(_unit(declaration.unit))
         self.setToolTip(meaning(name))
         self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
         inset(self)
@@ -347,7 +392,7 @@ class NumberBox(QDoubleSpinBox):
         return self.textFromValue(min(max(number, self.minimum()), self.maximum())) + self.suffix()
 
     def sizeHint(self) -> QSize:  # noqa: N802
-        digits = self.fontMetrics().horizontalAdvance("0" * 6) + 3 * MEDIUM
+        digits = self.fontMetrics().horizontalAdvance("0" * 6 + self.suffix()) + 3 * MEDIUM
         return QSize(max(_WIDTH, digits), super().sizeHint().height())
 
     def minimumSizeHint(self) -> QSize:  # noqa: N802
@@ -394,7 +439,7 @@ class PresetEditor(TextEditor):
             others = {old: text for old, text in self._presets.items() if old != name}
             self._change_presets({name if old == current else old: text for old, text in others.items()})
 
-    def _add_actions(self, menu: QMenu) -> None:
+    def _add_actions(self, menu: Menu) -> None:
         current = self.button.current
         save = menu.addAction(self.tr("Save as Preset…"), self._on_save)
         save.setEnabled(bool(self._field.toPlainText().strip()) and not current)
@@ -418,6 +463,7 @@ class PresetEditor(TextEditor):
 
     def _ask(self, title: str, name: str, on_name: Callable[[str], None]) -> None:
         dialog = QInputDialog(self)
+        style_dialog(dialog)
         dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         dialog.setWindowTitle(title)
         dialog.setLabelText(self.tr("Name"))
@@ -450,7 +496,20 @@ class PresetEditor(TextEditor):
 Section = tuple[str, tuple[str, ...]]  # heading or "", names of settings
 Choices = list[tuple[str, str, str]]  # value, text, reason against it or ""
 _NOTED = ("kv_precision",)
-_SELF_EXPLAINING = ("font_size", "zoom")  # their titles say it all
+# Their titles say it all, or their hint does; the meaning of each is in its tooltip.
+_SELF_EXPLAINING = frozenset(
+    {"language", "theme", "font_size", "zoom", "reduced_motion", "enter_sends", "restore_chat", "notifications"}
+    | {
+        "notification_text",
+        "tools",
+        "system_prompt",
+        "device",
+        "draft_device",
+        "speculation",
+        "max_new_tokens",
+        "think",
+    }
+)
 
 
 class SettingsForm(QWidget):
@@ -475,14 +534,14 @@ class SettingsForm(QWidget):
     @property
     def names(self) -> tuple[str, ...]:
         """The settings that can be changed here."""
-        return tuple(self._editors)
+        return tuple(name for name in self._editors if name in about())
 
     def show_settings(self, settings: Settings, automatic: Mapping[str, float]) -> None:
         """Show the values; `automatic` has those that automatic settings take now."""
-        for name, field in self._editors.items():
+        for field in self._editors.values():
             if isinstance(field, NumberEditor):
-                field.show_automatic(automatic.get(name))
-            field.show_value(getattr(settings, name))
+                field.show_automatic(automatic.get(field.name))
+            field.show_value(getattr(settings, field.name))
             if isinstance(field, PresetEditor):
                 field.show_presets(settings.presets)
         for name in self._editors.keys() & set(in_section("speculation")[1:]):
@@ -505,10 +564,8 @@ class SettingsForm(QWidget):
             note.setVisible(bool(note.text()))
 
     def _add(self, name: str, *, explained: bool) -> None:
-        field = PresetEditor(self) if name == "system_prompt" else editor(name, self)
+        field = editor(name, self)
         self._editors[name] = field
-        if name == "temperature":
-            self._column.addLayout(self._greedy_row())
         field.edited.connect(self.edited)
         self._column.addWidget(field)
         if name in _NOTED:
@@ -522,14 +579,6 @@ class SettingsForm(QWidget):
             self._column.addWidget(self._hint)
             self._column.addSpacing(SMALL if explained else 0)
 
-    def _greedy_row(self) -> QHBoxLayout:
-        """Return the row above the settings of sampling."""
-        greedy = button(self.tr("Likeliest words"), self)
-        greedy.setToolTip(self.tr("Temperature 0: the likeliest word each time"))
-        greedy.clicked.connect(lambda: self.edited.emit("temperature", 0.0))
-        remark = muted(self.tr("Automatic takes the model's own values."), self)
-        return beside(None, remark, greedy, growing=remark)
-
 
 def _heading(text: str, parent: QWidget) -> QLabel:
     heading = section(text, parent)
@@ -540,11 +589,12 @@ def _heading(text: str, parent: QWidget) -> QLabel:
 def _hint(speculation: str) -> str:
     hints = {
         "auto": translate(
-            "SettingsForm", "Headstart chooses how far to guess ahead on this computer, within the bounds set here."
+            "SettingsForm",
+            "Headstart guesses the next words and the model checks them: the answer stays the same and comes sooner.",
         ),
         "fixed": translate(
-            "SettingsForm", "Headstart always guesses this many tokens ahead, whether that saves time or not."
+            "SettingsForm", "Headstart always guesses this many tokens ahead, even where that saves no time."
         ),
-        "off": translate("SettingsForm", "Nothing is guessed: the model writes one token at a time."),
+        "off": translate("SettingsForm", "The model writes one token at a time."),
     }
     return hints[speculation]

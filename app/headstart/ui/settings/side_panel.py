@@ -6,7 +6,7 @@ from PySide6.QtWidgets import QBoxLayout, QFrame, QWidget
 
 from headstart.parameters import SamplingParams, declared
 from headstart.settings import in_section
-from headstart.ui.settings.settings_form import Section, SettingsForm
+from headstart.ui.settings.settings_form import CREATIVITY, Section, SettingsForm
 from headstart.ui.widgets.labels import Fold, button
 from headstart.ui.widgets.layouts import row, scrolled, set_margins, stacked
 from headstart.ui.widgets.stylesheet import hide_idle_bar
@@ -31,7 +31,7 @@ class SidePanel(QFrame):
         self._form = SettingsForm(self._everyday(), self)
         self._advanced = SettingsForm(self._rest(), self)
         self.forms, self.edited = (self._form, self._advanced), self._form.edited
-        self._fold = Fold(self.tr("Advanced"), self._advanced, self)
+        self._fold = Fold(self.tr("More"), self._advanced, self)
         self.reset = button(self.tr("Reset"), self)
         self.reset.setToolTip(self.tr("Back to the settings of all chats"))
         self.adopt = button(self.tr("Use for all chats"), self)
@@ -56,15 +56,14 @@ class SidePanel(QFrame):
         self._buttons.setDirection(QBoxLayout.Direction.LeftToRight if fits else QBoxLayout.Direction.TopToBottom)
 
     def _everyday(self) -> list[Section]:
-        guessing, answers = ("speculation", "num_assistant_tokens"), ("temperature", "max_new_tokens")
-        return [("", ("model", "system_prompt", *guessing, *answers))]
+        return [("", ("model", "system_prompt", CREATIVITY, "max_new_tokens", "think"))]
 
     def _rest(self) -> list[Section]:
         shown = self._form.names
         return [
-            (self.tr("Guess ahead"), ("draft", *_others("speculation", "acceptance_threshold", *shown))),
             (self.tr("Answers"), tuple(name for name in SAMPLING if name not in shown)),
             (self.tr("Loading"), _others("model", "draft", *shown)),
+            (self.tr("Speed-up"), (*_others("speculation", "acceptance_threshold"), "draft")),
         ]
 
     def _lay_out(self) -> None:

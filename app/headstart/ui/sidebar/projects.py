@@ -47,7 +47,9 @@ class ProjectDialog(Dialog):
         self._none = muted(self.tr("No files"), self)
         self._add_files = button(self.tr("Add files…"), self)
         self._error = StatusLine(self)
+        self._add_files.setAutoDefault(False)
         self._cancel, self.save_button = button(self.tr("Cancel"), self), button(self.tr("Save"), self, "primary")
+        self.save_button.setDefault(True)
         current_model = str(project.settings.get("model", ""))
         known_models = [(name, label) for name, label, _ in models if name]
         for name, label in [
@@ -106,15 +108,13 @@ class ProjectDialog(Dialog):
             column.addWidget(field, 1 if field is self.prompt else 0)
         title = QLabel(self.tr("Files"), self)
         column.addLayout(beside(None, title, self._add_files, growing=title))
-        remark = muted(
-            self.tr("A new chat in the project begins with these. Chats already in it keep their own."), self
-        )
+        remark = muted(self.tr("System prompt, model and files are for new chats in this project."), self)
         for part in (self.files, self._none, remark, self._error):
             column.addWidget(part)
         foot = beside(None, self._cancel, self.save_button)
         foot.insertStretch(0, 1)
         column.addLayout(foot)
-        self.resize(_SIZE)
+        self.set_size(_SIZE)
 
 
 class ProjectsController(QObject):

@@ -11,7 +11,6 @@ from PySide6.QtWidgets import (
     QInputDialog,
     QLabel,
     QLineEdit,
-    QMenu,
     QPushButton,
     QToolButton,
     QWidget,
@@ -25,14 +24,15 @@ from headstart.ui.sidebar.projects import ProjectsController
 from headstart.ui.sidebar.tag_list import TagList
 from headstart.ui.widgets.icons import icon, icon_button
 from headstart.ui.widgets.labels import Heading, button, muted
-from headstart.ui.widgets.layouts import beside, confirm, set_margins, stacked
+from headstart.ui.widgets.layouts import beside, confirm, set_margins, stacked, style_dialog
+from headstart.ui.widgets.menus import Menu
 from headstart.ui.widgets.progress import NoticeBar
 from headstart.ui.widgets.stylesheet import set_style_class
 from headstart.ui.widgets.theme import SMALL, TINY
 from headstart.ui.widgets.undo_stack import Undoable, UndoStack
 
 
-class TagMenu(QMenu):
+class TagMenu(Menu):
     """The menu of tags; a tag is checked if all chats have it."""
 
     def __init__(self, chats: Sequence[Chat], tags: Sequence[Group], sidebar: "Sidebar", parent: QWidget) -> None:
@@ -53,7 +53,7 @@ class TagMenu(QMenu):
         action.triggered.connect(lambda checked: self._sidebar.tag_marked.emit(ids, name, checked))
 
 
-class ProjectMenu(QMenu):
+class ProjectMenu(Menu):
     """The menu of projects; a project is checked if all chats are in it."""
 
     def __init__(self, chats: Sequence[Chat], projects: Sequence[Group], sidebar: "Sidebar", parent: QWidget) -> None:
@@ -74,7 +74,7 @@ class ProjectMenu(QMenu):
         action.triggered.connect(lambda: self._sidebar.move_requested.emit(ids, name))
 
 
-class ChatMenu(QMenu):
+class ChatMenu(Menu):
     """The menu of chats. Its actions make the sidebar emit signals."""
 
     def __init__(self, chats: Sequence[Chat], listing: Listing, sidebar: "Sidebar") -> None:
@@ -129,6 +129,7 @@ class PlaceBar(QFrame):
         head = beside(None, self._title, self._leave, spacing=TINY, growing=self._title)
         foot = beside(None, self.restore, self._empty, spacing=TINY)
         foot.addStretch(1)
+        foot.setContentsMargins(0, TINY, 0, 0)
         set_margins(
             stacked(self, head, self._about, foot, spacing=TINY), start=SMALL + TINY, top=TINY, end=TINY, bottom=0
         )
@@ -145,8 +146,7 @@ class PlaceBar(QFrame):
             else self.tr("The search finds these chats, too.")
         )
         for part in (self.restore, self._empty):
-            part.setVisible(is_bin)
-        self._empty.setEnabled(bool(listing.num_deleted))
+            part.setVisible(is_bin and bool(listing.num_deleted))
         self.setVisible(listing.place is not Place.LIST and not listing.query)
 
 
@@ -224,6 +224,7 @@ class Sidebar(QFrame):
     def ask_for_tag(self, chats: Sequence[str] = ()) -> None:
         """Ask for the name of a new tag for these chats."""
         dialog = QInputDialog(self)
+        style_dialog(dialog)
         dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         dialog.setWindowTitle(self.tr("New tag"))
         dialog.setLabelText(self.tr("Name of the tag:"))
@@ -369,7 +370,7 @@ class Sidebar(QFrame):
 
     @Slot(str, QPoint)
     def _on_tag_menu_requested(self, name: str, place: QPoint) -> None:
-        menu = QMenu(self)
+        menu = Menu(self)
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         menu.addAction(self.tr("&Rename"), lambda: self.tags.begin_rename(name))
         menu.addAction(self.tr("&Delete (chats stay)"), lambda: self.tags.delete_requested.emit(name))
@@ -377,7 +378,7 @@ class Sidebar(QFrame):
 
     @Slot(str, QPoint)
     def _on_project_menu_requested(self, name: str, place: QPoint) -> None:
-        menu = QMenu(self)
+        menu = Menu(self)
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         menu.addAction(self.tr("&Edit…"), lambda: self.project_edit_requested.emit(name))
         menu.addAction(self.tr("&Rename"), lambda: self.projects.begin_rename(name))

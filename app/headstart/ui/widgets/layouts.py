@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from pathlib import Path
 
-from PySide6.QtCore import QCoreApplication, QDir, QEvent, QPoint, QRect, QSize, Qt, Signal, Slot
+from PySide6.QtCore import QCoreApplication, QDir, QEvent, QObject, QPoint, QRect, QSize, Qt, Signal, Slot
 from PySide6.QtGui import (
     QAction,
     QGuiApplication,
@@ -25,6 +25,7 @@ from PySide6.QtWidgets import (
     QLayout,
     QLayoutItem,
     QMessageBox,
+    QPushButton,
     QScrollArea,
     QStyle,
     QToolButton,
@@ -37,7 +38,7 @@ from headstart.ui.widgets import stylesheet
 from headstart.ui.widgets.icons import icon_button
 from headstart.ui.widgets.labels import Heading, section
 from headstart.ui.widgets.stylesheet import set_style_class
-from headstart.ui.widgets.theme import LARGE, MEDIUM, SMALL, current
+from headstart.ui.widgets.theme import LARGE, MEDIUM, SMALL, current, scaled
 
 
 class Flow(QLayout):
@@ -109,6 +110,21 @@ class Card(QFrame):
         self.column.setSpacing(spacing)
         if title:
             self.column.addWidget(section(title, self))
+
+
+class Spaced(QWidget):
+    """A widget with room around it, which is gone while the widget is hidden."""
+
+    def __init__(self, inner: QWidget, margin: int, parent: QWidget) -> None:
+        super().__init__(parent)
+        stacked(self, inner, margin=margin)
+        self.setVisible(not inner.isHidden())
+        inner.installEventFilter(self)
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:  # noqa: N802
+        if event.type() in (QEvent.Type.ShowToParent, QEvent.Type.HideToParent):
+            self.setVisible(event.type() == QEvent.Type.ShowToParent)
+        return super().eventFilter(watched, event)
 
 
 class TitledField(QWidget):
@@ -216,6 +232,7 @@ def two_columns(name: str, parent: QWidget, *, widened: int) -> QTreeWidget:
     columns.header().setStretchLastSection(False)
     columns.header().setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)
     columns.header().setSectionResizeMode(widened, QHeaderView.ResizeMode.Stretch)
+    columns.ensurePolished()  # or rows keep the height that they have without the style sheet
     return columns
 
 
@@ -227,8 +244,11 @@ def back_button(parent: QWidget) -> QToolButton:
     return button
 
 
+_NARROW_PAGE = 560  # pixels; a narrower page has no room to spare beside the way back
+
+
 class Page(QFrame):
-    """A page with a title and a way back. Its content goes into `column`, which is centred."""
+    """A page with a title and a way back. Its content goes into `column`, which begins below the title."""
 
     back_requested = Signal()
     entered = Signal()
@@ -257,8 +277,20 @@ class Page(QFrame):
 
     def resizeEvent(self, event: QResizeEvent) -> None:  # noqa: N802
         super().resizeEvent(event)
-        side = max((self.width() - self._max_width) // 2, LARGE)
-        self.column.setContentsMargins(side, MEDIUM, side, LARGE)
+        self._align()
+
+    def event(self, event: QEvent) -> bool:
+        is_handled = super().event(event)
+        if event.type() == QEvent.Type.LayoutRequest:  # the text became larger
+            self._align()
+        return is_handled
+
+    def _align(self) -> None:
+        """Let the content begin below the title."""
+        is_narrow = self.width() < _NARROW_PAGE
+        start = LARGE if is_narrow else 2 * SMALL + self._back.sizeHint().width()
+        end = max(self.width() - start - self._max_width, LARGE)
+        set_margins(self.column, start=start, top=MEDIUM, end=end, bottom=LARGE)
 
     def showEvent(self, event: QShowEvent) -> None:  # noqa: N802
         super().showEvent(event)
@@ -273,6 +305,7 @@ class Page(QFrame):
     def _head(self) -> QHBoxLayout:
         head = QHBoxLayout()
         head.setContentsMargins(SMALL, SMALL, SMALL, 0)
+        head.setSpacing(SMALL)
         head.addWidget(self._back)
         head.addWidget(self._title)
         head.addStretch(1)
@@ -284,14 +317,33 @@ def style_dialog(dialog: QDialog) -> None:
     dialog.setStyleSheet(stylesheet.sheet(current(), QApplication.font()))
 
 
+_FRAME = QSize(2 * SMALL, 6 * SMALL)  # of a window, its title bar above all
+
+
 class Dialog(QDialog):
-    """A dialog that follows theme and font."""
+    """A dialog that follows theme and font.
+
+    Enter in a field presses the button that was made the default one, and without one no button: Qt would take the
+    first.
+    """
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         style_dialog(self)
         # The window's own shortcut is inactive while the dialog is open.
         QShortcut(QKeySequence("Ctrl+Q"), self).activated.connect(self._quit)
+
+    def set_size(self, size: QSize) -> None:
+        """Resize to a size in pixels at the usual size of text, as far as the screen has room."""
+        wanted = QSize(scaled(size.width(), self.font()), scaled(size.height(), self.font()))
+        self.resize(wanted.boundedTo(self.screen().availableSize() - _FRAME))
+
+    def setVisible(self, visible: bool) -> None:  # noqa: N802 - Qt's own signature
+        buttons = self.findChildren(QPushButton) if visible else []
+        if not any(button.isDefault() for button in buttons):
+            for button in buttons:
+                button.setAutoDefault(False)
+        super().setVisible(visible)
 
     def event(self, event: QEvent) -> bool:
         if event.type() in {QEvent.Type.ApplicationPaletteChange, QEvent.Type.ApplicationFontChange}:

@@ -51,35 +51,43 @@ class Legend(QWidget):
         self.setObjectName("legend")
         self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
         self.setAccessibleName(self.tr("Legend of token colours"))
-        lead = QLabel(self.tr("Guessed by"), self)
-        set_style_class(lead, "muted")
-        lead.setContentsMargins(0, _MARGIN, 0, _MARGIN)
+        self._lead = QLabel(self)
+        set_style_class(self._lead, "muted")
+        self._lead.setContentsMargins(0, _MARGIN, 0, _MARGIN)
         self._swatches = (
             *(Swatch(translate_error(ORIGINS[origin].label), origin, self) for origin in MARKED),
             Swatch(self.tr("unmarked: the model itself"), Origin.TARGET, self),
         )
+        self._origins: set[str] = set()
+        self.show_origins(())
         inner = QWidget(self)
         flow = Flow(inner, SMALL)
-        for part in (lead, *self._swatches):
+        for part in (self._lead, *self._swatches):
             flow.addWidget(part)
         row = QHBoxLayout(self)
         row.setContentsMargins(LARGE, 0, LARGE, SMALL)
         row.addWidget(inner)
         self.setToolTip(
             self.tr(
-                "The model checked every token. Colours show who guessed it: the draft model (a small model), the "
-                "draft head (a small addition to the model), earlier text that is repeated, or a table of what usually "
-                "follows what. Nobody guessed what has no colour: the model wrote it itself."
+                "The model checked every word. A colour shows what had found the word in advance: the draft model (a "
+                "small model), the draft head (a small addition to the model), earlier text that is repeated, or a "
+                "table of what usually follows what. Words without a colour are the model's own."
             )
         )
 
+    @property
+    def has_marks(self) -> bool:
+        """True if the text has an origin that is marked."""
+        return bool(self._origins)
+
     def show_origins(self, origins: Collection[str]) -> None:
-        """Show the swatches of these origins, of earlier text (which every model can use) and of the model itself."""
+        """Show the swatches of these origins and of the model itself, or that nothing is marked."""
+        self._origins = {*origins} & {*MARKED}
+        self._lead.setText(self.tr("Faster thanks to") if self._origins else self.tr("No word is marked yet."))
         for swatch in self._swatches:
-            swatch.setVisible(swatch.origin in {*origins, Origin.NGRAM, Origin.TARGET})
+            swatch.setVisible(bool(self._origins) and swatch.origin in {*self._origins, Origin.TARGET})
 
     def add_origins(self, origins: Collection[str]) -> None:
         """Show the swatches of further origins."""
-        for swatch in self._swatches:
-            if swatch.origin in origins and swatch.isHidden():
-                swatch.show()
+        if not {*origins} & {*MARKED} <= self._origins:
+            self.show_origins({*origins} | self._origins)

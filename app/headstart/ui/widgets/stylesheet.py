@@ -3,7 +3,7 @@
 from pathlib import Path
 from string import Template
 
-from PySide6.QtGui import QFont
+from PySide6.QtGui import QFont, QGuiApplication
 from PySide6.QtWidgets import QAbstractScrollArea, QDoubleSpinBox, QSpinBox, QWidget
 
 from headstart.ui.widgets.theme import ICON, LARGE, MEDIUM, RADIUS, ROW, SMALL, TINY, Theme, scaled
@@ -24,21 +24,31 @@ QLabel[kind="success"] { color: $success; }
 QLabel[kind="section"] { color: $text; font-weight: 700; }
 QLabel[kind="badge"] { color: $muted; background: $raised; border-radius: ${small}px; padding: 2px ${small}px; }
 QLabel[kind="badge-accent"] {
-    color: $on_accent; background: $accent; border-radius: ${small}px; padding: 2px ${small}px; }
+    color: $link; background: $bubble; border-radius: ${small}px; padding: 2px ${small}px; }
 QToolButton, QPushButton { icon-size: ${icon}px; }
 QFrame#header QToolButton { icon-size: ${head_icon}px; }
 QFrame[kind="chip"] QToolButton { icon-size: ${chip_icon}px; }
 QToolButton[kind="round"] { icon-size: ${round_icon}px; }
-QToolButton[kind="flat"], QPushButton[kind="flat"] {
+QToolButton[kind="flat"], QToolButton[kind="menu"], QPushButton[kind="flat"] {
     border: 1px solid transparent; border-radius: ${small}px; padding: 5px; background: transparent; color: $text; }
-QToolButton[kind="flat"]:hover, QPushButton[kind="flat"]:hover { background: $raised; }
+QToolButton[kind="flat"]:hover, QToolButton[kind="menu"]:hover, QPushButton[kind="flat"]:hover { background: $raised; }
 QToolButton[kind="flat"]:checked, QPushButton[kind="flat"]:checked { background: $raised; border-color: $border; }
-QToolButton[kind="flat"]:focus, QPushButton[kind="flat"]:focus { border-color: $link; }
+QToolButton[kind="flat"]:focus, QToolButton[kind="menu"]:focus, QPushButton[kind="flat"]:focus {
+    border-color: $link; }
 QToolButton[kind="flat"]:disabled, QPushButton[kind="flat"]:disabled { color: $disabled; }
+QPushButton[kind="link"] {
+    border: 1px solid transparent; border-radius: ${small}px; padding: 5px; background: transparent; color: $link; }
+QPushButton[kind="link"]:hover { background: $raised; }
+QPushButton[kind="link"]:focus { border-color: $link; }
+QPushButton[kind="link"]:disabled { color: $disabled; }
 QToolButton[kind="flat"]::menu-indicator { image: none; width: 0; }
 QToolButton[kind="way"] { border: none; padding: 0; background: transparent; color: $muted; }
 QToolButton[kind="way"]:hover, QToolButton[kind="way"]:focus { color: $link; }
 QToolButton[kind="way"]::menu-indicator { image: none; width: 0; }
+QToolButton[kind="menu"] { padding-$after: ${menu_room}px; }
+QToolButton[kind="menu"]::menu-indicator {
+    image: url("$resources/down.svg"); width: ${box}px; height: ${box}px;
+    subcontrol-origin: padding; subcontrol-position: center right; $after: ${tiny}px; }
 QToolButton[kind="toggle"] {
     border: 1px solid transparent; border-radius: ${small}px; padding: 5px; background: transparent; color: $muted; }
 QToolButton[kind="toggle"]:hover { background: $raised; }
@@ -49,7 +59,13 @@ QPushButton[kind="plain"], QDialogButtonBox QPushButton {
     background: $surface; color: $text; }
 QPushButton[kind="plain"]:hover, QDialogButtonBox QPushButton:hover { background: $raised; }
 QPushButton[kind="plain"]:focus, QDialogButtonBox QPushButton:focus { border-color: $link; }
+QPushButton[kind="plain"]:checked { border-color: $link; color: $link; background: $bubble; }
 QPushButton[kind="plain"]:disabled, QDialogButtonBox QPushButton:disabled { color: $disabled; }
+QPushButton[kind="step"] {
+    border: 1px solid $border; border-radius: ${small}px; padding: 5px ${tiny}px; background: $surface; color: $text; }
+QPushButton[kind="step"]:hover { background: $raised; }
+QPushButton[kind="step"]:checked { border: 1px solid $accent; color: $link; background: $bubble; }
+QPushButton[kind="step"]:focus { border-color: $link; }
 QPushButton[kind="example"] {
     border: 1px solid $border; border-radius: ${radius}px; background: $surface; text-align: left; }
 QPushButton[kind="example"]:hover { background: $raised; }
@@ -157,8 +173,11 @@ QScrollBar::add-page, QScrollBar::sub-page { background: transparent; }
 # In high contrast, focused and selected parts have a frame.
 _CONTRAST = Template("""
 QPushButton[kind="plain"]:focus, QDialogButtonBox QPushButton:focus { border: 2px solid $link; padding: 5px 11px; }
-QToolButton[kind="flat"]:focus, QPushButton[kind="flat"]:focus { border: 2px solid $link; padding: 4px; }
+QToolButton[kind="flat"]:focus, QPushButton[kind="flat"]:focus, QPushButton[kind="link"]:focus {
+    border: 2px solid $link; padding: 4px; }
+QToolButton[kind="menu"]:focus { border: 2px solid $link; padding: 4px; padding-$after: ${menu_room_in}px; }
 QToolButton[kind="toggle"]:focus { border: 2px solid $text; padding: 4px; }
+QPushButton[kind="step"]:checked, QPushButton[kind="step"]:focus { border: 2px solid $link; padding: 4px 3px; }
 QLineEdit:focus, QPlainTextEdit[kind="field"]:focus, QComboBox:focus { border: 2px solid $link; padding: 3px 7px; }
 QAbstractSpinBox:focus { border: 2px solid $link; padding: 2px 7px 1px; }
 QToolButton[kind="flat"]:checked, QPushButton[kind="flat"]:checked, QTabBar::tab:selected { border-color: $text; }
@@ -169,23 +188,56 @@ QFrame#sidebar, QFrame#panel { border: 1px solid $border; }
 """)
 
 
+_MENU = Template("""
+QMenu { background: $surface; color: $text; border: 1px solid $border; border-radius: ${radius}px; padding: 5px; }
+QMenu::item {
+    padding: 5px; padding-$before: ${medium}px; padding-$after: ${arrow_room}px;
+    border: 1px solid transparent; border-radius: ${small}px;
+    background: transparent; }
+QMenu::item:selected { background: $raised; }
+QMenu::item:disabled { color: $disabled; background: transparent; }
+QMenu::separator { height: 1px; background: $border; margin: 5px ${small}px; }
+QMenu::indicator { width: ${box}px; height: ${box}px; margin-$before: ${small}px; }
+QMenu::indicator:checked { image: url("$resources/tick.svg"); }
+""")
+_MENU_CONTRAST = Template("QMenu::item:selected { border-color: $text; }")
+
+
+def menu_sheet(theme: Theme, font: QFont) -> str:
+    """Return the style sheet of menus."""
+    values = _values(theme, font)
+    rules = _MENU.substitute(values)
+    return rules + _MENU_CONTRAST.substitute(values) if theme.drawings else rules
+
+
 def sheet(theme: Theme, font: QFont) -> str:
     """Return the style sheet of a theme; boxes, switches and arrows scale with this font."""
+    values = _values(theme, font)
+    rules = _SHEET.substitute(values)
+    return rules + _CONTRAST.substitute(values) if theme.drawings else rules
+
+
+def _values(theme: Theme, font: QFont) -> dict[str, object]:
+    """Return the colours and lengths that the rules name."""
     colours = {name: value for name, value in vars(theme).items() if isinstance(value, str)}
     lengths = {name: scaled(pixels, font) for name, pixels in _BESIDE_TEXT.items()}
     focused = {f"{name}_in": lengths[name] - 2 for name in ("box", "switch", "knob")}  # a border is 2 pixels wide there
     spaces = {"tiny": TINY, "small": SMALL, "medium": MEDIUM, "large": LARGE, "radius": RADIUS}
-    folder = RESOURCES / theme.drawings
-    rules = _SHEET.substitute(
-        colours,
+    sides = ("right", "left") if QGuiApplication.isRightToLeft() else ("left", "right")
+    return {
+        **colours,
         **lengths,
         **focused,
         **spaces,
-        curve=lengths["knob"] // 2 + 1,
-        round=lengths["send"] // 2,  # with more than half its side a button is square
-        resources=folder.as_posix(),
-    )
-    return rules + _CONTRAST.substitute(colours) if theme.drawings else rules
+        "before": sides[0],
+        "after": sides[1],
+        "menu_room": lengths["box"] + SMALL,
+        "menu_room_in": lengths["box"] + SMALL - 1,
+        "arrow_room": lengths["box"] + SMALL + TINY,
+        "curve": lengths["knob"] // 2 + 1,
+        "round": lengths["send"] // 2,  # with more than half its side a button is square
+        "resources": (RESOURCES / theme.drawings).as_posix(),
+    }
 
 
 def set_style_class(widget: QWidget, kind: str) -> None:

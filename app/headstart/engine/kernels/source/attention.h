@@ -9,8 +9,9 @@
 #include "elementwise.h"
 
 enum {
-    ROWS = 4,   /* queries that share a walk over keys and values */
-    CHUNK = 64, /* numbers of a value that are added up in registers */
+    ROWS = 4,            /* queries that share a walk over keys and values */
+    CHUNK = 64,          /* numbers of a value that are added up in registers */
+    HALVES_OF_LINE = 32, /* numbers of 16 bits in a cache line */
 };
 
 /* Rotate the halves of a head's numbers: x[i] and x[i + size / 2] by an angle (Su et al. 2021, as Hugging Face lays it
@@ -37,9 +38,19 @@ static void store_value(const float *x, int size, int slot, _Float16 *block)
     for (int i = 0; i < size; i++) block[slot * size + i] = (_Float16)x[i];
 }
 
-static void widen(const _Float16 *restrict x, int count, float *restrict out)
+/* A block of keys or values as f32. `next` is prefetched: the processor cannot foresee where the next block lies. */
+static void widen(const _Float16 *restrict x, const _Float16 *next, int count, float *restrict out)
 {
-    for (int i = 0; i < count; i++) out[i] = (float)x[i];
+    for (int i = 0; i < count; i += HALVES_OF_LINE) {
+        __builtin_prefetch(next + i);
+        for (int k = 0; k < HALVES_OF_LINE; k++) out[i + k] = (float)x[i + k];
+    }
+}
+
+/* Numbers before those of block number `block` of a sequence in the cache of keys or of values. */
+INLINE size_t start_of(const hk_attention *a, const struct sequence *s, int kv_head, int block)
+{
+    return ((size_t)s->blocks[block] * a->kv_heads + kv_head) * a->size * HK_BLOCK;
 }
 
 /* Scores of up to ROWS queries for the keys of a block: scores[row * stride + key]. */
@@ -150,7 +161,8 @@ static void attend(const hk_attention *a, const struct sequence *s, int kv_head,
         queries[row] = query + ((size_t)token * a->heads + head) * size;
     }
     for (int block = 0; block < blocks; block++) {
-        widen((const _Float16 *)a->keys + ((size_t)s->blocks[block] * a->kv_heads + kv_head) * size * HK_BLOCK,
+        const _Float16 *cached = a->keys;
+        widen(cached + start_of(a, s, kv_head, block), cached + start_of(a, s, kv_head, smaller(block + 1, blocks - 1)),
               size * HK_BLOCK, wide);
         for (int row = 0; row < rows; row += ROWS)
             score(queries + row, wide, size, a->scale, smaller(ROWS, rows - row),
@@ -164,7 +176,8 @@ static void attend(const hk_attention *a, const struct sequence *s, int kv_head,
     memset(sums, 0, sizeof(float) * rows * size);
     memset(totals, 0, sizeof(float) * rows);
     for (int block = 0; block < blocks; block++) {
-        widen((const _Float16 *)a->values + ((size_t)s->blocks[block] * a->kv_heads + kv_head) * size * HK_BLOCK,
+        const _Float16 *cached = a->values;
+        widen(cached + start_of(a, s, kv_head, block), cached + start_of(a, s, kv_head, smaller(block + 1, blocks - 1)),
               size * HK_BLOCK, wide);
         for (int row = 0; row < rows; row += ROWS)
             add_values(scores + row * stride + block * HK_BLOCK, stride, wide, size,

@@ -26,7 +26,7 @@
 #include <string.h>
 
 enum {
-    MAX_ROWS = 16,       /* queries that share a block of keys or values once it is widened to f32 */
+    MAX_ROWS = 48,       /* queries that share a block of keys or values once it is widened to f32 */
     LINE = HK_BLOCK * 4, /* bytes */
     STEP = 32,           /* columns that are multiplied at a time */
     WALK_STEPS = 4,      /* that are multiplied before results are stored, where weights have no scale of their own */
