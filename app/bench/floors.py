@@ -33,7 +33,7 @@ def floors(result: BenchResult) -> list[Floor]:
     auto = result.standings.get(AUTO)
     if not result.prompts or auto is None:
         return []
-    found = []
+    found: list[Floor] = []
     for peer in result.hindsight:
         found += _of_settings(f"{peer.peer}'s best setting for each prompt", peer.decoding, peer.total)
         if f"{peer.peer} {PLAIN}" in result.standings:
