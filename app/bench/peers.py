@@ -271,6 +271,7 @@ class PeersFlags:
         is_list=True,
         group="OpenVINO GenAI, always available",
     )
+    without_genai: bool = flag(default=False, help="leave it out: all programs together may take too much memory")
     eagle: str | None = flag(
         None, "an installed EAGLE-3 head, if not the model's own", metavar="NAME", completions=installed_names
     )
@@ -323,9 +324,12 @@ def race_peers(arguments: PeersFlags, load: Load) -> int:
     with closing(load(options)) as engine:
         assert isinstance(engine, LocalEngine), "a race needs the models themselves"
         own = genai(engine, options)
-        sources: Sequence[PeerSource] = (
+        genai_sources = (
             GenaiSettings(own.target, own.draft, arguments.genai_lengths),
             EagleSource(own.target, head, arguments.genai_lengths),
+        )
+        sources: Sequence[PeerSource] = (
+            *(() if arguments.without_genai else genai_sources),
             AssistedSource(arguments.source, arguments.source_draft),
             LlamaSource(server, gguf, arguments.gguf_draft, arguments.llama_lengths),
             *((LlamaHeads(),) if server else ()),

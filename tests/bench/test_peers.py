@@ -161,6 +161,28 @@ def test_peers_race_and_the_absent_ones_are_named(
     assert data["prompts"][0]["scores"]["auto"]["joules_per_token"] is None or "| joules a token |" in shown
 
 
+@pytest.mark.slow
+def test_openvino_genai_can_be_left_out(
+    tiny_pair: Path, llama_server: Path, tmp_path: Path, capsys: Captured, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A race against llama.cpp alone, cut off and gone on with."""
+    file, gguf = tmp_path / "peers.json", tmp_path / "target.gguf"
+    gguf.touch()
+    monkeypatch.setattr(peers, "read_prompts", lambda _per_kind, _kinds: (CODE,))
+    words = ["--model", str(tiny_pair), "--tokens", "8", "--repeats", "1", "--without-genai", "--json", str(file)]
+    words += ["--llama-server", str(llama_server), "--gguf", str(gguf), "--markdown"]
+    assert peers.main(words) == 0
+    told = capsys.readouterr()
+    assert "6 of 6 answers; about 0 min left" in told.err
+    assert "\n| llama's best setting for each prompt, code | " in told.out
+    assert "- llama.cpp's EAGLE-3, MTP and DFlash stay out: " in told.out
+    assert list(json.loads(file.read_text(encoding="utf-8"))["standings"]) == [
+        *("plain", "auto", "plain again", "llama plain", "llama ngram-simple", "llama ngram-mod")
+    ]
+    assert peers.main([*words, "--resume"]) == 0
+    assert "of 6 answers" not in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("flags", "sentence"),
     [
