@@ -102,11 +102,19 @@ def _muted(replies: Iterator[dict[str, Any]]) -> Iterator[dict[str, Any]]:
 def _load(source: Path) -> Any:
     from transformers import AutoModelForCausalLM  # noqa: PLC0415
 
-    is_file = source.suffix == ".gguf"
-    folder, more = (source.parent, {"gguf_file": source.name}) if is_file else (source, {})
     if not source.exists():
         raise OSError(f"{source} does not exist")
-    return AutoModelForCausalLM.from_pretrained(folder, local_files_only=True, dtype="auto", **more).eval()
+    folder, more = source, {"dtype": "auto"}
+    if source.suffix == ".gguf":  # it does not say the type; in 32 bits a model takes twice the memory and time
+        folder, more = source.parent, {"gguf_file": source.name, "dtype": _quick_type()}
+    return AutoModelForCausalLM.from_pretrained(folder, local_files_only=True, **more).eval()
+
+
+def _quick_type() -> Any:
+    """Return bf16 where the processor computes in it, else f32."""
+    import torch  # noqa: PLC0415
+
+    return torch.bfloat16 if torch.ops.mkldnn._is_mkldnn_bf16_supported() else torch.float32  # noqa: SLF001 - no other
 
 
 if __name__ == "__main__":

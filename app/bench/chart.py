@@ -1,10 +1,10 @@
-"""The README's chart of speed, from the result of `app/bench/peers.py --json FILE`.
+"""Draw the chart of the README out of files that `app/bench/peers.py --json FILE` wrote.
 
-python app/bench/chart.py FILE [--classes FILE] [--output app/docs/speed.svg]
+python app/bench/chart.py PRECISE [--fast FAST] [--output app/docs/speed.svg]
 
-It shows how many times as fast as plain decoding Headstart is, over all prompts and in each class; and over all prompts
-each other program with the one setting that was best there. --classes takes the classes from another race, which had
-more repeats. A reader with a dark page sees a dark chart.
+It shows how many times as fast as plain decoding automatic mode is in each class, and how many times as fast as the one
+setting of llama.cpp that was fastest on each prompt; --fast adds the same of a second race, as of weights in 4 bits. A
+reader with a dark page sees a dark chart.
 """
 
 import argparse
@@ -14,71 +14,90 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-_PEERS = {"genai": "OpenVINO GenAI", "llama": "llama.cpp", "hf": "transformers"}  # by the names in the file
-_OURS, _ALL = "Headstart", "all"  # beside the classes: every prompt
-_LEFT, _RIGHT, _TOP, _BAR, _GAP = 150, 60, 28, 14, 6  # pixels
-_WIDTH = 860
+_ALL = "all"  # beside the classes: every prompt
+_PEER = "llama"  # by the names in the file
+_HEADINGS = {"plain": "over plain decoding", _PEER: "over llama.cpp's best setting for each prompt"}
+_WIDTH, _LEFT, _GUTTER, _FIGURE = 860, 96, 36, 42  # pixels; a figure follows its bar
+_TOP, _BAR, _GAP, _BOTTOM = 64, 13, 8, 12
 _STYLE = """text { font-family: system-ui, sans-serif; font-size: 13px; fill: #3c3c43 } .figure { font-size: 11px }
-.ours { fill: #0a6ed1 } .peer { fill: #8a94a6 } .bold { font-weight: 600 }
+.precise { fill: #0a6ed1 } .fast { fill: #c2680a } .bold { font-weight: 600 }
 line { stroke: #3c3c43; stroke-dasharray: 3 3 }
-@media (prefers-color-scheme: dark) { text { fill: #d6d6dc } .ours { fill: #4da3ff } line { stroke: #d6d6dc } }"""
+@media (prefers-color-scheme: dark) { text { fill: #d6d6dc } line { stroke: #d6d6dc }
+.precise { fill: #4da3ff } .fast { fill: #f0a04b } }"""
+
+Speeds = dict[str, dict[str, dict[str, float]]]  # by race, by what it is compared with, by class
 
 
 def main() -> int:
     """Draw the chart; print the figures in it."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("file", type=Path)
-    parser.add_argument("--classes", type=Path)
+    parser.add_argument("precise", type=Path, metavar="PRECISE")
+    parser.add_argument("--fast", type=Path)
     parser.add_argument("--output", type=Path, default=Path("app/docs/speed.svg"))
     arguments = parser.parse_args()
-    race, classes = (
-        json.loads(path.read_text(encoding="utf-8")) for path in (arguments.file, arguments.classes or arguments.file)
-    )
-    speeds = speedups(race, classes)
+    files = {"precise": arguments.precise} | ({"fast": arguments.fast} if arguments.fast else {})
+    speeds = {name: speedups(json.loads(file.read_text(encoding="utf-8"))) for name, file in files.items()}
     arguments.output.write_text(drawing(speeds), encoding="utf-8")
     json.dump(speeds, sys.stdout, indent=2)
     return 0
 
 
-def speedups(result: Mapping[str, Any], classes: Mapping[str, Any]) -> dict[str, dict[str, float]]:
-    """Geometric means over plain decoding: of each program over all prompts, and of Headstart in each class."""
-    over = {name: each["decoding"] for name, each in result["standings"].items()}
-    whole = {name: each[_ALL]["mean"] for name, each in over.items()}
-    programs = {_OURS: whole["auto"]}
-    for peer, program in _PEERS.items():
-        if settings := [name for name in whole if name.startswith(f"{peer} ")]:
-            best = max(settings, key=whole.__getitem__)
-            programs[f"{program}, {best.removeprefix(peer).strip()}"] = whole[best]
-    auto = classes["standings"]["auto"]["decoding"]
-    kinds = {kind: each["mean"] for kind, each in auto.items() if kind != _ALL}
-    return {"All texts": programs, "Headstart, by kind of text": dict(sorted(kinds.items(), key=lambda kind: -kind[1]))}
+def speedups(result: Mapping[str, Any]) -> dict[str, dict[str, float]]:
+    """Geometric means by class, without the first token: over plain decoding, and over llama.cpp if it raced."""
+    over = {"plain": result["standings"]["auto"]["decoding"]}
+    over |= {peer["peer"]: peer["decoding"] for peer in result["hindsight"] if peer["peer"] == _PEER}
+    return {
+        name: {kind: each["mean"] for kind, each in by_kind.items() if each["mean"]} for name, by_kind in over.items()
+    }
 
 
-def drawing(speeds: Mapping[str, Mapping[str, float]]) -> str:
-    """An SVG of horizontal bars under two headings, with a line where plain decoding is."""
-    pixels = (_WIDTH - _LEFT - _RIGHT) / max(value for each in speeds.values() for value in each.values())
-    equal = _LEFT + pixels
-    drawn, top = [], _TOP
-    for heading, each in speeds.items():
-        top += _BAR + _GAP
-        drawn.append(f'<text class="bold" x="0" y="{top - _GAP}">{heading}</text>')
-        for name, value in each.items():
-            kind = "peer" if name.startswith(tuple(_PEERS.values())) else "ours"
-            drawn += _bar(name, kind, value * pixels, value, top)
-            top += _BAR + _GAP
-        top += _GAP
-    line = f'<line x1="{equal:.1f}" y1="{_TOP - 8}" x2="{equal:.1f}" y2="{top}"/>'
-    caption = f'<text class="figure" x="{equal:.1f}" y="{_TOP - 12}" text-anchor="middle">plain decoding</text>'
-    head = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {top}" width="{_WIDTH}" height="{top}">'
-    return "\n".join([head, f"<style>{_STYLE}</style>", *drawn, line, caption, "</svg>"]) + "\n"
+def drawing(speeds: Speeds) -> str:
+    """An SVG with a row for each class, a column for each comparison, a bar for each race, and a line at 1."""
+    first = next(iter(speeds.values()))
+    columns = list(first)
+    kinds = sorted(first["plain"], key=lambda kind: (kind != _ALL, -first[columns[-1]].get(kind, 0.0)))
+    room = (_WIDTH - _LEFT - _GUTTER * (len(columns) - 1)) / len(columns)
+    row = _BAR * len(speeds) + _GAP
+    bottom = _TOP + row * len(kinds)
+    height = bottom + _BOTTOM
+    drawn = _legend(list(speeds)) if len(speeds) > 1 else []
+    for number, kind in enumerate(kinds):
+        style = ' class="bold"' if kind == _ALL else ""
+        middle = _TOP + number * row + (row - _GAP) / 2 + 4
+        drawn.append(f'<text{style} x="{_LEFT - 10}" y="{middle:.1f}" text-anchor="end">{kind}</text>')
+    for number, column in enumerate(columns):
+        left = _LEFT + number * (room + _GUTTER)
+        pixels = (room - _FIGURE) / max(value for each in speeds.values() for value in each.get(column, {}).values())
+        drawn.append(f'<text class="bold" x="{left:.1f}" y="{_TOP - 14}">{_HEADINGS[column]}</text>')
+        for place, kind in enumerate(kinds):
+            for bar, (race, each) in enumerate(speeds.items()):
+                if value := each.get(column, {}).get(kind):
+                    drawn += _bar(race, left, _TOP + place * row + bar * _BAR, value * pixels, value)
+        equal = left + pixels
+        drawn.append(f'<line x1="{equal:.1f}" y1="{_TOP - 6}" x2="{equal:.1f}" y2="{bottom - _GAP + 4}"/>')
+        drawn.append(f'<text class="figure" x="{equal:.1f}" y="{height - 4}" text-anchor="middle">1x</text>')
+    head = (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {height}" width="{_WIDTH}" height="{height}">'
+    )
+    return "\n".join([head, f"<style>{_STYLE}</style>", *drawn, "</svg>"]) + "\n"
 
 
-def _bar(name: str, kind: str, width: float, value: float, top: int) -> tuple[str, str, str]:
-    low = top + _BAR - 3
+_LEGEND = {"precise": "as in the GGUF file", "fast": "fast (INT4)"}
+
+
+def _legend(races: list[str]) -> list[str]:
+    drawn = []
+    for number, race in enumerate(races):
+        left = _LEFT + number * 170
+        drawn.append(f'<rect class="{race}" x="{left}" y="8" width="12" height="12" rx="2"/>')
+        drawn.append(f'<text x="{left + 18}" y="18">{_LEGEND[race]}</text>')
+    return drawn
+
+
+def _bar(race: str, left: float, top: float, width: float, value: float) -> tuple[str, str]:
     return (
-        f'<text x="{_LEFT - 10}" y="{low}" text-anchor="end">{name}</text>',
-        f'<rect class="{kind}" x="{_LEFT}" y="{top}" width="{width:.1f}" height="{_BAR}" rx="2"/>',
-        f'<text class="figure" x="{_LEFT + width + 5:.1f}" y="{low}">{value:.2f}x</text>',
+        f'<rect class="{race}" x="{left:.1f}" y="{top}" width="{width:.1f}" height="{_BAR - 2}" rx="2"/>',
+        f'<text class="figure" x="{left + width + 5:.1f}" y="{top + _BAR - 3}">{value:.2f}x</text>',
     )
 
 

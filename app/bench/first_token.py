@@ -392,7 +392,7 @@ class GenaiChats:
 class LlamaChats:
     """llama.cpp's server with its prompt cache: each chat has a slot of its own."""
 
-    server: Path
+    server: llama.Command
     target: Path
     name: str = "llama.cpp"
 

@@ -1,5 +1,9 @@
-"""llama.cpp's server, started and asked by the benchmarks of other programs."""
+"""llama.cpp's server, started and asked by the benchmarks of other programs.
 
+It is its own program, or one around the package xllamacpp (`llama_package.py`).
+"""
+
+import os
 import socket
 import subprocess
 import tempfile
@@ -11,6 +15,7 @@ from typing import IO
 
 import httpx
 
+from headstart.engine import devices
 from headstart.engine.bench.genai_peer import PeerOptions
 from headstart.engine.bench.race import Run
 from headstart.errors import PeerError
@@ -20,25 +25,34 @@ _START = 180.0  # seconds to load
 _ANSWER = 600.0
 _POLL = 0.1
 _GRACE = 10.0  # seconds to end by itself
+_PACKAGE = Path(__file__).with_name("llama_package.py")
+
+Command = Sequence[str | Path]
+
+
+def package(python: Path) -> Command:
+    """Return the command of the server in the package xllamacpp, which `python` has."""
+    return (python, _PACKAGE)
 
 
 @contextmanager
 def serve(
-    server: Path, target: Path, options: PeerOptions, flags: Sequence[str] = (), slots: int = 1
+    server: Command, target: Path, options: PeerOptions, flags: Sequence[str] = (), slots: int = 1
 ) -> Iterator[httpx.Client]:
     """Run a server while inside. Raises PeerError where it does not start."""
     with socket.socket() as probe:
         probe.bind((_HOST, 0))
         port = probe.getsockname()[1]
-    command = [str(server), "--model", str(target), "--host", _HOST, "--port", str(port)]
+    command = [*map(str, server), "--model", str(target), "--host", _HOST, "--port", str(port)]
+    command += ["--threads", str(devices.cores())]
     command += ["--ctx-size", str(slots * options.context), "--parallel", str(slots), *flags]
     with tempfile.TemporaryFile() as log:
         try:
-            process = subprocess.Popen(command, stdout=log, stderr=log)
+            process = subprocess.Popen(command, stdout=log, stderr=log, env=_without_path())
         except OSError as error:
             raise PeerError(
                 "llama.cpp stays out: {server} cannot be started ({reason}).",
-                server=server,
+                server=server[0],
                 reason=error.strerror,
             ) from None
         try:
@@ -47,6 +61,11 @@ def serve(
                 yield client
         finally:
             end(process)
+
+
+def _without_path() -> dict[str, str]:
+    """Return the environment for another Python, which must not find the modules of this one."""
+    return {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
 
 
 def _await_ready(process: "subprocess.Popen[bytes]", client: httpx.Client, log: IO[bytes]) -> None:

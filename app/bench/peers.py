@@ -1,20 +1,24 @@
 """Race other programs, each with all their settings, against plain decoding and automatic mode.
 
 `PYTHONPATH=app python app/bench/peers.py --model NAME` races OpenVINO GenAI; flags add its EAGLE-3 heads, Hugging Face
-transformers and llama.cpp. For each prompt automatic mode is compared with the setting that was fastest on it.
+transformers and llama.cpp. For each prompt automatic mode is compared with the setting that was fastest on it. The last
+table has the ratios that say most. A race that was cut off goes on with --resume.
 """
 
+import dataclasses
 import json
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, closing, contextmanager
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from bench import llama, local_engine
+from bench.floors import floors, floors_sheet
 from headstart.cli.bench import OutputFlags, RaceFlags, earlier_result, heat_line, remarks, save, sheets, show
 from headstart.cli.command import Command, Load, flag, group
 from headstart.cli.options import ModelFlags, installed_names, select_model, write_json
@@ -31,8 +35,8 @@ from headstart.engine.bench.genai_peer import (
 )
 from headstart.engine.bench.measure import BenchPlan, Progress, genai, measure
 from headstart.engine.bench.prompts import read_prompts
-from headstart.engine.bench.race import AGAIN, AUTO, PLAIN, SWEPT_LENGTHS, Run
-from headstart.engine.bench.result import as_json
+from headstart.engine.bench.race import AGAIN, AUTO, PLAIN, SWEPT_LENGTHS, Heat, Run
+from headstart.engine.bench.result import BenchResult, as_json
 from headstart.engine.local import LocalEngine
 from headstart.engine.opening import bench_heat
 from headstart.errors import PeerError, SettingsError
@@ -40,7 +44,8 @@ from headstart.library import library
 from headstart.library import manifest as manifests
 
 _NGRAM_SIZE = 3  # of prompt lookup, as in GenAI's own sample
-_LLAMA_LENGTHS = (3, 5)  # of llama.cpp's drafts; 3 is its own default
+_LLAMA_LENGTHS = (2, 3, 5)  # of llama.cpp's drafts; 3 is its own default
+_LLAMA_SURE = ("8", "0.75")  # longest draft, and how sure it must be of each token: its default for years
 
 
 @dataclass(frozen=True)
@@ -161,11 +166,15 @@ def _ask(child: "subprocess.Popen[str]", order: Mapping[str, object]) -> dict[st
 
 @dataclass(frozen=True)
 class LlamaSource:
-    """llama.cpp's server and the models in its own format; needs `server` and `target`."""
+    """llama.cpp's server and the models in its own format; needs `server` and `target`.
 
-    server: Path | None
+    Each setting takes memory for weights of its own: llama.cpp arranges them anew for the processor.
+    """
+
+    server: llama.Command | None
     target: Path | None
     draft: Path | None = None
+    lengths: Sequence[int] = _LLAMA_LENGTHS
     words: str = "llama.cpp's server"
 
     @contextmanager
@@ -173,12 +182,16 @@ class LlamaSource:
         """Start a server for each setting, as none can change how it guesses. Raises PeerError."""
         if self.server is None or self.target is None:
             raise PeerError(
-                "llama.cpp stays out: name its server with --llama-server PATH and a model with --gguf FILE."
+                "llama.cpp stays out: name its server with --llama-server PATH, or a Python that has xllamacpp with "
+                "--llama-python PATH, and a model with --gguf FILE."
             )
-        modes: dict[str, Sequence[str]] = {"plain": (), "ngram": ("--spec-type", "ngram-simple")}
+        modes: dict[str, Sequence[str]] = {"plain": ()}
+        modes |= {name: ("--spec-type", name) for name in ("ngram-simple", "ngram-mod")}
         if self.draft:
             guessing = ("--model-draft", str(self.draft), "--spec-type", "draft-simple", "--spec-draft-n-max")
-            modes |= {str(length): (*guessing, str(length)) for length in _LLAMA_LENGTHS}
+            modes |= {str(length): (*guessing, str(length)) for length in self.lengths}
+            longest, sure = _LLAMA_SURE
+            modes[f"{longest} sure {sure}"] = (*guessing, longest, "--spec-draft-p-min", sure)
         with ExitStack() as servers:
             clients = {
                 name: servers.enter_context(llama.serve(self.server, self.target, options, flags))
@@ -188,6 +201,20 @@ class LlamaSource:
                 Peer(f"llama {name}", options.encode, partial(llama.complete, client, options, cache_prompt=False))
                 for name, client in clients.items()
             ]
+
+
+@dataclass(frozen=True)
+class LlamaHeads:
+    """The heads that llama.cpp can guess with, which this race does not try."""
+
+    words: str = "llama.cpp's heads"
+
+    def open(self, options: PeerOptions) -> AbstractContextManager[Sequence[Peer]]:  # noqa: ARG002 - as PeerSource
+        """Raise PeerError."""
+        raise PeerError(
+            "llama.cpp's EAGLE-3, MTP and DFlash stay out: each needs a head that was trained for the model, in "
+            "llama.cpp's format."
+        )
 
 
 def read_lengths(text: str) -> tuple[int, ...]:
@@ -211,16 +238,23 @@ class LlamaFlags:
     """llama.cpp, which has to be installed."""
 
     llama_server: Path | None = flag(None, "path of its server", metavar="PATH", read=present)
+    llama_python: Path | None = flag(
+        None, "or a Python that has xllamacpp, whose server it starts", metavar="PATH", read=present
+    )
     gguf: Path | None = flag(None, "the same model in its format", metavar="FILE", read=present)
 
     @property
-    def both(self) -> tuple[Path, Path] | None:
-        """The server and the model; None where neither was named. Raises SettingsError."""
-        if self.llama_server and self.gguf:
-            return self.llama_server, self.gguf
-        if self.llama_server or self.gguf:
-            raise SettingsError("llama.cpp needs both: add --llama-server PATH and --gguf FILE.")
-        return None
+    def both(self) -> tuple[llama.Command, Path] | None:
+        """The server's command and the model; None where neither was named. Raises SettingsError."""
+        if self.llama_server and self.llama_python:
+            raise SettingsError("One llama.cpp can race: leave out --llama-server or --llama-python.")
+        if not (self.llama_server or self.llama_python or self.gguf):
+            return None
+        if self.gguf and self.llama_server:
+            return (self.llama_server,), self.gguf
+        if self.gguf and self.llama_python:
+            return llama.package(self.llama_python), self.gguf
+        raise SettingsError("llama.cpp needs both: add --llama-server PATH (or --llama-python PATH) and --gguf FILE.")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -237,6 +271,7 @@ class PeersFlags:
         is_list=True,
         group="OpenVINO GenAI, always available",
     )
+    without_genai: bool = flag(default=False, help="leave it out: all programs together may take too much memory")
     eagle: str | None = flag(
         None, "an installed EAGLE-3 head, if not the model's own", metavar="NAME", completions=installed_names
     )
@@ -251,6 +286,14 @@ class PeersFlags:
     llama: LlamaFlags = group(LlamaFlags, "llama.cpp")
     gguf_draft: Path | None = flag(
         None, "the same draft in its format", metavar="FILE", read=present, group="llama.cpp"
+    )
+    llama_lengths: tuple[int, ...] = flag(
+        _LLAMA_LENGTHS,
+        "draft lengths to try (default: 2, 3 and 5)",
+        metavar="N,N",
+        read=read_lengths,
+        is_list=True,
+        group="llama.cpp",
     )
     output: OutputFlags = group(OutputFlags)
 
@@ -270,26 +313,60 @@ def race_peers(arguments: PeersFlags, load: Load) -> int:
     before = earlier_result(arguments.output)
     prompts = read_prompts(race.prompts, race.classes)
     plan = BenchPlan(options, prompts, race.tokens, race.repeats, (PLAIN, AUTO, AGAIN), before)
-    progress = Progress(
-        screen.remark,
-        lambda heat: screen.remark(heat_line(bench_heat(0, heat))),
-        result=lambda result: save(file, as_json(result)),
-    )
+    clock = Clock(screen.remark)
+
+    def keep(result: BenchResult) -> None:
+        save(file, _figures(result))
+        clock.tell()
+
+    progress = Progress(screen.remark, clock.heat, clock.start, result=keep)
     screen.remark("loading the models")
     with closing(load(options)) as engine:
         assert isinstance(engine, LocalEngine), "a race needs the models themselves"
         own = genai(engine, options)
-        sources: Sequence[PeerSource] = (
+        genai_sources = (
             GenaiSettings(own.target, own.draft, arguments.genai_lengths),
             EagleSource(own.target, head, arguments.genai_lengths),
+        )
+        sources: Sequence[PeerSource] = (
+            *(() if arguments.without_genai else genai_sources),
             AssistedSource(arguments.source, arguments.source_draft),
-            LlamaSource(server, gguf, arguments.gguf_draft),
+            LlamaSource(server, gguf, arguments.gguf_draft, arguments.llama_lengths),
+            *((LlamaHeads(),) if server else ()),
         )
         result = measure(engine, plan, sources, progress)
-    show(sheets(result), remarks(result), markdown=arguments.output.markdown)
+    show([*sheets(result), floors_sheet(floors(result))], remarks(result), markdown=arguments.output.markdown)
     if file:
-        write_json(file, as_json(result))
+        write_json(file, _figures(result))
     return 0
+
+
+@dataclass
+class Clock:
+    """Says how far the race is. `tell` gets the lines."""
+
+    say: Callable[[str], None]
+    planned: int = 0
+    done: int = 0
+    started: float = 0.0
+
+    def start(self, planned: int) -> None:
+        """Begin with so many answers left."""
+        self.planned, self.started = planned, time.monotonic()
+
+    def heat(self, heat: Heat) -> None:
+        """Report an answer."""
+        self.done += 1
+        self.say(heat_line(bench_heat(0, heat)))
+
+    def tell(self) -> None:
+        """Say how many answers are there, and how long the others will take."""
+        left = (time.monotonic() - self.started) / self.done * (self.planned - self.done)
+        self.say(f"{self.done} of {self.planned} answers; about {left / 60:.0f} min left")
+
+
+def _figures(result: BenchResult) -> dict[str, object]:
+    return as_json(result) | {"floors": [dataclasses.asdict(floor) for floor in floors(result)]}
 
 
 def _head(name: str, target: library.Model) -> Path:

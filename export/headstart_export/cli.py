@@ -6,6 +6,7 @@ import dataclasses
 import difflib
 import json
 import os
+import shutil
 import signal
 import sys
 import traceback
@@ -17,13 +18,12 @@ import psutil
 
 import headstart
 from headstart import paths
-from headstart.errors import ExporterNeededError, FailedCheckError, HeadstartError, Translatable
+from headstart.errors import ExporterNeededError, ExportError, FailedCheckError, HeadstartError, Translatable
 from headstart.library import manifest
 from headstart.library.manifest import Manifest
-from headstart_export import process, progress, quantize, table
+from headstart_export import forms, process, progress, quantize, table
 from headstart_export import recipe as recipes
 from headstart_export.recipe import HubSource, ModelRecipe, PackageSource, PairRecipe
-from headstart_export.workspace import STORED, TOKENIZER
 
 TRUST_WARNING = "Warning: --trust-remote-code runs the Python code that comes with the model, as you, on this computer."
 # Files for OpenVINO Model Server. Fields and defaults: its `LLMCalculatorOptions`. Paths in the graph are relative to
@@ -156,6 +156,11 @@ def _parser() -> argparse.ArgumentParser:
         "(default: the recipe's, else gguf of such a file, and int8); any but the default becomes a part of the "
         "model's name",
     )
+    parser.add_argument(
+        "--fit",
+        action="store_true",
+        help="of a recipe without --weights: take int4 where only that fits into the memory and is good enough",
+    )
     parser.add_argument("--draft-weights", **choices, help="precision of the draft")
     parser.add_argument(
         "--draft-vocab", metavar="ROWS", help="tokens that the draft guesses among: 32k, 64k, a number, or full"
@@ -260,10 +265,15 @@ def _export(options: argparse.Namespace) -> None:
         raise HeadstartError(
             "Name what to export: a recipe, a hub id, a folder or a .gguf file (--list shows recipes)."
         )
+    reporter = progress.reporter(sys.stderr)
+    form = _fitting_form(options)
+    if form:
+        options.weights = form.weights
+        reporter.note(form.reason)
+    must_be_good = form is not None and form.for_memory
     order = _order(options)
     output = options.output or paths.models_folder() / order.name
     manifest.require_name(output.absolute().name)
-    reporter = progress.reporter(sys.stderr)
     if options.if_missing and (output / manifest.FILE_NAME).is_file():
         reporter.note(f"{order.name} is exported already.")
     else:
@@ -276,12 +286,32 @@ def _export(options: argparse.Namespace) -> None:
                 paths.cache_folder(),
                 reporter,
                 force=options.force,
-                defers_checks=options.defer_checks,
+                defers_checks=options.defer_checks and not must_be_good,
             )
+            if must_be_good:
+                _require_quality(output)
     if options.server:
         config = configure_server(output)
         reporter.note(f"OpenVINO Model Server takes it with --config_path {config} and offers it under /v3.")
     _print(output, as_json=options.json)
+
+
+def _fitting_form(options: argparse.Namespace) -> forms.Form | None:
+    """Return the form that --fit chooses; None where something else decides."""
+    named = recipes.find(options.source) if options.fit and options.weights is None else None
+    if named is None or options.output:
+        return None
+    installed = [path.parent.name for path in paths.models_folder().glob(f"*/{manifest.FILE_NAME}")]
+    return forms.choose(named, psutil.virtual_memory().available, installed)
+
+
+def _require_quality(output: Path) -> None:
+    """Remove a model that is not good enough, and raise ExportError."""
+    try:
+        forms.require_quality(output)
+    except ExportError:
+        shutil.rmtree(output)
+        raise
 
 
 def _order(options: argparse.Namespace) -> recipes.Order:
@@ -403,11 +433,7 @@ def _listed(name: str) -> dict[str, Any]:
     """
     recipe = recipes.find(name)
     assert recipe is not None
-    if isinstance(recipe, PairRecipe):
-        target, draft = recipes.find_model(recipe.target), recipes.find_model(recipe.draft)
-        parts = [(target, recipe.target_weights), (draft, recipe.draft_weights)]
-    else:
-        parts = [(recipe, recipe.weights)]
+    parts = forms.parts(recipe)
     return {
         "name": name,
         "kind": "pair" if isinstance(recipe, PairRecipe) else "model",
@@ -419,13 +445,9 @@ def _listed(name: str) -> dict[str, Any]:
         "parameters": parts[0][0].parameters,
         "notes": list(dict.fromkeys(note for part, _ in parts for note in part.notes)),
         "download": sum(_download(part) for part, _ in parts),
-        "result": sum(_result(part, weights) for part, weights in parts),
-        "result_int4": sum(_result(part, quantize.INT4) for part, _ in parts),
+        "result": sum(forms.size(part, weights) for part, weights in parts),
+        "result_int4": sum(forms.size(part, quantize.INT4) for part, _ in parts),
     }
-
-
-def _result(recipe: ModelRecipe, weights: str) -> int:
-    return int(recipe.parameters * STORED[weights]) + TOKENIZER
 
 
 def _download(recipe: ModelRecipe) -> int:

@@ -54,7 +54,16 @@ class Replies(BaseHTTPRequestHandler):
 def main() -> None:
     """Serve until killed."""
     parser = argparse.ArgumentParser()
-    for name in ("--model", "--host", "--model-draft", "--ctx-size", "--parallel", "--spec-type"):
+    for name in (
+        "--model",
+        "--host",
+        "--model-draft",
+        "--ctx-size",
+        "--parallel",
+        "--spec-type",
+        "--threads",
+        "--spec-draft-p-min",
+    ):
         parser.add_argument(name)
     parser.add_argument("--port", type=int)
     parser.add_argument("--spec-draft-n-max", type=int, default=0)

@@ -227,7 +227,7 @@ class TestLlama:
     def test_llama_server_has_a_slot_for_each_chat(
         self, engine: LocalEngine, options: LoadOptions, llama_server: Path
     ) -> None:
-        theirs = measured(engine, options, LlamaChats(llama_server, Path("target.gguf")))["llama.cpp"]
+        theirs = measured(engine, options, LlamaChats((llama_server,), Path("target.gguf")))["llama.cpp"]
         assert unread(theirs[Before.NOTHING]) > LENGTH - BEGINNING
         for before in (Before.SAME, Before.OTHER):
             assert unread(theirs[before]) < QUESTION, before
@@ -241,7 +241,7 @@ class TestLlama:
     def test_llama_server_that_fails_is_reported(
         self, engine: LocalEngine, options: LoadOptions, llama_server: Path, model: str, reason: str
     ) -> None:
-        peer = LlamaChats(llama_server, Path(model))
+        peer = LlamaChats((llama_server,), Path(model))
         result = measure_first_token(engine, FirstTokenPlan(options, (64,), 1, (peer,)))
         assert list(result.by_length[64]) == [OURS]
         assert reason in result.skipped[0]
@@ -300,4 +300,7 @@ def test_prompts_too_short_for_a_text_are_refused(capsys: Captured) -> None:
 
 def test_llama_cpp_needs_its_server_and_a_model(tmp_path: Path, capsys: Captured) -> None:
     assert first_token.main(["--model", "any", "--gguf", str(tmp_path)]) == 2
-    assert "llama.cpp needs both: add --llama-server PATH and --gguf FILE." in capsys.readouterr().err
+    assert (
+        "llama.cpp needs both: add --llama-server PATH (or --llama-python PATH) and --gguf FILE."
+        in capsys.readouterr().err
+    )

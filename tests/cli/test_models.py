@@ -3,12 +3,14 @@
 import dataclasses
 import json
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 from headstart.cli import main
 from headstart.engine.engine import LoadOptions, Message
+from headstart.library import exporter as export_program
 from headstart.library import manifest
 from tests import fake_python
 from tests.conftest import ROOT
@@ -146,6 +148,26 @@ def test_run_exports_a_missing_model(exporter: list[str], capsys: Captured) -> N
     assert load.engine.requests[0].sampling.temperature == 0.0
     assert not exporter
     assert capsys.readouterr().out == "The quick brown fox jumps over the lazy dog.\n" * 2
+
+
+def test_run_takes_the_precision_that_you_ask_for(
+    headstart_home: Path, exporter: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[tuple[str, ...]] = []
+    export = export_program.export
+
+    def recorded(source: str, more: Sequence[str] = ()) -> Path:
+        asked.append((source, *more))
+        return export(source, more)
+
+    monkeypatch.setattr(export_program, "export", recorded)
+    write_model(headstart_home / "models" / "own-int4")
+    load = RecordingLoad()
+    for words in (["own", "--weights", "int4"], ["org/other", "--weights", "int8"], ["org/third"]):
+        assert main(["run", *words, "--prompt", "Hi"], load) == 0
+    assert [options.target.name for options in load.options] == ["own-int4", "other", "third"]
+    assert asked == [("org/other", "--weights", "int8"), ("org/third", "--fit")]
+    assert main(["run", "remote:somewhere", "--weights", "int4"], load) == 2
 
 
 @pytest.mark.usefixtures("exporter")

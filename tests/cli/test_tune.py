@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -9,12 +10,14 @@ from typing import Any
 import pytest
 
 from bench.toy import PROGRAM
+from headstart import paths
 from headstart.cli import main
 from headstart.cli import tune as tune_command
 from headstart.cli.tune import CUT_SHORT, NOTHING_GAINED, reason
 from headstart.engine.bench.result import Spread
 from headstart.engine.cancelling import CancelEvent
 from headstart.engine.engine import LoadOptions
+from headstart.engine.measurements import Measurements
 from headstart.engine.opening import LocalModels
 from headstart.engine.process.client import EngineClient
 from headstart.engine.supervision import Journal
@@ -22,10 +25,12 @@ from headstart.engine.tuning import search
 from headstart.engine.tuning.messages import DEFAULT, Findings, Row, Stage, Tune, TuneReport, TuneRequest, TuningStep
 from headstart.engine.tuning.search import Tell, Trial, decided
 from headstart.engine.tuning.store import Tuned
+from headstart.engine.validation import Verdict, store_verdict
 from headstart.errors import Translatable
-from headstart.library import library
+from headstart.library import library, manifest
 from headstart.library.library import fitting_drafts
 from tests.fakes import RecordingLoad
+from tests.model_folders import describe, write_model, write_pair
 
 Captured = pytest.CaptureFixture[str]
 ONE_THREAD = {"INFERENCE_NUM_THREADS": "1"}
@@ -92,6 +97,41 @@ def test_tune_prints_tables_and_the_result(plans: list[TuneRequest], tiny_pair: 
     ]
     assert shown.err == "· loading the model\n"
     assert plans == [TuneRequest(LoadOptions(tiny_pair / "target", tiny_pair / "draft"), {}, placed=False, seconds=100)]
+
+
+@pytest.mark.usefixtures("plans")
+def test_tune_tells_of_the_other_form(headstart_home: Path, capsys: Captured) -> None:
+    models = headstart_home / "models"
+
+    def said(name: str) -> str:
+        assert main(["tune", "--model", name]) == 0
+        return capsys.readouterr().out.splitlines()[-1]
+
+    write_pair(models / "qwen2.5-coder")
+    assert said("qwen2.5-coder") == (
+        "qwen2.5-coder can be had in its fast form: `headstart run qwen2.5-coder --weights int4`."
+    )
+    fast = write_pair(models / "qwen2.5-coder-int4")
+    (fast / "target" / "openvino_model.bin").write_bytes(b"other weights")
+    manifest.write(fast / "target", describe(fast / "target"))
+    assert said("qwen2.5-coder") == (
+        "The fast form is qwen2.5-coder-int4: not timed here yet, which happens while you use it."
+    )
+    for folder, ms in (("qwen2.5-coder", 25.0), ("qwen2.5-coder-int4", 20.0)):
+        weights = manifest.read_model(models / folder / "target").files["openvino_model.bin"].sha256
+        measurements = Measurements(paths.measurements_folder(), folder, {"weights": weights})
+        store_verdict(measurements, {"INFERENCE_PRECISION_HINT": "f32"}, Verdict(ms={1: ms}))
+    assert said("qwen2.5-coder") == (
+        "The fast form is qwen2.5-coder-int4: 50.0 tokens/s without guesses here, this one 40.0 tokens/s without "
+        "guesses."
+    )
+    assert said("qwen2.5-coder-int4").startswith("The precise form is qwen2.5-coder: 40.0 tokens/s")
+    shutil.rmtree(models / "qwen2.5-coder")
+    assert said("qwen2.5-coder-int4") == (
+        "qwen2.5-coder-int4 can be had in its precise form: `headstart models add qwen2.5-coder`."
+    )
+    write_model(models / "own")
+    assert said("own").startswith("61 s on A Processor")
 
 
 def test_tune_runs_in_the_engine_process(

@@ -13,7 +13,7 @@ import pytest
 from headstart.engine.engine import KvPrecision, LoadOptions, Precision
 from headstart.engine.loading import RunnerConfig, load_model, measure, verify_files
 from headstart.engine.local import draft_config, target_config
-from headstart.engine.measurements import Measurements
+from headstart.engine.measurements import Measurements, measured_ms
 from headstart.engine.opening import resolve
 from headstart.engine.runners.paged import BranchingRunner, PagedRunner
 from headstart.engine.runners.precision import (
@@ -34,7 +34,6 @@ from headstart.engine.validation import (
     Trial,
     Verdict,
     find_verdict,
-    measured_ms,
     refusals,
     refuse,
     store_verdict,

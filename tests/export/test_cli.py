@@ -9,12 +9,14 @@ import subprocess
 import sys
 import threading
 from pathlib import Path
+from types import SimpleNamespace
 
+import psutil
 import pytest
 
 from headstart.errors import Translatable
 from headstart.library import manifest
-from headstart_export import cli, pipeline, progress
+from headstart_export import cli, pipeline, progress, recipe
 from tests.export.conftest import Spoken
 from tests.fakes import deliver
 from tests.model_folders import describe, write_model, write_pair
@@ -135,6 +137,44 @@ def test_if_missing_exports_once(finished: Path, monkeypatch: pytest.MonkeyPatch
 
     monkeypatch.setattr(pipeline, "export", again)
     assert cli.main(arguments) == 0
+
+
+def test_fit_says_what_is_chosen_and_refuses_what_is_not_good_enough(
+    headstart_home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The memory decides between the forms; the quality of the one that fits decides whether it stays."""
+    orders = []
+
+    def export(order: recipe.Order, place: Path, *_rest: object, defers_checks: bool, **_options: object) -> Path:
+        orders.append((order.name, defers_checks))
+        write_pair(place)
+        target = place / "target"
+        described = manifest.read_model(target)
+        assert described.quality
+        quality = dataclasses.replace(described.quality, top1_agreement=0.7)
+        manifest.write(target, dataclasses.replace(described, quality=quality))
+        return place
+
+    monkeypatch.setattr(pipeline, "export", export)
+    free = SimpleNamespace(available=10_500_000_000)
+    monkeypatch.setattr(psutil, "virtual_memory", lambda: free)
+    arguments = ["qwen3-8b+0.6b", "--fit", "--defer-checks"]
+    assert cli.main(arguments) == 1
+    said = capsys.readouterr().err
+    assert "qwen3-8b+0.6b-int4, the fast form, as the precise one takes up to 12." in said
+    assert "70.0% of the tokens, below 85%" in said
+    assert not list((headstart_home / "models").iterdir())
+    assert cli.main([*arguments, "--weights", "int4"]) == 0
+    assert cli.main([*arguments, "--weights", "int8"]) == 0
+    free.available = 20_000_000_000
+    assert cli.main(["qwen2.5-coder", "--fit", "--defer-checks"]) == 0
+    assert "qwen2.5-coder in its precise form (gguf)" in capsys.readouterr().err
+    assert orders == [
+        ("qwen3-8b+0.6b-int4", False),
+        ("qwen3-8b+0.6b-int4", True),
+        ("qwen3-8b+0.6b", True),
+        ("qwen2.5-coder", True),
+    ]
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

@@ -1,15 +1,20 @@
 """Recipes are right in form or refused with the field that is wrong; what a command line makes of them."""
 
+import dataclasses
 import shutil
+from collections.abc import Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from headstart.errors import ExportError
-from headstart_export import recipe
+from headstart.library import manifest
+from headstart_export import forms, recipe
 from headstart_export.quantize import Int4
 from headstart_export.recipe import Arguments, HubSource, LocalSource, ModelOrder, ModelRecipe, PackageSource, PairOrder
+from tests.model_folders import write_pair
 
 PAIR = "qwen2.5-coder"
 MODELS_OF_CI = [
@@ -327,3 +332,53 @@ def test_both_models_of_a_pair_may_have_a_revision(words: dict[str, Any]) -> Non
     order = pair(Arguments(**words, revision="a1", draft_revision="b2"))
     sources = [*order.target.recipe.sources, *order.draft.recipe.sources]
     assert [source.revision for source in sources if isinstance(source, HubSource)] == ["a1", "b2"]
+
+
+class TestForm:
+    """The form of a recipe that fits this computer."""
+
+    def test_precise_form_is_taken_where_it_fits(self) -> None:
+        form = chosen("qwen2.5-coder", 16)
+        assert (form.weights, form.for_memory) == ("gguf", False)
+        assert form.reason == (
+            "qwen2.5-coder in its precise form (gguf), as it fits into the memory (3.2 GB at most of 16.0 GB that are "
+            "free); --weights int4 takes the fast form."
+        )
+
+    def test_fast_form_is_taken_where_only_that_fits(self) -> None:
+        form = chosen("qwen3-8b+0.6b", 10.5)
+        assert (form.weights, form.for_memory) == ("int4", True)
+        assert form.reason.startswith("qwen3-8b+0.6b-int4, the fast form, as the precise one takes up to 12.")
+        assert form.reason.endswith(" and 10.5 GB are free; --weights int8 takes the precise one.")
+
+    def test_precise_form_is_taken_where_neither_fits(self) -> None:
+        form = chosen("qwen3-8b+0.6b", 2)
+        assert (form.weights, form.for_memory) == ("int8", False)
+        assert "though neither form fits into the memory" in form.reason
+
+    def test_form_that_is_here_is_taken(self) -> None:
+        form = chosen("qwen2.5-coder", 16, ["qwen2.5-coder-int4"])
+        assert (form.weights, form.for_memory) == ("int4", False)
+        assert form.reason == (
+            "qwen2.5-coder is here in its fast form (qwen2.5-coder-int4); --weights gguf takes the precise one."
+        )
+
+    @pytest.mark.parametrize(("agreement", "is_refused"), [(0.84, True), (0.86, False)])
+    def test_form_below_the_floor_is_refused(self, tmp_path: Path, agreement: float, *, is_refused: bool) -> None:
+        target = write_pair(tmp_path / "both-int4") / "target"
+        described = manifest.read_model(target)
+        assert described.quality
+        manifest.write(
+            target,
+            dataclasses.replace(described, quality=dataclasses.replace(described.quality, top1_agreement=agreement)),
+        )
+        sentence = r"^both fits .* on 84\.0% .* --weights int4\.$"
+        with pytest.raises(ExportError, match=sentence) if is_refused else nullcontext():
+            forms.require_quality(tmp_path / "both-int4")
+
+
+def chosen(name: str, gigabytes: float, installed: Sequence[str] = ()) -> forms.Form:
+    """Return the form on a computer with so much free memory."""
+    named = recipe.find(name)
+    assert named
+    return forms.choose(named, int(gigabytes * 1e9), installed)

@@ -15,7 +15,11 @@ from PySide6.QtWidgets import QApplication, QLabel, QMessageBox
 from pytestqt.qtbot import QtBot
 
 from headstart import paths
+from headstart.engine.measurements import Measurements
+from headstart.engine.validation import Verdict, store_verdict
 from headstart.library import exporter as exporting
+from headstart.library import manifest
+from headstart.library.library import installed
 from headstart.ui.engine_request import installed_model
 from headstart.ui.models.catalogue import Catalogue, Recipe, offers, recipes
 from headstart.ui.models.model_card import ModelCard
@@ -23,7 +27,7 @@ from headstart.ui.program import Program
 from headstart.ui.settings.settings_form import ChoiceEditor
 from headstart.ui.widgets.progress import WorkCard
 from headstart_export import cli
-from tests.model_folders import write_model, write_pair
+from tests.model_folders import describe, write_model, write_pair
 from tests.ui.person import WAIT, ask, button, press, setting, words
 
 Open = Callable[..., Program]
@@ -114,6 +118,29 @@ def test_models_are_listed_with_their_facts(qtbot: QtBot, root: Path, open_progr
     assert "openvino_model.bin is missing" in words(torn)
     assert "is free for a model" in words(page.placement)
     qtbot.waitUntil(lambda: "TOY: everything runs here." in words(page.placement), timeout=WAIT)
+
+
+def test_cards_tell_of_the_other_form(qtbot: QtBot, root: Path, open_program: Open) -> None:
+    write_model(root / "smol")
+    fast = write_model(root / "smol-int4")
+    (fast / "openvino_model.bin").write_bytes(b"other weights")
+    manifest.write(fast, describe(fast))
+    page = open_program(find=installed_model).window.models
+    line = "Its fast form: smol-int4 · "
+
+    def shown(name: str) -> str:
+        page.show_entries(installed(), "", "")
+        card = page.card(name)
+        assert card
+        return words(card)
+
+    assert f"{line}not timed here yet" in shown("smol")
+    for name, ms in (("smol", 25.0), ("smol-int4", 20.0)):
+        weights = manifest.read_model(root / name).files["openvino_model.bin"].sha256
+        measurements = Measurements(paths.measurements_folder(), name, {"weights": weights})
+        store_verdict(measurements, {"INFERENCE_PRECISION_HINT": "f32"}, Verdict(ms={1: ms}))
+    assert f"{line}50.0 tokens/s here without speed-up, this one 40.0" in shown("smol")
+    assert "Its precise form: smol · 40.0 tokens/s here without speed-up, this one 50.0" in shown("smol-int4")
 
 
 def test_device_and_context_are_chosen_for_all_chats(qtbot: QtBot, root: Path, open_program: Open) -> None:
@@ -226,7 +253,7 @@ def test_first_start_offers_a_model_that_fits(open_program: Open) -> None:
 
 
 def test_catalogue_equals_that_of_the_exporter(capsys: pytest.CaptureFixture[str]) -> None:
-    """`headstart-export --list --json | python -m json.tool > app/headstart/ui/models/catalogue.json`."""
+    """`headstart-export --list --json | python -m json.tool > app/headstart/library/catalogue.json`."""
     assert cli.main(["--list", "--json"]) == 0
     listed = msgspec.json.decode(capsys.readouterr().out, type=list[Recipe])
     assert sorted(recipes(), key=lambda recipe: recipe.name) == listed

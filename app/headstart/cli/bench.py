@@ -235,6 +235,8 @@ def sheets(result: BenchResult) -> list[list[list[str]]]:
         tables.append([[AUTO, *figures], *(_row(kind, auto, kind) for kind in _with_all_last(auto.decoding))])
     others = {name: standing for name, standing in result.standings.items() if name != PLAIN}
     tables.append([["", *figures], *(_row(name, standing, ALL) for name, standing in others.items())])
+    if energy := {name: joules for name in result.standings if (joules := _joules(result, name))}:
+        tables.append([["", "joules a token"], *([name, f"{joules:.2f}"] for name, joules in energy.items())])
     if peers := result.hindsight:
         titles = [f"{peer.peer}{more}" for more in ("", " with TTFT") for peer in peers]
         rows = [
@@ -243,6 +245,13 @@ def sheets(result: BenchResult) -> list[list[list[str]]]:
         ]
         tables.append([["auto against the best of", *titles], *rows])
     return tables
+
+
+def _joules(result: BenchResult, name: str) -> float | None:
+    """Return the mean energy of a contestant's token over all prompts; None where the machine does not tell."""
+    found = [prompt.scores[name].joules_per_token or () for prompt in result.prompts]
+    each = [joules for times in found for joules in times if joules is not None]
+    return statistics.fmean(each) if each else None
 
 
 def _with_all_last(kinds: Mapping[str, Summary]) -> list[str]:

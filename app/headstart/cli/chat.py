@@ -314,6 +314,13 @@ class RunFlags:
         completions=chattable_names,
     )
     chat: ChatFlags = group(ChatFlags)
+    weights: str | None = flag(
+        None,
+        "precision of a model that has to be exported: gguf (as in its GGUF file), int8 (precise), int4 (fast), "
+        "int8-sym or fp16 (default: the recipe's precise one, or int4 where only that fits into the memory)",
+        metavar="PRECISION",
+        group="options",
+    )
     yes: bool = flag(default=False, help="do not ask before the exporter is set up", group="options")
 
 
@@ -323,7 +330,9 @@ def run_model(arguments: RunFlags, load: Load) -> int:
         raise SettingsError("`headstart run` takes one model: leave out --model.")
     name = arguments.name
     if not remotes.is_remote(name):
-        name = models.find_or_export(name, yes=arguments.yes)
+        name = models.find_or_export(name, arguments.weights, yes=arguments.yes)
+    elif arguments.weights is not None:
+        raise SettingsError("--weights is about models of this computer: leave it out.")
     return run(replace(arguments.chat, model=replace(arguments.chat.model, model=name)), load)
 
 

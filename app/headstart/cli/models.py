@@ -17,6 +17,7 @@ from headstart.cli.options import JsonFlags, installed_names
 from headstart.cli.render import Screen, answer, harmless, print_rows
 from headstart.engine import memory
 from headstart.engine.engine import LoadOptions, Message, Request
+from headstart.engine.measurements import measured_ms
 from headstart.errors import ExporterNeededError, ExportError, ModelNotFoundError, SettingsError
 from headstart.library import exporter, import_folder, library, manifest
 from headstart.library.library import Broken, Entry, Model, Pair
@@ -92,19 +93,21 @@ def _add(arguments: AddFlags, _load: Load) -> int:
     return 0
 
 
-def find_or_export(name: str, *, yes: bool) -> str:
+def find_or_export(name: str, weights: str | None = None, *, yes: bool) -> str:
     """Return the name or the folder of a model, after exporting it if it is not on this computer.
 
-    Raises BrokenModelError and ExportError. `yes` is that of `export_model`.
+    `weights`: a precision; None takes what is here, else what fits into the memory. Raises BrokenModelError and
+    ExportError. `yes` is that of `export_model`.
     """
     path = Path(name).expanduser()
     is_source = paths.exists(path) and not (path / manifest.FILE_NAME).is_file()
-    if not is_source or name in installed_names():
+    wanted = f"{name}-{weights}" if weights else name
+    if not is_source or wanted in installed_names():
         try:
-            return library.find(name).name
+            return library.find(wanted).name
         except ModelNotFoundError:
             pass
-    folder = export_model(name, yes=yes)
+    folder = export_model(name, ("--weights", weights) if weights else ("--fit",), yes=yes)
     return folder.name if folder.parent == paths.models_folder() else str(folder)
 
 
@@ -252,7 +255,7 @@ def _model_rows(model: Model) -> list[tuple[str, str]]:
         "quality": quality,
         "exported": info.created,
     }
-    if speed := _speed(info):
+    if speed := speed_here(info):
         facts["speed here"] = speed
     if info.embedding:
         length = ", of the length 1" if info.embedding.normalized else ""
@@ -260,10 +263,8 @@ def _model_rows(model: Model) -> list[tuple[str, str]]:
     return [("", ""), ("model", model.name), *facts.items(), *(("note", note) for note in info.notes)]
 
 
-def _speed(info: manifest.Manifest) -> str:
+def speed_here(info: manifest.Manifest) -> str:
     """Return the measured speed as text; empty if this computer has not measured it."""
-    from headstart.engine.validation import measured_ms  # noqa: PLC0415 - it imports numpy, which is slow
-
     weights = info.files.get("openvino_model.bin")
     ms = measured_ms(paths.measurements_folder(), weights.sha256) if weights else None
     return f"{1000 / ms:.1f} tokens/s without guesses" if ms else ""

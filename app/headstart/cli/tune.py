@@ -1,6 +1,7 @@
 """`headstart tune`: its flags, its table and its report."""
 
 import dataclasses
+from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass
 
@@ -8,6 +9,7 @@ from rich.console import Console
 from rich.table import Table
 
 from headstart.cli.command import Load, flag, group
+from headstart.cli.models import speed_here
 from headstart.cli.options import AS_TUNED, FiguresFlags, installed_names, write_json
 from headstart.cli.render import Screen, harmless
 from headstart.engine.engine import USUAL_DEVICE, LoadOptions
@@ -28,7 +30,8 @@ from headstart.engine.tuning.messages import (
     TuneStep,
     TuningStep,
 )
-from headstart.library import library
+from headstart.library import forms, library
+from headstart.library.library import Choice
 
 NOTHING_GAINED = "Nothing could be improved: the defaults are as fast as anything tried here."
 _LOADED = {TARGET: "model", DRAFTS: "drafts"}
@@ -84,7 +87,7 @@ def run(arguments: TuneFlags, _load: Load) -> int:
     for stage in findings.stages:
         Console(highlight=False).print(_table(stage))
         print()
-    for line in lines(findings, explain=arguments.explain):
+    for line in (*lines(findings, explain=arguments.explain), *other_form_line(choice)):
         print(harmless(line))
     if arguments.output.json:
         write_json(arguments.output.json, dataclasses.asdict(findings))
@@ -100,6 +103,20 @@ def lines(findings: Findings, *, explain: bool) -> list[str]:
     effect = "Every front end loads it so from now on; `headstart tune --forget` undoes that." if changed else ""
     cost = f"{findings.seconds:.0f} s on {findings.device}, OpenVINO {findings.openvino.partition('-')[0]}."
     return [line for line in (*reasons, summary, effect, cost) if line]
+
+
+def other_form_line(choice: Choice) -> Iterator[str]:
+    """Yield a sentence about the model's other form, if there is one: its speed here, or how to get it."""
+    other = forms.other_form(choice.name)
+    if other is None:
+        return
+    form = "fast" if other.is_fast else "precise"
+    if other.target is None:
+        yield f"{choice.name} can be had in its {form} form: `{other.command}`."
+        return
+    theirs, ours = (speed_here(model.manifest) for model in (other.target, choice.target))
+    speed = f"{theirs} here" if theirs else "not timed here yet, which happens while you use it"
+    yield f"The {form} form is {other.name}: {speed}{f', this one {ours}' if theirs and ours else ''}."
 
 
 def reason(stage: Stage) -> str:

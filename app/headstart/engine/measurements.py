@@ -4,7 +4,7 @@ import hashlib
 import json
 import logging
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ from headstart import private_files
 
 _log = logging.getLogger(__name__)
 
+VALIDATED = "validated"  # the key of what trials of precisions found
 _UNSAFE = re.compile(r"[^\w.-]+")  # in a file name, on some system
 _MAX_NAME = 100
 
@@ -61,6 +62,35 @@ def every(folder: Path) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
     for path in sorted(folder.glob("*.json")):
         stored = _read(path)
         yield stored.subject, stored.values
+
+
+class _Trial(msgspec.Struct):
+    """A stored `validation.Verdict`, as far as it tells the speed: the window does not load NumPy."""
+
+    reason: dict[str, Any] = {}  # with a template if it was refused
+    ms: dict[int, float] = {}
+
+
+def measured_ms(folder: Path, weights: str) -> float | None:
+    """Return the milliseconds of a pass of one token with the fastest properties; None if nothing was measured.
+
+    `weights`: SHA-256 of the model's weights. `folder`: where measurements are stored.
+    """
+    found = [
+        trial.ms[1]
+        for subject, values in every(folder)
+        if subject.get("weights") == weights
+        for trial in _trials(values.get(VALIDATED))
+        if 1 in trial.ms and not trial.reason.get("template")
+    ]
+    return min(found, default=None)
+
+
+def _trials(stored: object) -> Iterable[_Trial]:
+    try:
+        return msgspec.convert(stored or {}, dict[str, _Trial], str_keys=True, strict=False).values()
+    except msgspec.ValidationError:
+        return ()
 
 
 class _Kept(msgspec.Struct):

@@ -25,7 +25,7 @@ from typing import IO, TypeVar
 import msgspec
 import numpy as np
 
-from headstart.engine.measurements import Measurements, every
+from headstart.engine.measurements import VALIDATED, Measurements, every
 from headstart.engine.policy.cost_model import SIZES
 from headstart.engine.runners.precision import (
     OWN,
@@ -49,7 +49,7 @@ Build = Callable[[Properties, int], Runner]  # compiles the model with these pro
 
 _log = logging.getLogger(__name__)
 
-_KEY, _INVARIANCE = "validated", "batch invariance"
+_INVARIANCE = "batch invariance"
 _PROMPT = 64  # tokens read in one pass before the others
 PROMPT = 256  # tokens of a prompt whose reading is timed
 _PASSES = range(1, 13)  # tokens of a pass: plain steps and verifications
@@ -89,12 +89,12 @@ class Verdict:
 
 def find_verdict(measurements: Measurements, properties: Properties) -> Verdict | None:
     """Return the result for these properties; None if they were not tried."""
-    return _stored(measurements.get(_KEY), Verdict).get(_key(properties))
+    return _stored(measurements.get(VALIDATED), Verdict).get(_key(properties))
 
 
 def store_verdict(measurements: Measurements, properties: Properties, verdict: Verdict) -> None:
-    stored = {**_stored(measurements.get(_KEY), Verdict), _key(properties): verdict}
-    measurements.put(_KEY, to_data(stored))
+    stored = {**_stored(measurements.get(VALIDATED), Verdict), _key(properties): verdict}
+    measurements.put(VALIDATED, to_data(stored))
 
 
 def find_invariance(measurements: Measurements, properties: Properties) -> Invariance | None:
@@ -122,7 +122,7 @@ def refuse(measurements: Measurements, properties: Properties, reason: Translata
 def refusals(folder: Path) -> Iterator[tuple[Mapping[str, object], str, str]]:
     """Yield what was refused on this machine: the subject, the name of the setting, and the reason."""
     for subject, values in every(folder):
-        for key, verdict in _stored(values.get(_KEY), Verdict).items():
+        for key, verdict in _stored(values.get(VALIDATED), Verdict).items():
             if verdict.reason:
                 yield subject, name_of(json.loads(key)), verdict.reason
 
@@ -132,20 +132,6 @@ def invariances(folder: Path) -> Iterator[tuple[Mapping[str, object], str, bool]
     for subject, values in every(folder):
         for key, invariance in _stored(values.get(_INVARIANCE), Invariance).items():
             yield subject, name_of(json.loads(key)), invariance.min_tokens > 0
-
-
-def measured_ms(folder: Path, weights: str) -> float | None:
-    """Return the milliseconds of a pass of one token with the fastest properties; None if nothing was measured.
-
-    `weights`: SHA-256 of the model's weights. `folder`: where measurements are stored.
-    """
-    verdicts = (
-        verdict
-        for subject, values in every(folder)
-        if subject.get("weights") == weights
-        for verdict in _stored(values.get(_KEY), Verdict).values()
-    )
-    return min((verdict.ms[1] for verdict in verdicts if verdict.ms and not verdict.reason), default=None)
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol, TypeVar
 
+from headstart.engine.bench.energy import EnergyMeter
 from headstart.engine.bench.prompts import BenchPrompt
 from headstart.engine.cancelling import CancelEvent
 from headstart.engine.engine import Drafter, Engine, Finish, FinishReason, Mode, Request, Sampling, Speculation
@@ -180,14 +181,18 @@ class Heat:
     contestant: str
     repeat: int
     run: Run
+    joules: float | None = None  # of the whole answer; None where the machine does not tell
 
 
 def race(contestants: Sequence[Contestant], prompts: Sequence[BenchPrompt], repeats: int) -> Iterator[Heat]:
     """Let every contestant answer every prompt, `repeats` times, in alternating order."""
+    meter = EnergyMeter()
     for number, prompt in enumerate(prompts):
         for repeat in range(repeats):
             for contestant in turn_order(contestants, number + repeat):
-                yield Heat(prompt, contestant.name, repeat, contestant.answer(prompt))
+                meter.joules()
+                run = contestant.answer(prompt)
+                yield Heat(prompt, contestant.name, repeat, run, meter.joules())
 
 
 def turn_order(contestants: Sequence[_Contestant], turn: int) -> Sequence[_Contestant]:

@@ -80,6 +80,7 @@ class Score:
     origins: Mapping[str, int]  # tokens of all repeats by who proposed them; empty for a peer
     equals_plain: bool  # the same tokens as plain decoding, in every repeat
     first_difference: int | None  # from plain decoding's tokens: the smallest index
+    joules_per_token: Times | None = None  # with the prompt; None where the machine does not tell
 
 
 @dataclass(frozen=True)
@@ -210,12 +211,12 @@ def prompt_results(heats: Sequence[Heat]) -> tuple[PromptResult, ...]:
     prompts = {heat.prompt.id: heat.prompt for heat in heats}
     results = []
     for prompt in prompts.values():
-        runs: dict[str, list[Run]] = {}
+        mine: dict[str, list[Heat]] = {}
         for heat in heats:
             if heat.prompt == prompt:
-                runs.setdefault(heat.contestant, []).append(heat.run)
-        plain = runs[PLAIN]
-        scores = {name: _score(mine, plain) for name, mine in runs.items()}
+                mine.setdefault(heat.contestant, []).append(heat)
+        plain = [heat.run for heat in mine[PLAIN]]
+        scores = {name: _score(each, plain) for name, each in mine.items()}
         results.append(PromptResult(prompt.id, prompt.kind, plain[0].prompt_tokens, scores))
     return tuple(results)
 
@@ -290,7 +291,8 @@ def _against_itself(result: PromptResult, *, total: bool) -> list[float]:
     return paired(*(_times(result.scores[name], total=total) for name in (PLAIN, AGAIN)))
 
 
-def _score(runs: Sequence[Run], plain: Sequence[Run]) -> Score:
+def _score(heats: Sequence[Heat], plain: Sequence[Run]) -> Score:
+    runs = [heat.run for heat in heats]
     times, base = ([run.ms_per_token for run in each] for each in (runs, plain))
     lengths = [len(run.tokens) for run in plain]  # a shorter answer would have more of the wait in each token
     totals, base_totals = (
@@ -313,7 +315,13 @@ def _score(runs: Sequence[Run], plain: Sequence[Run]) -> Score:
         origins=_sums([run.origins for run in runs]),
         equals_plain=all(index is None for index in differing),
         first_difference=min((index for index in differing if index is not None), default=None),
+        joules_per_token=_joules_per_token(heats),
     )
+
+
+def _joules_per_token(heats: Sequence[Heat]) -> Times | None:
+    each = tuple(heat.joules / len(heat.run.tokens) if heat.joules and heat.run.tokens else None for heat in heats)
+    return each if any(each) else None
 
 
 def _standing(results: Sequence[PromptResult], name: str) -> Standing:

@@ -232,6 +232,10 @@
         <translation>{name} does not list its models at {url}/models; check the address (it often ends in /v1), or add {name} again with a name under “Model”.</translation>
     </message>
     <message>
+        <source>{name} fits into the memory in 4 bits only, and agrees so with its source on {agreement} of the tokens, below {floor}; close other programs, take another model, or take it all the same with --weights int4.</source>
+        <translation>{name} fits into the memory in 4 bits only, and agrees so with its source on {agreement} of the tokens, below {floor}; close other programs, or take another model.</translation>
+    </message>
+    <message>
         <source>{name} has these models: {names}; name one of them: remote:{name}/MODEL.</source>
         <translation>{name} has these models: {names}; add {name} again with one of them under “Model”.</translation>
     </message>

@@ -2748,6 +2748,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>{name} 无法读到末尾。</translation>
     </message>
     <message>
+        <source>{name} fits into the memory in 4 bits only, and agrees so with its source on {agreement} of the tokens, below {floor}; close other programs, take another model, or take it all the same with --weights int4.</source>
+        <translation>{name} 只有 4 位版本放得进内存，而这个版本只在 {agreement} 的 token 上与原模型一致，低于 {floor}；请关闭其他程序、换一个模型，或用 --weights int4 仍然采用它。</translation>
+    </message>
+    <message>
         <source>{name} has no switch for thinking: leave the choice to it.</source>
         <translation>{name} 没有思考开关：请让它自己选择。</translation>
     </message>
@@ -4671,6 +4675,22 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>pair</source>
         <translation>组合</translation>
+    </message>
+    <message>
+        <source>Its fast form</source>
+        <translation>它的快速版本</translation>
+    </message>
+    <message>
+        <source>Its precise form</source>
+        <translation>它的精确版本</translation>
+    </message>
+    <message>
+        <source>not timed here yet</source>
+        <translation>在这台电脑上还没有测过速度</translation>
+    </message>
+    <message>
+        <source>{theirs} tokens/s here without speed-up, this one {ours}</source>
+        <translation>在这台电脑上不加速时为 {theirs} token/秒，本模型为 {ours}</translation>
     </message>
     <message>
         <source>Model: </source>

@@ -2748,6 +2748,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>{name} 無法讀到結尾。</translation>
     </message>
     <message>
+        <source>{name} fits into the memory in 4 bits only, and agrees so with its source on {agreement} of the tokens, below {floor}; close other programs, take another model, or take it all the same with --weights int4.</source>
+        <translation>{name} 只有 4 位元版本放得進記憶體，而這個版本只在 {agreement} 的 token 上與原模型一致，低於 {floor}；請關閉其他程式、換一個模型，或用 --weights int4 仍然採用它。</translation>
+    </message>
+    <message>
         <source>{name} has no switch for thinking: leave the choice to it.</source>
         <translation>{name} 沒有思考開關：請讓它自己選擇。</translation>
     </message>
@@ -4671,6 +4675,22 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>pair</source>
         <translation>組合</translation>
+    </message>
+    <message>
+        <source>Its fast form</source>
+        <translation>它的快速版本</translation>
+    </message>
+    <message>
+        <source>Its precise form</source>
+        <translation>它的精確版本</translation>
+    </message>
+    <message>
+        <source>not timed here yet</source>
+        <translation>在這台電腦上還沒有測過速度</translation>
+    </message>
+    <message>
+        <source>{theirs} tokens/s here without speed-up, this one {ours}</source>
+        <translation>在這台電腦上不加速時為 {theirs} token/秒，本模型為 {ours}</translation>
     </message>
     <message>
         <source>Model: </source>

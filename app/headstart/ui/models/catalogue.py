@@ -5,12 +5,12 @@ from collections.abc import Collection, Iterable
 from enum import Enum
 from functools import cache
 from itertools import pairwise
-from pathlib import Path
 
 import msgspec
 from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtWidgets import QCheckBox, QGridLayout, QLabel, QLineEdit, QVBoxLayout, QWidget
 
+from headstart.library import forms
 from headstart.ui.formatting import rough_size, sentences
 from headstart.ui.models.add_model import AddModel
 from headstart.ui.translation import translate
@@ -57,7 +57,7 @@ class Recipe(msgspec.Struct, frozen=True):
     @property
     def fast_name(self) -> str:
         """The exporter's name for this model with INT4 weights."""
-        return f"{self.name}-int4"
+        return self.name + forms.FAST
 
     @property
     def memory(self) -> int:
@@ -71,8 +71,7 @@ def recipes() -> tuple[Recipe, ...]:
 
     The file is the output of `headstart-export --list --json`: the list is there before the exporter is.
     """
-    text = Path(__file__).with_name("catalogue.json").read_bytes()
-    all_recipes = msgspec.json.decode(text, type=tuple[Recipe, ...])
+    all_recipes = msgspec.json.decode(forms.CATALOGUE.read_bytes(), type=tuple[Recipe, ...])
     return tuple(sorted(all_recipes, key=_rank))
 
 

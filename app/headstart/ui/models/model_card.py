@@ -1,12 +1,14 @@
 """The cards of models and servers."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from PySide6.QtCore import QEvent, Signal
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QWidget
 
-from headstart import remotes
+from headstart import paths, remotes
 from headstart.engine.engine import Remote
+from headstart.engine.measurements import measured_ms
+from headstart.library import forms
 from headstart.library.library import Broken, Entry, Model, Pair
 from headstart.library.manifest import Precision
 from headstart.ui.formatting import decimal, format_size, whole
@@ -160,7 +162,28 @@ def _lines(entry: Entry) -> list[tuple[str, str, str]]:
         return [(translate_error(entry.reason), "danger", "")]
     models = model_choices.models_of(entry)
     faults = [(translate_error(model.misreading), "danger", "") for model in models if model.misreading]
-    return [*((_part_line(model, entry), "muted", _quality_details(model)) for model in models), *faults]
+    lines = [(_part_line(model, entry), "muted", _quality_details(model)) for model in models]
+    return [*lines, *((line, "muted", "") for line in _other_form(entry)), *faults]
+
+
+def _other_form(entry: Model | Pair) -> Iterator[str]:
+    """Yield a line about the form of this model that is installed beside it, with its measured speed."""
+    other = forms.other_form(entry.name)
+    if other is None or other.target is None:
+        return
+    words = translate("ModelCard", "Its fast form") if other.is_fast else translate("ModelCard", "Its precise form")
+    theirs, ours = (_speed_here(model) for model in (other.target, model_choices.models_of(entry)[0]))
+    speed = translate("ModelCard", "not timed here yet")
+    if theirs and ours:
+        speed = translate("ModelCard", "{theirs} tokens/s here without speed-up, this one {ours}").format(
+            theirs=decimal(theirs, 1), ours=decimal(ours, 1)
+        )
+    yield f"{words}: {other.name} · {speed}"
+
+
+def _speed_here(model: Model) -> float | None:
+    ms = measured_ms(paths.measurements_folder(), model.manifest.files["openvino_model.bin"].sha256)
+    return 1000.0 / ms if ms else None
 
 
 def _part_line(model: Model, entry: Model | Pair) -> str:

@@ -1,0 +1,78 @@
+"""The form of a recipe's weights for this computer: precise, or fast (INT4) where only that fits into the memory."""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from headstart.errors import ExportError
+from headstart.library import manifest
+from headstart_export import quality, quantize, recipe
+from headstart_export.recipe import ModelRecipe, PairRecipe, Recipe
+from headstart_export.workspace import STORED, TOKENIZER
+
+_MEMORY = 1.25  # of a loaded model with a usual conversation, in multiples of its files
+
+
+@dataclass(frozen=True)
+class Form:
+    """The chosen form. `reason`: a sentence that names it, the reason and the flag for the other."""
+
+    weights: str
+    reason: str
+    for_memory: bool = False  # fast, as the precise form does not fit
+
+
+def parts(named: Recipe) -> Sequence[tuple[ModelRecipe, str]]:
+    """Return the models of a recipe, the target first, with the weights that they have unless you say otherwise."""
+    if isinstance(named, PairRecipe):
+        target, draft = recipe.find_model(named.target), recipe.find_model(named.draft)
+        return (target, named.target_weights), (draft, named.draft_weights)
+    return ((named, named.weights),)
+
+
+def size(model: ModelRecipe, weights: str) -> int:
+    """Return the bytes that a model takes on the disk at most."""
+    return int(model.parameters * STORED[weights]) + TOKENIZER
+
+
+def choose(named: Recipe, free: int, installed: Collection[str]) -> Form:
+    """Choose the precise form, unless `free` bytes of memory do not hold it and hold the fast one."""
+    target, *others = parts(named)
+    precise, name, fast_name = target[1], named.name, named.name + recipe.FAST
+    other = f"--weights {quantize.INT4} takes the fast form"
+    if fast_name in installed:
+        return Form(
+            quantize.INT4, f"{name} is here in its fast form ({fast_name}); --weights {precise} takes the precise one."
+        )
+
+    def memory(weights: str) -> int:
+        return int(_MEMORY * (size(target[0], weights) + sum(size(*each) for each in others)))
+
+    needed, room = _gigabytes(memory(precise)), _gigabytes(free)
+    if memory(precise) <= free:
+        fit = f"it fits into the memory ({needed} at most of {room} that are free)"
+        return Form(precise, f"{name} in its precise form ({precise}), as {fit}; {other}.")
+    if memory(quantize.INT4) <= free:
+        reason = f"{fast_name}, the fast form, as the precise one takes up to {needed} of memory and {room} are free"
+        return Form(quantize.INT4, f"{reason}; --weights {precise} takes the precise one.", for_memory=True)
+    reason = f"neither form fits into the memory ({needed} at most, and {room} are free)"
+    return Form(precise, f"{name} in its precise form ({precise}), though {reason}; {other}.")
+
+
+def require_quality(folder: Path) -> None:
+    """Raise ExportError if an exported model, or the target of a pair, is further from its source than it may be."""
+    exported = manifest.read(folder)
+    if isinstance(exported, manifest.PairManifest):
+        exported = manifest.read_model(folder / exported.target)
+    if exported.quality and exported.quality.top1_agreement < quality.FLOOR:
+        raise ExportError(
+            "{name} fits into the memory in 4 bits only, and agrees so with its source on {agreement} of the tokens, "
+            "below {floor}; close other programs, take another model, or take it all the same with --weights int4.",
+            name=folder.name.removesuffix(recipe.FAST),
+            agreement=f"{exported.quality.top1_agreement:.1%}",
+            floor=f"{quality.FLOOR:.0%}",
+        )
+
+
+def _gigabytes(count: int) -> str:
+    return f"{count / 1e9:.1f} GB"
