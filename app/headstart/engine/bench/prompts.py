@@ -23,6 +23,7 @@ KINDS = (
     "article",
     "essay",
     "qa",
+    "agent",
 )
 MAX_PER_KIND = 12
 _FOLDER = files("headstart.engine.bench").joinpath("prompts")

@@ -791,6 +791,10 @@
         <translation>问答</translation>
     </message>
     <message>
+        <source>agent</source>
+        <translation>智能体</translation>
+    </message>
+    <message>
         <source>revision</source>
         <translation>修改</translation>
     </message>

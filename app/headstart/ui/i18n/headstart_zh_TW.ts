@@ -791,6 +791,10 @@
         <translation>問答</translation>
     </message>
     <message>
+        <source>agent</source>
+        <translation>代理程式</translation>
+    </message>
+    <message>
         <source>revision</source>
         <translation>修改</translation>
     </message>

@@ -83,6 +83,7 @@ _TRANSLATED: tuple[Any, ...] = (
     QT_TRANSLATE_NOOP("Benchmark", "roleplay"),
     QT_TRANSLATE_NOOP("Benchmark", "essay"),
     QT_TRANSLATE_NOOP("Benchmark", "qa"),
+    QT_TRANSLATE_NOOP("Benchmark", "agent"),
     QT_TRANSLATE_NOOP("Benchmark", "revision"),
     QT_TRANSLATE_NOOP("Benchmark", "article"),
     QT_TRANSLATE_NOOP("Benchmark", "arithmetic"),
