@@ -2753,7 +2753,7 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     </message>
     <message>
         <source>{name} fits into the memory in 4 bits only, and agrees so with its source on {agreement} of the tokens, below {floor}; close other programs, take another model, or take it all the same with --weights int4.</source>
-        <translation>{name} 只有 4 位版本放得进内存，而这个版本只在 {agreement} 的 token 上与原模型一致，低于 {floor}；请关闭其他程序、换一个模型，或用 --weights int4 仍然采用它。</translation>
+        <translation>{name} 只有 4 位版本放得进内存，而这个版本只在 {agreement} 的 token 上与原模型一致，低于 {floor}；请关闭其他程序，或换一个模型。</translation>
     </message>
     <message>
         <source>{name} has no switch for thinking: leave the choice to it.</source>
