@@ -70,7 +70,7 @@ def test_head_of_smollm2_drafts_and_changes_no_text(real_smollm2: Path, sampling
 
 @pytest.mark.skipif(not proven(), reason="this computer does not use our own kernels")
 def test_own_kernels_pass_their_trial(real_smollm2: Path, real_pair: Path, tmp_path: Path) -> None:
-    for folder in (real_smollm2, real_pair / "target", real_pair / "draft"):
+    for folder in (real_smollm2, real_pair / "target"):
         subject = Subject(folder, "CPU", "branching", limit_of(None), 2.0, Measurements(tmp_path, folder.name, {}))
         Trial().run(subject, [own_kernels()], timed=False)
         verdict = find_verdict(subject.measurements, own_kernels())
