@@ -12,13 +12,15 @@ import json
 import sys
 from collections.abc import Mapping
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 _ALL = "all"  # beside the classes: every prompt
 _PEER = "llama"  # by the names in the file
 _HEADINGS = {"plain": "over plain decoding", _PEER: "over llama.cpp's best setting for each prompt"}
-_WIDTH, _LEFT, _GUTTER, _FIGURE = 860, 96, 36, 42  # pixels; a figure follows its bar
+_WIDTH, _LEFT, _GUTTER, _FIGURE = 860, 96, 36, 52  # pixels; a figure follows its bar
 _TOP, _BAR, _GAP, _BOTTOM = 64, 13, 8, 12
+_MAX_OVER_MEDIAN = 2  # a longer bar is cut, and its figure has an arrow
 _STYLE = """text { font-family: system-ui, sans-serif; font-size: 13px; fill: #3c3c43 } .figure { font-size: 11px }
 .precise { fill: #0a6ed1 } .fast { fill: #c2680a } .bold { font-weight: 600 }
 line { stroke: #3c3c43; stroke-dasharray: 3 3 }
@@ -67,12 +69,16 @@ def drawing(speeds: Speeds) -> str:
         drawn.append(f'<text{style} x="{_LEFT - 10}" y="{middle:.1f}" text-anchor="end">{kind}</text>')
     for number, column in enumerate(columns):
         left = _LEFT + number * (room + _GUTTER)
-        pixels = (room - _FIGURE) / max(value for each in speeds.values() for value in each.get(column, {}).values())
+        values = [value for each in speeds.values() for value in each.get(column, {}).values()]
+        longest = min(max(values), _MAX_OVER_MEDIAN * median(values))
+        pixels = (room - _FIGURE) / longest
         drawn.append(f'<text class="bold" x="{left:.1f}" y="{_TOP - 14}">{_HEADINGS[column]}</text>')
         for place, kind in enumerate(kinds):
             for bar, (race, each) in enumerate(speeds.items()):
                 if value := each.get(column, {}).get(kind):
-                    drawn += _bar(race, left, _TOP + place * row + bar * _BAR, value * pixels, value)
+                    mark = " →" if value > longest else ""
+                    width = min(value, longest) * pixels
+                    drawn += _bar(race, left, _TOP + place * row + bar * _BAR, width, f"{value:.2f}x{mark}")
         equal = left + pixels
         drawn.append(f'<line x1="{equal:.1f}" y1="{_TOP - 6}" x2="{equal:.1f}" y2="{bottom - _GAP + 4}"/>')
         drawn.append(f'<text class="figure" x="{equal:.1f}" y="{height - 4}" text-anchor="middle">1x</text>')
@@ -94,10 +100,10 @@ def _legend(races: list[str]) -> list[str]:
     return drawn
 
 
-def _bar(race: str, left: float, top: float, width: float, value: float) -> tuple[str, str]:
+def _bar(race: str, left: float, top: float, width: float, figure: str) -> tuple[str, str]:
     return (
         f'<rect class="{race}" x="{left:.1f}" y="{top}" width="{width:.1f}" height="{_BAR - 2}" rx="2"/>',
-        f'<text class="figure" x="{left + width + 5:.1f}" y="{top + _BAR - 3}">{value:.2f}x</text>',
+        f'<text class="figure" x="{left + width + 5:.1f}" y="{top + _BAR - 3}">{figure}</text>',
     )
 
 

@@ -60,6 +60,13 @@ def test_bars_are_as_long_as_their_figures_and_stay_inside(tmp_path: Path, monke
     assert max(left + width for left, width in places) < float(svg.get("width") or 0) - 30
 
 
+def test_bar_far_above_the_others_is_cut_and_marked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    svg = drawn(monkeypatch, tmp_path, race(tmp_path / "a.json", {"all": 1.5, "code": 1.25, "edit": 9.0}))
+    widths = sorted(float(bar.get("width") or 0) for bar in svg.iter(f"{SVG}rect"))
+    assert widths[2] == pytest.approx(2 * widths[1], rel=0.01)
+    assert "9.00x →" in [text.text for text in svg.iter(f"{SVG}text")]
+
+
 def test_race_without_llama_cpp_has_one_column(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     svg = drawn(monkeypatch, tmp_path, race(tmp_path / "a.json", {"all": 1.5, "code": 1.25}))
     assert [text.text for text in svg.iter(f"{SVG}text")] == [
