@@ -11,7 +11,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -168,7 +168,8 @@ def _ask(child: "subprocess.Popen[str]", order: Mapping[str, object]) -> dict[st
 class LlamaSource:
     """llama.cpp's server and the models in its own format; needs `server` and `target`.
 
-    Each setting takes memory for weights of its own: llama.cpp arranges them anew for the processor.
+    Each setting takes memory for weights of its own: llama.cpp arranges them anew for the processor. EAGLE-3, MTP and
+    DFlash do not race: each needs a head that was trained for the model, in llama.cpp's format.
     """
 
     server: llama.Command | None
@@ -201,20 +202,6 @@ class LlamaSource:
                 Peer(f"llama {name}", options.encode, partial(llama.complete, client, options, cache_prompt=False))
                 for name, client in clients.items()
             ]
-
-
-@dataclass(frozen=True)
-class LlamaHeads:
-    """The heads that llama.cpp can guess with, which this race does not try."""
-
-    words: str = "llama.cpp's heads"
-
-    def open(self, options: PeerOptions) -> AbstractContextManager[Sequence[Peer]]:  # noqa: ARG002 - as PeerSource
-        """Raise PeerError."""
-        raise PeerError(
-            "llama.cpp's EAGLE-3, MTP and DFlash stay out: each needs a head that was trained for the model, in "
-            "llama.cpp's format."
-        )
 
 
 def read_lengths(text: str) -> tuple[int, ...]:
@@ -332,7 +319,6 @@ def race_peers(arguments: PeersFlags, load: Load) -> int:
             *(() if arguments.without_genai else genai_sources),
             AssistedSource(arguments.source, arguments.source_draft),
             LlamaSource(server, gguf, arguments.gguf_draft, arguments.llama_lengths),
-            *((LlamaHeads(),) if server else ()),
         )
         result = measure(engine, plan, sources, progress)
     show([*sheets(result), floors_sheet(floors(result))], remarks(result), markdown=arguments.output.markdown)
@@ -343,7 +329,7 @@ def race_peers(arguments: PeersFlags, load: Load) -> int:
 
 @dataclass
 class Clock:
-    """Says how far the race is. `tell` gets the lines."""
+    """The progress of a race, in lines for `say`."""
 
     say: Callable[[str], None]
     planned: int = 0

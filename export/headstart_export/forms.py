@@ -6,11 +6,10 @@ from pathlib import Path
 
 from headstart.errors import ExportError
 from headstart.library import manifest
+from headstart.library.manifest import FAST, MEMORY_FACTOR
 from headstart_export import quality, quantize, recipe
 from headstart_export.recipe import ModelRecipe, PairRecipe, Recipe
 from headstart_export.workspace import STORED, TOKENIZER
-
-_MEMORY = 1.25  # of a loaded model with a usual conversation, in multiples of its files
 
 
 @dataclass(frozen=True)
@@ -38,7 +37,7 @@ def size(model: ModelRecipe, weights: str) -> int:
 def choose(named: Recipe, free: int, installed: Collection[str]) -> Form:
     """Choose the precise form, unless `free` bytes of memory do not hold it and hold the fast one."""
     target, *others = parts(named)
-    precise, name, fast_name = target[1], named.name, named.name + recipe.FAST
+    precise, name, fast_name = target[1], named.name, named.name + FAST
     other = f"--weights {quantize.INT4} takes the fast form"
     if fast_name in installed:
         return Form(
@@ -46,7 +45,7 @@ def choose(named: Recipe, free: int, installed: Collection[str]) -> Form:
         )
 
     def memory(weights: str) -> int:
-        return int(_MEMORY * (size(target[0], weights) + sum(size(*each) for each in others)))
+        return int(MEMORY_FACTOR * (size(target[0], weights) + sum(size(*each) for each in others)))
 
     needed, room = _gigabytes(memory(precise)), _gigabytes(free)
     if memory(precise) <= free:
@@ -68,7 +67,7 @@ def require_quality(folder: Path) -> None:
         raise ExportError(
             "{name} fits into the memory in 4 bits only, and agrees so with its source on {agreement} of the tokens, "
             "below {floor}; close other programs, take another model, or take it all the same with --weights int4.",
-            name=folder.name.removesuffix(recipe.FAST),
+            name=folder.name.removesuffix(FAST),
             agreement=f"{exported.quality.top1_agreement:.1%}",
             floor=f"{quality.FLOOR:.0%}",
         )

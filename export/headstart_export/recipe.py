@@ -12,13 +12,13 @@ from msgspec.structs import replace
 
 from headstart import paths
 from headstart.errors import ExportError
+from headstart.library.manifest import FAST
 from headstart_export import gguf, gguf_weights, quantize
 from headstart_export.quantize import Int4
 
 Precision = Literal["gguf", "int8", "int8-sym", "int4", "fp16"]
 PRECISIONS = get_args(Precision)
 OLD_NAMES = {"int4-sym": "int4"}  # of precisions
-FAST = "-int4"  # behind a recipe's name: with INT4 weights
 FULL = "full"  # a draft's whole vocabulary
 DEFAULT_WEIGHTS: Precision = "int8"
 AS_IN_FILE: Precision = "gguf"  # blocks of 4 bits as the GGUF file has them, the rest in INT8; else DEFAULT_WEIGHTS

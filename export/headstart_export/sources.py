@@ -74,6 +74,10 @@ def _first(recipe: ModelRecipe, cache: Path, progress: Progress, advance: Advanc
                     "--draft-revision) fetches the same again."
                 )
             return fetched
+    if recipe.name == WITHOUT_HUB:
+        raise ExportError(
+            "{recipe} was not downloaded: {failures}. Check the network.", recipe=recipe.name, failures=listed(failures)
+        )
     raise ExportError(
         "{recipe} was not downloaded: {failures}. Check the name and the network. {other} needs no Hugging Face.",
         recipe=recipe.name,

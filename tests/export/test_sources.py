@@ -10,6 +10,7 @@ from io import BytesIO, StringIO
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from headstart.errors import ExporterNeededError, ExportError
 from headstart.library import manifest
@@ -127,6 +128,8 @@ def test_unreachable_hub_is_an_error_after_bounded_retries(
         sources.fetch(recipe(HUB), tmp_path, spoken.progress)
     other = find_model(sources.WITHOUT_HUB)
     assert any(isinstance(source, PackageSource) for source in other.sources)
+    with pytest.raises(ExportError, match=r"cannot be reached\. Check the network\.$"):
+        sources.fetch(replace(recipe(HUB), name=sources.WITHOUT_HUB), tmp_path, spoken.progress)
     assert sources.size(HUB) == 0
     assert sources.size(HubSource("org/model", bytes=7)) == 7
 

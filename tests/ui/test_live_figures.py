@@ -61,7 +61,7 @@ def test_acceptance_counts_positions_after_accepted_ones() -> None:
 def test_panel_shows_acceptance_by_position(panel: LivePanel) -> None:
     once = Timing(1, 1, 1)
     panel.grow([step(1, 0, 0, once), step(3, 4, 2, once), step(1, 4, 0, once)])
-    assert label_of(panel, "First / last tried").text() == "50 / 0 %"
+    assert label_of(panel, "First / last proposed").text() == "50 / 0 %"
 
 
 @pytest.mark.parametrize(
@@ -214,7 +214,7 @@ def test_final_figures_are_those_of_the_answer(panel: LivePanel) -> None:
     assert (label_of(panel, "Speed").text(), label_of(panel, "Accepted").text()) == ("30.0 tokens/s", "50 %")
     panel.end(live_answer.stored_stats(STATS, FinishReason.STOP))
     assert (label_of(panel, "Speed").text(), label_of(panel, "Accepted").text()) == ("20.0 tokens/s", "75 %")
-    assert label_of(panel, "Tried ahead").text() == "2.0"
+    assert label_of(panel, "Proposed").text() == "2.0"
     panel.begin()
     assert label_of(panel, "Speed").text() == "–"
 

@@ -435,7 +435,7 @@ def test_tooltips_show_addresses_and_rounds(show: Show) -> None:
     assert text.tooltip_at(_point(text, "link")) == "https://example.org"
     assert text.tooltip_at(_point(text, "world")) == ""
     view.set_origins_visible(True)
-    assert text.tooltip_at(_point(text, "world")) == "Draft model. This step: Draft model tried 4 ahead, 3 accepted."
+    assert text.tooltip_at(_point(text, "world")) == "Draft model. This step: Draft model proposed 4, 3 accepted."
     assert text.tooltip_at(_point(text, "Hello")) == "The model itself"
 
 
@@ -450,7 +450,7 @@ def test_every_origin_has_style_legend_and_label(show: Show) -> None:
     view.set_origins_visible(True)
     for letter, origin in zip("abcde", sorted(known), strict=True):
         said = _text(view).tooltip_at(_point(_text(view), letter))
-        assert said.endswith(" tried 2 ahead, 1 accepted.")
+        assert said.endswith(" proposed 2, 1 accepted.")
         assert f" {origin} " not in said
     told = details({"by_origin": dict.fromkeys(known, 7)})
     assert told == "Tokens from: draft model 7, draft head 7, earlier text 7, usual words 7, the model itself 7"

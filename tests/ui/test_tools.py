@@ -315,13 +315,48 @@ def test_edited_server_keeps_what_the_dialog_does_not_show(headstart_home: Path,
     dialog.close()
 
 
-def test_file_that_is_not_json_is_never_replaced(headstart_home: Path, open_program: Open) -> None:
+@pytest.mark.parametrize(
+    ("content", "sentence"),
+    [
+        ("{not JSON", "is invalid JSON"),
+        ('["files"]', "names no server"),
+        ('{"mcpServers": [{"command": "a"}]}', "names no server"),
+    ],
+)
+def test_file_that_cannot_be_used_is_never_replaced(
+    headstart_home: Path, open_program: Open, content: str, sentence: str
+) -> None:
     headstart_home.mkdir(parents=True, exist_ok=True)
-    (headstart_home / "mcp.json").write_text("{not JSON", encoding="utf-8")
+    (headstart_home / "mcp.json").write_text(content, encoding="utf-8")
     dialog = open_tools(open_program())
     press(dialog, "Try the clock")
-    assert "is invalid JSON" in dialog.fault.text()
-    assert (headstart_home / "mcp.json").read_text(encoding="utf-8") == "{not JSON"
+    assert sentence in dialog.fault.text()
+    assert (headstart_home / "mcp.json").read_text(encoding="utf-8") == content
+    dialog.close()
+
+
+def test_odd_entry_can_be_edited(headstart_home: Path, app: Program) -> None:
+    name_servers(headstart_home, odd={"command": "a", "args": "x", "env": ["KEY=1"]})
+    dialog = open_tools(app)
+    dialog.list.setCurrentIndex(dialog.list.model().index(0, 0))
+    press(dialog, "Edit…")
+    edited(dialog).args.setPlainText("y")
+    press(edited(dialog), "Save")
+    saved = json.loads((headstart_home / "mcp.json").read_text(encoding="utf-8"))["mcpServers"]
+    assert saved == {"odd": {"command": "a", "args": ["y"]}}
+    dialog.close()
+
+
+def test_server_that_was_written_meanwhile_is_kept(headstart_home: Path, app: Program) -> None:
+    name_servers(headstart_home, first={"command": "a"})
+    dialog = open_tools(app)
+    dialog.list.setCurrentIndex(dialog.list.model().index(0, 0))
+    press(dialog, "Edit…")
+    name_servers(headstart_home, first={"command": "a"}, second={"command": "b"})
+    edited(dialog).command.setText("c")
+    press(edited(dialog), "Save")
+    saved = json.loads((headstart_home / "mcp.json").read_text(encoding="utf-8"))["mcpServers"]
+    assert saved == {"first": {"command": "c"}, "second": {"command": "b"}}
     dialog.close()
 
 

@@ -65,13 +65,9 @@ class Excerpt(NamedTuple):
     @property
     def title(self) -> str:
         """Name and place for a model."""
-        return (
-            f"{self.name}, page {self.page}"
-            if self.page
-            else f"{self.name}, line {self.line}"
-            if self.line
-            else self.name
-        )
+        if self.page:
+            return f"{self.name}, page {self.page}"
+        return f"{self.name}, line {self.line}" if self.line else self.name
 
 
 class Passage(NamedTuple):

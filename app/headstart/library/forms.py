@@ -7,8 +7,8 @@ from pathlib import Path
 
 from headstart.library import library
 from headstart.library.library import Model, Pair
+from headstart.library.manifest import FAST
 
-FAST = "-int4"
 CATALOGUE = Path(__file__).with_name("catalogue.json")  # output of `headstart-export --list --json`
 
 

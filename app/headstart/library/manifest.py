@@ -20,6 +20,8 @@ TARGET_FOLDER = "target"
 HEAD_FOLDER = "head"  # in a model folder: a head for it, of EAGLE-3 or Hydra
 HYDRA = "Hydra"  # architecture of a head that is made by `headstart-export head`
 DRAFT_FOLDER = "draft"
+FAST = "-int4"  # end of the name of a model with INT4 weights
+MEMORY_FACTOR = 1.25  # memory of a loaded model with a usual conversation, as a multiple of its files
 TOKENIZER_FILE = "openvino_tokenizer.bin"
 # Patterns by which earlier exports joined "digits one by one" with the splitting of words. No tokenizer has the first
 # by itself; a tokenizer has the second if its source lists digits apart.

@@ -19,7 +19,7 @@ def main() -> None:
 
 
 def get_time() -> str:
-    """Tell the date, the day of the week and the time of now, as this computer has them."""
+    """Tell today's date, the day of the week and the time on this computer."""
     return dt.datetime.now().astimezone().strftime("%Y-%m-%d, %A, %H:%M:%S %z")
 
 

@@ -92,7 +92,7 @@ def configured(path: Path | None = None) -> tuple[tuple[Server, ...], tuple[Tool
         )
     named = entries(path)
     if not named:
-        raise ToolError("{path} names no server: it needs an object “mcpServers” with one entry each.", path=path)
+        raise _no_servers(path)
     servers, faults = list[Server](), list[ToolError]()
     for name, entry in named.items():
         if isinstance(entry, dict) and entry.get("disabled") is True:
@@ -109,8 +109,8 @@ def entries(path: Path | None = None) -> dict[str, Any]:
 
     Raises ToolError for a file that cannot be read.
     """
-    found = _content(path or default_path()).get("mcpServers")
-    return found if isinstance(found, dict) else {}
+    found: dict[str, Any] = _content(path or default_path()).get("mcpServers", {})
+    return found
 
 
 def write_entries(changed: Mapping[str, Any], path: Path | None = None) -> None:
@@ -134,7 +134,7 @@ def example() -> dict[str, Any]:
 
 
 def _content(path: Path) -> dict[str, Any]:
-    """Return the file; empty without one."""
+    """Return what the file has; empty without a file. Raises ToolError."""
     try:
         content = json.loads(path.read_text(encoding="utf-8-sig"))
     except FileNotFoundError:
@@ -146,7 +146,13 @@ def _content(path: Path) -> dict[str, Any]:
     except (ValueError, RecursionError) as error:
         # The message of json holds no values of the file.
         raise ToolError("{path} is invalid JSON ({error}); mend it there.", path=path, error=error) from None
-    return content if isinstance(content, dict) else {}
+    if not isinstance(content, dict) or not isinstance(content.get("mcpServers", {}), dict):
+        raise _no_servers(path)
+    return content
+
+
+def _no_servers(path: Path) -> ToolError:
+    return ToolError("{path} names no server: it needs an object “mcpServers” with one entry each.", path=path)
 
 
 def server_of(name: str, entry: object) -> Server:

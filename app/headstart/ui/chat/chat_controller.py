@@ -149,16 +149,20 @@ def content(conversation: Conversation, message: Message) -> MessageContent:
 def _sources(conversation: Conversation, answer: Message) -> tuple[Source, ...]:
     """Return the passages that went with the question."""
     messages = conversation.messages
-    passages = messages[answer.parent].passages if answer.parent is not None else ()
-    files = [(passage, file_of(passage, messages)) for passage in passages]
-    excerpts = messages[answer.parent].excerpts if answer.parent is not None else ()
+    if answer.parent is None:
+        return ()
+    question = messages[answer.parent]
+    files = [(passage, file_of(passage, messages)) for passage in question.passages]
     return (
         *(
             Source(file.name, file.text[passage.start : passage.end], round(100 * passage.start / len(file.text)))
             for passage, file in files
             if file
         ),
-        *(Source(excerpt.name, excerpt.text, path=excerpt.path, place=_place(excerpt)) for excerpt in excerpts),
+        *(
+            Source(excerpt.name, excerpt.text, path=excerpt.path, place=_place(excerpt))
+            for excerpt in question.excerpts
+        ),
     )
 
 

@@ -197,8 +197,8 @@ class LivePanel(QFrame):
         self._titles = (
             self.tr("Speed"),
             self.tr("Accepted"),
-            self.tr("First / last tried"),
-            self.tr("Tried ahead"),
+            self.tr("First / last proposed"),
+            self.tr("Proposed"),
             self.tr("Time saved (estimate)"),
             self.tr("Time spent"),
         )
@@ -331,11 +331,11 @@ class LivePanel(QFrame):
         estimate = self.tr("Compared with writing token by token, as estimated for this answer so far.")
         return (
             self.tr("While the answer grows: of the last steps. At its end: of the whole answer."),
-            self.tr("How many of the tokens tried ahead the model accepts."),
+            self.tr("How many of the proposed tokens the model accepts."),
             self.tr("The same for the first token of each step, and for the last one."),
-            self.tr("Tokens tried ahead in each step, before the model checks them all at once."),
+            self.tr("Tokens proposed in each step, before the model checks them all at once."),
             unknown if self._figures.is_saving_unknown else estimate,
-            self.tr("Trying ahead, checking, and the rest."),
+            self.tr("Proposing, checking, and the rest."),
         )
 
     def _pair_text(self, shares: tuple[float, float]) -> str:
@@ -352,5 +352,5 @@ class LivePanel(QFrame):
         return words.format(decimal(abs(seconds), 2))
 
     def _shares_text(self, shares: Mapping[str, float]) -> str:
-        names = {"draft": self.tr("try ahead"), "verify": self.tr("check"), "other": self.tr("other")}
+        names = {"draft": self.tr("propose"), "verify": self.tr("check"), "other": self.tr("other")}
         return listed(f"{names[part]} {percent(share)}" for part, share in shares.items())

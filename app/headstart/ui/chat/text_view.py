@@ -488,8 +488,8 @@ class TextView(QTextBrowser):
         if note is None:
             return name
         if not note.drafted:
-            return self.tr("{origin}. Nothing was tried ahead in this step.").format(origin=name)
-        return self.tr("{origin}. This step: {drafter} tried {drafted} ahead, {accepted} accepted.").format(
+            return self.tr("{origin}. Nothing was proposed in this step.").format(origin=name)
+        return self.tr("{origin}. This step: {drafter} proposed {drafted}, {accepted} accepted.").format(
             origin=name, drafter=_capitalised(note.drafter), drafted=note.drafted, accepted=note.accepted
         )
 

@@ -227,8 +227,11 @@ class ServerDialog(Dialog):
         self._entry, self._taken = entry, frozenset(taken)
         self.name = QLineEdit(name, self)
         self.command = QLineEdit(str(entry.get("command", "")), self)
-        self.args = self._lines(map(str, entry.get("args") or ()))
-        self.env = self._lines(f"{key}={value}" for key, value in (entry.get("env") or {}).items())
+        args, env = entry.get("args"), entry.get("env")  # somebody may have written anything
+        self.args = self._lines(map(str, args) if isinstance(args, list) else ())
+        self.env = (
+            self._lines(f"{key}={value}" for key, value in env.items()) if isinstance(env, dict) else self._lines(())
+        )
         self.name.setPlaceholderText(self.tr("such as files"))
         self.command.setPlaceholderText(self.tr("such as npx, uvx or the path of a program"))
         self.args.setPlaceholderText(self.tr("one on each line"))
@@ -311,6 +314,9 @@ class ServerDialog(Dialog):
         self.resize(scaled(_SERVER_WIDTH, self.font()), self.sizeHint().height())
 
 
+Entries = dict[str, Any]  # of mcp.json, by the names of their servers
+
+
 class ToolsDialog(Dialog):
     """Dialog with the switch for tools, the servers, and their tools with what these may do."""
 
@@ -318,7 +324,7 @@ class ToolsDialog(Dialog):
         super().__init__(parent)
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.setWindowTitle(self.tr("Tools"))
-        self._tools, self._settings = tools, settings
+        self._tools = tools
         self._entries: dict[str, Any] = {}
         self.switch = QCheckBox(self.tr("Models may use tools"), self)
         self.switch.setChecked(settings.now.tools)
@@ -409,32 +415,33 @@ class ToolsDialog(Dialog):
         name = self._chosen()
         question = self.tr("Remove the server “{}”? The program itself stays.").format(name)
         if confirm(self, self.tr("Remove server"), question, self.tr("Remove")):
-            self._write({other: entry for other, entry in self._entries.items() if other != name})
+            self._write(lambda now: {other: entry for other, entry in now.items() if other != name})
 
     @Slot()
     def _on_try_example(self) -> None:
-        if self._write({self.tr("clock"): example()}):
+        if self._write(lambda now: {**now, self.tr("clock"): example()}):
             self.switch.setChecked(True)
 
     def _open(self, name: str, entry: object) -> None:
         known = entry if isinstance(entry, dict) else {}
         dialog = ServerDialog(name, known, self._entries.keys() - {name}, self)
 
+        def change(new: str, changed: dict[str, Any], now: Entries) -> Entries:
+            renamed = {new if old == name else old: changed if old == name else each for old, each in now.items()}
+            return {**renamed, new: changed}
+
         def save(new: str, changed: dict[str, Any]) -> None:
-            renamed = {
-                new if old == name else old: changed if old == name else each for old, each in self._entries.items()
-            }
-            if self._write({**renamed, new: changed}):
+            if self._write(partial(change, new, changed)):
                 dialog.accept()
 
         dialog.saved.connect(save)
         dialog.test_requested.connect(lambda server: self._tools.probe(server, dialog.show_tools, dialog.show_fault))
         dialog.open()
 
-    def _write(self, changed: dict[str, Any]) -> bool:
-        """Write the servers, and start those that are new; return whether that worked."""
+    def _write(self, change: Callable[[Entries], Entries]) -> bool:
+        """Change the entries as the file has them now, and start new servers; return whether that worked."""
         with showing_errors(lambda sentence: self.fault.say(sentence, bad=True)):
-            write_entries(changed)
+            write_entries(change(entries()))
             if self.switch.isChecked():
                 self._tools.restart()
             self._show()

@@ -3760,6 +3760,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>{place} 的内容与导出时不同；请重新复制该文件夹，或重新导出。</translation>
     </message>
     <message>
+        <source>{recipe} was not downloaded: {failures}. Check the network.</source>
+        <translation>{recipe} 未能下载：{failures}。请检查网络。</translation>
+    </message>
+    <message>
         <source>{source!r} is no recipe, no folder, no .gguf file and no hub id; did you mean {names}?</source>
         <translation>{source!r} 不是配方、文件夹、.gguf 文件或 hub ID；是否想输入 {names}？</translation>
     </message>
@@ -4283,11 +4287,11 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>{} token/秒</translation>
     </message>
     <message>
-        <source>First / last tried</source>
+        <source>First / last proposed</source>
         <translation>首个 / 末个试写</translation>
     </message>
     <message>
-        <source>Tried ahead</source>
+        <source>Proposed</source>
         <translation>提前试写</translation>
     </message>
     <message>
@@ -4299,7 +4303,7 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>与逐个 token 书写相比，是对本回答到目前为止的估计。</translation>
     </message>
     <message>
-        <source>How many of the tokens tried ahead the model accepts.</source>
+        <source>How many of the proposed tokens the model accepts.</source>
         <translation>提前试写的 token 中被模型接受的比例。</translation>
     </message>
     <message>
@@ -4307,11 +4311,11 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>每步首个 token 的同一比例，以及末个 token 的。</translation>
     </message>
     <message>
-        <source>Tokens tried ahead in each step, before the model checks them all at once.</source>
+        <source>Tokens proposed in each step, before the model checks them all at once.</source>
         <translation>每步在模型一次检查之前提前试写的 token 数。</translation>
     </message>
     <message>
-        <source>Trying ahead, checking, and the rest.</source>
+        <source>Proposing, checking, and the rest.</source>
         <translation>提前试写、检查以及其余部分。</translation>
     </message>
     <message>
@@ -4319,7 +4323,7 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>暂无</translation>
     </message>
     <message>
-        <source>try ahead</source>
+        <source>propose</source>
         <translation>试写</translation>
     </message>
     <message>
@@ -7075,11 +7079,11 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>将代码另存为文件</translation>
     </message>
     <message>
-        <source>{origin}. Nothing was tried ahead in this step.</source>
+        <source>{origin}. Nothing was proposed in this step.</source>
         <translation>{origin}。这一步没有提前试写。</translation>
     </message>
     <message>
-        <source>{origin}. This step: {drafter} tried {drafted} ahead, {accepted} accepted.</source>
+        <source>{origin}. This step: {drafter} proposed {drafted}, {accepted} accepted.</source>
         <translation>{origin}。这一步：{drafter}提前试写 {drafted} 个，接受 {accepted} 个。</translation>
     </message>
 </context>

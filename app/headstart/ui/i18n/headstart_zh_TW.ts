@@ -3760,6 +3760,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>{place} 的內容與匯出時不同；請重新複製該資料夾，或重新匯出。</translation>
     </message>
     <message>
+        <source>{recipe} was not downloaded: {failures}. Check the network.</source>
+        <translation>{recipe} 未能下載：{failures}。請檢查網路。</translation>
+    </message>
+    <message>
         <source>{source!r} is no recipe, no folder, no .gguf file and no hub id; did you mean {names}?</source>
         <translation>{source!r} 不是配方、資料夾、.gguf 檔案或 hub ID；是否想輸入 {names}？</translation>
     </message>
@@ -4283,11 +4287,11 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>{} token/秒</translation>
     </message>
     <message>
-        <source>First / last tried</source>
+        <source>First / last proposed</source>
         <translation>首個 / 末個試寫</translation>
     </message>
     <message>
-        <source>Tried ahead</source>
+        <source>Proposed</source>
         <translation>提前試寫</translation>
     </message>
     <message>
@@ -4299,7 +4303,7 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>與逐個 token 書寫相比，是對此回答到目前為止的估計。</translation>
     </message>
     <message>
-        <source>How many of the tokens tried ahead the model accepts.</source>
+        <source>How many of the proposed tokens the model accepts.</source>
         <translation>提前試寫的 token 中被模型接受的比例。</translation>
     </message>
     <message>
@@ -4307,11 +4311,11 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>每步首個 token 的同一比例，以及末個 token 的。</translation>
     </message>
     <message>
-        <source>Tokens tried ahead in each step, before the model checks them all at once.</source>
+        <source>Tokens proposed in each step, before the model checks them all at once.</source>
         <translation>每步在模型一次檢查之前提前試寫的 token 數。</translation>
     </message>
     <message>
-        <source>Trying ahead, checking, and the rest.</source>
+        <source>Proposing, checking, and the rest.</source>
         <translation>提前試寫、檢查以及其餘部分。</translation>
     </message>
     <message>
@@ -4319,7 +4323,7 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>尚無</translation>
     </message>
     <message>
-        <source>try ahead</source>
+        <source>propose</source>
         <translation>試寫</translation>
     </message>
     <message>
@@ -7075,11 +7079,11 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>將程式碼另存為檔案</translation>
     </message>
     <message>
-        <source>{origin}. Nothing was tried ahead in this step.</source>
+        <source>{origin}. Nothing was proposed in this step.</source>
         <translation>{origin}。這一步沒有提前試寫。</translation>
     </message>
     <message>
-        <source>{origin}. This step: {drafter} tried {drafted} ahead, {accepted} accepted.</source>
+        <source>{origin}. This step: {drafter} proposed {drafted}, {accepted} accepted.</source>
         <translation>{origin}。這一步：{drafter}提前試寫 {drafted} 個，接受 {accepted} 個。</translation>
     </message>
 </context>

@@ -11,6 +11,7 @@ from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtWidgets import QCheckBox, QGridLayout, QLabel, QLineEdit, QVBoxLayout, QWidget
 
 from headstart.library import forms
+from headstart.library.manifest import FAST, MEMORY_FACTOR
 from headstart.ui.formatting import rough_size, sentences
 from headstart.ui.models.add_model import AddModel
 from headstart.ui.translation import translate
@@ -23,7 +24,6 @@ FIRST = "smollm2-135m-instruct"
 _GENERAL = ("qwen3-4b+0.6b", "qwen3-0.6b")  # good at most things, best first; one of them is recommended
 _FIRST_OFFERS = (*_GENERAL, "qwen2.5-coder", FIRST)  # for a first start
 _COMFORT = 0.5  # share of the free memory that a recommended model takes at most
-_MEMORY_FACTOR = 1.25  # memory of a loaded model with a usual conversation, as a multiple of its files
 _TESTED = "run"  # the exporter's word for a recipe that its tests carry out
 _FOR_CODE = re.compile(r"code|coding", re.IGNORECASE)
 _SMALL_MODEL = 1_000_000_000  # parameters; below, answers are short and know little
@@ -57,12 +57,12 @@ class Recipe(msgspec.Struct, frozen=True):
     @property
     def fast_name(self) -> str:
         """The exporter's name for this model with INT4 weights."""
-        return self.name + forms.FAST
+        return self.name + FAST
 
     @property
     def memory(self) -> int:
         """Bytes that the loaded model takes, roughly."""
-        return int(self.result * _MEMORY_FACTOR)
+        return int(self.result * MEMORY_FACTOR)
 
 
 @cache

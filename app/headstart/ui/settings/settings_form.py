@@ -497,19 +497,10 @@ Section = tuple[str, tuple[str, ...]]  # heading or "", names of settings
 Choices = list[tuple[str, str, str]]  # value, text, reason against it or ""
 _NOTED = ("kv_precision",)
 # Their titles say it all, or their hint does; the meaning of each is in its tooltip.
-_SELF_EXPLAINING = frozenset(
-    {"language", "theme", "font_size", "zoom", "reduced_motion", "enter_sends", "restore_chat", "notifications"}
-    | {
-        "notification_text",
-        "tools",
-        "system_prompt",
-        "device",
-        "draft_device",
-        "speculation",
-        "max_new_tokens",
-        "think",
-    }
-)
+_SELF_EXPLAINING = frozenset({
+    "language", "theme", "font_size", "zoom", "reduced_motion", "enter_sends", "restore_chat", "notifications",
+    "notification_text", "tools", "system_prompt", "device", "draft_device", "speculation", "max_new_tokens", "think",
+})  # fmt: skip
 
 
 class SettingsForm(QWidget):

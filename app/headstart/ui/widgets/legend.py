@@ -89,5 +89,5 @@ class Legend(QWidget):
 
     def add_origins(self, origins: Collection[str]) -> None:
         """Show the swatches of further origins."""
-        if not {*origins} & {*MARKED} <= self._origins:
+        if {*origins} & {*MARKED} - self._origins:
             self.show_origins({*origins} | self._origins)

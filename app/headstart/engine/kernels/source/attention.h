@@ -47,7 +47,7 @@ static void widen(const _Float16 *restrict x, const _Float16 *next, int count, f
     }
 }
 
-/* Numbers before those of block number `block` of a sequence in the cache of keys or of values. */
+/* The place of a block of a sequence in the cache of keys or of values, counted in numbers. */
 INLINE size_t start_of(const hk_attention *a, const struct sequence *s, int kv_head, int block)
 {
     return ((size_t)s->blocks[block] * a->kv_heads + kv_head) * a->size * HK_BLOCK;
