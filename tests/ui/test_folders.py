@@ -248,6 +248,19 @@ def test_dialog_adds_and_removes_folders(
     assert app.store.project_folders() == ()
 
 
+def test_dialog_grows_with_its_folders(qtbot: QtBot, app: Program, papers: Path, tmp_path: Path) -> None:
+    open_project(app)
+    editing = edit(app)
+    before = editing.height()
+    for folder in (papers, tmp_path):
+        editing.folders.add(str(folder))
+    parts = (editing.folders.add_button, *editing.folders.findChildren(FolderRow))
+    qtbot.waitUntil(lambda: all(part.height() >= part.minimumSizeHint().height() for part in parts), timeout=WAIT)
+    room = app.window.screen().availableGeometry().height()
+    assert before < editing.height() <= room
+    editing.close()
+
+
 def test_renamed_project_keeps_its_folders(app: Program, papers: Path) -> None:
     open_project(app, papers)
     app.projects.rename("Thesis", "Book")

@@ -100,16 +100,18 @@ class ProjectDialog(Dialog):
         self._cancel.clicked.connect(self.reject)
         self.save_button.clicked.connect(lambda: self.saved.emit(self.project()))
 
-    def event(self, event: QEvent) -> bool:
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:  # noqa: N802
+        if watched is self._content and event.type() in (QEvent.Type.LayoutRequest, QEvent.Type.Show):
+            self._fit()
+        return super().eventFilter(watched, event)
+
+    def _fit(self) -> None:
         """Make room for another folder, as far as the screen has any; the rest scrolls."""
-        taken = super().event(event)
-        if event.type() in (QEvent.Type.LayoutRequest, QEvent.Type.Show):
-            content = self._column.totalMinimumHeightForWidth(self._scroll.viewport().width())
-            self._content.setMinimumHeight(content)
-            height = content + self.height() - self._scroll.viewport().height()
-            most = self.screen().availableGeometry().height() - _BESIDE_DIALOG
-            self.resize(self.width(), min(max(self.height(), height), most))
-        return taken
+        content = self._column.totalMinimumHeightForWidth(self._scroll.viewport().width())
+        self._content.setMinimumHeight(content)
+        height = content + self.height() - self._scroll.viewport().height()
+        most = self.screen().availableGeometry().height() - _BESIDE_DIALOG
+        self.resize(self.width(), min(max(self.height(), height), most))
 
     @Slot()
     def _check(self) -> None:
@@ -151,6 +153,7 @@ class ProjectDialog(Dialog):
         foot.insertStretch(0, 1)
         stacked(self, self._scroll, self._error, foot, margin=MEDIUM, growing=self._scroll)
         self.set_size(_SIZE)
+        self._content.installEventFilter(self)
 
 
 class ProjectsController(QObject):
