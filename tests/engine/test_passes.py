@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager, nullcontext
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -14,10 +15,20 @@ import numpy as np
 import pytest
 
 from headstart.engine.cancelling import CancelEvent
-from headstart.engine.engine import Finish, FinishReason, LoadOptions, Request, Sampling, Speculation, Step
+from headstart.engine.engine import (
+    Finish,
+    FinishReason,
+    LoadOptions,
+    Mode,
+    Origin,
+    Request,
+    Sampling,
+    Speculation,
+    Step,
+)
 from headstart.engine.local import LocalEngine
-from headstart.engine.runners import passes
-from headstart.engine.runners.paged import BranchingRunner
+from headstart.engine.runners import batching, passes
+from headstart.engine.runners.paged import BranchingRunner, PagedRunner
 from headstart.engine.runners.precision import probe_ids, reference
 from headstart.engine.runners.runner import Branch, Interrupted, Logits, infer
 from tests.engine.answers import CODE, LIST, PLAIN, Answer, ask, load, request
@@ -72,19 +83,19 @@ def at_once(works: Sequence[Callable[[], Any]], runner: BranchingRunner | None =
 @contextmanager
 def hold(runner: BranchingRunner, count: int) -> Iterator[None]:
     """Begin no pass of its model inside, nor afterwards until `count` sequences want one."""
-    shared = runner._passes
-    shared._is_busy = True
+    shared = runner.batcher
+    shared.schedule.is_busy = True
     try:
         yield
         wait_until(lambda: len(shared._waiting) == count)
     finally:
-        shared._is_busy = False
+        shared.schedule.is_busy = False
 
 
 @pytest.fixture
 def stay_together(monkeypatch: pytest.MonkeyPatch) -> None:
     """Have sequences that were in one pass wait for each other, however long it takes."""
-    monkeypatch.setattr(passes, "_PATIENCE", 2 * PATIENCE)
+    monkeypatch.setattr(batching, "_PATIENCE", 2 * PATIENCE)
 
 
 def torment(runner: BranchingRunner, seed: int) -> list[Logits]:
@@ -132,13 +143,13 @@ def test_pass_does_not_wait_for_a_new_sequence(shared: list[BranchingRunner]) ->
 def test_pass_waits_once_for_an_absent_sequence(
     shared: list[BranchingRunner], together: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(passes, "_PATIENCE", 0.5)
+    monkeypatch.setattr(batching, "_PATIENCE", 0.5)
     with shared[0].at_work(), shared[1].at_work():
         read_together(shared[:2])
         started = time.monotonic()
         shared[0].forward([0])
         assert time.monotonic() - started > 0.4
-        monkeypatch.setattr(passes, "_PATIENCE", 2 * PATIENCE)
+        monkeypatch.setattr(batching, "_PATIENCE", 2 * PATIENCE)
         for token in range(3):
             shared[0].forward([token])
         assert time.monotonic() - started < PATIENCE
@@ -198,7 +209,7 @@ def test_shared_pass_has_a_maximum_size(shared: list[BranchingRunner], monkeypat
             runner.forward([1])
             runner.forward(probe_ids(640, 30, seed=1))
 
-    monkeypatch.setattr(passes, "JOINED", 60)
+    monkeypatch.setattr(batching, "JOINED", 60)
     monkeypatch.setattr(passes, "infer", counting)
     at_once([partial(write, runner) for runner in shared], shared[0])
     assert sizes == [3, 60, 30]
@@ -244,7 +255,7 @@ def test_waiting_sequence_can_be_cancelled(shared: list[BranchingRunner]) -> Non
         read_together(shared[:2])
         before = list(shared[0].tokens)
         waiting = pool.submit(shared[0].forward, [1, 2], cancel=stop)
-        wait_until(lambda: shared[0]._passes._waiting)
+        wait_until(lambda: shared[0].batcher._waiting)
         stop.set()
         with pytest.raises(Interrupted):
             waiting.result(PATIENCE)
@@ -288,6 +299,32 @@ def test_parallel_answers_equal_single_ones(engines: list[LocalEngine], sampling
     assert [each.essence for each in write(engines, wanted)] == [each.essence for each in alone]
 
 
+@pytest.mark.parametrize("sampling", [Sampling(0.0), Sampling(0.8, seed=5)], ids=["greedy", "sampled"])
+@pytest.mark.usefixtures("stay_together")
+def test_parallel_answers_are_drafted_together(
+    tiny_target: Path, tiny_draft: Path, monkeypatch: pytest.MonkeyPatch, sampling: Sampling
+) -> None:
+    with closing(load(LoadOptions(tiny_target, tiny_draft, context=1024, parallel=3))) as engine:
+        by_draft = Speculation(Mode.FIXED, 3)
+        wanted = [request(text, sampling=sampling, tokens=40, speculation=by_draft) for text in (LIST, CODE, "one two")]
+        alone = [ask(engine, replace(each, speculation=PLAIN)) for each in wanted]
+        together, draft = list[int](), engine.draft
+        assert draft
+        assert isinstance(draft.runner, PagedRunner)
+        drafting = draft.runner._passes._request
+
+        def counting(wanted: Any, cancel: CancelEvent | None) -> None:
+            if wanted is drafting:
+                together.append(wanted.get_tensor("past_lens").size)
+            infer(wanted, cancel)
+
+        monkeypatch.setattr(passes, "infer", counting)
+        answers = write([engine, *engine.others], wanted)
+    assert [each.essence for each in answers] == [each.essence for each in alone]
+    assert all(each.stats.by_origin[Origin.DRAFT] for each in answers)
+    assert together.count(3) > 5
+
+
 def write(engines: list[LocalEngine], wanted: Sequence[Request]) -> list[Answer]:
     return at_once([partial(ask, engine, each) for each, engine in zip(wanted, engines, strict=True)])
 
@@ -317,7 +354,7 @@ def test_long_prompt_alternates_with_writing(shared: list[BranchingRunner], monk
         read.append(int(wanted.get_tensor("input_ids").size))
         if not begun.is_set():
             begun.set()
-            wait_until(lambda: shared[0]._passes._waiting)
+            wait_until(lambda: shared[0].batcher._waiting)
         infer(wanted, cancel)
 
     def write() -> None:
@@ -350,7 +387,7 @@ def test_cancel_does_not_wait_for_the_prompt_of_another(
     def waiting(wanted: Any, cancel: CancelEvent | None) -> None:
         if wanted.get_tensor("input_ids").size > 100:
             reads_prompt.set()
-            wait_until(lambda: runner._passes._waiting)
+            wait_until(lambda: runner.batcher._waiting)
             stop.set()
             assert stopped.wait(PATIENCE)
         infer(wanted, cancel)

@@ -108,6 +108,16 @@ class TestBesideOthers:
         assert planned(cheap, self.OFFERED)[1] > planned(dear, self.OFFERED)[1]
         assert planned(dear, replace(self.OFFERED, batch_size=1))[1] > planned(dear, self.OFFERED)[1]
 
+    def test_model_drafts_less_as_all_answers_draft(self) -> None:
+        costs = Costs(Curve({1: 26.0, 8: 29.0, 16: 45.0, 64: 150.0}), {Origin.DRAFT: Curve({1: 6.0, 8: 8.0})})
+        alone, beside = (draft(Policy(costs), replace(BEGIN, batch_size=size), [0.9] * 12)[1] for size in (1, 4))
+        assert 0 < beside < alone
+
+    def test_text_to_read_costs_all_answers(self) -> None:
+        costs = self.steep().costs
+        alone, beside = (costs.drafting(Origin.DRAFT, 24, 100, size)[1] for size in (1, 4))
+        assert beside > 3 * alone
+
     def test_shared_pass_teaches_its_time_without_the_wait(self) -> None:
         policy = self.steep()
         before = policy.costs.target.ms(8)
@@ -123,7 +133,7 @@ class TestBesideOthers:
             session = policy.begin_round(self.OFFERED)
             selection = session.select(session.plan.free_draft or NO_DRAFT)
             made_for_nothing += selection.checked.size
-            wrong = Outcome(session.plan, selection, (0,), policy.shared_timing(self.OFFERED, selection))
+            wrong = Outcome(session.plan, selection, (0,), policy.shared_timing(session.plan, selection))
             policy.observe(wrong, Joined(4, 400, 71.0, is_switched=False))
         assert made_for_nothing < rounds
 

@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -66,6 +67,16 @@ def test_head_of_smollm2_drafts_and_changes_no_text(real_smollm2: Path, sampling
                 answer = ask(engine, request(question, speculation=speculation, sampling=sampling, tokens=64))
                 assert answer.ids == plain.ids
             assert answer.stats.by_origin[Origin.HEAD] > 5
+
+
+def test_head_of_smollm2_drafts_for_answers_at_the_same_time(real_smollm2: Path) -> None:
+    by_head = Speculation(Mode.FIXED, 3, drafter=Drafter.HEAD)
+    wanted = [request(text, speculation=by_head, tokens=64) for text in (EDIT, TRANSLATE, "Write a sorting function.")]
+    with closing(load(LoadOptions(real_smollm2, parallel=3))) as engine, ThreadPoolExecutor(3) as pool:
+        alone = [ask(engine, replace(each, speculation=PLAIN)).ids for each in wanted]
+        answers = list(pool.map(ask, [engine, *engine.others], wanted))
+    assert [answer.ids for answer in answers] == alone
+    assert all(answer.stats.by_origin[Origin.HEAD] > 5 for answer in answers)
 
 
 @pytest.mark.skipif(not proven(), reason="this computer does not use our own kernels")

@@ -43,6 +43,7 @@ from headstart.library.manifest import Manifest, ModelSpec
 _log = logging.getLogger(__name__)
 
 AnyRunner = PagedRunner | StatefulRunner
+SHAREABLE = (PagedRunner, HydraRunner)  # runners that may have several sequences
 RunnerClass = type[PagedRunner] | type[StatefulRunner]
 RUNNERS: Mapping[str, RunnerClass] = {
     "branching": BranchingRunner,
@@ -99,6 +100,11 @@ class LoadedModel:
     @property
     def measurements(self) -> Measurements:
         return self.source.measurements
+
+    @property
+    def others(self) -> Sequence["LoadedModel"]:
+        """The same model with its further sequences, for answers at the same time."""
+        return [replace(self, runner=other) for other in getattr(self.runner, "others", ())]
 
 
 @dataclass
@@ -179,9 +185,9 @@ def load_head(spec: ModelSpec, config: RunnerConfig) -> LoadedModel:
     try:
         with released(model.folder / _WEIGHTS):
             if is_hydra:
-                runner: Any = HydraRunner(model.folder, model.device, plain())
+                runner: Any = HydraRunner(model.folder, model.device, plain(), config.sequences)
             else:
-                runner = HeadRunner(model.folder, model.device, plain(), config.context)
+                runner = HeadRunner(model.folder, model.device, plain(), config.context, config.sequences)
             warm_up(runner)
         reason = self_test(runner) if config.context >= ROOM and not is_hydra else ""
     except RuntimeError as error:

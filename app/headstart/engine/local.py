@@ -31,7 +31,7 @@ from headstart.engine.engine import (
 )
 from headstart.engine.grammar import TokenBytes
 from headstart.engine.load_options import ResolvedOptions
-from headstart.engine.loading import LoadedModel, RunnerConfig, Watcher, load_head, load_model
+from headstart.engine.loading import SHAREABLE, LoadedModel, RunnerConfig, Watcher, load_head, load_model
 from headstart.engine.measurements import Measurements
 from headstart.engine.policy.cost_model import Costs, Curve
 from headstart.engine.policy.policy import Policy
@@ -93,10 +93,13 @@ class LocalEngine:
         self._stop_ids = frozenset(target.manifest.tokenizer.stop_ids)
         self.sampling = generation_config.read(tokenizer.folder)
         self._token_bytes = TokenBytes(tokenizer.folder, target.runner.vocabulary, target.manifest.tokenizer.stop_ids)
-        runners = target.runner.others if isinstance(target.runner, PagedRunner) else ()
+        self._is_one_of_several = bool(target.others)
+        if self._is_one_of_several and isinstance(target.runner, PagedRunner):
+            for runner in (model.runner for model in self.drafting.values()):
+                if isinstance(runner, SHAREABLE):
+                    runner.batcher.draft_for(target.runner.batcher)
         self.others: list[LocalEngine] = []
-        self._is_one_of_several = bool(runners)
-        self.others = [self._sibling(runner) for runner in runners]
+        self.others = [self._sibling(number) for number in range(len(target.others))]
 
     @property
     def models(self) -> tuple[Manifest, ...]:
@@ -130,7 +133,8 @@ class LocalEngine:
         with runner.at_work() if isinstance(runner, PagedRunner) else nullcontext():
             for event in self._generate(request, cancel):
                 if isinstance(event, Finish) and self._is_one_of_several:
-                    self._prefixes[0].keep()  # the next answer in this chat may get another sequence
+                    for prefixes in self._prefixes:  # the next answer in this chat may get another sequence
+                        prefixes.keep()
                 yield event
 
     def _generate(self, request: Request, cancel: CancelEvent | None) -> Iterator[Event]:
@@ -221,15 +225,20 @@ class LocalEngine:
             else:
                 return
 
-    def _sibling(self, runner: PagedRunner) -> "LocalEngine":
-        """Return an engine for answers at the same time. It drafts without a model, and stores nothing that it learns.
+    def _sibling(self, number: int) -> "LocalEngine":
+        """Return an engine for answers at the same time. It stores nothing that it learns.
 
-        It shares the target, the tokenizer and everything that answers do not change.
+        It shares the models, the tokenizer and everything that answers do not change.
         """
         sibling = copy.copy(self)
-        sibling.target, sibling.draft, sibling.drafting = replace(self.target, runner=runner), None, {}
+        sibling.target = self.target.others[number]
+        sibling.drafting = {name: model.others[number] for name, model in self.drafting.items() if model.others}
+        sibling.draft = sibling.drafting.get(Origin.DRAFT)
         sibling.policy = Policy.from_json(self.policy.to_json()) or Policy(self.policy.costs)
-        sibling._prefixes = [self._prefixes[0].beside(runner)]
+        sibling.policy.costs.passes.update(self.policy.costs.passes)
+        models = [model for model in (sibling.target, sibling.draft) if model]
+        pairs = zip(self._prefixes, models, strict=False)  # a draft that cannot be shared is missing
+        sibling._prefixes = [prefixes.beside(model.runner) for prefixes, model in pairs]
         sibling._learned = sibling._reload = None
         sibling._decoder = sibling._new_decoder()
         return sibling
@@ -373,7 +382,6 @@ def target_config(resolved: ResolvedOptions) -> RunnerConfig:
         properties=options.properties,
         precision=options.precision,
         edit=Taps(resolved.head.folder) if resolved.head else None,
-        sequences=options.parallel,
     )
 
 
@@ -390,7 +398,7 @@ def draft_config(draft: ModelSpec, options: LoadOptions) -> RunnerConfig:
 
 def _runner_config(spec: ModelSpec, options: LoadOptions) -> RunnerConfig:
     context = memory.context_of(spec.manifest, options.context)
-    return RunnerConfig(options.device, context, kv=options.kv_precision)
+    return RunnerConfig(options.device, context, kv=options.kv_precision, sequences=options.parallel)
 
 
 def _prefixes(model: LoadedModel) -> PrefixCache:

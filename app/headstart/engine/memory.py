@@ -161,7 +161,7 @@ def require(resolved: ResolvedOptions) -> None:
             )
     head = resolved.head
     all_models = (*models, head.manifest) if head and head != resolved.draft else models
-    others = (options.parallel - 1) * cache(models[:1], options.context, bits)  # answers at the same time
+    others = (options.parallel - 1) * cache(all_models, options.context, bits)  # answers at the same time
     needed, free = need(all_models, options.context, bits).total + others - on_devices.total(), free_memory()
     if needed > free:
         fitting = None if on_devices else largest_context(all_models, free, bits)

@@ -67,7 +67,7 @@ class Decoder:
         timing = _timing(clock, is_drafted=plan.is_drafted)
         if max(plan.state.batch_size, self._target.sharing) > 1:
             # The time of a shared pass says nothing about this drafter's cost.
-            outcome = Outcome(plan, selection, chosen, self._policy.shared_timing(plan.state, selection))
+            outcome = Outcome(plan, selection, chosen, self._policy.shared_timing(plan, selection))
             self._policy.observe(outcome, self._target.joined)
         else:
             outcome = Outcome(plan, selection, chosen, timing)
@@ -92,7 +92,7 @@ class Decoder:
             if not drafter.can_draft(sequence):
                 continue
             count = drafter.uncached_tokens(sequence)
-            if count and target.sharing == 1:  # a model that drafts would keep other answers waiting
+            if count and (target.sharing == 1 or drafter.can_share):  # else it would keep other answers waiting
                 uncached_tokens[name] = count
             elif not count and (draft := drafter.propose(sequence, lambda _: True)).tokens:
                 free_drafts[name] = draft

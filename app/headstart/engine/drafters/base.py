@@ -62,6 +62,11 @@ class Drafter(Protocol):
         """The key of its account and of what was learned about it."""
         ...
 
+    @property
+    def can_share(self) -> bool:
+        """True if it can draft while other answers are written with the same models."""
+        ...
+
     def begin(self, sequence: Sequence) -> None:
         """Take in a prompt."""
         ...

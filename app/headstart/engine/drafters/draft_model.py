@@ -40,6 +40,10 @@ class ModelDrafter:
             width = min(self.vocabulary, self.runner.vocabulary)
             self.draft_vocab = self.draft_vocab[: np.searchsorted(self.draft_vocab, width)]
 
+    @property
+    def can_share(self) -> bool:
+        return self.runner.can_share
+
     def read(self, sequence: Sequence) -> list[int]:
         """Read all but the last few tokens that the cache lacks of the text; return those."""
         raise NotImplementedError

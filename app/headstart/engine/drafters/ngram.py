@@ -70,6 +70,7 @@ class NgramDrafter:
         self._prediction = _Index()
 
     name = Origin.NGRAM
+    can_share = True
 
     def begin(self, sequence: Sequence) -> None:
         """Read the prompt and the request's prediction."""

@@ -50,6 +50,7 @@ class TableDrafter:
     """Looks up the last three tokens, else the last two, else the last one, and goes on from the result."""
 
     name = Origin.TABLE
+    can_share = True
 
     def __init__(self, table: Table) -> None:
         self._table = table

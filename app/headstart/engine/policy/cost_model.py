@@ -214,6 +214,11 @@ class Costs:
         own = self.verify(batch_size + limit, batch_size * context, LastPass(batch_size))[batch_size - 1 :][:limit]
         return [own[0] + batch_size * (ms - own[0]) for ms in own]
 
+    def shared_by_all(self, limit: int, context: int, batch_size: int) -> list[float]:
+        """Return the same where each of the answers reads 1, 2, .. `limit` tokens, as they do if a model drafts."""
+        sizes = range(batch_size, batch_size * limit + 1, batch_size)
+        return [self.target.ms(size, batch_size * context) for size in sizes]
+
     def _change_ms(self, last_pass: LastPass) -> float:
         """Return the price of a change of size, less what it cost so far to keep the last one."""
         return max(self.target.switch_ms - last_pass.spent_ms, 0.0)
@@ -222,13 +227,16 @@ class Costs:
         """Return how many tokens a drafter reads for each guess; if fewer are new, it reads some again."""
         return self.passes.get(drafter, 1)
 
-    def drafting(self, drafter: str, uncached: int, context: int) -> tuple[float, float]:
-        """Return the milliseconds of a drafted token, and those of reading `uncached` tokens before the first."""
+    def drafting(self, drafter: str, uncached: int, context: int, batch_size: int = 1) -> tuple[float, float]:
+        """Return the milliseconds of a drafted token, and those of reading `uncached` tokens before the first.
+
+        Answers written at the same time draft together, but each waits while another one's text is read.
+        """
         curve, size = self.model(drafter), self.pass_of(drafter)
-        step = curve.ms(size, context)
+        step = curve.ms(batch_size * size, batch_size * context)
         if uncached <= size:
             return step, 0.0
-        return step, curve.ms(uncached, context) + 2 * curve.switch_ms - step  # there and back
+        return step, batch_size * (curve.ms(uncached, context) + 2 * curve.switch_ms) - step  # there and back
 
     def to_json(self) -> dict[str, Any]:
         """Return the data that is kept between runs."""

@@ -133,7 +133,7 @@ class LossBudget:
                 account.wait(outcome.tokens)
         if outcome.drafter != Origin.NGRAM:
             if outcome.confidences and outcome.uncached_tokens > BULK:  # reading a long text does not count as pace
-                ms -= costs.drafting(outcome.drafter, outcome.uncached_tokens, state.context)[1]
+                ms -= costs.drafting(outcome.drafter, outcome.uncached_tokens, state.context, state.batch_size)[1]
             self.pace.add(outcome.tokens, max(ms, 0.0))
         if outcome.confidences:
             self.used.add(outcome.drafter)

@@ -103,10 +103,11 @@ class _Planner:
         last_pass, context = self.budget.last_pass, state.context
         if state.batch_size > 1:
             self.verify = self.costs.shared(limit + 1, context, state.batch_size)
+            self.verify_drafted = self.costs.shared_by_all(limit + 1, context, state.batch_size)
         else:
-            self.verify = self.costs.verify(limit + 1, context, last_pass)
+            self.verify = self.verify_drafted = self.costs.verify(limit + 1, context, last_pass)
         self.plain_ms = self.verify[0]
-        self.verify_without_switch_cost = self.verify
+        self.verify_without_switch_cost = self.verify_drafted
         self.changes_size = state.batch_size == 1 and last_pass.size <= 1  # a draft changes the size of the pass
         if self.changes_size:
             paid = replace(last_pass, spent_ms=math.inf)
@@ -115,7 +116,7 @@ class _Planner:
     def plan(self) -> DraftPlan:
         """Take the drafter that is expected to gain most over a plain step."""
         state, budget = self.state, self.budget
-        models = {name: self.model_estimate(name, self.verify) for name in state.uncached_tokens}
+        models = {name: self.model_estimate(name, self.verify_drafted) for name in state.uncached_tokens}
         model = max(models, key=lambda name: models[name].rank, default="")
         best = models.get(model, NO_GAIN)
         rate = best.prices.rate or 1 / self.plain_ms
@@ -143,7 +144,8 @@ class _Planner:
 
     def drafting_ms(self, model: str) -> tuple[float, float]:
         """Return the milliseconds of a drafted token, and those of reading what the model lacks of the text."""
-        return self.costs.drafting(model, self.state.uncached_tokens[model], self.state.context)
+        state = self.state
+        return self.costs.drafting(model, state.uncached_tokens[model], state.context, state.batch_size)
 
     def model_estimate(self, model: str, verify: list[float]) -> DraftEstimate:
         """Estimate a round that a model drafts."""

@@ -61,9 +61,16 @@ class Policy:
         """Plan a round, and return what follows the plan."""
         return DraftSession(self.plan(state), self.state)
 
-    def shared_timing(self, state: RoundState, selection: Selection) -> Timing:
-        """Return the expected time that a pass takes of all answers that share it."""
-        return Timing(verify_ms=self.costs.shared(selection.size, state.context, state.batch_size)[-1])
+    def shared_timing(self, plan: DraftPlan, selection: Selection) -> Timing:
+        """Return the expected time that a round takes of all answers that share its passes."""
+        state, costs = plan.state, self.costs
+        if not plan.is_drafted:
+            return Timing(verify_ms=costs.shared(selection.size, state.context, state.batch_size)[-1])
+        step_ms, catch_up_ms = costs.drafting(
+            plan.drafter, state.uncached_tokens[plan.drafter], state.context, state.batch_size
+        )
+        draft_ms = catch_up_ms + step_ms * len(selection.guessed.confidences)
+        return Timing(draft_ms, costs.shared_by_all(selection.size, state.context, state.batch_size)[-1])
 
     def observe(self, outcome: Outcome, joined: Joined | None = None) -> None:
         """Learn from a round. `joined`: its whole pass, if other answers shared it."""

@@ -25,12 +25,14 @@ MAPPING = "d2t"  # output: the offset from a row's number to its token
 class HeadRunner(PagedRunner):
     """A head with keys and values of its own. It has no branches: the target checks what it guesses."""
 
-    def __init__(self, folder: Path, device: str, properties: Mapping[str, str], context: int) -> None:
+    def __init__(
+        self, folder: Path, device: str, properties: Mapping[str, str], context: int, sequences: int = 1
+    ) -> None:
         """Compile a head. Raises RuntimeError if the model is none, or if the device refuses it."""
         self.listed: Ids  # tokens that its logits score, rising
         self.width: int  # of a hidden state
-        super().__init__(folder, device, properties, context, edit=self._edit)
         self._given: Hidden | None = None
+        super().__init__(folder, device, properties, context, edit=self._edit, sequences=sequences)
 
     def read(self, ids: Sequence[int], hidden: Hidden, cancel: CancelEvent | None = None) -> Logits:
         """Append tokens, each with the hidden state of the token before it: [tokens, width]. Otherwise as `forward`."""

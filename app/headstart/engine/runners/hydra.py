@@ -1,15 +1,62 @@
 """A Hydra head (Ankner et al. 2024): it guesses from a hidden state of its target and the next token."""
 
+# Siblings are of the same class.
+# ruff: noqa: SLF001
+
+import copy
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, Self
 
 import numpy as np
 
+from headstart.engine.cancelling import CancelEvent
 from headstart.engine.kernels.fusion import compile_model
+from headstart.engine.runners.batching import Batcher
 from headstart.engine.runners.graph import HIDDEN_STATES, Ids
 from headstart.engine.runners.head import NEXT, read_one_state, tokens_of_rows
 from headstart.engine.runners.runner import Hidden, Inputs, Logits
 from headstart.engine.runtime import core
+
+
+@dataclass(eq=False)
+class Guess:
+    """The work of one pass for one sequence."""
+
+    token: int
+    given: Hidden  # the hidden state of the token before: [1, width]
+    sequence: int  # its number
+    logits: Logits | None = None  # [1, rows]
+    hidden: Hidden | None = None  # for the next guess: [1, width]
+    error: BaseException | None = None
+    count = 1
+
+    @property
+    def is_done(self) -> bool:
+        return self.logits is not None or self.error is not None
+
+
+class _Guesses(Batcher[Guess]):
+    """One inference request that sequences share."""
+
+    def __init__(self, compiled: Any) -> None:
+        super().__init__()
+        self._request = compiled.create_infer_request()
+        self._inputs = Inputs(self._request, compiled)
+
+    def _read(self, together: Sequence[Guess], _cancel: CancelEvent | None) -> None:
+        try:
+            self._inputs.write(HIDDEN_STATES, np.concatenate([work.given for work in together])[None])
+            self._inputs.write(NEXT, [work.token for work in together])
+            self._request.infer()
+        except BaseException as error:  # noqa: BLE001 - every thread raises it that waits for this pass
+            for work in together:
+                work.error = error
+            return
+        logits, hidden = (self._request.get_output_tensor(number).data.copy() for number in range(2))
+        for row, work in enumerate(together):
+            work.logits, work.hidden = logits[row : row + 1], hidden[row : row + 1]
 
 
 class HydraRunner:
@@ -17,27 +64,27 @@ class HydraRunner:
 
     tokens: Sequence[int] = ()  # it keeps none
     context = 1  # it reads one at a time
+    can_share = True
 
-    def __init__(self, folder: Path, device: str, properties: Mapping[str, str]) -> None:
+    def __init__(self, folder: Path, device: str, properties: Mapping[str, str], sequences: int = 1) -> None:
         """Compile a head. Raises RuntimeError if the model is none."""
         model = core().read_model(folder / "openvino_model.xml")
         self.listed: Ids = tokens_of_rows(model)
         self.width = read_one_state(model)
         self.vocabulary = int(self.listed[-1]) + 1
-        compiled = compile_model(model, device, properties).model
-        self._request = compiled.create_infer_request()
-        self._inputs = Inputs(self._request, compiled)
+        self.batcher = _Guesses(compile_model(model, device, properties).model)
+        self._number = 0
+        self.others = [self._sibling(number) for number in range(1, sequences)]
 
     def read(self, token: int, hidden: Hidden) -> tuple[Logits, Hidden]:
         """Return the logits after a token, [1, rows], and the hidden state for the next guess.
 
-        The logits are valid until the next call. `hidden`: the hidden state of the token before, [1, width].
+        `hidden`: the hidden state of the token before, [1, width].
         """
-        self._inputs.write(HIDDEN_STATES, hidden[None])
-        self._inputs.write(NEXT, [token])
-        self._request.infer()
-        logits, further = (self._request.get_output_tensor(number).data for number in range(2))
-        return logits, further.copy()
+        done = self.batcher.run(Guess(token, hidden, self._number), None)
+        assert done.logits is not None
+        assert done.hidden is not None
+        return done.logits, done.hidden
 
     def forward(self, ids: Sequence[int], **_rows: int) -> Logits:
         """Read the last token without a hidden state, to time a pass."""
@@ -45,3 +92,9 @@ class HydraRunner:
 
     def rollback(self, _length: int) -> None:
         """Do nothing: no tokens are kept."""
+
+    def _sibling(self, number: int) -> Self:
+        """Return the same head for another sequence."""
+        sibling = copy.copy(self)
+        sibling._number = number
+        return sibling

@@ -18,6 +18,7 @@ import numpy as np
 from headstart.engine.cancelling import CancelEvent
 from headstart.engine.kernels.fusion import Compiled, compile_model
 from headstart.engine.kernels.library import BLOCK
+from headstart.engine.runners.batching import Batcher
 from headstart.engine.runners.graph import Ids, gather_rows, keep_rows
 from headstart.engine.runners.passes import CHUNK, Pass, Passes
 from headstart.engine.runners.runner import Branch, Hidden, Interrupted, Joined, Logits, Saved
@@ -31,7 +32,7 @@ _SPARE = 2  # places beyond the context: a recovery takes up to three, and the n
 class PagedRunner:
     """One sequence over one block table that is contiguous."""
 
-    can_branch, can_pad = False, True
+    can_branch, can_pad, can_share = False, True, True
 
     def __init__(
         self,
@@ -68,8 +69,12 @@ class PagedRunner:
 
     @property
     def others(self) -> Sequence["PagedRunner"]:
-        """Further sequences over the same model. They give no hidden states."""
+        """Further sequences over the same model."""
         return self._others
+
+    @property
+    def batcher(self) -> Batcher[Pass]:
+        return self._passes
 
     @property
     def sharing(self) -> int:
@@ -163,7 +168,8 @@ class PagedRunner:
 
     def _read(self, ids: Sequence[int], branches: Sequence[Branch], rows: int, cancel: CancelEvent | None) -> Logits:
         current = self._pass(ids, branches, rows + len(branches))
-        logits = self._passes.run(current, cancel)
+        logits = self._passes.run(current, cancel).logits
+        assert logits is not None
         self.joined = current.joined
         if self.hidden is not None:  # branches stand after the other tokens, as their keys do
             assert current.hidden is not None
@@ -178,9 +184,9 @@ class PagedRunner:
         return Pass(ids, branches, len(self._tokens), rows, self._table, self._number, padding)
 
     def _sibling(self, number: int) -> Self:
-        """Return another sequence over the same model. It gives no hidden states."""
+        """Return another sequence over the same model."""
         sibling = copy.copy(self)
-        sibling._tokens, sibling.hidden = [], None
+        sibling._tokens, sibling.hidden = [], None if self.hidden is None else np.zeros_like(self.hidden)
         sibling._bind_table(number, len(self._table))
         return sibling
 

@@ -1,9 +1,7 @@
 """The passes of one compiled model, which several sequences may share."""
 
-import threading
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headstart.engine.cancelling import CancelEvent
+from headstart.engine.runners.batching import Batcher
 from headstart.engine.runners.graph import CHOSEN_ROWS, HIDDEN_STATES
 from headstart.engine.runners.runner import (
     Branch,
@@ -20,14 +19,10 @@ from headstart.engine.runners.runner import (
     Joined,
     Logits,
     infer,
-    raise_if_set,
     unlike,
 )
 
 CHUNK = 256  # tokens of a prompt before other sequences get a turn
-JOINED = 64  # most tokens of a pass for several sequences; a longer pass is for one, and can be cancelled
-_PATIENCE = 0.03  # seconds after a pass to wait for its sequences; app/docs/policy.md explains both
-_LOOK = 0.01  # seconds between two checks for a cancelled wait
 
 
 @dataclass(eq=False)
@@ -60,11 +55,15 @@ class Pass:
         return self.logits is not None or self.error is not None
 
 
-class Passes:
-    """One inference request that sequences share. A single sequence does not wait for others."""
+class Passes(Batcher[Pass]):
+    """One inference request that sequences share.
+
+    Logits are the model's own memory, valid until the next pass, if there can be only one sequence.
+    """
 
     def __init__(self, compiled: Any, block: int, *, sequences: int, can_branch: bool) -> None:
         """`block`: tokens of a block of keys and values. `sequences`: the maximum number."""
+        super().__init__()
         self._request = compiled.create_infer_request()
         self._inputs = Inputs(self._request, compiled)
         self._block, self._can_branch, self._sequences = block, can_branch, sequences
@@ -74,91 +73,16 @@ class Passes:
         self._width = ports[0].partial_shape[-1].get_length() if ports else 0
         self._finished = 0  # tokens of the last pass that was not cancelled
         self._cancelled = 0  # tokens of a cancelled pass, until the model is whole again
-        self._changed = threading.Condition()
-        self._waiting: list[Pass] = []
-        self._at_work = set[int]()  # numbers of sequences
-        self._due = set[int]()  # those of the last pass that have not come back yet
-        self._ended = 0.0  # when the last pass ended
-        self._is_busy = False
 
     def bind(self, port: Any, tensor: Any) -> None:
         """Use this memory for an input of the model in all passes."""
         self._request.set_tensor(port, tensor)
-
-    @property
-    def sharing(self) -> int:
-        """The sequences at work, at least 1."""
-        return max(len(self._at_work), 1)
-
-    @contextmanager
-    def at_work(self, sequence: int) -> Iterator[None]:
-        """Let sequences that shared a pass with this one wait a moment for it before the next pass, while inside."""
-        with self._changed:
-            self._at_work.add(sequence)
-        try:
-            yield
-        finally:
-            with self._changed:
-                self._at_work.discard(sequence)
-                self._due.discard(sequence)
-                self._changed.notify_all()
-
-    def run(self, current: Pass, cancel: CancelEvent | None) -> Logits:
-        """Read a pass, alone or together with those of other threads. Return its logits.
-
-        They are the model's own memory, valid until the next pass, if there can be only one sequence.
-        Raises Interrupted when `cancel` is set before its pass, or before the end of a pass of its own.
-        """
-        raise_if_set(cancel)
-        with self._changed:
-            self._waiting.append(current)
-            self._due.discard(current.sequence)
-            self._changed.notify_all()
-            together = self._wait(current, cancel)
-        if together:
-            try:
-                self._read(together, cancel)
-            finally:
-                with self._changed:
-                    self._is_busy = False
-                    self._due = {work.sequence for work in together} & self._at_work
-                    self._ended = time.monotonic()
-                    self._changed.notify_all()
-        if current.error is not None:
-            raise current.error
-        assert current.logits is not None
-        return current.logits
 
     def read(self, together: Sequence[Pass]) -> None:
         """Read all of these at once, however long they are, while no other thread reads anything."""
         self._read(together, None)
         if together[0].error is not None:
             raise together[0].error
-
-    def _wait(self, current: Pass, cancel: CancelEvent | None) -> list[Pass]:
-        """Wait until the pass is read, or until its thread is to read. Return the passes to read then."""
-        while not current.is_done:
-            if current in self._waiting:
-                if cancel is not None and cancel.is_set():
-                    self._waiting.remove(current)
-                    raise Interrupted
-                # Nobody waits for a sequence that reads or ends a prompt, nor a second time for a late one.
-                is_time = not self._due or time.monotonic() >= self._ended + _PATIENCE
-                if is_time and not self._is_busy and current in (together := self._together()):
-                    self._waiting = [work for work in self._waiting if work not in together]
-                    self._is_busy = True
-                    return together
-            self._changed.wait(_LOOK)
-        return []
-
-    def _together(self) -> list[Pass]:
-        """Return the passes to read next: the one that waits longest, and as many others as there is room for."""
-        together, room = list[Pass](), JOINED
-        for work in self._waiting:
-            if not together or work.count <= room:
-                together.append(work)
-                room -= work.count
-        return together
 
     def _read(self, together: Sequence[Pass], cancel: CancelEvent | None) -> None:
         count = sum(work.count for work in together)
@@ -220,11 +144,10 @@ class Passes:
             biases = [_bias(work).ravel() for work in together]
             write("qq_bias", np.concatenate(biases))
             write("qq_bias_begins", _begins([bias.size for bias in biases]))
-        if HIDDEN_STATES in self._inputs:  # a head is never shared
-            hidden = together[0].given
-            write(
-                HIDDEN_STATES, np.zeros((len(ids), 1, self._width), np.float32) if hidden is None else hidden[:, None]
-            )
+        if HIDDEN_STATES in self._inputs:
+            nothing = np.zeros((len(ids), self._width), np.float32)
+            given = [nothing[: work.count] if work.given is None else work.given for work in together]
+            write(HIDDEN_STATES, np.concatenate(given)[:, None])
 
 
 def _begins(sizes: Sequence[int]) -> list[int]:
