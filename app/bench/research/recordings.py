@@ -55,6 +55,7 @@ class Text:
     came: Sequence[int | None] = ()  # which of these the text says
     stray_runners_up: Mapping[int, Sequence[Sequence[Guess]]] = field(default_factory=dict)  # like `strays`
     drafter: str = Origin.DRAFT  # whose guesses these are
+    reads_text: bool = True  # it reads what it lacks of the text before it drafts; a Hydra head reads one token
 
     def __len__(self) -> int:
         return len(self.right)
@@ -182,6 +183,7 @@ def _recording(name: str, header: Line, answer: Line, rounds: Sequence[Line], en
         came=[_rank(ranked, token) for ranked, token in zip(beside, end["ids"][1:], strict=False)],
         stray_runners_up=stray_runners_up,
         drafter=next((done["drafter"] for done in rounds if done["confidences"]), Origin.DRAFT),
+        reads_text=any(lag > 1 for done in rounds for lag in done["lags"].values()),
     )
     has_draft = any(done["confidences"] for done in rounds)
     return Recording(name, text, has_draft, end["ttft_ms"], header["policy"]["costs"], header["policy"])

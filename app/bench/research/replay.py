@@ -79,8 +79,12 @@ class Replay:
         """Return what the next round starts from."""
         offer = self.text.offers[self.at]
         free_drafts: dict[str, Draft] = {Origin.NGRAM: offer.at(self.at)} if offer else {}
-        uncached_tokens = {self.text.drafter: self.context - self._read} if draft else {}
+        uncached_tokens = {self.text.drafter: self._uncached} if draft else {}
         return RoundState(self.context, self.remaining, free_drafts, uncached_tokens)
+
+    @property
+    def _uncached(self) -> int:
+        return self.context - self._read if self.text.reads_text else 1
 
     def propose(self, should_continue: ShouldContinue) -> Draft:
         """Draft as `Drafter.propose` does."""
@@ -98,7 +102,7 @@ class Replay:
             chosen.append(chosen[-1] + 1)
         timing = Timing(
             verify_ms=machine.verifying(context, max(size, 1 + checked.size)),
-            draft_ms=machine.drafting(self.text.drafter, context, drafted, context - self._read),
+            draft_ms=machine.drafting(self.text.drafter, context, drafted, self._uncached),
         )
         if drafted:  # of its own candidates a draft model has read all but the last, and forgets the wrong ones
             keeps = self.text.drafter != Origin.HEAD  # a head reads them again, with the target's hidden states
