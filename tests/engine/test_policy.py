@@ -394,6 +394,18 @@ class TestDrafters:
         assert policy.plan(prompt).drafter == Origin.TARGET
         assert plans_after(policy, prompt, tokens=20) == Origin.DRAFT
 
+    def test_prefill_does_not_pay_where_copies_leave_little_time(self) -> None:
+        prompt = RoundState(context=500, remaining=1000, uncached_tokens={Origin.DRAFT: 500})
+        copying = replace(prompt, uncached_tokens={}, free_drafts=copied(9, 9))
+        reads = list[bool]()
+        for rounds, offered, accepted in ((30, replace(prompt, uncached_tokens={}), 0), (3, copying, 9)):
+            policy = a_policy()
+            policy.begin_answer(Speculation(), expected_tokens=90)
+            for _ in range(rounds):
+                learn(policy, offered, accepted, accepted)
+            reads.append(policy.plan(prompt).drafter == Origin.DRAFT)
+        assert reads == [True, False]
+
     def test_paid_draft_reads_on_after_a_copied_passage(self) -> None:
         policy = a_policy()
         for _ in range(20):
