@@ -1,5 +1,6 @@
 """Several answers at once: their passes are shared, their logits and texts are those of answers written alone."""
 
+import itertools
 import random
 import threading
 import time
@@ -323,6 +324,33 @@ def test_parallel_answers_are_drafted_together(
     assert [each.essence for each in answers] == [each.essence for each in alone]
     assert all(each.stats.by_origin[Origin.DRAFT] for each in answers)
     assert together.count(3) > 5
+
+
+def stop_at(number: int | None) -> Callable[[Any], bool]:
+    """Return a function that tells whether an event is the one with this number."""
+    events = itertools.count(1)
+    return lambda _: next(events) == number
+
+
+def test_answers_that_start_and_stop_at_random_are_exact(tiny_target: Path, tiny_draft: Path) -> None:
+    """Each thread asks for one text after the other, drafted in one way or another, and cancels some."""
+    ways = [PLAIN, Speculation(), Speculation(Mode.FIXED, 2), Speculation(Mode.FIXED, 7)]
+    wanted = [request(text, tokens=40) for text in (LIST, CODE, "one two three", "word " * 180)]
+    with closing(load(LoadOptions(tiny_target, tiny_draft, context=1024, parallel=3))) as engine:
+        expected = [ask(engine, each).ids for each in wanted]
+
+        def differing(one: LocalEngine, rng: random.Random) -> int:
+            wrong = 0
+            for _ in range(15):
+                number, last = rng.randrange(len(wanted)), rng.choice([None, None, rng.randint(1, 10)])
+                answer = ask(one, replace(wanted[number], speculation=rng.choice(ways)), stop_at(last))
+                whole = answer.reason is not FinishReason.CANCELLED
+                wrong += answer.ids != (expected[number] if whole else expected[number][: len(answer.ids)])
+                time.sleep(rng.random() / 50)
+            return wrong
+
+        works = [partial(differing, one, random.Random(seed)) for seed, one in enumerate([engine, *engine.others])]
+        assert at_once(works) == [0, 0, 0]
 
 
 def write(engines: list[LocalEngine], wanted: Sequence[Request]) -> list[Answer]:

@@ -186,7 +186,7 @@ class PagedRunner:
     def _sibling(self, number: int) -> Self:
         """Return another sequence over the same model."""
         sibling = copy.copy(self)
-        sibling._tokens, sibling.hidden = [], None if self.hidden is None else np.zeros_like(self.hidden)
+        sibling._tokens, sibling.hidden = [], None if self.hidden is None else np.zeros(self.hidden.shape, np.float32)
         sibling._bind_table(number, len(self._table))
         return sibling
 
