@@ -17,7 +17,7 @@ _MEMORY = 3  # tokens that the next one depends on
 class ToyRunner:
     """Implements Runner. Two toys of one `seed` agree; `blur` adds noise of its own, so that a draft errs sometimes."""
 
-    can_branch = can_pad = can_save = can_share = False
+    can_branch = can_pad = can_save = False
     sharing, joined = 1, None
 
     def __init__(self, vocabulary: int = 24, context: int = 4096, seed: int = 0, blur: float = 0.0) -> None:

@@ -147,10 +147,10 @@ def _steps(order: Order, known: Prepared | None = None) -> int:
 
 def _model_steps(order: ModelOrder, known: Prepared | None = None, *, writes: bool = False) -> int:
     if known.is_imported if known else order.may_be_imported:
-        return _IMPORT_STEPS + bool(order.recipe.head and order.role != "draft")
+        return _IMPORT_STEPS + _has_head(order)
     if order.role == "draft":
         return _STEPS
-    return _STEPS + writes * (1 + order.calibrated) + bool(order.recipe.head)
+    return _STEPS + writes * (1 + order.calibrated) + _has_head(order)
 
 
 def writes_answers(order: Order, known: Prepared | None = None) -> bool:
@@ -169,6 +169,11 @@ def _is_ranked(order: PairOrder, target: Prepared | None) -> bool:
 def _has_table(order: Order) -> bool:
     """Tell whether a model has nothing that guesses better than a table of usual words."""
     return not isinstance(order, PairOrder) and not order.recipe.head
+
+
+def _has_head(order: ModelOrder) -> bool:
+    """Tell whether to add the recipe's head. The target of a pair has a draft, and is no faster with both."""
+    return bool(order.recipe.head) and order.role == "any"
 
 
 def _build_embedding(model: Prepared, recipe: embedding.Recipe, job: Job) -> None:
@@ -409,7 +414,7 @@ def build(
     job.progress.note(_in_a_line(written, answer.agreement))
     if model.order.role != "draft" and answer.agreement < quality.FLOOR:
         job.progress.note(_warning(written, answer.agreement))
-    if model.order.recipe.head and model.order.role != "draft":
+    if _has_head(model.order):
         _add_head(model, folder, written, job)
     return texts
 
@@ -440,7 +445,7 @@ def _import(model: Prepared, folder: Path, job: Job, shortlist: manifest.Shortli
         )
         manifest.write(folder, described)
     job.progress.note(f"{described.name}: {precision.weights}, {megabytes(described.size_bytes)} on disk")
-    if model.order.recipe.head and model.order.role != "draft":
+    if _has_head(model.order):
         _add_head(model, folder, described, job)
 
 

@@ -113,12 +113,6 @@ class TestBesideOthers:
         alone, beside = (draft(Policy(costs), replace(BEGIN, batch_size=size), [0.9] * 12)[1] for size in (1, 4))
         assert 0 < beside < alone
 
-    @pytest.mark.parametrize(("guess_ms", "ends"), [(8.0, True), (0.5, False)])
-    def test_dear_guesses_end_with_the_first_as_others_wait(self, guess_ms: float, *, ends: bool) -> None:
-        prices = {1: 26.0, 8: 27.0, 16: 29.0, 64: 150.0}
-        policy = Policy(Costs(Curve(prices, 0.0), {Origin.DRAFT: Curve({1: guess_ms, 8: guess_ms}, 0.0)}))
-        assert (policy.plan(replace(BEGIN, batch_size=4)).limit == 1) is ends
-
     def test_text_to_read_costs_all_answers(self) -> None:
         costs = self.steep().costs
         alone, beside = (costs.drafting(Origin.DRAFT, 24, 100, size)[1] for size in (1, 4))

@@ -15,7 +15,7 @@ import numpy as np
 import torch
 from openvino import Model
 
-from headstart.engine.runners.hydra import HydraRunner
+from headstart.engine.runners.hydra import Guess, HydraRunner
 from headstart.engine.runners.precision import plain
 from headstart.engine.runtime import core
 from headstart_export import convert, features, head_graph, head_model, head_training, process
@@ -57,10 +57,14 @@ def chain(folder: Path, text: Text, start: int) -> list[list[float]]:
     matrix = next(node for node in model.get_ordered_ops() if node.get_type_name() == "MatMul")
     first = core().compile_model(Model([matrix.output(0)], model.get_parameters()[:1]), "CPU", plain())
     hidden = first(text.states[None, start : start + 1].astype(np.float32))[0][0]
-    runner, logits = HydraRunner(folder, "CPU", plain()), []
+    runner, logits = HydraRunner(folder, "CPU", plain(), sequences=2), list[list[float]]()
     assert runner.listed.tolist() == list(range(3, 3 + ROWS))
     for token in text.ids[start + 1 : start + 1 + CHAIN]:
+        beside = [Guess(token, given, number) for number, given in enumerate((0 * hidden, hidden))]
+        runner.batcher._read(beside, None)
         scores, hidden = runner.read(token, hidden)
+        assert beside[1].logits is not None
+        assert np.abs(beside[1].logits - scores).max() < 1e-3
         logits.append(scores[0].tolist())
     return logits
 

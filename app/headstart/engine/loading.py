@@ -43,7 +43,6 @@ from headstart.library.manifest import Manifest, ModelSpec
 _log = logging.getLogger(__name__)
 
 AnyRunner = PagedRunner | StatefulRunner
-SHAREABLE = (PagedRunner, HydraRunner)  # runners that may have several sequences
 RunnerClass = type[PagedRunner] | type[StatefulRunner]
 RUNNERS: Mapping[str, RunnerClass] = {
     "branching": BranchingRunner,

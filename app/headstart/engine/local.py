@@ -31,7 +31,7 @@ from headstart.engine.engine import (
 )
 from headstart.engine.grammar import TokenBytes
 from headstart.engine.load_options import ResolvedOptions
-from headstart.engine.loading import SHAREABLE, LoadedModel, RunnerConfig, Watcher, load_head, load_model
+from headstart.engine.loading import LoadedModel, RunnerConfig, Watcher, load_head, load_model
 from headstart.engine.measurements import Measurements
 from headstart.engine.policy.cost_model import Costs, Curve
 from headstart.engine.policy.policy import Policy
@@ -94,10 +94,8 @@ class LocalEngine:
         self.sampling = generation_config.read(tokenizer.folder)
         self._token_bytes = TokenBytes(tokenizer.folder, target.runner.vocabulary, target.manifest.tokenizer.stop_ids)
         self._is_one_of_several = bool(target.others)
-        if self._is_one_of_several and isinstance(target.runner, PagedRunner):
-            for runner in (model.runner for model in self.drafting.values()):
-                if isinstance(runner, SHAREABLE):
-                    runner.batcher.draft_for(target.runner.batcher)
+        if head and isinstance(head.runner, HeadRunner | HydraRunner) and isinstance(target.runner, PagedRunner):
+            head.runner.batcher.draft_for(target.runner.batcher)
         self.others: list[LocalEngine] = []
         self.others = [self._sibling(number) for number in range(len(target.others))]
 
@@ -133,8 +131,7 @@ class LocalEngine:
         with runner.at_work() if isinstance(runner, PagedRunner) else nullcontext():
             for event in self._generate(request, cancel):
                 if isinstance(event, Finish) and self._is_one_of_several:
-                    for prefixes in self._prefixes:  # the next answer in this chat may get another sequence
-                        prefixes.keep()
+                    self._prefixes[0].keep()  # the next answer in this chat may get another sequence
                 yield event
 
     def _generate(self, request: Request, cancel: CancelEvent | None) -> Iterator[Event]:
@@ -233,12 +230,10 @@ class LocalEngine:
         sibling = copy.copy(self)
         sibling.target = self.target.others[number]
         sibling.drafting = {name: model.others[number] for name, model in self.drafting.items() if model.others}
-        sibling.draft = sibling.drafting.get(Origin.DRAFT)
+        sibling.draft = None  # it drafts for one answer at a time
         sibling.policy = Policy.from_json(self.policy.to_json()) or Policy(self.policy.costs)
         sibling.policy.costs.passes.update(self.policy.costs.passes)
-        models = [model for model in (sibling.target, sibling.draft) if model]
-        pairs = zip(self._prefixes, models, strict=False)  # a draft that cannot be shared is missing
-        sibling._prefixes = [prefixes.beside(model.runner) for prefixes, model in pairs]
+        sibling._prefixes = [self._prefixes[0].beside(sibling.target.runner)]
         sibling._learned = sibling._reload = None
         sibling._decoder = sibling._new_decoder()
         return sibling
@@ -393,6 +388,7 @@ def draft_config(draft: ModelSpec, options: LoadOptions) -> RunnerConfig:
         rows=options.draft_vocab,
         properties=options.draft_properties,
         decides=False,
+        sequences=1,
     )
 
 

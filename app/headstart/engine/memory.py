@@ -161,7 +161,8 @@ def require(resolved: ResolvedOptions) -> None:
             )
     head = resolved.head
     all_models = (*models, head.manifest) if head and head != resolved.draft else models
-    others = (options.parallel - 1) * cache(all_models, options.context, bits)  # answers at the same time
+    shared = [models[0], head.manifest] if head else models[:1]  # by answers at the same time
+    others = (options.parallel - 1) * cache(shared, options.context, bits)
     needed, free = need(all_models, options.context, bits).total + others - on_devices.total(), free_memory()
     if needed > free:
         fitting = None if on_devices else largest_context(all_models, free, bits)

@@ -33,16 +33,13 @@ class ModelDrafter:
     is_disabled: bool = field(default=False, init=False)  # for this answer
 
     name = Origin.DRAFT
+    can_share = True
 
     def __post_init__(self) -> None:
         """Drop ids that one of the models does not know."""
         if self.draft_vocab is not None:
             width = min(self.vocabulary, self.runner.vocabulary)
             self.draft_vocab = self.draft_vocab[: np.searchsorted(self.draft_vocab, width)]
-
-    @property
-    def can_share(self) -> bool:
-        return self.runner.can_share
 
     def read(self, sequence: Sequence) -> list[int]:
         """Read all but the last few tokens that the cache lacks of the text; return those."""
@@ -93,13 +90,18 @@ class ModelDrafter:
 
 @dataclass
 class DraftModel(ModelDrafter):
-    """A separate draft model, which reads the text itself."""
+    """A separate draft model, which reads the text itself.
+
+    It drafts for one answer at a time: beside others its passes cost all of them about as much as they save.
+    """
 
     runner: Runner
     reads: int = 1  # tokens of a pass; if fewer are new, those before them are read again
     prefixes: PrefixCache | None = None  # what the runner has read before; None: the last text
     _known: int = field(default=0, init=False)  # tokens of the text that it is sure to be able to read
     _skipped: int = field(default=0, init=False)  # tokens of the text, after its start, that it does not read
+
+    can_share = False
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -3,7 +3,6 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import accumulate
 
 from headstart.engine.drafters.base import Draft
 from headstart.engine.engine import Drafter, Mode, Speculation
@@ -133,8 +132,7 @@ class _Planner:
             catch_up_ms = self.drafting_ms(model)[1]
             if state.uncached_tokens[model] > BULK and account.balance * self.plain_ms < catch_up_ms:
                 prefill_steps = catch_up_ms / self.plain_ms
-            limit = self.limit if state.batch_size == 1 else self.shared_limit(model, best.prices)
-            limit = affordable(best.prices, limit, (account.credit + prefill_steps) * self.plain_ms)
+            limit = affordable(best.prices, self.limit, (account.credit + prefill_steps) * self.plain_ms)
             growing = replace(best.prices, verify=self.verify_without_switch_cost)
             return DraftPlan(state, model, limit, best.prices, growing, prefill_steps=prefill_steps)
         deferred_gain_ms = 0.0
@@ -171,17 +169,6 @@ class _Planner:
         if is_long and not has_credit and not self.is_worth_prefilling(steps, reachable / plain_rate):
             return DraftEstimate(prices)
         return DraftEstimate(prices, gain, reachable)
-
-    def shared_limit(self, model: str, prices: Prices) -> int:
-        """Return how far it pays to draft if the other answers stop after one token, and wait."""
-        batch_size, context = self.state.batch_size, self.state.context
-        alone_ms = batch_size * self.costs.drafting(model, 1, context)[0]
-        first, further = self.policy.acceptance.models[model].outlook
-        chances = [mean(first), *[mean(further)] * (self.limit - 1)]
-        tokens = [*accumulate(survivals(chances), initial=1.0)]
-        lengths = range(1, self.limit + 1)
-        ms = {length: prices.verify[length] + prices.step_ms + (length - 1) * alone_ms for length in lengths}
-        return max(lengths, key=lambda length: tokens[length] / ms[length])
 
     def is_worth_prefilling(self, steps: float, speedup: float) -> bool:
         """Return whether to read a long text now rather than later or never. It takes `steps` plain steps.

@@ -64,7 +64,6 @@ class HydraRunner:
 
     tokens: Sequence[int] = ()  # it keeps none
     context = 1  # it reads one at a time
-    can_share = True
 
     def __init__(self, folder: Path, device: str, properties: Mapping[str, str], sequences: int = 1) -> None:
         """Compile a head. Raises RuntimeError if the model is none."""

@@ -32,7 +32,7 @@ _SPARE = 2  # places beyond the context: a recovery takes up to three, and the n
 class PagedRunner:
     """One sequence over one block table that is contiguous."""
 
-    can_branch, can_pad, can_share = False, True, True
+    can_branch, can_pad = False, True
 
     def __init__(
         self,

@@ -63,7 +63,6 @@ class Runner(Protocol):
     can_branch: bool  # it can check more than one token for the same place
     can_pad: bool  # tokens that are forgotten at once cost only the pass that reads them
     can_save: bool  # it can save keys and values, and restore them
-    can_share: bool  # sequences of several threads may share its passes
 
     @property
     def tokens(self) -> Sequence[int]:

@@ -23,7 +23,7 @@ _MIN_HOLES = 32  # but never for fewer: a copy costs half a step
 class StatefulRunner:
     """One sequence. Slot i of the cache holds a token that counts (mask 1) or a forgotten one (mask 0)."""
 
-    can_branch = can_pad = can_save = can_share = False
+    can_branch = can_pad = can_save = False
     sharing, joined = 1, None
 
     def __init__(
