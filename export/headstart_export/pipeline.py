@@ -172,8 +172,7 @@ def _has_table(order: Order) -> bool:
 
 
 def _has_head(order: ModelOrder) -> bool:
-    """Tell whether to add the recipe's head. The target of a pair has a draft, and is no faster with both."""
-    return bool(order.recipe.head) and order.role == "any"
+    return bool(order.recipe.head) and order.role != "draft"
 
 
 def _build_embedding(model: Prepared, recipe: embedding.Recipe, job: Job) -> None:

@@ -303,7 +303,8 @@ def _understood(arguments: Arguments) -> Order:
         "draft",
     )
     name = f"{target.name}+{draft.name}"
-    return PairOrder(name, replace(target, role="target"), draft, _draft_rows(arguments.draft_vocab))
+    target = replace(target, role="target", recipe=replace(target.recipe, head=None))  # no faster with draft and head
+    return PairOrder(name, target, draft, _draft_rows(arguments.draft_vocab))
 
 
 def _recipe_pair(pair: PairRecipe, arguments: Arguments) -> PairOrder:
@@ -318,7 +319,7 @@ def _recipe_pair(pair: PairRecipe, arguments: Arguments) -> PairOrder:
     return PairOrder(
         pair.name + suffix,
         ModelOrder(
-            replace(target, name=target.name + suffix),
+            replace(target, name=target.name + suffix, head=None),
             target_weights,
             "target",
             arguments.trust_remote_code,

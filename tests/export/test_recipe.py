@@ -382,3 +382,14 @@ def chosen(name: str, gigabytes: float, installed: Sequence[str] = ()) -> forms.
     named = recipe.find(name)
     assert named
     return forms.choose(named, int(gigabytes * 1e9), installed)
+
+
+def test_target_of_a_pair_gets_no_head_beside_its_draft() -> None:
+    alone = recipe.understand(Arguments("qwen2.5-coder-1.5b-instruct"))
+    pairs = [
+        recipe.understand(Arguments("qwen2.5-coder")),
+        recipe.understand(Arguments("qwen2.5-coder-1.5b-instruct", draft="qwen2.5-coder-0.5b-instruct")),
+    ]
+    assert isinstance(alone, ModelOrder)
+    assert alone.recipe.head
+    assert not any(pair.target.recipe.head for pair in pairs if isinstance(pair, PairOrder))
