@@ -47,7 +47,7 @@ class Noting(Batcher[Tokens]):
 
 @pytest.fixture
 def target(monkeypatch: pytest.MonkeyPatch) -> Noting:
-    """A target whose two sequences were in its last pass, with a model that drafts for it."""
+    """A target that waits for its sequences, however long they take."""
     monkeypatch.setattr(batching, "_PATIENCE", 2 * PATIENCE)
     return Noting()
 

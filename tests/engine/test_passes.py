@@ -1,9 +1,11 @@
 """Several answers at once: their passes are shared, their logits and texts are those of answers written alone."""
 
+import gc
 import itertools
 import random
 import threading
 import time
+import weakref
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager, nullcontext
@@ -261,6 +263,18 @@ def test_waiting_sequence_can_be_cancelled(shared: list[BranchingRunner]) -> Non
         with pytest.raises(Interrupted):
             waiting.result(PATIENCE)
     assert list(shared[0].tokens) == before
+
+
+def test_dropped_model_is_freed_at_once(tiny_target: Path) -> None:
+    runner = BranchingRunner(tiny_target, "CPU", reference(), CONTEXT)
+    runner.forward([1])
+    request = weakref.ref(runner.batcher)
+    gc.disable()  # there may be no room for two models until it runs
+    try:
+        del runner
+        assert request() is None
+    finally:
+        gc.enable()
 
 
 def test_failed_pass_raises_in_every_sequence(shared: list[BranchingRunner], monkeypatch: pytest.MonkeyPatch) -> None:

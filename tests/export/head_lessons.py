@@ -15,7 +15,7 @@ import numpy as np
 import torch
 from openvino import Model
 
-from headstart.engine.runners.hydra import Guess, HydraRunner
+from headstart.engine.runners.hydra import HeadPass, HydraRunner
 from headstart.engine.runners.precision import plain
 from headstart.engine.runtime import core
 from headstart_export import convert, features, head_graph, head_model, head_training, process
@@ -60,7 +60,7 @@ def chain(folder: Path, text: Text, start: int) -> list[list[float]]:
     runner, logits = HydraRunner(folder, "CPU", plain(), sequences=2), list[list[float]]()
     assert runner.listed.tolist() == list(range(3, 3 + ROWS))
     for token in text.ids[start + 1 : start + 1 + CHAIN]:
-        beside = [Guess(token, given, number) for number, given in enumerate((0 * hidden, hidden))]
+        beside = [HeadPass(token, given, number) for number, given in enumerate((0 * hidden, hidden))]
         runner.batcher._read(beside, None)
         scores, hidden = runner.read(token, hidden)
         assert beside[1].logits is not None

@@ -287,8 +287,7 @@ def test_server_is_added_tested_edited_and_removed(
     qtbot.waitUntil(lambda: app.tools.names == ("mine",), timeout=WAIT)
     saved = json.loads((headstart_home / "mcp.json").read_text(encoding="utf-8"))
     assert saved == {"mcpServers": {"mine": CLOCK}}
-    dialog.list.setCurrentIndex(dialog.list.model().index(0, 0))
-    press(dialog, "Edit…")
+    edit_first(dialog)
     form = edited(dialog)
     form.name.setText("yours")
     press(form, "Save")
@@ -301,11 +300,16 @@ def test_server_is_added_tested_edited_and_removed(
     dialog.close()
 
 
+def edit_first(dialog: ToolsDialog) -> None:
+    """Open the first server of the list for editing."""
+    dialog.list.setCurrentIndex(dialog.list.model().index(0, 0))
+    press(dialog, "Edit…")
+
+
 def test_edited_server_keeps_what_the_dialog_does_not_show(headstart_home: Path, app: Program) -> None:
     name_servers(headstart_home, first={"command": "a", "cwd": "/here", "disabled": True}, second={"command": "b"})
     dialog = open_tools(app)
-    dialog.list.setCurrentIndex(dialog.list.model().index(0, 0))
-    press(dialog, "Edit…")
+    edit_first(dialog)
     edited(dialog).command.setText("c")
     press(edited(dialog), "Save")
     saved = json.loads((headstart_home / "mcp.json").read_text(encoding="utf-8"))["mcpServers"]
@@ -338,8 +342,7 @@ def test_file_that_cannot_be_used_is_never_replaced(
 def test_odd_entry_can_be_edited(headstart_home: Path, app: Program) -> None:
     name_servers(headstart_home, odd={"command": "a", "args": "x", "env": ["KEY=1"]})
     dialog = open_tools(app)
-    dialog.list.setCurrentIndex(dialog.list.model().index(0, 0))
-    press(dialog, "Edit…")
+    edit_first(dialog)
     edited(dialog).args.setPlainText("y")
     press(edited(dialog), "Save")
     saved = json.loads((headstart_home / "mcp.json").read_text(encoding="utf-8"))["mcpServers"]
@@ -350,8 +353,7 @@ def test_odd_entry_can_be_edited(headstart_home: Path, app: Program) -> None:
 def test_server_that_was_written_meanwhile_is_kept(headstart_home: Path, app: Program) -> None:
     name_servers(headstart_home, first={"command": "a"})
     dialog = open_tools(app)
-    dialog.list.setCurrentIndex(dialog.list.model().index(0, 0))
-    press(dialog, "Edit…")
+    edit_first(dialog)
     name_servers(headstart_home, first={"command": "a"}, second={"command": "b"})
     edited(dialog).command.setText("c")
     press(edited(dialog), "Save")

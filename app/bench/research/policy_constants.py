@@ -95,7 +95,7 @@ CONSTANTS = (
     Constant(loss_budget, "_PAUSE_GROWTH", kind="count"),
     Constant(loss_budget, "_PACE_MEMORY", kind="memory"),
     Constant(loss_budget, "_PACE_PRIOR"),
-    Constant(loss_budget, "_PACE_TOKENS"),
+    Constant(loss_budget, "_PRIOR_TOKENS"),
     Constant(loss_budget, "_DRAFT_ALLOWANCE", _LOSS),
     Constant(loss_budget, "_NGRAM_ALLOWANCE", _LOSS),
     Constant(plan, "MAX_CANDIDATES", "with the target's own token a pass over 16", "count"),

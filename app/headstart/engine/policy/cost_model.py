@@ -215,7 +215,10 @@ class Costs:
         return [own[0] + batch_size * (ms - own[0]) for ms in own]
 
     def shared_by_all(self, limit: int, context: int, batch_size: int) -> list[float]:
-        """Return the same where each of the answers reads 1, 2, .. `limit` tokens, as they do if a model drafts."""
+        """Return the milliseconds of a pass in which each of the answers reads 1, 2, .. `limit` tokens.
+
+        They do so if a model drafts for all of them.
+        """
         sizes = range(batch_size, batch_size * limit + 1, batch_size)
         return [self.target.ms(size, batch_size * context) for size in sizes]
 

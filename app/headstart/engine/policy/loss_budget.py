@@ -25,7 +25,7 @@ _DRAFT_ALLOWANCE, _HEAD_ALLOWANCE, _NGRAM_ALLOWANCE, _ALLOWANCE = 2.0, 1.1, 1.1,
 _MIN_MS = 1e-6
 _PACE_MEMORY = 0.5 ** (1 / 12)  # half-life of 12 rounds
 _PACE_PRIOR = 2.0  # plain steps that the expected pace counts for
-_PACE_TOKENS = 4.0  # tokens at the pace of plain decoding that the pace of an answer begins with
+_PRIOR_TOKENS = 4.0  # tokens of one plain step each that the mean of an answer begins with
 _PREFILL = 0  # stands for the size of the pass that reads the prompt: every round after it changes the size
 
 
@@ -110,10 +110,10 @@ class LossBudget:
         """Milliseconds that all drafters saved against plain decoding."""
         return sum(account.saved_ms for account in self.accounts.values())
 
-    def pace_so_far(self, plain_ms: float) -> float:
+    def steps_per_token(self, plain_ms: float) -> float:
         """Return the plain steps that a token of this answer took in the mean, at most 1."""
         spent = max(self.written - self.saved_ms / plain_ms, 0.0)
-        return min(1.0, (spent + _PACE_TOKENS) / (self.written + _PACE_TOKENS))
+        return min(1.0, (spent + _PRIOR_TOKENS) / (self.written + _PRIOR_TOKENS))
 
     def observe(self, outcome: Outcome, costs: Costs) -> None:
         """Enter a round. A plain step is its own price."""

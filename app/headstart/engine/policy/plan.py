@@ -177,10 +177,10 @@ class _Planner:
         tokens take less than a plain step each if copied text has saved time so far. The measure is the mean logarithm
         of its time: twice the time is as bad for a short answer as for a long one.
         """
-        tokens, pace = self.budget.written, self.budget.pace_so_far(self.plain_ms)
-        written = pace * tokens
+        tokens, per_token = self.budget.written, self.budget.steps_per_token(self.plain_ms)
+        written = per_token * tokens
         lengths = [length - tokens for length in self.policy.lengths if length > tokens]
-        rest = [pace * min(length, self.state.remaining) for length in lengths or [tokens]]
+        rest = [per_token * min(length, self.state.remaining) for length in lengths or [tokens]]
 
         def cost(wait: int) -> float:
             """Return the cost of reading after `wait` further plain steps."""

@@ -37,53 +37,57 @@ W = TypeVar("W", bound=Work)
 
 
 class Schedule:
-    """The turns of a target, and of models that draft for it, on the same cores."""
+    """The turns of a target, and of models that draft for it, on the same cores. The target has place 0.
 
-    def __init__(self, target: "Batcher[Any]") -> None:
+    It refers to no model, so that a model which is dropped is freed at once.
+    """
+
+    def __init__(self) -> None:
         self.changed = threading.Condition()
         self.at_work = set[int]()  # numbers of sequences
         self.is_busy = False
-        self.ended = 0.0  # when the last pass ended
-        self._target = target
-        self._due: dict[Batcher[Any], set[int]] = {target: set()}  # sequences that the next pass of each waits for
+        self._ended = 0.0  # when the last pass ended
+        self._due = [set[int]()]  # by place: sequences that the next pass waits for
 
-    def add(self, drafting: "Batcher[Any]") -> None:
-        """Let a model that drafts take turns with the others."""
-        self._due[drafting] = set()
+    def add(self) -> int:
+        """Let a model that drafts take turns with the others. Return its place."""
+        self._due.append(set())
+        return len(self._due) - 1
 
-    def is_due(self, batcher: "Batcher[Any]") -> bool:
+    def is_due(self, place: int) -> bool:
         """Return whether a pass is to wait for a sequence, unless that takes too long."""
-        return bool(self._due[batcher]) and time.monotonic() < self.ended + _PATIENCE
+        return bool(self._due[place]) and time.monotonic() < self._ended + _PATIENCE
 
-    def arrive(self, batcher: "Batcher[Any]", work: Work) -> None:
+    def arrive(self, place: int, work: Work) -> None:
         """Note that a sequence wants a pass. The target waits for one that drafts, but not while its text is read."""
-        waits = batcher is not self._target and work.count <= JOINED
-        for each, due in self._due.items():
-            if each is not self._target or not waits:
-                due.discard(work.sequence)
+        target, *drafting = self._due
+        for due in drafting:
+            due.discard(work.sequence)
+        if place == 0 or work.count > JOINED:
+            target.discard(work.sequence)
         self.changed.notify_all()
 
     def leave(self, sequence: int) -> None:
         """Note that a sequence is no longer at work."""
         self.at_work.discard(sequence)
-        for due in self._due.values():
+        for due in self._due:
             due.discard(sequence)
         self.changed.notify_all()
 
-    def end(self, batcher: "Batcher[Any]", together: Sequence[Work]) -> None:
+    def end(self, place: int, together: Sequence[Work]) -> None:
         """Note the end of a pass. After one of the target, each of its sequences drafts, or comes back at once."""
         sequences = {work.sequence for work in together} & self.at_work
-        for each in self._due if batcher is self._target else (batcher,):
+        for each in [place] if place else range(len(self._due)):
             self._due[each] = set(sequences)
-        self.is_busy, self.ended = False, time.monotonic()
+        self.is_busy, self._ended = False, time.monotonic()
         self.changed.notify_all()
 
 
 class Batcher(Generic[W]):
-    """Makes the batches of one model. A single sequence does not wait for others."""
+    """The passes of one model, made in batches. A single sequence does not wait for others."""
 
     def __init__(self) -> None:
-        self.schedule = Schedule(self)
+        self.schedule, self._place = Schedule(), 0
         self._waiting: list[W] = []
 
     @property
@@ -93,8 +97,7 @@ class Batcher(Generic[W]):
 
     def draft_for(self, target: "Batcher[Any]") -> None:
         """Take turns with a target, of which each sequence has one here."""
-        self.schedule = target.schedule
-        self.schedule.add(self)
+        self.schedule, self._place = target.schedule, target.schedule.add()
 
     @contextmanager
     def at_work(self, sequence: int) -> Iterator[None]:
@@ -116,14 +119,14 @@ class Batcher(Generic[W]):
         schedule = self.schedule
         with schedule.changed:
             self._waiting.append(current)
-            schedule.arrive(self, current)
+            schedule.arrive(self._place, current)
             together = self._wait(current, cancel)
         if together:
             try:
                 self._read(together, cancel)
             finally:
                 with schedule.changed:
-                    schedule.end(self, together)
+                    schedule.end(self._place, together)
         if current.error is not None:
             raise current.error
         return current
@@ -141,7 +144,7 @@ class Batcher(Generic[W]):
                     self._waiting.remove(current)
                     raise Interrupted
                 # Nobody waits for a sequence that reads or ends a prompt, nor a second time for a late one.
-                is_time = not schedule.is_due(self) and not schedule.is_busy
+                is_time = not schedule.is_due(self._place) and not schedule.is_busy
                 if is_time and current in (together := self._together()):
                     self._waiting = [work for work in self._waiting if work not in together]
                     schedule.is_busy = True

@@ -21,8 +21,8 @@ from headstart.engine.runtime import core
 
 
 @dataclass(eq=False)
-class Guess:
-    """The work of one pass for one sequence."""
+class HeadPass:
+    """The work of one pass for one sequence: a guess."""
 
     token: int
     given: Hidden  # the hidden state of the token before: [1, width]
@@ -37,7 +37,7 @@ class Guess:
         return self.logits is not None or self.error is not None
 
 
-class _Guesses(Batcher[Guess]):
+class _Guesses(Batcher[HeadPass]):
     """One inference request that sequences share."""
 
     def __init__(self, compiled: Any) -> None:
@@ -45,7 +45,7 @@ class _Guesses(Batcher[Guess]):
         self._request = compiled.create_infer_request()
         self._inputs = Inputs(self._request, compiled)
 
-    def _read(self, together: Sequence[Guess], _cancel: CancelEvent | None) -> None:
+    def _read(self, together: Sequence[HeadPass], _cancel: CancelEvent | None) -> None:
         try:
             self._inputs.write(HIDDEN_STATES, np.concatenate([work.given for work in together])[None])
             self._inputs.write(NEXT, [work.token for work in together])
@@ -80,7 +80,7 @@ class HydraRunner:
 
         `hidden`: the hidden state of the token before, [1, width].
         """
-        done = self.batcher.run(Guess(token, hidden, self._number), None)
+        done = self.batcher.run(HeadPass(token, hidden, self._number), None)
         assert done.logits is not None
         assert done.hidden is not None
         return done.logits, done.hidden

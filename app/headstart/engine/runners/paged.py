@@ -18,7 +18,6 @@ import numpy as np
 from headstart.engine.cancelling import CancelEvent
 from headstart.engine.kernels.fusion import Compiled, compile_model
 from headstart.engine.kernels.library import BLOCK
-from headstart.engine.runners.batching import Batcher
 from headstart.engine.runners.graph import Ids, gather_rows, keep_rows
 from headstart.engine.runners.passes import CHUNK, Pass, Passes
 from headstart.engine.runners.runner import Branch, Hidden, Interrupted, Joined, Logits, Saved
@@ -73,26 +72,22 @@ class PagedRunner:
         return self._others
 
     @property
-    def batcher(self) -> Batcher[Pass]:
-        return self._passes
-
-    @property
     def sharing(self) -> int:
-        return self._passes.sharing
+        return self.batcher.sharing
 
     def at_work(self) -> AbstractContextManager[None]:
         """Return a context to be inside while an answer is written; see Passes.at_work."""
-        return self._passes.at_work(self._number)
+        return self.batcher.at_work(self._number)
 
     @property
     def min_tokens(self) -> int:
         """The least tokens of a pass of a sequence. Padding fills it up."""
-        return self._passes.min_tokens
+        return self.batcher.min_tokens
 
     @min_tokens.setter
     def min_tokens(self, count: int) -> None:
         assert count <= _SPARE
-        self._passes.min_tokens = count
+        self.batcher.min_tokens = count
 
     @property
     def tokens(self) -> Sequence[int]:
@@ -125,7 +120,7 @@ class PagedRunner:
         thread may use the sequences meanwhile, and the pass cannot be stopped.
         """
         together = [runner._pass(new, (), 1) for runner, new in ids]
-        self._passes.read(together)
+        self.batcher.read(together)
         for runner, new in ids:
             runner._tokens.extend(new)
         return together
@@ -168,7 +163,7 @@ class PagedRunner:
 
     def _read(self, ids: Sequence[int], branches: Sequence[Branch], rows: int, cancel: CancelEvent | None) -> Logits:
         current = self._pass(ids, branches, rows + len(branches))
-        logits = self._passes.run(current, cancel).logits
+        logits = self.batcher.run(current, cancel).logits
         assert logits is not None
         self.joined = current.joined
         if self.hidden is not None:  # branches stand after the other tokens, as their keys do
@@ -206,7 +201,7 @@ class PagedRunner:
         for port in caches:
             shape = [sequences * blocks if size.is_dynamic else size.get_length() for size in port.partial_shape]
             self.caches.append(ov.Tensor(port.element_type, ov.Shape(shape)))
-            self._passes.bind(port, self.caches[-1])
+            self.batcher.bind(port, self.caches[-1])
         self._token_axes = [2] * len(caches)  # of [blocks, heads, tokens of a block, size]
 
     def _bind_own_cache(self, compiled: Compiled, context: int, sequences: int) -> None:
@@ -226,7 +221,7 @@ class PagedRunner:
         """Prepare for sequences of this many tokens. Return the blocks of one. `self.block` is already known."""
         blocks = -(-(context + _SPARE) // self.block)
         self.context, self.caches = context, list[Any]()
-        self._passes = Passes(model, self.block, sequences=sequences, can_branch=self.can_branch)
+        self.batcher = Passes(model, self.block, sequences=sequences, can_branch=self.can_branch)
         self._bind_table(0, blocks)
         return blocks
 
