@@ -150,7 +150,7 @@ def test_stateful_cache_closes_holes(tiny_target: Path, monkeypatch: pytest.Monk
 
 def module_of(runner: AnyRunner) -> str:
     """Return the module that makes the passes of a runner."""
-    return type(getattr(runner, "_passes", runner)).__module__
+    return type(getattr(runner, "batcher", runner)).__module__
 
 
 def test_cancelled_pass_does_not_spoil_the_next(long_runner: AnyRunner) -> None:
@@ -163,7 +163,7 @@ def test_cancelled_pass_does_not_spoil_the_next(long_runner: AnyRunner) -> None:
         long_runner.rollback(len(before))
         long_runner.forward(following)  # the same again: nothing of the model changes its size
         long_runner.rollback(len(before))
-        owner: Any = getattr(long_runner, "_passes", long_runner)
+        owner: Any = getattr(long_runner, "batcher", long_runner)
         request = owner._request = Counting(owner._request)
         cancel_midway(long_runner)
         assert not request.passes  # whoever stops an answer does not wait for a recovery
