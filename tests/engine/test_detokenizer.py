@@ -17,6 +17,7 @@ from headstart.engine.detokenizer import (
     Detokenizer,
     Repetition,
     StopStrings,
+    TokenTexts,
 )
 from headstart.engine.engine import FinishReason
 from headstart.engine.tokenizer import Tokenizer
@@ -53,6 +54,14 @@ def decode_bytes_singly(batch: list[list[int]]) -> list[str]:
     return [
         "".join(UNKNOWN if 0xDC80 <= ord(character) <= 0xDCFF else character for character in text) for text in texts
     ]
+
+
+def texts_of(decode: DecodeMany) -> TokenTexts:
+    """The texts of tokens that are bytes."""
+    return TokenTexts(decode, b"a", SKIPPED)
+
+
+BYTES = texts_of(decode_bytes)
 
 
 def chunks(whole: Cuttable, sizes: Sequence[int]) -> list[Cuttable]:
@@ -94,7 +103,7 @@ class Answer:
 
 def answer(ids: list[int], stops: Sequence[str], sizes: Sequence[int]) -> Answer:
     """Push `ids` in runs of these sizes until the answer stops."""
-    text, shown, used = AnswerText(decode_bytes, stops), "", 0
+    text, shown, used = AnswerText(BYTES, stops), "", 0
     for run in chunks(ids, sizes):
         progress = text.push(run)
         shown, used = shown + progress.text, used + progress.tokens_used
@@ -107,7 +116,7 @@ def answer(ids: list[int], stops: Sequence[str], sizes: Sequence[int]) -> Answer
 @settings(deadline=None, max_examples=150)
 @given(ids=byte_runs, sizes=chunk_sizes, decode=st.sampled_from([decode_bytes, decode_bytes_singly]))
 def test_any_byte_runs_give_the_whole_text(ids: list[int], sizes: list[int], decode: DecodeMany) -> None:
-    texts = stream(Detokenizer(decode), chunks(ids, sizes))
+    texts = stream(Detokenizer(texts_of(decode)), chunks(ids, sizes))
     assert "".join(texts) == decode([ids])[0]
     assert len(texts) == len(ids) + 1
 
@@ -115,7 +124,7 @@ def test_any_byte_runs_give_the_whole_text(ids: list[int], sizes: list[int], dec
 @settings(deadline=None, max_examples=200)
 @given(ids=byte_runs)
 def test_text_is_given_once_certain(ids: list[int]) -> None:
-    detokenizer, text = Detokenizer(decode_bytes), ""
+    detokenizer, text = Detokenizer(BYTES), ""
     for count, token in enumerate(ids, 1):
         text += "".join(detokenizer.push([token]))
         assert text.startswith(without_unfinished(decode_bytes([ids[:count]])[0]))
@@ -129,14 +138,14 @@ def test_any_tokens_give_the_decoded_text(tokenizers: Mapping[str, Tokenizer], k
     text = data.draw(st.text(max_size=60))
     strays = data.draw(st.lists(st.integers(0, 650), max_size=60))
     ids = strays[::2] + tokenizer.encode(text) + strays[1::2]
-    texts = stream(Detokenizer(tokenizer.decode_many), chunks(ids, data.draw(chunk_sizes)))
+    texts = stream(Detokenizer(tokenizer.texts), chunks(ids, data.draw(chunk_sizes)))
     assert "".join(texts) == tokenizer.decode(ids)
 
 
 @pytest.mark.parametrize("run", [1, 7])
 def test_long_text_has_no_half_characters(tokenizer: Tokenizer, run: int) -> None:
     ids = tokenizer.encode(TEXT)
-    texts = stream(Detokenizer(tokenizer.decode_many), chunks(ids, [run] * (len(ids) // run)))
+    texts = stream(Detokenizer(tokenizer.texts), chunks(ids, [run] * (len(ids) // run)))
     assert "".join(texts) == tokenizer.decode(ids) == TEXT
     assert not any(UNKNOWN in text for text in texts)
 
@@ -152,10 +161,25 @@ def test_token_cost_does_not_grow_with_the_answer(pattern: Sequence[int]) -> Non
         return decode_bytes(batch)
 
     ids = list(pattern) * (4000 // len(pattern))
-    detokenizer = Detokenizer(counting)
+    detokenizer = Detokenizer(texts_of(counting))
     text = "".join(text for token in ids for text in detokenizer.push([token])) + detokenizer.flush()
     assert text == decode_bytes([ids])[0]
     assert decoded <= 70 * len(ids)  # a window of 64, and what shortening it costs
+
+
+def test_whole_characters_are_decoded_once() -> None:
+    calls = 0
+
+    def counting(batch: list[list[int]]) -> list[str]:
+        nonlocal calls
+        calls += 1
+        return decode_bytes(batch)
+
+    detokenizer = Detokenizer(texts_of(counting))
+    assert detokenizer.push(b" a") == ["", "a"]
+    before = calls
+    assert "".join(detokenizer.push(b" b, c\n" * 100)) == " b, c\n" * 100
+    assert calls == before
 
 
 @settings(deadline=None, max_examples=200)
@@ -223,7 +247,7 @@ def test_answer_has_the_fewest_tokens_that_cover_its_text(text: str, stops: list
 
 
 def test_stop_string_is_found_in_the_flush() -> None:
-    text = AnswerText(decode_bytes, [UNKNOWN])
+    text = AnswerText(BYTES, [UNKNOWN])
     assert text.push([0x61, 0xF0]).text == "a"
     assert text.finish() == ("", "")
     assert text.stopped
@@ -232,7 +256,7 @@ def test_stop_string_is_found_in_the_flush() -> None:
 
 def test_stop_string_may_end_inside_a_token(byte_level: Tokenizer) -> None:
     ids = byte_level.encode("The quick brown fox")
-    text = AnswerText(byte_level.decode_many, ["fox", "ick"])
+    text = AnswerText(byte_level.texts, ["fox", "ick"])
     progress = text.push(ids)
     assert (progress.text, text.stop_text) == ("The qu", "ick")
     assert progress.stopped
@@ -244,7 +268,7 @@ def test_stop_string_may_end_inside_a_token(byte_level: Tokenizer) -> None:
 @given(before=byte_runs, sizes=chunk_sizes, stops=stop_lists)
 def test_repetition_ends_at_the_same_place_for_any_runs(before: list[int], sizes: list[int], stops: list[str]) -> None:
     loop = "你好, again and again. "
-    text, shown = AnswerText(decode_bytes, [f"{stop}X" for stop in stops], stop_on_repetition=True), ""
+    text, shown = AnswerText(BYTES, [f"{stop}X" for stop in stops], stop_on_repetition=True), ""
     for run in chunks([*before, *(loop * 40).encode()], sizes):
         shown += text.push(run).text
         if text.ended:

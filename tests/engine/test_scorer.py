@@ -10,7 +10,7 @@ import pytest
 from numpy.typing import NDArray
 from scipy.special import log_softmax
 
-from headstart.engine.detokenizer import AnswerText, Scorer
+from headstart.engine.detokenizer import AnswerText, Scorer, TokenTexts
 from headstart.engine.engine import Mode, Origin, Request, Sampling, Scored, Speculation
 from headstart.engine.grammar import TokenBytes
 from headstart.engine.local import LocalEngine
@@ -38,6 +38,9 @@ def decode(batch: list[list[int]]) -> list[str]:
     return [bytes(ids).decode("utf-8", "replace") for ids in batch]
 
 
+TEXTS = TokenTexts(decode, b"a", 256)
+
+
 def scored(query: Request) -> Request:
     return replace(query, likeliest=BESIDE)
 
@@ -49,7 +52,7 @@ def tokens_of(given: Answer) -> list[Scored]:
 def test_logprobs_are_the_softmax_of_the_row() -> None:
     row: Row = np.random.default_rng(1).normal(0.0, 4.0, 256).astype(np.float32)
     expected: NDArray[np.float64] = log_softmax(row.astype(np.float64))
-    scorer, text = Scorer(spell, 20), AnswerText(decode)
+    scorer, text = Scorer(spell, 20), AnswerText(TEXTS)
     scorer.note(row, 65)
     text.push([65])
     (scores,) = scorer.new_scores(text)
@@ -63,7 +66,7 @@ def test_logprobs_are_the_softmax_of_the_row() -> None:
 
 def test_logprobs_are_given_once_a_token_is_certain() -> None:
     row: Row = np.zeros(256, np.float32)
-    scorer, text = Scorer(spell, 0), AnswerText(decode, ("END",))
+    scorer, text = Scorer(spell, 0), AnswerText(TEXTS, ("END",))
     scores: list[list[bytes]] = []
     for token in "é1 EN. 2END3".encode():
         scorer.note(row, token)

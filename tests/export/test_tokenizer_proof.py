@@ -100,7 +100,7 @@ def test_engine_reads_and_streams_probes_like_the_source(kinds: Path, kind: str)
     for text in (*MARKS, *tokenizer_proof.texts()[:300:6]):
         ids = source.encode(text, add_special_tokens=False).ids
         assert ours.encode(text) == ids
-        answer = AnswerText(ours.decode_many)
+        answer = AnswerText(ours.texts)
         shown = [answer.push([token]).text for token in ids]
         assert "".join([*shown, answer.finish()[1]]) == source.decode(ids)
 

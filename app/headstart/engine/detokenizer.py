@@ -34,22 +34,37 @@ DecodeMany = Callable[[list[list[int]]], list[str]]
 
 _UNKNOWN = "\N{REPLACEMENT CHARACTER}"
 _UNFINISHED = 3  # bytes of an incomplete character at most, hence U+FFFD at the end that may still change
-_BATCH = 16  # tokens decoded in one call
 _WINDOW = 64  # tokens above which the window is shortened
 _CONTEXT = 32  # tokens that stay: at least eight characters of four tokens each
 _UNSETTLED = 4  # characters at its start that may differ from the answer: half a character, a dropped space
+
+
+class TokenTexts:
+    """The text that each token of a vocabulary adds to whole characters before it, in a table.
+
+    OpenVINO takes half a millisecond to decode a token right after a pass, as the pass has filled the caches.
+    """
+
+    def __init__(self, decode: DecodeMany, before: Sequence[int], size: int) -> None:
+        """Decode all `size` tokens. `before`: tokens of a text that ends with a whole character."""
+        self.decode, self.before = decode, tuple(before)
+        (self.text_before,) = decode([[*before]])
+        self._added = [text[len(self.text_before) :] for text in decode([[*before, token] for token in range(size)])]
+
+    def __getitem__(self, token: int) -> str:
+        return self._added[token] if token < len(self._added) else ""  # a model may have rows without a token
 
 
 class Detokenizer:
     """Streaming detokenization: all pushes and the flush, joined, are the text of all tokens decoded at once.
 
     Tokens hold bytes, so the text of some tokens may end inside a character, and some tokenizers drop a space where
-    a text begins. Each token is therefore decoded together with some before it: a window that is shortened when it
+    a text begins. There, each token is decoded together with some before it: a window that is shortened when it
     gets long. UTF-8 synchronizes within three bytes, wherever a window starts.
     """
 
-    def __init__(self, decode: DecodeMany) -> None:
-        self._decode = decode
+    def __init__(self, texts: TokenTexts) -> None:
+        self._texts = texts
         self._window: list[int] = []
         self._text = ""  # of the window
         self._certain = 0  # characters of it that were returned
@@ -57,10 +72,7 @@ class Detokenizer:
 
     def push(self, ids: Sequence[int]) -> list[str]:
         """Return the text that each token completes; empty for a token that leaves a character unfinished."""
-        texts: list[str] = []
-        for start in range(0, len(ids), _BATCH):
-            texts += self._advance(ids[start : start + _BATCH])
-        return texts
+        return list(map(self._advance, ids))
 
     def flush(self) -> str:
         """Return the unfinished character at the end, as U+FFFD."""
@@ -68,23 +80,24 @@ class Detokenizer:
         self._certain = len(self._text)
         return rest
 
-    def _advance(self, ids: Sequence[int]) -> list[str]:
-        windows = [[*self._window, *ids[:count]] for count in range(1, len(ids) + 1)]
-        decoded = self._decode(windows)
-        texts = []
-        for text in decoded:
-            certain = max(self._certain, _certain_length(text))
-            texts.append(text[self._certain : certain])
-            self._certain = certain
-        self._window, self._text = windows[-1], decoded[-1]
+    def _advance(self, token: int) -> str:
+        texts = self._texts
+        if 0 < self._certain == len(self._text):  # whole characters, which may be any others
+            self._window, self._certain = [*texts.before, token], len(texts.text_before)
+            self._text = texts.text_before + texts[token]
+        else:
+            self._window.append(token)
+            (self._text,) = texts.decode([self._window])
+        start, self._certain = self._certain, max(self._certain, _certain_length(self._text))
+        completed = self._text[start : self._certain]
         if len(self._window) > self._limit:
             self._shorten()
-        return texts
+        return completed
 
     def _shorten(self) -> None:
         """Keep only the last tokens, if they alone decode to the end of the window's text; else try later."""
         context = self._window[-_CONTEXT:]
-        (text,) = self._decode([context])
+        (text,) = self._texts.decode([context])
         settled = text[_UNSETTLED:]
         if len(settled) < _UNFINISHED or not self._text.endswith(settled):
             self._limit = 2 * len(self._window)
@@ -174,7 +187,7 @@ class AnswerText:
 
     def __init__(
         self,
-        decode: DecodeMany,
+        texts: TokenTexts,
         stops: Sequence[str] = (),
         *,
         stop_on_repetition: bool = False,
@@ -186,7 +199,7 @@ class AnswerText:
         self.repeats = 0  # the largest number so far; 0: no repetition
         self._repetition = Repetition()
         self._stop_on_repetition = stop_on_repetition
-        self._detokenizer = Detokenizer(decode)
+        self._detokenizer = Detokenizer(texts)
         self._stops = StopStrings(stops, has_calls=has_calls)
         self._ids: list[int] = []
         self._lengths: list[int] = []  # certain characters after each token, including those held back or cut
@@ -360,12 +373,12 @@ def _pieces(tokens: Sequence[Token], texts: Sequence[str], *, is_thinking: bool 
             yield Piece(text, origin, is_thinking)
 
 
-def echo_of(request: Request, ids: Sequence[int], decode: DecodeMany, scorer: Scorer | None = None) -> Step:
+def echo_of(request: Request, ids: Sequence[int], texts: TokenTexts, scorer: Scorer | None = None) -> Step:
     """Return the prompt of a request as a step. `scorer` has noted `ids`, its tokens, if scores are requested."""
-    detokenizer = Detokenizer(decode)
-    texts = detokenizer.push(ids)
-    text = request.prompt or "".join(texts) + detokenizer.flush()
-    return Step(text, _NOTHING_RUN, (), scorer.prompt_scores(ids[0], texts) if scorer else ())
+    detokenizer = Detokenizer(texts)
+    completed = detokenizer.push(ids)
+    text = request.prompt or "".join(completed) + detokenizer.flush()
+    return Step(text, _NOTHING_RUN, (), scorer.prompt_scores(ids[0], completed) if scorer else ())
 
 
 def rest_of(text: AnswerText, scorer: Scorer | None = None) -> Iterator[Step]:

@@ -145,7 +145,7 @@ class LocalEngine:
         for event in self._events(request, ids, scorer, prompt, cancel or CancelEvent()):
             if not is_echoed and not isinstance(event, Prefill):
                 is_echoed = True
-                echo = echo_of(request, ids, self.tokenizer.decode_many, prompt)
+                echo = echo_of(request, ids, self.tokenizer.texts, prompt)
                 if scorer:
                     scorer.start = len(echo.text)
                 yield echo

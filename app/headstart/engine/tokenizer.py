@@ -17,7 +17,7 @@ from headstart.engine.chat_template import (
     well_formed,
     with_system,
 )
-from headstart.engine.detokenizer import AnswerText
+from headstart.engine.detokenizer import AnswerText, TokenTexts
 from headstart.engine.engine import Finish, FinishReason, Message, Origin, Request, Round, Step, Timing, Tool, no_stats
 from headstart.engine.runtime import openvino_genai
 from headstart.engine.thinking import ThinkingTokens
@@ -55,6 +55,7 @@ class Tokenizer:
             self._check(folder)
         except RuntimeError as error:  # OpenVINO has no other kind
             raise _broken(folder, error) from None
+        self.texts = TokenTexts(self.decode_many, self._parse("a"), tokens.size)
         self._template = ChatTemplate(self._native, folder.name, tokens.added, tokens.control)
 
     def encode(self, text: str) -> list[int]:
@@ -163,7 +164,7 @@ class Tokenizer:
         """Return the text of the answer to a request with this prompt."""
         thinking = None if request.is_text else self.thinking
         return AnswerText(
-            self.decode_many,
+            self.texts,
             request.stop,
             stop_on_repetition=request.stop_on_repetition,
             reader=thinking.reader_of(request.messages, prompt) if thinking else None,

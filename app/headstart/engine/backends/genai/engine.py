@@ -177,7 +177,7 @@ class GenaiEngine:
         answer = self.begin(request)
         yield Prefill(0, len(answer.prompt))
         if request.echo:
-            yield echo_of(request, answer.prompt, self.tokenizer.decode_many)
+            yield echo_of(request, answer.prompt, self.tokenizer.texts)
         with closing(self._batches(answer, cancel or CancelEvent())) as batches:
             for batch in batches:
                 step = answer.take(batch)
