@@ -25,7 +25,10 @@ class ResolvedOptions:
         head = None
         if devices.kind(options.device) == "CPU":  # other devices give no hidden states
             own_head = manifests.head_folder(options.target)
-            head = draft if draft and draft.manifest.is_eagle else ModelSpec.read(own_head) if own_head else None
+            if draft and draft.manifest.is_eagle:
+                head = draft
+            elif own_head and (draft is None or options.parallel > 1):  # a draft model drafts for one answer at a time
+                head = ModelSpec.read(own_head)
         return cls(options, target, draft, head)
 
     @property

@@ -96,6 +96,8 @@ class Decoder:
                 uncached_tokens[name] = count
             elif not count and (draft := drafter.propose(sequence, lambda _: True)).tokens:
                 free_drafts[name] = draft
+        if target.sharing == 1 and Origin.DRAFT in uncached_tokens:  # a head beside it gains nothing
+            uncached_tokens.pop(Origin.HEAD, None)
         return RoundState(
             context=len(sequence.context),
             remaining=sequence.max_candidates + 1,
