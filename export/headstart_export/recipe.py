@@ -303,8 +303,7 @@ def _understood(arguments: Arguments) -> Order:
         "draft",
     )
     name = f"{target.name}+{draft.name}"
-    target = replace(target, role="target", recipe=replace(target.recipe, head=None))  # no faster with draft and head
-    return PairOrder(name, target, draft, _draft_rows(arguments.draft_vocab))
+    return PairOrder(name, replace(target, role="target"), draft, _draft_rows(arguments.draft_vocab))
 
 
 def _recipe_pair(pair: PairRecipe, arguments: Arguments) -> PairOrder:
@@ -319,7 +318,7 @@ def _recipe_pair(pair: PairRecipe, arguments: Arguments) -> PairOrder:
     return PairOrder(
         pair.name + suffix,
         ModelOrder(
-            replace(target, name=target.name + suffix, head=None),
+            replace(target, name=target.name + suffix),
             target_weights,
             "target",
             arguments.trust_remote_code,

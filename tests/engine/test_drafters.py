@@ -661,6 +661,22 @@ class TestRefusals:
         assert not output.exists()
 
 
+@pytest.mark.parametrize(("sharing", "guesser"), [(1, Origin.DRAFT), (2, Origin.HEAD)])
+def test_draft_model_guesses_for_one_answer_and_head_for_several(
+    sharing: int, guesser: Origin, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    target = ToyRunner(VOCABULARY, 4096, 3)
+    monkeypatch.setattr(target, "sharing", sharing)
+    draft, head = (DraftModel(ToyRunner(VOCABULARY, 4096, 3, 0.7), VOCABULARY) for _ in range(2))
+    monkeypatch.setattr(head, "name", Origin.HEAD)
+    monkeypatch.setattr(head, "can_share", True)
+    price = Curve({1: 20.0})
+    decoder = Decoder(target, [draft, head], Policy(Costs(Curve(TABLE), {Origin.DRAFT: price, Origin.HEAD: price})))
+    job = Job((1, 2, 3), 40, frozenset(), Sampling(0.0), Speculation(Mode.FIXED, 3))
+    _, rounds, _ = write(decoder, job)
+    assert {done.drafter for done in rounds if done.drafted} == {guesser}
+
+
 class TestPolicy:
     """Free guesses where nobody else offers, and never at a loss."""
 

@@ -25,7 +25,7 @@ from headstart.errors import BrokenModelError, EngineLostError, HeadstartError, 
 from headstart.library import manifest
 from headstart.library.manifest import Manifest, ModelSpec, Tokenizer
 from tests.engine.answers import load
-from tests.model_folders import write_model
+from tests.model_folders import write_model, write_pair
 
 MIB = 2**20
 OPTIONS = LoadOptions(Path("target"), Path("draft"))
@@ -111,6 +111,20 @@ def test_estimate_counts_the_head(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     write_model(folder / manifest.HEAD_FOLDER)
     with pytest.raises(MemoryBudgetError):
         memory.require(resolve(LoadOptions(folder, context=256)))
+
+
+@pytest.mark.parametrize(
+    ("has_draft", "parallel", "has_head"), [(False, 1, True), (True, 1, False), (True, 2, True), (False, 2, True)]
+)
+def test_head_beside_a_draft_is_for_several_answers(
+    tmp_path: Path, *, has_draft: bool, parallel: int, has_head: bool
+) -> None:
+    pair = write_pair(tmp_path / "pair")
+    target, draft = (pair / part for part in (manifest.TARGET_FOLDER, manifest.DRAFT_FOLDER))
+    write_model(target / manifest.HEAD_FOLDER)
+    found = resolve(LoadOptions(target, draft if has_draft else None, context=256, parallel=parallel))
+    assert (found.head is not None) is has_head
+    assert (found.draft is not None) is has_draft
 
 
 def test_estimate_uses_the_memory_of_the_device(

@@ -384,7 +384,7 @@ def chosen(name: str, gigabytes: float, installed: Sequence[str] = ()) -> forms.
     return forms.choose(named, int(gigabytes * 1e9), installed)
 
 
-def test_target_of_a_pair_gets_no_head_beside_its_draft() -> None:
+def test_target_gets_its_head_alone_and_in_a_pair() -> None:
     alone = recipe.understand(Arguments("qwen2.5-coder-1.5b-instruct"))
     pairs = [
         recipe.understand(Arguments("qwen2.5-coder")),
@@ -392,4 +392,4 @@ def test_target_of_a_pair_gets_no_head_beside_its_draft() -> None:
     ]
     assert isinstance(alone, ModelOrder)
     assert alone.recipe.head
-    assert not any(pair.target.recipe.head for pair in pairs if isinstance(pair, PairOrder))
+    assert all(isinstance(pair, PairOrder) and pair.target.recipe.head for pair in pairs)
