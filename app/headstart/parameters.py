@@ -437,8 +437,8 @@ class SpeculationParams:
     )
     drafter: Drafter = parameter(
         Drafter.ANY,
-        "Who may guess: any of them, the draft model alone, n-grams of the text alone, or the table of usual words "
-        "alone.",
+        "Who may guess: any of them, or one alone: the draft model, the head, n-grams of the text, or the table of "
+        "usual words.",
         in_window=False,
     )
 

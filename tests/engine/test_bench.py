@@ -302,7 +302,7 @@ def test_scores_are_over_all_repeats() -> None:
     both = [Heat(CODE, name, repeat, run) for name in ("plain", "auto") for repeat, run in enumerate(runs)]
     score = prompt_results(both)[0].scores["auto"]
     assert score.share == pytest.approx({"draft": 0.3, "verify": 0.6, "other": 0.1})
-    assert (score.acceptance_rate, score.mean_accepted_length, score.origins) == (0.25, 5.0, {"draft": 5})
+    assert (score.acceptance_rate, score.mean_accepted_length, score.origins) == (0.25, 4.0, {"draft": 5})
 
 
 def test_short_answers_have_no_speed() -> None:

@@ -490,6 +490,23 @@ def test_other_precision_continues_the_answer(pair_engine: LocalEngine, passes: 
         assert finish.token_ids == expected.ids  # all of it is the other's
 
 
+def test_broken_target_is_freed_before_another_is_loaded(pair_engine: LocalEngine) -> None:
+    whole, is_alive = load(LoadOptions(pair_engine.tokenizer.folder)), list[bool]()
+    poisoned = Poisoned(whole.target, 3)
+    broken, reloaded = weakref.ref(poisoned), replace(pair_engine.target, properties=reference())
+
+    def reload() -> LoadedModel:
+        gc.collect()
+        is_alive.append(broken() is not None)
+        reloaded.runner.rollback(0)
+        return reloaded
+
+    engine = LocalEngine(poisoned.model, None, whole.tokenizer, whole._learned, reload=reload)
+    del poisoned
+    assert list(engine.generate(request(LIST, tokens=24)))
+    assert is_alive == [False]
+
+
 def test_target_without_a_replacement_is_an_error(pair_engine: LocalEngine) -> None:
     whole = load(LoadOptions(pair_engine.tokenizer.folder))
     engine = LocalEngine(Poisoned(whole.target, 3).model, None, whole.tokenizer, whole._learned)

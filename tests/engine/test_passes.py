@@ -277,7 +277,10 @@ def test_dropped_model_is_freed_at_once(tiny_target: Path) -> None:
         gc.enable()
 
 
-def test_failed_pass_raises_in_every_sequence(shared: list[BranchingRunner], monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("owner", "step"), [(passes, "infer"), (passes.Passes, "_hand_out")])
+def test_failed_pass_raises_in_every_sequence(
+    shared: list[BranchingRunner], owner: Any, step: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def broken(*_: Any) -> None:
         raise RuntimeError("out of memory")
 
@@ -287,7 +290,7 @@ def test_failed_pass_raises_in_every_sequence(shared: list[BranchingRunner], mon
         return str(caught.value)
 
     with monkeypatch.context() as patch:
-        patch.setattr(passes, "infer", broken)
+        patch.setattr(owner, step, broken)
         assert at_once([partial(work, runner) for runner in shared], shared[0]) == ["out of memory"] * SEQUENCES
     assert shared[1].forward([1]).shape == (1, 640)
 
@@ -321,6 +324,9 @@ def test_draft_model_guesses_only_for_an_answer_that_is_alone(tiny_target: Path,
         assert isinstance(other, BranchingRunner)
         with other.at_work():
             beside = ask(engine, wanted)
+        assert engine.draft
+        assert isinstance(engine.draft.runner, BranchingRunner)
+        assert engine.draft.runner.batcher.schedule is other.batcher.schedule  # they run in turns
     assert beside.essence == alone.essence
     assert alone.stats.by_origin.get(Origin.DRAFT, 0) > 5
     assert Origin.DRAFT not in beside.stats.by_origin

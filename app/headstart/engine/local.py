@@ -7,7 +7,7 @@ import copy
 import logging
 from collections.abc import Callable, Collection, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 
@@ -88,14 +88,17 @@ class LocalEngine:
             passes[Origin.DRAFT] = 1
         if head:  # it reads each token once
             passes[Origin.HEAD] = 1
+            if isinstance(head.runner, HydraRunner):
+                self.policy.costs.without_cache.add(Origin.HEAD)
         self._prefixes = [_prefixes(model) for model in (target, draft) if model]
         self._decoder = self._new_decoder()
         self._stop_ids = frozenset(target.manifest.tokenizer.stop_ids)
         self.sampling = generation_config.read(tokenizer.folder)
         self._token_bytes = TokenBytes(tokenizer.folder, target.runner.vocabulary, target.manifest.tokenizer.stop_ids)
         self._is_one_of_several = bool(target.others)
-        if head and isinstance(head.runner, HeadRunner | HydraRunner) and isinstance(target.runner, PagedRunner):
-            head.runner.batcher.draft_for(target.runner.batcher)
+        for model in self.drafting.values():
+            if isinstance(model.runner, PagedRunner | HydraRunner) and isinstance(target.runner, PagedRunner):
+                model.runner.batcher.draft_for(target.runner.batcher)
         self.others: list[LocalEngine] = []
         self.others = [self._sibling(number) for number in range(len(target.others))]
 
@@ -127,12 +130,16 @@ class LocalEngine:
         if request.tokens_only:
             yield from tokens_of(request, self.tokenizer, self.context)
             return
-        runner = self.target.runner
-        with runner.at_work() if isinstance(runner, PagedRunner) else nullcontext():
+        with self._at_work():
             for event in self._generate(request, cancel):
                 if isinstance(event, Finish) and self._is_one_of_several:
                     self._prefixes[0].keep()  # the next answer in this chat may get another sequence
                 yield event
+
+    def _at_work(self) -> AbstractContextManager[None]:
+        """Return a context in which other answers count this one."""
+        runner = self.target.runner
+        return runner.at_work() if self._is_one_of_several and isinstance(runner, PagedRunner) else nullcontext()
 
     def _generate(self, request: Request, cancel: CancelEvent | None) -> Iterator[Event]:
         tally = Tally()
@@ -188,6 +195,8 @@ class LocalEngine:
         """Forget all prompts in memory. What is on disk stays."""
         for prefixes in self._prefixes:
             prefixes.clear()
+        for model in self.drafting.values():
+            model.runner.rollback(0)
 
     def keep_in(self, folder: Path) -> None:
         """Store what is read in another folder than that of the user's chats, as a benchmark does."""
@@ -218,9 +227,10 @@ class LocalEngine:
                         event, note = replace(event, note=note), Translatable()  # noqa: PLW2901 - only the first carries the note
                     yield event
             except NonFiniteError:
-                note = self._replace_target()
+                pass
             else:
                 return
+            note = self._replace_target()  # not above: the error refers to the old one
 
     def _sibling(self, number: int) -> "LocalEngine":
         """Return an engine for answers at the same time. It stores nothing that it learns.
@@ -233,6 +243,7 @@ class LocalEngine:
         sibling.draft = None  # it drafts for one answer at a time
         sibling.policy = Policy.from_json(self.policy.to_json()) or Policy(self.policy.costs)
         sibling.policy.costs.passes.update(self.policy.costs.passes)
+        sibling.policy.costs.without_cache.update(self.policy.costs.without_cache)
         sibling._prefixes = [self._prefixes[0].beside(sibling.target.runner)]
         sibling._learned = sibling._reload = None
         sibling._decoder = sibling._new_decoder()
@@ -243,22 +254,22 @@ class LocalEngine:
 
         Raises what loading raises, also if no arithmetic is left.
         """
-        broken = self.target
-        validation.refuse(broken.measurements, broken.properties, Translatable("it gave results that are not numbers"))
+        properties, name = self.target.properties, self.target.manifest.name
+        refused = Translatable("it gave results that are not numbers")
+        validation.refuse(self.target.measurements, properties, refused)
         if self._reload is None:
             raise BrokenModelError(
-                "{name} gave results that are not numbers; load it again, in another precision.",
-                name=broken.manifest.name,
+                "{name} gave results that are not numbers; load it again, in another precision.", name=name
             )
         del self._decoder, self.target, self._prefixes[0]  # there may be no room for both
         self.target = self._reload()
         self._prefixes.insert(0, _prefixes(self.target))
         self._decoder = self._new_decoder()
-        was, now = name_of(broken.properties), name_of(self.target.properties)
-        _log.warning("%s gave results that are not numbers in %s; it goes on in %s", broken.manifest.name, was, now)
+        was, now = name_of(properties), name_of(self.target.properties)
+        _log.warning("%s gave results that are not numbers in %s; it goes on in %s", name, was, now)
         return Translatable(
             "{name} gave results that are not numbers in {was}; it goes on in {now}.",
-            name=broken.manifest.name,
+            name=name,
             was=was,
             now=now,
         )
@@ -355,7 +366,7 @@ def load(resolved: ResolvedOptions, tell: Callable[[Phase], None] = lambda _: No
     with ThreadPoolExecutor(1, "tokenizer") as beside:  # OpenVINO compiles a model on one core
         reading: list[Future[Tokenizer]] = []
         watcher = Watcher(
-            on_verified=lambda: reading.append(beside.submit(Tokenizer, options.target)),
+            on_verified=lambda: reading.append(beside.submit(_tokenizer, options.target)),
             on_trial=lambda: tell(Phase.PROOF),
             on_decided=lambda: tell(Phase.MODEL),
         )
@@ -368,6 +379,13 @@ def load(resolved: ResolvedOptions, tell: Callable[[Phase], None] = lambda _: No
     tell(Phase.WARM_UP)
     reload = load_target if options.parallel == 1 else None  # other sequences may be using the target
     return LocalEngine(target, draft, tokenizer, reload=reload, head=head)
+
+
+def _tokenizer(folder: Path) -> Tokenizer:
+    """Return a tokenizer whose table is there before the first answer."""
+    tokenizer = Tokenizer(folder)
+    _ = tokenizer.texts
+    return tokenizer
 
 
 def target_config(resolved: ResolvedOptions) -> RunnerConfig:

@@ -85,19 +85,17 @@ class Decoder:
 
     def _round_state(self, sequence: Sequence) -> RoundState:
         """Collect the free drafts and the models that can draft."""
-        target = self._target
+        target, sharing = self._target, self._target.sharing
         free_drafts: dict[str, Draft] = {}
         uncached_tokens: dict[str, int] = {}
         for name, drafter in self._drafters.items():
             if not drafter.can_draft(sequence):
                 continue
             count = drafter.uncached_tokens(sequence)
-            if count and (target.sharing == 1 or drafter.can_share):  # else it would keep other answers waiting
+            if count and (sharing == 1 or drafter.can_share):  # else it would keep other answers waiting
                 uncached_tokens[name] = count
             elif not count and (draft := drafter.propose(sequence, lambda _: True)).tokens:
                 free_drafts[name] = draft
-        if target.sharing == 1 and Origin.DRAFT in uncached_tokens:  # a head beside it gains nothing
-            uncached_tokens.pop(Origin.HEAD, None)
         return RoundState(
             context=len(sequence.context),
             remaining=sequence.max_candidates + 1,
@@ -106,7 +104,7 @@ class Decoder:
             room=sequence.room,
             can_branch=target.can_branch,
             can_pad=target.can_pad,
-            batch_size=target.sharing,
+            batch_size=sharing,
         )
 
     def _verify(self, sequence: Sequence, draft: Draft, size: int) -> Logits:

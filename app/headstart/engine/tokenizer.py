@@ -55,7 +55,6 @@ class Tokenizer:
             self._check(folder)
         except RuntimeError as error:  # OpenVINO has no other kind
             raise _broken(folder, error) from None
-        self.texts = TokenTexts(self.decode_many, self._parse("a"), tokens.size)
         self._template = ChatTemplate(self._native, folder.name, tokens.added, tokens.control)
 
     def encode(self, text: str) -> list[int]:
@@ -79,6 +78,11 @@ class Tokenizer:
             messages, tools, add_generation_prompt=add_generation_prompt, thinking=thinking, effort=effort
         )
         return self._encode_pieces(pieces)
+
+    @cached_property
+    def texts(self) -> TokenTexts:
+        """The text of each token. The first use takes a few tenths of a second."""
+        return TokenTexts(self.decode_many, self._parse("a"), 1 + max(vocabulary.read(self.folder)))
 
     @cached_property
     def thinking(self) -> ThinkingTokens | None:

@@ -150,7 +150,8 @@ def _raced_before(plan: BenchPlan, now: BenchResult) -> tuple[PromptResult, ...]
             "The race that was cut off had other models, settings, contestants or another version of a program; "
             "race from the start, without --resume."
         )
-    return before.prompts
+    wanted = {prompt.id for prompt in plan.prompts}
+    return tuple(result for result in before.prompts if result.id in wanted)
 
 
 def _summed_up(race: BenchResult, results: Sequence[PromptResult], peers: Sequence[Contestant]) -> BenchResult:

@@ -168,8 +168,7 @@ def spread(values: Sequence[float]) -> Spread | None:
 
 
 def paired(base: Sequence[float | None], other: Sequence[float | None]) -> list[float]:
-    """Return base
-    other, run by run: what slowed the machine slowed both runs of a repeat.
+    """Return the ratios of base to other, run by run: what slowed the machine slowed both runs of a repeat.
 
     A time that is missing or zero gives no ratio.
     """
@@ -310,7 +309,7 @@ def _score(heats: Sequence[Heat], plain: Sequence[Run]) -> Score:
         speedup=spread(paired(base, times)),
         total_speedup=spread(paired(base_totals, totals)),
         acceptance_rate=sum(run.accepted for run in runs) / drafted if drafted else None,
-        mean_accepted_length=sum(len(run.tokens) for run in runs) / rounds if rounds else None,
+        mean_accepted_length=sum(len(run.tokens) - 1 for run in runs) / rounds if rounds else None,
         share={name: ms / spent for name, ms in parts.items()} if spent else {},
         origins=_sums([run.origins for run in runs]),
         equals_plain=all(index is None for index in differing),

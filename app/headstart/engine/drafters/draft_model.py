@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from headstart.engine.cancelling import CancelEvent
 from headstart.engine.drafters.base import NO_DRAFT, Draft, ShouldContinue
 from headstart.engine.drafters.ngram import NgramDrafter
 from headstart.engine.engine import Origin
@@ -45,8 +46,8 @@ class ModelDrafter:
         """Read all but the last few tokens that the cache lacks of the text; return those."""
         raise NotImplementedError
 
-    def forward(self, pending: abc.Sequence[int]) -> Logits:
-        """Read tokens; return [1, vocabulary] logits after the last of them."""
+    def forward(self, pending: abc.Sequence[int], cancel: CancelEvent | None) -> Logits:
+        """Read tokens; return [1, vocabulary] logits after the last of them. Raises Interrupted after `cancel`."""
         raise NotImplementedError
 
     def propose(self, sequence: Sequence, should_continue: ShouldContinue) -> Draft:
@@ -57,7 +58,9 @@ class ModelDrafter:
         pending = self.read(sequence)
         while should_continue(draft):
             ids = self.draft_vocab
-            row = self.forward(pending)[0][: self.vocabulary if ids is None else ids.size]
+            # The passes of others may come first.
+            cancel = sequence.cancel if self.runner.sharing > 1 else None
+            row = self.forward(pending, cancel)[0][: self.vocabulary if ids is None else ids.size]
             if not is_finite(row):
                 self.disable("gave what is not a number")
                 break
@@ -138,13 +141,13 @@ class DraftModel(ModelDrafter):
             missing = missing[CHUNK:]
         return missing
 
-    def forward(self, pending: abc.Sequence[int]) -> Logits:
+    def forward(self, pending: abc.Sequence[int], cancel: CancelEvent | None) -> Logits:
         """Make passes of one size: a change of size may cost more than a token."""
         cached = self.runner.tokens
         again = max(min(self.reads - len(pending), len(cached)), 0)
         ids = [*cached[len(cached) - again :], *pending]
         self.runner.rollback(len(cached) - again)
-        return self.runner.forward(ids)
+        return self.runner.forward(ids, cancel=cancel)
 
     def disable(self, reason: str) -> None:
         """Disable the drafter and distrust its cache."""

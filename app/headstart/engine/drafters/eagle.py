@@ -55,13 +55,13 @@ class EagleDrafter(ModelDrafter):
             self._forward_text(self._missing(sequence)[:PREFILL_CHUNK], sequence.cancel)
         return self._missing(sequence)
 
-    def forward(self, pending: abc.Sequence[int]) -> Logits:
+    def forward(self, pending: abc.Sequence[int], cancel: CancelEvent | None) -> Logits:
         """Read tokens of the text, after that one guess at a time."""
         if self._read < self._present:
-            return self._forward_text(pending)
+            return self._forward_text(pending, cancel)
         assert self.runner.hidden is not None
         cached = len(self.runner.tokens)
-        return self.runner.read(pending, self.runner.hidden[cached - 1 : cached])
+        return self.runner.read(pending, self.runner.hidden[cached - 1 : cached], cancel)
 
     def disable(self, reason: str) -> None:
         """Disable the drafter and distrust its cache."""

@@ -3,6 +3,7 @@
 from collections import abc
 from dataclasses import dataclass, field
 
+from headstart.engine.cancelling import CancelEvent
 from headstart.engine.drafters.draft_model import ModelDrafter
 from headstart.engine.engine import Origin
 from headstart.engine.runners.hydra import HydraRunner
@@ -40,7 +41,7 @@ class HydraDrafter(ModelDrafter):
         self._hidden = self.target.hidden[len(sequence.context) - 2][None]
         return sequence.context[-1:]
 
-    def forward(self, pending: abc.Sequence[int]) -> Logits:
+    def forward(self, pending: abc.Sequence[int], cancel: CancelEvent | None) -> Logits:
         assert self._hidden is not None
-        logits, self._hidden = self.runner.read(pending[-1], self._hidden)
+        logits, self._hidden = self.runner.read(pending[-1], self._hidden, cancel)
         return logits

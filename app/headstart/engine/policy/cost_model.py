@@ -181,6 +181,7 @@ class Costs:
         self.target = target
         self._models = dict(models)
         self.passes = {name: _usual_pass(curve) for name, curve in models.items()}  # tokens of a pass, by drafter
+        self.without_cache = set[str]()  # drafters that read no context
 
     def model(self, drafter: str) -> Curve:
         """Return the curve of a model that drafts."""
@@ -230,12 +231,16 @@ class Costs:
         """Return how many tokens a drafter reads for each guess; if fewer are new, it reads some again."""
         return self.passes.get(drafter, 1)
 
+    def context_of(self, drafter: str, context: int) -> int:
+        """Return the tokens of the context that a pass of a drafter reads."""
+        return 0 if drafter in self.without_cache else context
+
     def drafting(self, drafter: str, uncached: int, context: int, batch_size: int = 1) -> tuple[float, float]:
         """Return the milliseconds of a drafted token, and those of reading `uncached` tokens before the first.
 
         Answers written at the same time draft together, but each waits while another one's text is read.
         """
-        curve, size = self.model(drafter), self.pass_of(drafter)
+        curve, size, context = self.model(drafter), self.pass_of(drafter), self.context_of(drafter, context)
         step = curve.ms(batch_size * size, batch_size * context)
         if uncached <= size:
             return step, 0.0

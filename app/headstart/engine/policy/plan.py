@@ -67,7 +67,9 @@ def plan_round(state: RoundState, policy: PolicyState) -> DraftPlan:
     if speculation.mode is Mode.AUTO:
         limit = min(limit, MAX_CANDIDATES)
     limit = min(limit, state.remaining - 1)
-    if speculation.mode is Mode.OFF or limit < 1:
+    if speculation.mode is Mode.OFF:
+        return DraftPlan(replace(state, uncached_tokens={}))  # its rounds say nothing about models
+    if limit < 1:
         return DraftPlan(state)
     if speculation.mode is Mode.FIXED:
         return _fixed_plan(state, limit)

@@ -86,7 +86,8 @@ class Policy:
 
     def to_json(self) -> dict[str, Any]:
         """Return what is kept between runs: prices, acceptance and the lengths of the last answers."""
-        return {"costs": self.costs.to_json(), **self.acceptance.to_json(), "lengths": [*self._lengths]}
+        lengths = [*self._lengths, *filter(None, [self._budget.written])][-len(_PRIOR_LENGTHS) :]
+        return {"costs": self.costs.to_json(), **self.acceptance.to_json(), "lengths": lengths}
 
     @classmethod
     def from_json(cls, data: object) -> Self | None:
@@ -110,4 +111,5 @@ class Policy:
             further = len(outcome.confidences) - 1
             tokens = max(outcome.uncached_tokens, size)
             switches = (tokens > size) + (tokens > size and further > 0)
-            curve.observe(tokens, context, timing.draft_ms, further, size, switches)
+            read = self.costs.context_of(outcome.drafter, context)
+            curve.observe(tokens, read, timing.draft_ms, further, size, switches)

@@ -51,7 +51,10 @@ class HeadRunner(PagedRunner):
         model.validate_nodes_and_infer_types()
 
     def _pass(self, ids: Sequence[int], branches: Sequence[Branch], rows: int) -> Pass:
-        return replace(super()._pass(ids, branches, rows), given=self._given)
+        given = self._given
+        if given is not None:  # a long text is read in parts
+            given, self._given = given[: len(ids)], given[len(ids) :]
+        return replace(super()._pass(ids, branches, rows), given=given)
 
 
 class Taps:
@@ -97,7 +100,7 @@ def _given_states(model: Any) -> Any:
     for node in model.get_parameters():
         if node.get_friendly_name() == HIDDEN_STATES:
             return node
-    raise RuntimeError("it is not an EAGLE-3 head")
+    raise RuntimeError("it is no head")
 
 
 def _first_matrix(model: Any) -> Any:
@@ -106,7 +109,7 @@ def _first_matrix(model: Any) -> Any:
     while node.get_type_name() != "MatMul":
         following = list(node.output(0).get_target_inputs())
         if not following:
-            raise RuntimeError("it is not an EAGLE-3 head")
+            raise RuntimeError("it is no head")
         node = following[0].get_node()
     return node
 

@@ -50,13 +50,13 @@ class _Guesses(Batcher[HeadPass]):
             self._inputs.write(HIDDEN_STATES, np.concatenate([work.given for work in together])[None])
             self._inputs.write(NEXT, [work.token for work in together])
             self._request.infer()
+            logits, hidden = (self._request.get_output_tensor(number).data.copy() for number in range(2))
         except BaseException as error:  # noqa: BLE001 - every thread raises it that waits for this pass
             for work in together:
                 work.error = error
             return
-        logits, hidden = (self._request.get_output_tensor(number).data.copy() for number in range(2))
         for row, work in enumerate(together):
-            work.logits, work.hidden = logits[row : row + 1], hidden[row : row + 1]
+            work.hidden, work.logits = hidden[row : row + 1], logits[row : row + 1]  # with logits it is done
 
 
 class HydraRunner:
@@ -75,12 +75,16 @@ class HydraRunner:
         self._number = 0
         self.others = [self._sibling(number) for number in range(1, sequences)]
 
-    def read(self, token: int, hidden: Hidden) -> tuple[Logits, Hidden]:
+    @property
+    def sharing(self) -> int:
+        return self.batcher.sharing
+
+    def read(self, token: int, hidden: Hidden, cancel: CancelEvent | None = None) -> tuple[Logits, Hidden]:
         """Return the logits after a token, [1, rows], and the hidden state for the next guess.
 
-        `hidden`: the hidden state of the token before, [1, width].
+        `hidden`: the hidden state of the token before, [1, width]. Raises Interrupted when `cancel` is set before.
         """
-        done = self.batcher.run(HeadPass(token, hidden, self._number), None)
+        done = self.batcher.run(HeadPass(token, hidden, self._number), cancel)
         assert done.logits is not None
         assert done.hidden is not None
         return done.logits, done.hidden

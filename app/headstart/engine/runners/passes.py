@@ -92,16 +92,15 @@ class Passes(Batcher[Pass]):
             started = time.perf_counter()
             self._write(together)
             infer(self._request, cancel if len(together) == 1 else None)
+            ms, past = 1000.0 * (time.perf_counter() - started), sum(work.past for work in together)
+            joined = Joined(count, past, ms, count != self._finished)
+            self._finished = count
+            self._hand_out(together, joined)
         except BaseException as error:  # noqa: BLE001 - every thread raises it that waits for this pass
             if isinstance(error, Interrupted):  # the recovery comes later, so stopping is quick
                 self._cancelled = count
             for work in together:
                 work.error = error
-        else:
-            ms, past = 1000.0 * (time.perf_counter() - started), sum(work.past for work in together)
-            joined = Joined(count, past, ms, count != self._finished)
-            self._finished = count
-            self._hand_out(together, joined)
 
     def _hand_out(self, together: Sequence[Pass], joined: Joined) -> None:
         logits = self._request.get_output_tensor(0).data[:, 0]

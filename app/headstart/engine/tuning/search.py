@@ -44,7 +44,7 @@ from headstart.engine.tuning.messages import (
 )
 from headstart.engine.tuning.store import Tuned
 from headstart.engine.validation import Trial as PrecisionTrial
-from headstart.errors import DeviceError, HeadstartError, MemoryBudgetError, Translatable
+from headstart.errors import DeviceError, HeadstartError, MemoryBudgetError, SettingsError, Translatable
 from headstart.library.manifest import ModelSpec
 
 FIRST_PAIRS, MORE_PAIRS = 3, 9  # answers of the default and of a candidate
@@ -189,7 +189,12 @@ def tune(request: TuneRequest, tell: Tell, cancel: CancelEvent | None = None) ->
     started, cancel = time.monotonic(), cancel or CancelEvent()
     end = started + request.seconds
     load = replace(request.load, unset=(), context=request.load.context or _CONTEXT)
-    resolved = ResolvedOptions.read(load)
+    resolved = replace(ResolvedOptions.read(load), head=None)
+    if resolved.draft and resolved.draft.manifest.is_eagle:
+        raise SettingsError(
+            "Tuning cannot measure {name}, an EAGLE-3 head; choose no draft, or a draft model.",
+            name=resolved.draft.manifest.name,
+        )
     target, draft = resolved.target.manifest, resolved.draft.manifest if resolved.draft else None
     memory.require(resolved)
     tell(TuningStep(TARGET))

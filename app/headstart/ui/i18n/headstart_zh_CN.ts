@@ -2604,6 +2604,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>这些权重不能压缩为 {weights}（{error}）；请尝试其他权重格式或分组大小。</translation>
     </message>
     <message>
+        <source>Tuning cannot measure {name}, an EAGLE-3 head; choose no draft, or a draft model.</source>
+        <translation>调优无法测量 EAGLE-3 草稿头 {name}；请不使用草稿模型，或选择其他草稿模型。</translation>
+    </message>
+    <message>
         <source>as a table</source>
         <translation>按表格</translation>
     </message>

@@ -2604,6 +2604,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>這些權重不能壓縮為 {weights}（{error}）；請嘗試其他權重格式或分組大小。</translation>
     </message>
     <message>
+        <source>Tuning cannot measure {name}, an EAGLE-3 head; choose no draft, or a draft model.</source>
+        <translation>調校無法測量 EAGLE-3 草稿頭 {name}；請不使用草稿模型，或選擇其他草稿模型。</translation>
+    </message>
+    <message>
         <source>as a table</source>
         <translation>以表格讀取</translation>
     </message>
