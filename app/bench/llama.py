@@ -98,12 +98,10 @@ def complete(client: httpx.Client, options: PeerOptions, ids: list[int], **cachi
         )
     said = response.json()
     times = said["timings"]
-    # llama.cpp counts the first token to decoding: one token's share of it goes back to where others have it.
-    first = times["predicted_ms"] / max(times["predicted_n"], 1)
     return Run(
         tokens=tuple(token for token in said["tokens"] if token not in options.stop_ids),
-        ttft_ms=times["prompt_ms"] + first,
-        decode_ms=times["predicted_ms"] - first,
+        ttft_ms=times["prompt_ms"],
+        decode_ms=times["predicted_ms"],  # without the first token: of an answer of one it is 0
         prompt_tokens=len(ids),
         drafted=times.get("draft_n", 0),
         accepted=times.get("draft_n_accepted", 0),

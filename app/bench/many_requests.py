@@ -57,6 +57,8 @@ def throughput(
         for _ in range(repeats + 1):  # the first warms up: what is read stays read
             order = (1, *clients) if len(runs) % 2 else (*reversed(clients), 1)
             runs.append({each: _asked(client, model, tokens, _ANSWERS, each, question) for each in order})
+    if lost := sum(given["lost"] for run in runs for given in run.values()):
+        raise SystemExit(f"{lost} requests were lost, so the times say nothing.")
     ratios = {each: [run[1]["seconds"] / run[each]["seconds"] for run in runs[1:]] for each in clients}
     return {
         "model": model,

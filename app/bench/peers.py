@@ -17,6 +17,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import httpx
+
 from bench import llama, local_engine
 from bench.floors import floors, floors_sheet
 from headstart.cli.bench import OutputFlags, RaceFlags, earlier_result, heat_line, remarks, save, sheets, show
@@ -45,6 +47,7 @@ from headstart.library import manifest as manifests
 
 _NGRAM_SIZE = 3  # of prompt lookup, as in GenAI's own sample
 _LLAMA_LENGTHS = (2, 3, 5)  # of llama.cpp's drafts; 3 is its own default
+_REMEMBERING = "ngram-mod"  # a setting of llama.cpp that keeps what it wrote for later answers
 _LLAMA_SURE = ("8", "0.75")  # longest draft, and how sure it must be of each token: its default for years
 
 
@@ -187,7 +190,7 @@ class LlamaSource:
                 "--llama-python PATH, and a model with --gguf FILE."
             )
         modes: dict[str, Sequence[str]] = {"plain": ()}
-        modes |= {name: ("--spec-type", name) for name in ("ngram-simple", "ngram-mod")}
+        modes |= {name: ("--spec-type", name) for name in ("ngram-simple", _REMEMBERING)}
         if self.draft:
             guessing = ("--model-draft", str(self.draft), "--spec-type", "draft-simple", "--spec-draft-n-max")
             modes |= {str(length): (*guessing, str(length)) for length in self.lengths}
@@ -197,11 +200,21 @@ class LlamaSource:
             clients = {
                 name: servers.enter_context(llama.serve(self.server, self.target, options, flags))
                 for name, flags in modes.items()
+                if name != _REMEMBERING
             }
-            yield [
-                Peer(f"llama {name}", options.encode, partial(llama.complete, client, options, cache_prompt=False))
-                for name, client in clients.items()
-            ]
+            answers = {name: partial(_llama_answer, client, options) for name, client in clients.items()}
+            answers[_REMEMBERING] = partial(_fresh_llama_answer, self.server, self.target, options)
+            yield [Peer(f"llama {name}", options.encode, answers[name]) for name in modes]
+
+
+def _llama_answer(client: httpx.Client, options: PeerOptions, ids: list[int]) -> Run:
+    return llama.complete(client, options, ids, cache_prompt=False)
+
+
+def _fresh_llama_answer(server: llama.Command, target: Path, options: PeerOptions, ids: list[int]) -> Run:
+    """Answer in a server of its own, as one would copy its answer to the same prompt in an earlier repeat."""
+    with llama.serve(server, target, options, ("--spec-type", _REMEMBERING)) as client:
+        return _llama_answer(client, options, ids)
 
 
 def read_lengths(text: str) -> tuple[int, ...]:

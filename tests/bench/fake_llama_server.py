@@ -38,7 +38,7 @@ class Replies(BaseHTTPRequestHandler):
         count, length = order["n_predict"], self.drafted
         tokens = [order["prompt"][-1 - place % 3] for place in range(count)]
         self.slots[slot] = prompt + tokens
-        times = {"prompt_n": len(prompt) - held, "prompt_ms": 30.0, "predicted_ms": 10.0 * count, "predicted_n": count}
+        times = {"prompt_n": len(prompt) - held, "prompt_ms": 30.0, "predicted_ms": 10.0 * (count - 1)}
         times |= {"draft_n": 2 * length, "draft_n_accepted": length} if length else {}
         self._reply(200, {"tokens": tokens, "timings": times})
 

@@ -89,7 +89,7 @@ class ContestFlags(RaceFlags):
     )
     sweep: bool = flag(
         default=False,
-        help="race all of them: fixed lengths 1 to 8, thresholds 0.2 to 0.8, n-grams alone, the draft alone",
+        help="race all of them: fixed lengths 1 to 8, thresholds 0.2 to 0.8, and n-grams, the draft and the head alone",
     )
     peer: PeerName = flag(
         PeerName.GENAI,
