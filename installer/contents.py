@@ -155,8 +155,10 @@ _EXCLUDED_QT = (
     "/imageformats/libqwbmp",
     "/imageformats/libqwebp",
 )
-# Tests, a compiled part of wcwidth that gains nothing here, and a library that transformers asks the system for.
+# Tests, a compiled part of wcwidth that gains nothing here, a library that transformers asks the system for, and heads,
+# which are in the exporter's wheel.
 _EXCLUDED_OTHERS = (
+    "headstart_export/recipes/heads/",
     "libcudart.",
     "numpy/_core/_multiarray_tests",
     "numpy/_core/_operand_flag_tests",

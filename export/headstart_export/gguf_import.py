@@ -29,8 +29,8 @@ from headstart_export.progress import Advance, Progress, ignore, megabytes
 from headstart_export.recipe import AS_IN_FILE, DEFAULT_WEIGHTS, ModelOrder
 from headstart_export.workspace import Workspace
 
-TEXT_LIMIT = 768  # tokens of the fixed text that quality is measured on
 _MINUTES = 60
+_MEASURING = 2  # steps that compare a model with its file
 _LOOK_MINUTES, _LOOK_MEMORY = 1, 2 << 30
 # Bytes for the 16-bit model that quality is measured against, which OpenVINO computes in 32 bits.
 _MEMORY_PER_WEIGHT, _DISK_PER_WEIGHT = 7.6, 4.2  # the 1.5B took 13.5 GB of memory
@@ -111,6 +111,7 @@ def check(
     except FailedCheckError as error:
         manifest.write(folder, replace(recorded, fault=error.text.as_data()))
         raise
+    recorded = manifest.read_model(folder)  # its table may have been counted meanwhile
     checked = replace(
         recorded,
         tokenizer=replace(recorded.tokenizer, proof=texts),
@@ -135,6 +136,7 @@ def _compare_with_file(
     source = Path(recorded.source.path or "")
     if not source.is_file() or manifest.hash_file(source) != recorded.source.sha256:
         progress.note(f"The quality of {recorded.name} is not measured: its GGUF file is not where it was.")
+        progress.expect(-_MEASURING)
         return None
     for what, per_weight, free in (
         ("memory", _MEMORY_PER_WEIGHT, int(psutil.virtual_memory().available)),
@@ -145,8 +147,9 @@ def _compare_with_file(
                 f"The quality of {recorded.name} is not measured: that takes {megabytes(needed)} of {what}, and "
                 f"{megabytes(free)} are free."
             )
+            progress.expect(-_MEASURING)
             return None
-    ids = quality.text_ids(tokenizer, TEXT_LIMIT)
+    ids = quality.text_ids(tokenizer)
     reference = write_reference(source, ids, space, progress)
     with progress.step("Checking the result against its source") as advance:
         return quality.run(folder, reference, ids, advance=advance)

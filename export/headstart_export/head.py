@@ -94,12 +94,20 @@ def run(options: argparse.Namespace, cache: Path, progress: Progress) -> Path:
     _require_room(options, f"a head for {described.name}", hidden, memory, store.folder, progress)
     _gather(options, store, begun, progress)
     trainer = _train(options, store, config, begun, progress)
+    _unlist(output, target)
     _finish(options, trainer, store, described, output, progress)
     described = manifest.read_model(target)  # its table may have been counted anew meanwhile
     manifest.write(target, dataclasses.replace(described, files=manifest.hash_files(target)))
     if not options.keep:
         shutil.rmtree(store.folder, ignore_errors=True)
     return output
+
+
+def _unlist(head: Path, target: Path) -> None:
+    """Take a head out of the target's list of files: without its entries nobody calls the model damaged."""
+    described = manifest.read_model(target)
+    files = {name: file for name, file in described.files.items() if not name.startswith(f"{head.name}/")}
+    manifest.write(target, dataclasses.replace(described, files=files))
 
 
 def _open_store(options: argparse.Namespace, described: Manifest, target: Path, cache: Path) -> Store:
@@ -213,6 +221,8 @@ def _finish(
 
     head = head_model.weights_of(trainer.head)
     names, trials = store.finished(), list(store.texts([features.TRIALS]))
+    if options.lean:
+        head_graph.save_lean(head, options.lean)
     with workspace.opened(output, replace=options.force) as space:
         with progress.step("Trying the finished head on what the model wrote"):
             head_graph.save(head, space.result / convert.MODEL_FILE)
@@ -227,8 +237,6 @@ def _finish(
             pipeline.describe_head(head, space.result, described, learned)
         with progress.step("Moving it into place"):
             space.move_into_place()
-    if options.lean:
-        head_graph.save_lean(head, options.lean)
     last = trainer.marks[-1].acceptance
     shown = ", ".join(
         f"{kind} {rate:.0%} (before compression {last[kind][0]:.0%})" for kind, rate in acceptance.items()

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from zipfile import BadZipFile
+from zipfile import Path as ZipPath
 
 import numpy as np
 from numpy.typing import NDArray
@@ -86,15 +88,15 @@ def save_lean(head: HeadWeights, folder: Path) -> None:
     save_file(tensors, folder / LEAN_FILE, {"format": "pt"})
 
 
-def load_lean(source: Path, target: Path) -> HeadWeights:
-    """Read the head in the folder `source`, for the exported model in `target`. Raises ExportError if it misfits."""
+def load_lean(source: Path | ZipPath, target: Path) -> HeadWeights:
+    """Read the head in the file `source`, for the exported model in `target`. Raises ExportError if it misfits."""
     from safetensors import SafetensorError  # noqa: PLC0415
-    from safetensors.numpy import load_file  # noqa: PLC0415
+    from safetensors.numpy import load  # noqa: PLC0415
 
     config = json.loads((target / "config.json").read_text(encoding="utf-8"))
     hidden = int(config["hidden_size"])
     try:
-        stored = load_file(source / LEAN_FILE)
+        stored = load(source.read_bytes())
         chosen = stored.pop("chosen").astype(np.int64)
         for name in [name for name in stored if name.endswith(_SCALES)]:
             matrix = name.removesuffix(_SCALES)
@@ -102,7 +104,7 @@ def load_lean(source: Path, target: Path) -> HeadWeights:
         learned = {name: weights.astype(np.float32) for name, weights in stored.items()}
         if len(learned["fc.weight"]) != hidden:
             raise ValueError(f"it reads states of {len(learned['fc.weight'])} numbers, not {hidden}")
-    except (OSError, KeyError, ValueError, SafetensorError) as error:
+    except (OSError, BadZipFile, KeyError, ValueError, SafetensorError) as error:
         raise ExportError(
             "The head in {folder} is not one for this model ({error}).", folder=source, error=error
         ) from None

@@ -13,11 +13,13 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
+from zipfile import Path as ZipPath
 
 import msgspec
 import numpy as np
 
 import headstart
+from headstart import paths
 from headstart.errors import ExportError, MismatchedDraftError, NotEnoughSpaceError
 from headstart.library import manifest, vocabulary
 from headstart_export import (
@@ -50,7 +52,6 @@ TOKEN_KEYS = ("bos_token_id", "eos_token_id", "pad_token_id")  # of config.json 
 ENDS_OF_TEXT = ("<|endoftext|>", "<|end_of_text|>", "<eos>", "</s>")
 CONTEXT_KEYS = ("max_position_embeddings", "n_positions", "seq_length", "max_sequence_length")
 PACKAGES = ("openvino", "openvino-tokenizers", "nncf", "optimum-intel", "transformers", "tokenizers", "torch", "gguf")
-TEXT_LIMIT = 768  # tokens of the fixed text that quality is measured on
 _STEPS = 8  # get, tokenizer, load, read, convert, compress, check, describe: what the progress counts of each model
 _IMPORT_STEPS = 4  # get, tokenizer, convert, describe
 _CHECK_STEPS = 3  # tokenizer, read, check
@@ -141,12 +142,15 @@ def _steps(order: Order, known: Prepared | None = None) -> int:
     writes = writes_answers(order, known)
     if isinstance(order, PairOrder):
         ranking = _is_ranked(order, known)
-        return _model_steps(order.target, known, writes=writes) + _model_steps(order.draft) + ranking
+        target_steps = _model_steps(order.target, known, writes=writes) + (
+            ranking and _is_imported(order.target, known)
+        )
+        return target_steps + _model_steps(order.draft) + ranking
     return _model_steps(order, known, writes=writes)
 
 
 def _model_steps(order: ModelOrder, known: Prepared | None = None, *, writes: bool = False) -> int:
-    if known.is_imported if known else order.may_be_imported:
+    if _is_imported(order, known):
         return _IMPORT_STEPS + _has_head(order)
     if order.role == "draft":
         return _STEPS
@@ -173,6 +177,10 @@ def _has_table(order: Order) -> bool:
 
 def _has_head(order: ModelOrder) -> bool:
     return bool(order.recipe.head) and order.role != "draft"
+
+
+def _is_imported(order: ModelOrder, known: Prepared | None) -> bool:
+    return known.is_imported if known else order.may_be_imported
 
 
 def _build_embedding(model: Prepared, recipe: embedding.Recipe, job: Job) -> None:
@@ -448,10 +456,21 @@ def _import(model: Prepared, folder: Path, job: Job, shortlist: manifest.Shortli
         _add_head(model, folder, described, job)
 
 
+def _lean_file(head: str) -> Path | ZipPath:
+    """Return what a head learned. An installed program has it once, in the wheel that comes with it."""
+    place = f"heads/{head}/{head_graph.LEAN_FILE}"
+    wheel = paths.bundled_wheel()
+    return ZipPath(wheel, f"{__package__}/recipes/{place}") if wheel else recipes_folder() / place
+
+
 def _add_head(model: Prepared, folder: Path, written: manifest.Manifest, job: Job) -> None:
     """Build the head that the recipe names, as a part of the model in `folder`."""
     with job.progress.step(f"Adding the head of {model.order.recipe.title}"):
-        head = head_graph.load_lean(recipes_folder() / "heads" / str(model.order.recipe.head), folder)
+        try:
+            head = head_graph.load_lean(_lean_file(str(model.order.recipe.head)), folder)
+        except ExportError as error:
+            job.progress.note(f"{error} {written.name} goes without it.")
+            return
         place = folder / manifest.HEAD_FOLDER
         place.mkdir()
         head_graph.save(head, place / convert.MODEL_FILE)
@@ -469,6 +488,8 @@ def describe_head(
         target,
         name=f"{target.name}-head",
         role="draft",
+        source=replace(target.source, path=None),
+        is_checked=True,
         architecture=manifest.HYDRA,
         parameters=head.parameters,
         precision=manifest.Precision("int8", "int8_sym"),
@@ -506,7 +527,7 @@ def _counts(job: Job) -> Path:
 
 def _convert(model: Prepared, job: Job) -> Half:
     folder, reference = job.space.scratch / "half", job.space.scratch / "reference.npy"
-    ids = quality.text_ids(model.tokenizer, TEXT_LIMIT)
+    ids = quality.text_ids(model.tokenizer)
     loaded, width = _read_reference(model, ids, reference, job)
     with job.progress.step("Converting to OpenVINO"):
         convert.to_openvino(loaded, folder)
@@ -632,7 +653,7 @@ def check(folder: Path, cache: Path, progress: Progress) -> None:
 def _check_part(folder: Path, proven: manifest.Tokenizer | None, job: Job, *, is_alone: bool) -> manifest.Manifest:
     """Check one model, and make its table of usual words if it is no part of a pair. `proven`: a proven tokenizer."""
     recorded = gguf_import.check(folder, job.space, job.progress, proven)
-    if is_alone:
+    if is_alone and manifest.TABLE_FILE not in recorded.files:
         recorded = _add_table(folder, recorded, job)
     if recorded.quality:
         agreement = recorded.quality.top1_agreement
@@ -646,6 +667,7 @@ def _add_table(folder: Path, recorded: manifest.Manifest, job: Job) -> manifest.
     """Have a model that chats, and has nothing better to guess with, write its table of usual words."""
     if manifest.head_folder(folder) or not convert.load_tokenizer(folder).chat_template:
         return recorded
+    job.progress.expect(1)
     texts = _have_it_write(folder, recorded.parameters, job, only_few=False)
     if not texts:
         return recorded
@@ -718,7 +740,9 @@ def _compared(order: ModelOrder, folder: Path, job: Job, target: Prepared | None
         texts = tokenizer_proof.prove(folder, source, tokenizer, chat, advance)
     converted = Converted(folder, texts, chat.tail if chat else "")
     is_imported = gguf_import.takes(order, fetched.path)
-    if not is_imported:
+    if is_imported:
+        job.progress.expect(-1)  # it is read in one step
+    else:
         gguf_import.require_exporter(order.recipe.title)
     return Prepared(order, fetched, facts, tokenizer, converted, lora=merged, is_imported=is_imported)
 
@@ -727,7 +751,7 @@ def _verify(model: Prepared, job: Job) -> Verified:
     folder, reference = model.converted.folder, job.space.scratch / "reference.npy"
     recorded = manifest.read_model(folder)
     quantize.require(recorded.precision.mode, quantize.read_back(folder / convert.MODEL_FILE))
-    ids = quality.text_ids(model.tokenizer, TEXT_LIMIT)
+    ids = quality.text_ids(model.tokenizer)
     if model.is_imported:
         reference, width = gguf_import.write_reference(model.fetched.path, ids, job.space, job.progress), 0
         rows = gguf_model.inspect(model.fetched.path).vocabulary

@@ -21,12 +21,13 @@ from headstart_export.convert import MODEL_FILE
 from headstart_export.progress import Advance, ignore
 
 TEXT_FILE = Path(__file__).parent / "probe_text.txt"
+TEXT_LIMIT = 768  # tokens of it that quality is measured on
 ROWS = 32  # positions compared at once: bounds the memory for large vocabularies
 
 Logits = NDArray[np.float32]
 
 
-def text_ids(tokenizer: Any, limit: int) -> list[int]:
+def text_ids(tokenizer: Any, limit: int = TEXT_LIMIT) -> list[int]:
     """Return the fixed text as ids, at most `limit` of them."""
     ids: list[int] = tokenizer(TEXT_FILE.read_text(encoding="utf-8")).input_ids
     return ids[:limit]

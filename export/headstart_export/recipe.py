@@ -129,7 +129,7 @@ class ModelRecipe(Struct, frozen=True, forbid_unknown_fields=True):
     notes: tuple[str, ...] = ()
     chat: Chat = Chat()
     sampling: Sampling = Sampling()
-    head: str | None = None  # an EAGLE-3 head that was made for it: a folder of `heads/` beside the recipes
+    head: str | None = None  # a Hydra head that was made for it: a folder of `heads/` beside the recipes
 
 
 class PairRecipe(Struct, frozen=True, forbid_unknown_fields=True, rename="kebab", tag_field="kind", tag="pair"):
@@ -318,7 +318,7 @@ def _recipe_pair(pair: PairRecipe, arguments: Arguments) -> PairOrder:
     return PairOrder(
         pair.name + suffix,
         ModelOrder(
-            replace(target, name=target.name + suffix),
+            replace(target, name=target.name + suffix, head=None if arguments.adapter else target.head),
             target_weights,
             "target",
             arguments.trust_remote_code,
@@ -376,8 +376,10 @@ def _model(source: str, arguments: Arguments, role: str | None = None) -> ModelO
             "{source} is the recipe of a pair and cannot be a draft; name one of its models.", source=source
         )
     recipe = _at(recipe, arguments.revision)
+    if arguments.adapter:  # a head knows the states of the model as it was
+        recipe = replace(recipe, head=None)
     if arguments.local is not None:
-        recipe = replace(recipe, sources=_unlisted(arguments.local).sources, parameters=0)
+        recipe = replace(recipe, sources=_unlisted(arguments.local).sources, parameters=0, head=None)
         if not isinstance(recipe.sources[0], LocalSource):
             raise ExportError("There is no file or folder {source}; check the path.", source=arguments.local)
     weights = arguments.weights or recipe.weights

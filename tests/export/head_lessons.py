@@ -109,7 +109,8 @@ def main() -> None:
     head = head_model.weights_of(whole.head)
     head_graph.save(head, folder / convert.MODEL_FILE)
     head_graph.save_lean(head, folder / "lean")
-    head_graph.save(head_graph.load_lean(folder / "lean", target), folder / "lean" / convert.MODEL_FILE)
+    lean = head_graph.load_lean(folder / "lean" / head_graph.LEAN_FILE, target)
+    head_graph.save(lean, folder / "lean" / convert.MODEL_FILE)
     print(
         json.dumps(
             {

@@ -216,6 +216,16 @@ def test_head_drafts_the_same_after_a_fresh_read(exports: Exports) -> None:
     assert [runner.tokens for runner in (head, fresh)] == [[*text.context[1:], *drafts[0].tokens[:-1]]] * 2
 
 
+def test_long_text_is_read_in_parts_beside_other_answers(exports: Exports, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole, parted, dice = a_head(exports), a_head(exports), np.random.default_rng(4)
+    ids, hidden = list(range(5, 5 + 300)), dice.normal(size=(300, whole.width)).astype(np.float32)
+    expected = whole.read(ids, hidden).copy()
+    monkeypatch.setattr(type(parted), "sharing", 2)
+    found = parted.read(ids, hidden)
+    assert parted.tokens == ids
+    assert np.abs(found - expected).max() < 1e-3 * expected.std()
+
+
 def test_hidden_states_stay_with_their_tokens(exports: Exports) -> None:
     target, fresh, dice = a_target(exports), a_target(exports), random.Random(5)
     target.forward([dice.randrange(3, 400) for _ in range(20)])

@@ -5,10 +5,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
+from zipfile import ZipFile
 
 import pytest
 from msgspec.structs import replace
 
+from headstart import paths
 from headstart.errors import ExportError
 from headstart_export import pipeline
 from headstart_export.recipe import Arguments, Chat, Sampling, find_model, understand
@@ -86,6 +88,17 @@ def test_id_of_no_token_is_refused(tmp_path: Path, file: str, key: str, index: o
 
 def test_id_that_stands_for_none_is_none(tmp_path: Path) -> None:
     assert settle(tmp_path, {"eos_token_id": -1, "bos_token_id": None}, {"pad_token_id": -1}) == ((2,), [])
+
+
+def test_installed_program_has_its_heads_in_the_wheel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    name, wheel = "smollm2-135m-instruct", tmp_path / "headstart.whl"
+    file = pipeline._lean_file(name)
+    with ZipFile(wheel, "w") as package:
+        package.writestr(f"headstart_export/recipes/heads/{name}/{file.name}", file.read_bytes())
+    monkeypatch.setattr(paths, "bundled_wheel", lambda: wheel)
+    packed = pipeline._lean_file(name)
+    assert packed != file
+    assert packed.read_bytes() == file.read_bytes()
 
 
 def test_word_that_ends_answers_is_noted(tmp_path: Path) -> None:

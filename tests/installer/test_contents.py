@@ -29,6 +29,7 @@ from installer import contents, stamps
         ("libcudart.so", "/usr/local/cuda/lib/libcudart.so", False),
         ("numpy/_core/_umath_tests.cpython-311-x86_64-linux-gnu.so", "", False),
         ("headstart/ui/i18n/headstart_zh_TW.ts", "", False),
+        ("headstart_export/recipes/heads/smollm2-135m-instruct/head.safetensors", "", False),
         ("libstdc++.so.6", "/usr/lib/x86_64-linux-gnu/libstdc++.so.6.0.30", False),
         ("libglib-2.0.so.0", "/lib/x86_64-linux-gnu/libglib-2.0.so.0.7400.6", False),
     ],

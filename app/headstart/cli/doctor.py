@@ -422,8 +422,7 @@ def _model(entry: Model | Pair | Broken, free: int) -> Finding:
 
 
 def _manifests(entry: Model | Pair) -> tuple[Manifest, ...]:
-    parts = (entry.target, entry.draft) if isinstance(entry, Pair) else (entry,)
-    return tuple(part.manifest for part in parts)
+    return tuple(part.manifest for part in library.loaded_models(entry))
 
 
 def check_engine(command: Sequence[str] | None = None) -> Iterator[Finding]:

@@ -42,7 +42,9 @@ class AddFlags:
         metavar="SOURCE",
     )
     draft: str | None = flag(None, "a small model with the same vocabulary, to make a pair", metavar="SOURCE")
-    weights: str | None = flag(None, "precision: int8 (precise), int4 (fast), int8-sym or fp16")
+    weights: str | None = flag(
+        None, "precision: gguf (as in its GGUF file), int8 (precise), int4 (fast), int8-sym or fp16"
+    )
     yes: bool = flag(default=False, help="do not ask before the exporter is set up")
 
 
@@ -222,7 +224,7 @@ def _show(arguments: ShowFlags, _load: Load) -> int:
 
 def fact_rows(entry: Model | Pair) -> list[tuple[str, str]]:
     """Return names and values of the facts about a model."""
-    resident = _bytes(memory.need(model.manifest for model in _models(entry)).total)
+    resident = _bytes(memory.need(model.manifest for model in library.loaded_models(entry)).total)
     rows = [
         ("name", entry.name),
         ("folder", str(entry.folder)),
@@ -340,8 +342,8 @@ def _row(entry: Model | Pair) -> tuple[str, ...]:
         entry.manifest.kind,
         " + ".join(model.manifest.precision.weights for model in models),
         _bytes(sum(model.manifest.size_bytes for model in models)),
-        _bytes(memory.need(model.manifest for model in models).total),
-        " + ".join(_quality(model) for model in models),
+        _bytes(memory.need(model.manifest for model in library.loaded_models(entry)).total),
+        " + ".join(_quality(model) for model in models if not model.manifest.is_hydra),
         ", ".join(dict.fromkeys(model.manifest.licence for model in models)),
     )
 

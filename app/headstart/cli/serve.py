@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 HOST, PORT = "127.0.0.1", 8642
 KEY_VARIABLE = "HEADSTART_SERVER_KEY"
 _LIMITS = Limits()
-_PARALLEL = 4  # app/docs/server.md has the throughput of other values
+_PARALLEL = 4  # app/docs/server.md has what four clients gain
 # In a name of a web site `*` is its beginning, or a port: http://localhost* would allow http://localhost.evil.example.
 _ORIGIN = re.compile(r"https?://(\*\.)?[^/*]+(:\*)?|(?!https?:)[A-Za-z][A-Za-z0-9+.-]*://[^/]+")
 _MAX_REFUSALS = 100  # shown without --log-requests

@@ -47,7 +47,7 @@ class Model:
 
     @property
     def head(self) -> "Model | None":
-        """The EAGLE-3 head that is a part of it. Raises BrokenModelError."""
+        """The head that is a part of it. Raises BrokenModelError."""
         folder = manifest.head_folder(self.folder)
         return Model(f"{self.name}/{folder.name}", folder, manifest.read_model(folder)) if folder else None
 
@@ -65,6 +65,13 @@ class Pair:
     @property
     def is_checked(self) -> bool:
         return self.target.is_checked and self.draft.is_checked
+
+
+def loaded_models(entry: Model | Pair) -> tuple[Model, ...]:
+    """Return what is loaded for one answer at a time: target and draft, or a model and its head."""
+    if isinstance(entry, Pair):
+        return entry.target, entry.draft
+    return (entry, entry.head) if entry.head else (entry,)
 
 
 @dataclass(frozen=True)
@@ -223,7 +230,8 @@ def fitting_drafts(target: Model) -> dict[str, Path]:
     """Return a few other installed models, by name, that have the target's vocabulary and are small enough."""
     usable = [entry for entry in installed() if can_chat(entry)]
     drafts = [entry.draft if isinstance(entry, Pair) else entry for entry in usable]
-    small = [draft for draft in drafts if draft.manifest.size_bytes < target.manifest.size_bytes / 2]
+    models = [draft for draft in drafts if not draft.manifest.is_eagle]
+    small = [draft for draft in models if draft.manifest.size_bytes < target.manifest.size_bytes / 2]
     fitting = {draft.name: draft.folder for draft in small if draft.folder != target.folder and _fits(target, draft)}
     return dict(list(fitting.items())[:_MAX_DRAFTS])
 

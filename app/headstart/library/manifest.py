@@ -69,7 +69,10 @@ class Adapter:
 
 @dataclass(frozen=True)
 class Precision:
-    """The form of the stored weights, as read back from the IR. `weights`: int8, int8-sym, int4, int4-sym or fp16."""
+    """The form of the stored weights, as read back from the IR.
+
+    `weights`: gguf, int8, int8-sym, int4, int4-sym or fp16.
+    """
 
     weights: str
     mode: str | None = None  # NNCF's word, e.g. "int8_asym"

@@ -22,10 +22,7 @@ class Difference:
 
 def read(folder: Path) -> dict[int, str]:
     """Return the text of each id as the tokenizer writes it ("Ġthe"), added tokens included."""
-    return _tokens(_load(folder / FILE_NAME), folder / FILE_NAME)
-
-
-def _tokens(data: dict[str, Any], path: Path) -> dict[int, str]:
+    data = _load(folder / FILE_NAME)
     try:
         pieces = data["model"]["vocab"]
         # Unigram stores [piece, score] rows whose index is the id; BPE and WordPiece a mapping.
@@ -37,7 +34,7 @@ def _tokens(data: dict[str, Any], path: Path) -> dict[int, str]:
         tokens.update({int(token["id"]): str(token["content"]) for token in data.get("added_tokens", [])})
     except (KeyError, TypeError, ValueError, IndexError) as error:
         raise BrokenModelError(
-            "{path} is damaged ({error}); export the model again.", path=path, error=repr(error)
+            "{path} is damaged ({error}); export the model again.", path=folder / FILE_NAME, error=repr(error)
         ) from None
     return tokens
 
@@ -49,19 +46,17 @@ class Reading:
     added: frozenset[str]  # texts that `encode` turns into control ids
     control: frozenset[str]  # the special ones among them: decoded text does not show them
     composes: bool  # letters and marks become one character first (NFC)
-    size: int  # ids, from 0 on
 
 
 def reading(folder: Path) -> Reading:
     """Return what the tokenizer does to a text beside its vocabulary."""
-    path = folder / FILE_NAME
-    data = _load(path)
+    data = _load(folder / FILE_NAME)
     added = data.get("added_tokens", [])
     if not isinstance(added, list) or not all(isinstance(token, dict) and "content" in token for token in added):
-        raise BrokenModelError("{path} is damaged (its added tokens); export the model again.", path=path)
+        raise BrokenModelError("{path} is damaged (its added tokens); export the model again.", path=folder / FILE_NAME)
     special = (token for token in added if token.get("special"))
     every, control = (frozenset(str(token["content"]) for token in tokens) for tokens in (added, special))
-    return Reading(every, control, _composes(data.get("normalizer")), 1 + max(_tokens(data, path), default=-1))
+    return Reading(every, control, _composes(data.get("normalizer")))
 
 
 def _composes(normalizer: Any) -> bool:

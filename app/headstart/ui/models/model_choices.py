@@ -104,12 +104,15 @@ def models_of(entry: Model | Pair) -> tuple[Model, ...]:
 
 def size_of(entry: Model | Pair) -> int:
     """Return the bytes on disk."""
-    return sum(model.manifest.size_bytes for model in models_of(entry))
+    models = models_of(entry)
+    return sum(model.manifest.size_bytes for model in (*models, *filter(None, (model.head for model in models))))
 
 
 def memory_of(parts: Iterable[Model], settings: Settings) -> int:
     """Return the bytes of memory that models take together, with the context and cache precision of these settings."""
-    manifests = [model.manifest for model in parts]
+    models = tuple(parts)
+    loaded = library.loaded_models(*models) if len(models) == 1 else models
+    manifests = [model.manifest for model in loaded]
     return need(manifests, settings.context, memory.kv_bits(settings.kv_precision)).total
 
 
