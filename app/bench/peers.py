@@ -204,6 +204,8 @@ class LlamaSource:
             }
             answers = {name: partial(_llama_answer, client, options) for name, client in clients.items()}
             answers[_REMEMBERING] = partial(_fresh_llama_answer, self.server, self.target, options)
+            with llama.serve(self.server, self.target, options, modes[_REMEMBERING]):
+                pass  # an older llama.cpp may lack it
             yield [Peer(f"llama {name}", options.encode, answers[name]) for name in modes]
 
 

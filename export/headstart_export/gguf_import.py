@@ -109,7 +109,7 @@ def check(
             texts = tokenizer_proof.prove(folder, folder, tokenizer, chat, advance, known=known)
         answer = _compare_with_file(folder, recorded, tokenizer, space, progress)
     except FailedCheckError as error:
-        manifest.write(folder, replace(recorded, fault=error.text.as_data()))
+        manifest.write(folder, replace(manifest.read_model(folder), fault=error.text.as_data()))
         raise
     recorded = manifest.read_model(folder)  # its table may have been counted meanwhile
     checked = replace(

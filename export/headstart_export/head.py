@@ -94,7 +94,6 @@ def run(options: argparse.Namespace, cache: Path, progress: Progress) -> Path:
     _require_room(options, f"a head for {described.name}", hidden, memory, store.folder, progress)
     _gather(options, store, begun, progress)
     trainer = _train(options, store, config, begun, progress)
-    _unlist(output, target)
     _finish(options, trainer, store, described, output, progress)
     described = manifest.read_model(target)  # its table may have been counted anew meanwhile
     manifest.write(target, dataclasses.replace(described, files=manifest.hash_files(target)))
@@ -103,8 +102,9 @@ def run(options: argparse.Namespace, cache: Path, progress: Progress) -> Path:
     return output
 
 
-def _unlist(head: Path, target: Path) -> None:
-    """Take a head out of the target's list of files: without its entries nobody calls the model damaged."""
+def _unlist(head: Path) -> None:
+    """Take a head out of its model's list of files: without its entries nobody calls the model damaged."""
+    target = head.parent
     described = manifest.read_model(target)
     files = {name: file for name, file in described.files.items() if not name.startswith(f"{head.name}/")}
     manifest.write(target, dataclasses.replace(described, files=files))
@@ -236,6 +236,7 @@ def _finish(
             )
             pipeline.describe_head(head, space.result, described, learned)
         with progress.step("Moving it into place"):
+            _unlist(output)
             space.move_into_place()
     last = trainer.marks[-1].acceptance
     shown = ", ".join(

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
+from zipfile import BadZipFile
 from zipfile import Path as ZipPath
 
 import msgspec
@@ -468,7 +469,7 @@ def _add_head(model: Prepared, folder: Path, written: manifest.Manifest, job: Jo
     with job.progress.step(f"Adding the head of {model.order.recipe.title}"):
         try:
             head = head_graph.load_lean(_lean_file(str(model.order.recipe.head)), folder)
-        except ExportError as error:
+        except (ExportError, OSError, BadZipFile) as error:  # of the wheel
             job.progress.note(f"{error} {written.name} goes without it.")
             return
         place = folder / manifest.HEAD_FOLDER

@@ -156,6 +156,22 @@ class TestTwoModels:
         assert self.a_policy().plan(self.BOTH).drafter == Origin.HEAD
         assert self.a_policy(head_ms=40.0).plan(self.BOTH).drafter == Origin.DRAFT
 
+    def test_plain_answers_leave_what_was_learned_of_models(self) -> None:
+        policy = self.a_policy()
+        plan = policy.plan(self.BOTH)
+        policy.observe(outcome(plan, 2, 2, (0.9, 0.9), ms=Timing(10.0, 73.0, 0.7)))
+        learned = policy.acceptance.to_json()
+        policy.begin_answer(Speculation(Mode.OFF))
+        for _ in range(20):
+            policy.observe(outcome(policy.plan(self.BOTH), 0, 0, ms=Timing(0.0, 70.0, 0.7)))
+        assert policy.acceptance.to_json()["models"] == learned["models"]
+
+    def test_head_without_a_cache_costs_the_same_behind_any_context(self) -> None:
+        costs = self.a_policy().costs
+        assert costs.drafting(Origin.HEAD, 1, 8000) > costs.drafting(Origin.HEAD, 1, 0)
+        costs.without_cache.add(Origin.HEAD)
+        assert costs.drafting(Origin.HEAD, 1, 8000) == costs.drafting(Origin.HEAD, 1, 0)
+
     def test_failing_drafter_leaves_drafting_to_the_other(self) -> None:
         policy = self.a_policy()
         for _ in range(20):
@@ -483,6 +499,14 @@ class TestStorage:
             learn(policy, replace(BEGIN, uncached_tokens={}, free_drafts=copied(5, 2, right=0)), 0, 0)
         data: dict[str, Any] = json.loads(json.dumps(policy.to_json()))
         return data
+
+    def test_length_of_the_last_answer_is_stored(self) -> None:
+        policy = a_policy()
+        learn(policy, replace(BEGIN, uncached_tokens={}), 0, 0)
+        before = policy.to_json()["lengths"]
+        assert before[-1] == 1
+        policy.begin_answer(Speculation())
+        assert policy.to_json()["lengths"] == before
 
     def test_state_survives_json(self) -> None:
         restored = Policy.from_json(self.stored())

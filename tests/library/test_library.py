@@ -43,6 +43,22 @@ def test_pair_with_a_damaged_half_is_broken(root: Path) -> None:
     assert "0 bytes instead of 256" in entry.reason
 
 
+def test_head_is_loaded_for_one_answer_only_without_a_draft(root: Path) -> None:
+    write_model(write_pair(root / "pair") / "target" / manifest.HEAD_FOLDER)
+    pair = library.find("pair")
+    assert isinstance(pair, Pair)
+    assert library.loaded_models(pair) == (pair.target, pair.draft)
+    assert library.loaded_models(pair.target) == (pair.target, pair.target.head)
+
+
+def test_model_with_an_unreadable_head_is_broken(root: Path) -> None:
+    head = write_model(write_model(root / "model") / manifest.HEAD_FOLDER)
+    (head / manifest.FILE_NAME).write_text("{", encoding="utf-8")
+    (entry,) = library.installed()
+    assert isinstance(entry, Broken)
+    assert manifest.FILE_NAME in entry.reason
+
+
 def test_pair_cannot_point_outside_itself(root: Path) -> None:
     write_model(root / "model")
     folder = write_pair(root / "pair")

@@ -45,7 +45,7 @@ from headstart.engine.sampling import Constraint
 from headstart.engine.sequence import Job
 from headstart.engine.speculative import Decoder
 from headstart.engine.thinking import ThinkingConstraint
-from headstart.engine.tokenizer import Tokenizer, tokens_of
+from headstart.engine.tokenizer import Tokenizer, read_tokenizer, tokens_of
 from headstart.errors import BrokenModelError, SettingsError, Translatable
 from headstart.library.manifest import Manifest, ModelSpec
 
@@ -366,7 +366,7 @@ def load(resolved: ResolvedOptions, tell: Callable[[Phase], None] = lambda _: No
     with ThreadPoolExecutor(1, "tokenizer") as beside:  # OpenVINO compiles a model on one core
         reading: list[Future[Tokenizer]] = []
         watcher = Watcher(
-            on_verified=lambda: reading.append(beside.submit(_tokenizer, options.target)),
+            on_verified=lambda: reading.append(beside.submit(read_tokenizer, options.target)),
             on_trial=lambda: tell(Phase.PROOF),
             on_decided=lambda: tell(Phase.MODEL),
         )
@@ -379,13 +379,6 @@ def load(resolved: ResolvedOptions, tell: Callable[[Phase], None] = lambda _: No
     tell(Phase.WARM_UP)
     reload = load_target if options.parallel == 1 else None  # other sequences may be using the target
     return LocalEngine(target, draft, tokenizer, reload=reload, head=head)
-
-
-def _tokenizer(folder: Path) -> Tokenizer:
-    """Return a tokenizer whose table is there before the first answer."""
-    tokenizer = Tokenizer(folder)
-    _ = tokenizer.texts
-    return tokenizer
 
 
 def target_config(resolved: ResolvedOptions) -> RunnerConfig:

@@ -218,6 +218,13 @@ class Tokenizer:
             )
 
 
+def read_tokenizer(folder: Path) -> Tokenizer:
+    """Return a tokenizer that has its table of texts before the first answer. Raises BrokenModelError."""
+    tokenizer = Tokenizer(folder)
+    _ = tokenizer.texts
+    return tokenizer
+
+
 def tokens_of(request: Request, tokenizer: Tokenizer, context: int) -> Iterator[Step | Finish]:
     """Yield the events that answer a request for tokens alone. Raises what `prompt_of` raises."""
     ids = tokenizer.prompt_of(request, sys.maxsize)

@@ -71,7 +71,7 @@ def loaded_models(entry: Model | Pair) -> tuple[Model, ...]:
     """Return what is loaded for one answer at a time: target and draft, or a model and its head."""
     if isinstance(entry, Pair):
         return entry.target, entry.draft
-    return (entry, entry.head) if entry.head else (entry,)
+    return (entry, *filter(None, [entry.head]))
 
 
 @dataclass(frozen=True)
@@ -296,6 +296,8 @@ def _checked_model(name: str, folder: Path, described: Manifest) -> Model:
         )
     if described.fault is not None:
         raise BrokenModelError(Translatable.from_data(described.fault))
+    if head := manifest.head_folder(folder):
+        manifest.read_model(head)
     return Model(name, folder, described)
 
 

@@ -32,7 +32,7 @@ from headstart.engine.engine import (
     Token,
 )
 from headstart.engine.load_options import ResolvedOptions
-from headstart.engine.tokenizer import Tokenizer, tokens_of
+from headstart.engine.tokenizer import Tokenizer, read_tokenizer, tokens_of
 from headstart.errors import ContextOverflowError, DeviceError, EngineLostError, SettingsError, Translatable
 from headstart.library.manifest import Manifest
 
@@ -70,7 +70,7 @@ def load(resolved: ResolvedOptions) -> "GenaiEngine":
     else:
         compiled = {"MAX_PROMPT_LEN": longest_prompt, "MIN_RESPONSE_LEN": context - longest_prompt}
         blueprint = Blueprint(options, compiled, compiled)
-    engine = GenaiEngine(models, blueprint, Tokenizer(options.target), context, longest_prompt)
+    engine = GenaiEngine(models, blueprint, read_tokenizer(options.target), context, longest_prompt)
     engine.prepare()
     return engine
 
