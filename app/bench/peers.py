@@ -11,7 +11,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -202,21 +202,22 @@ class LlamaSource:
                 for name, flags in modes.items()
                 if name != _REMEMBERING
             }
-            answers = {name: partial(_llama_answer, client, options) for name, client in clients.items()}
-            answers[_REMEMBERING] = partial(_fresh_llama_answer, self.server, self.target, options)
-            with llama.serve(self.server, self.target, options, modes[_REMEMBERING]):
+            answers: dict[str, Callable[[list[int]], Run]] = {
+                name: partial(llama.complete, client, options, cache_prompt=False) for name, client in clients.items()
+            }
+            fresh = partial(llama.serve, self.server, self.target, options, modes[_REMEMBERING])
+            with fresh():
                 pass  # an older llama.cpp may lack it
+            answers[_REMEMBERING] = partial(_answer_anew, fresh, options)
             yield [Peer(f"llama {name}", options.encode, answers[name]) for name in modes]
 
 
-def _llama_answer(client: httpx.Client, options: PeerOptions, ids: list[int]) -> Run:
-    return llama.complete(client, options, ids, cache_prompt=False)
-
-
-def _fresh_llama_answer(server: llama.Command, target: Path, options: PeerOptions, ids: list[int]) -> Run:
-    """Answer in a server of its own, as one would copy its answer to the same prompt in an earlier repeat."""
-    with llama.serve(server, target, options, ("--spec-type", _REMEMBERING)) as client:
-        return _llama_answer(client, options, ids)
+def _answer_anew(
+    serve: Callable[[], AbstractContextManager[httpx.Client]], options: PeerOptions, ids: list[int]
+) -> Run:
+    """Answer in a new server: one that has answered this prompt before would copy its answer."""
+    with serve() as client:
+        return llama.complete(client, options, ids, cache_prompt=False)
 
 
 def read_lengths(text: str) -> tuple[int, ...]:

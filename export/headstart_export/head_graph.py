@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from zipfile import BadZipFile
 from zipfile import Path as ZipPath
 
 import numpy as np
@@ -104,7 +103,7 @@ def load_lean(source: Path | ZipPath, target: Path) -> HeadWeights:
         learned = {name: weights.astype(np.float32) for name, weights in stored.items()}
         if len(learned["fc.weight"]) != hidden:
             raise ValueError(f"it reads states of {len(learned['fc.weight'])} numbers, not {hidden}")
-    except (OSError, BadZipFile, KeyError, ValueError, SafetensorError) as error:
+    except (OSError, KeyError, ValueError, SafetensorError) as error:
         raise ExportError(
             "The head in {folder} is not one for this model ({error}).", folder=source, error=error
         ) from None

@@ -143,10 +143,8 @@ def _steps(order: Order, known: Prepared | None = None) -> int:
     writes = writes_answers(order, known)
     if isinstance(order, PairOrder):
         ranking = _is_ranked(order, known)
-        target_steps = _model_steps(order.target, known, writes=writes) + (
-            ranking and _is_imported(order.target, known)
-        )
-        return target_steps + _model_steps(order.draft) + ranking
+        writing = ranking and _is_imported(order.target, known)  # the steps of other targets have it
+        return _model_steps(order.target, known, writes=writes) + writing + _model_steps(order.draft) + ranking
     return _model_steps(order, known, writes=writes)
 
 
@@ -173,11 +171,12 @@ def _is_ranked(order: PairOrder, target: Prepared | None) -> bool:
 
 def _has_table(order: Order) -> bool:
     """Tell whether a model has nothing that guesses better than a table of usual words."""
-    return not isinstance(order, PairOrder) and not order.recipe.head
+    return not isinstance(order, PairOrder) and not _has_head(order)
 
 
 def _has_head(order: ModelOrder) -> bool:
-    return bool(order.recipe.head) and order.role != "draft"
+    """Tell whether to add the recipe's head, which knows the states of the model without an adapter."""
+    return bool(order.recipe.head) and order.role != "draft" and not order.adapter
 
 
 def _is_imported(order: ModelOrder, known: Prepared | None) -> bool:

@@ -27,10 +27,10 @@ ROWS = 32  # positions compared at once: bounds the memory for large vocabularie
 Logits = NDArray[np.float32]
 
 
-def text_ids(tokenizer: Any, limit: int = TEXT_LIMIT) -> list[int]:
-    """Return the fixed text as ids, at most `limit` of them."""
+def text_ids(tokenizer: Any) -> list[int]:
+    """Return the fixed text as ids, at most TEXT_LIMIT of them."""
     ids: list[int] = tokenizer(TEXT_FILE.read_text(encoding="utf-8")).input_ids
-    return ids[:limit]
+    return ids[:TEXT_LIMIT]
 
 
 def write_reference(

@@ -318,7 +318,7 @@ def _recipe_pair(pair: PairRecipe, arguments: Arguments) -> PairOrder:
     return PairOrder(
         pair.name + suffix,
         ModelOrder(
-            replace(target, name=target.name + suffix, head=None if arguments.adapter else target.head),
+            replace(target, name=target.name + suffix),
             target_weights,
             "target",
             arguments.trust_remote_code,
@@ -376,8 +376,6 @@ def _model(source: str, arguments: Arguments, role: str | None = None) -> ModelO
             "{source} is the recipe of a pair and cannot be a draft; name one of its models.", source=source
         )
     recipe = _at(recipe, arguments.revision)
-    if arguments.adapter:  # a head knows the states of the model as it was
-        recipe = replace(recipe, head=None)
     if arguments.local is not None:
         recipe = replace(recipe, sources=_unlisted(arguments.local).sources, parameters=0, head=None)
         if not isinstance(recipe.sources[0], LocalSource):

@@ -44,6 +44,7 @@ def settle(
     [
         (Arguments("gemma-3-1b-it"), True),  # alone, so it gets a table
         (Arguments("qwen2.5-coder-1.5b-instruct"), False),  # alone, but it has a head
+        (Arguments("qwen2.5-coder-1.5b-instruct", adapter=Path("style")), True),  # the head does not fit the adapter
         (Arguments("qwen2.5-coder"), False),  # the tokens of its draft come with the recipe
         (Arguments("qwen2.5-coder", draft_vocab="32k"), True),  # ranks the tokens of its draft
         (Arguments("qwen2.5-coder", draft_vocab="full"), False),

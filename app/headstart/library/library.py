@@ -71,7 +71,8 @@ def loaded_models(entry: Model | Pair) -> tuple[Model, ...]:
     """Return what is loaded for one answer at a time: target and draft, or a model and its head."""
     if isinstance(entry, Pair):
         return entry.target, entry.draft
-    return (entry, *filter(None, [entry.head]))
+    head = entry.head
+    return (entry, head) if head else (entry,)
 
 
 @dataclass(frozen=True)

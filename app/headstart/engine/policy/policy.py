@@ -86,8 +86,10 @@ class Policy:
 
     def to_json(self) -> dict[str, Any]:
         """Return what is kept between runs: prices, acceptance and the lengths of the last answers."""
-        lengths = [*self._lengths, *filter(None, [self._budget.written])][-len(_PRIOR_LENGTHS) :]
-        return {"costs": self.costs.to_json(), **self.acceptance.to_json(), "lengths": lengths}
+        lengths = self._lengths.copy()
+        if self._budget.written:
+            lengths.append(self._budget.written)
+        return {"costs": self.costs.to_json(), **self.acceptance.to_json(), "lengths": [*lengths]}
 
     @classmethod
     def from_json(cls, data: object) -> Self | None:

@@ -111,7 +111,7 @@ def size_of(entry: Model | Pair) -> int:
 def memory_of(parts: Iterable[Model], settings: Settings) -> int:
     """Return the bytes of memory that models take together, with the context and cache precision of these settings."""
     models = tuple(parts)
-    loaded = library.loaded_models(*models) if len(models) == 1 else models
+    loaded = library.loaded_models(models[0]) if len(models) == 1 else models
     manifests = [model.manifest for model in loaded]
     return need(manifests, settings.context, memory.kv_bits(settings.kv_precision)).total
 
