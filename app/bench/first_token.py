@@ -399,7 +399,7 @@ class LlamaChats:
     @contextmanager
     def open(self, options: PeerOptions, chats: int) -> Iterator[Ask]:
         """Start the server. Raises PeerError where it does not start; so does what it yields."""
-        with llama.serve(self.server, self.target, options, slots=chats) as client:
+        with llama.serve(self.server, self.target, options.context, slots=chats) as client:
             yield lambda chat, ids: llama.complete(client, options, ids, cache_prompt=True, id_slot=chat)
 
 

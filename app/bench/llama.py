@@ -37,7 +37,7 @@ def package(python: Path) -> Command:
 
 @contextmanager
 def serve(
-    server: Command, target: Path, options: PeerOptions, flags: Sequence[str] = (), slots: int = 1
+    server: Command, target: Path, context: int, flags: Sequence[str] = (), slots: int = 1
 ) -> Iterator[httpx.Client]:
     """Run a server while inside. Raises PeerError where it does not start."""
     with socket.socket() as probe:
@@ -45,7 +45,7 @@ def serve(
         port = probe.getsockname()[1]
     command = [*map(str, server), "--model", str(target), "--host", _HOST, "--port", str(port)]
     command += ["--threads", str(devices.cores())]
-    command += ["--ctx-size", str(slots * options.context), "--parallel", str(slots), *flags]
+    command += ["--ctx-size", str(slots * context), "--parallel", str(slots), *flags]
     with tempfile.TemporaryFile() as log:
         try:
             process = subprocess.Popen(command, stdout=log, stderr=log, env=_without_path())

@@ -1,5 +1,8 @@
 #!/usr/bin/env bash
-# Builds llama.cpp's server for this computer's processor: `app/bench/llama_server.sh FOLDER` prints where the program lies.
+# Builds llama.cpp's server: `app/bench/llama_server.sh FOLDER [ISA]` prints where the program lies.
+#
+# ISA is AVX2, AVX-VNNI or AVX512-VNNI, as the benchmarks' `--isa` has it; by default the best that this processor has.
+# A second build in the same folder compiles only what depends on the instruction set.
 #
 # The source comes from the package llama-cpp-python. Needs pip, and Debian's cmake, ninja-build and g++. Takes about ten
 # minutes on two cores.
@@ -13,12 +16,26 @@ source=llama_cpp_python-$version
 [ -d "$source" ] || tar xzf "$source.tar.gz"
 # Not GGML_NATIVE: the code for AMX ends with a fault where a virtual machine names AMX but does not hand it on. No web
 # page, no HTTPS: the race talks to it on this computer.
-instructions=(SSE42 AVX AVX2 BMI2 FMA F16C)
-grep -qw avx512_vnni /proc/cpuinfo && instructions+=(AVX512 AVX512_VBMI AVX512_VNNI)
-grep -qw avx512_bf16 /proc/cpuinfo && instructions+=(AVX512_BF16)
-options=("${instructions[@]/#/-DGGML_}")
+instructions=(AVX_VNNI AVX512 AVX512_VBMI AVX512_VNNI AVX512_BF16)
+isa=${2:-$(grep -qw avx512_vnni /proc/cpuinfo && echo AVX512-VNNI || { grep -qw avx_vnni /proc/cpuinfo && echo AVX-VNNI; } || echo AVX2)}
+case $isa in
+AVX2) has= ;;
+AVX-VNNI) has=AVX_VNNI ;;
+AVX512-VNNI)
+  has="AVX512 AVX512_VBMI AVX512_VNNI"
+  grep -qw avx512_bf16 /proc/cpuinfo && has+=" AVX512_BF16"
+  ;;
+*)
+  echo "There is no $isa; name AVX2, AVX-VNNI or AVX512-VNNI." >&2
+  exit 2
+  ;;
+esac
+options=()
+for name in SSE42 AVX AVX2 BMI2 FMA F16C $has; do options+=("-DGGML_$name=ON"); done
+for name in "${instructions[@]}"; do [[ " $has " = *" $name "* ]] || options+=("-DGGML_$name=OFF"); done
 cmake -S "$source/vendor/llama.cpp" -B build -G Ninja -DCMAKE_BUILD_TYPE=Release -DGGML_NATIVE=OFF -DBUILD_SHARED_LIBS=OFF \
   -DLLAMA_OPENSSL=OFF -DLLAMA_BUILD_UI=OFF -DLLAMA_USE_PREBUILT_UI=OFF -DLLAMA_BUILD_TESTS=OFF -DLLAMA_BUILD_EXAMPLES=OFF \
-  "${options[@]/%/=ON}" >&2
+  "${options[@]}" >&2
 cmake --build build --target llama-server >&2
-echo "$folder/build/bin/llama-server"
+cp build/bin/llama-server "llama-server-$isa"
+echo "$folder/llama-server-$isa"

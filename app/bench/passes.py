@@ -5,25 +5,28 @@ what slows the machine slows all alike. A ratio is the geometric mean over turns
 
 - read: all packed weights, by as many threads; nothing that multiplies them can be faster
 - products: what our operations compute, without the rest of the graph
-- own, stock: whole passes of the app's runner behind a context, with our products and with OpenVINO's fastest layout
-- llama: a token of llama.cpp, of the file that --gguf names (`pip install xllamacpp`, into an environment of its own)
+- own, stock: whole passes of the app's runner behind a context, with our products and with OpenVINO's fastest layout;
+  --isa leaves stock out, as OpenVINO uses no set but the processor's best
+- llama: a token of llama.cpp, of the file that --gguf names. The package xllamacpp, in an environment of its own, is
+  built for AVX2; `llama_server.sh` builds a server for each set that --isa takes.
 """
 
 import argparse
 import json
-import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from ctypes import c_uint8
 from pathlib import Path
 
 import numpy as np
 
-from bench import local_engine
+from bench import llama, local_engine
 from headstart.engine import devices
 from headstart.engine.bench.result import bootstrap_interval, geometric_mean
 from headstart.engine.kernels.fusion import fuse
-from headstart.engine.kernels.library import Bytes, Library
+from headstart.engine.kernels.library import Bytes, Isa, Library, use_isa
 from headstart.engine.kernels.operation import Piece
 from headstart.engine.kernels.selftest import proven
 from headstart.engine.runners.paged import BranchingRunner
@@ -33,18 +36,8 @@ from headstart.library import library
 from headstart.library.manifest import read_model
 
 _REPEATS = 3  # passes of one size in a turn, of which the first is not counted
-_LLAMA = """
-import json, sys, xllamacpp
-params = xllamacpp.CommonParams()
-params.model.path, params.n_ctx, params.n_parallel, params.warmup = sys.argv[1], 2048, 1, True
-params.cpuparams.n_threads = params.cpuparams_batch.n_threads = int(sys.argv[2])
-server = xllamacpp.Server(params)
-order = {"prompt": "word " * int(sys.argv[3]), "max_tokens": 5, "ignore_eos": True, "cache_prompt": True}
-for _ in sys.stdin:
-    answer = server.handle_completions(order)
-    answer = json.loads(answer) if isinstance(answer, str) else answer
-    print("ms", answer["timings"]["predicted_per_token_ms"], flush=True)
-"""
+_LLAMA_TOKENS = 5  # of an answer of llama.cpp
+_LLAMA_ROOM = 256  # tokens beyond the context
 
 
 def main() -> int:
@@ -56,10 +49,14 @@ def main() -> int:
     parser.add_argument("--prompt", type=int, default=512, help="tokens of a prompt that is read, too; 0: none")
     parser.add_argument("--turns", type=int, default=15)
     parser.add_argument("--gguf", type=Path, help="the file that llama.cpp reads")
-    parser.add_argument("--llama", default=sys.executable, help="a Python that has xllamacpp")
+    parser.add_argument("--llama", type=Path, default=sys.executable, help="a Python that has xllamacpp")
+    parser.add_argument("--llama-server", type=Path, help="or llama.cpp's server, as llama_server.sh builds it")
+    parser.add_argument("--isa", type=Isa, help="compute with this instruction set, not with the processor's best")
     given = parser.parse_args()
     sizes = [int(size) for size in given.sizes.split(",")]
     folder = Path(given.model) if Path(given.model).is_dir() else library.choose(given.model).target.folder
+    if given.isa:
+        use_isa(given.isa)
     kernels, threads = proven(), devices.cores()
     if kernels is None:
         sys.exit("our own kernels are not used on this computer")
@@ -67,37 +64,36 @@ def main() -> int:
     pieces = fuse(model, kernels, threads)
     for piece in pieces:
         piece.threads = threads
-    weights = [room for piece in pieces for room in piece.weights]
+    rooms = [room for piece in pieces for room in piece.weights]
     stock = in_32_bits(read_model(folder).precision.activation_group)
     context = given.context + max(*sizes, given.prompt)
     runners = {
         name: BranchingRunner(folder, "CPU", properties(hint), context)
         for name, hint in (("own", OWN), ("stock", stock))
+        if name == "own" or not given.isa
     }
     for runner in runners.values():
         runner.forward(probe_ids(runner.vocabulary, given.context, seed=0))
     ways: dict[str, dict[int, Callable[[], float]]] = {
-        "read": {1: _reading(kernels, weights, threads)},
+        "read": {1: _reading(kernels, rooms, threads)},
         "products": {size: _products(pieces, size) for size in sizes},
         **{name: {size: _passes(runner, size) for size in sizes} for name, runner in runners.items()},
     }
     if given.prompt:
         for name, runner in runners.items():
             ways[name][given.prompt] = _passes(runner, given.prompt)
-    times: dict[str, dict[int, list[float]]] = {name: {size: [] for size in by} for name, by in ways.items()}
-    child = _llama(given.llama, given.gguf, threads, given.context) if given.gguf else None
-    times |= {"llama": {1: []}} if child else {}
-    for turn in range(given.turns):
-        for size in (*sizes, given.prompt):
-            for name, by in ways.items():
-                if size in by and (size != given.prompt or turn % 5 == 0):
-                    times[name][size].append(by[size]())
-        if child:
-            times["llama"][1].append(_token_of(child))
-        print(f"turn {turn + 1} of {given.turns}", file=sys.stderr, flush=True)
-    if child:
-        child.terminate()
-    report = _report(times, sum(room.nbytes for room in weights))
+    with ExitStack() as servers:
+        if given.gguf:
+            server = (given.llama_server,) if given.llama_server else llama.package(given.llama)
+            ways["llama"] = {1: servers.enter_context(_llama(server, given.gguf, given.context))}
+        times: dict[str, dict[int, list[float]]] = {name: {size: [] for size in by} for name, by in ways.items()}
+        for turn in range(given.turns):
+            for size in (*sizes, given.prompt):
+                for name, by in ways.items():
+                    if size in by and (size != given.prompt or turn % 5 == 0):
+                        times[name][size].append(by[size]())
+            print(f"turn {turn + 1} of {given.turns}", file=sys.stderr, flush=True)
+    report = _report(times, sum(room.nbytes for room in rooms))
     report |= {"model": folder.name, "instruction set": kernels.isa, "threads": threads, "stock": stock}
     print(json.dumps(report, indent=1))
     _show(times)
@@ -115,10 +111,20 @@ def _ms(call: Callable[[], object]) -> float:
     return float(best) * 1000.0
 
 
-def _reading(kernels: Library, weights: Sequence[Bytes], threads: int) -> Callable[[], float]:
+def _reading(kernels: Library, rooms: Sequence[Bytes], threads: int) -> Callable[[], float]:
+    """Read all rooms, those that follow each other in memory at once: threads wait for each other after a read."""
+    joined: list[tuple[int, int]] = []
+    for start, size in sorted((room.ctypes.data, room.nbytes) for room in rooms):
+        if joined and sum(joined[-1]) == start:
+            joined[-1] = joined[-1][0], joined[-1][1] + size
+        else:
+            joined.append((start, size))
+
+    memory = [np.ctypeslib.as_array((c_uint8 * size).from_address(start)) for start, size in joined]
+
     def run() -> None:
-        for room in weights:
-            kernels.read(room, threads)
+        for each in memory:
+            kernels.read(each, threads)
 
     return lambda: _ms(run)
 
@@ -148,24 +154,17 @@ def _passes(runner: BranchingRunner, tokens: int) -> Callable[[], float]:
     return lambda: _ms(run)
 
 
-def _llama(python: str, file: Path, threads: int, context: int) -> "subprocess.Popen[str]":
-    command = [python, "-c", _LLAMA, str(file), str(threads), str(context)]
-    child = subprocess.Popen(
-        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
-    )
-    _token_of(child)  # loads the model and reads the prompt
-    return child
+@contextmanager
+def _llama(server: llama.Command, file: Path, context: int) -> Iterator[Callable[[], float]]:
+    """Run a server; what it yields returns the milliseconds of a token behind such a context."""
+    with llama.serve(server, file, context + _LLAMA_ROOM) as client:
+        order = {"prompt": "word " * context, "n_predict": _LLAMA_TOKENS, "ignore_eos": True, "cache_prompt": True}
 
+        def token() -> float:
+            return float(client.post("/completion", json=order).json()["timings"]["predicted_per_token_ms"])
 
-def _token_of(child: "subprocess.Popen[str]") -> float:
-    assert child.stdin
-    assert child.stdout
-    child.stdin.write("\n")
-    child.stdin.flush()
-    for line in child.stdout:
-        if line.startswith("ms "):
-            return float(line.split()[1])
-    sys.exit("llama.cpp ended")
+        token()  # reads the prompt
+        yield token
 
 
 def _report(times: dict[str, dict[int, list[float]]], read: int) -> dict[str, object]:

@@ -198,14 +198,14 @@ class LlamaSource:
             modes[f"{longest} sure {sure}"] = (*guessing, longest, "--spec-draft-p-min", sure)
         with ExitStack() as servers:
             clients = {
-                name: servers.enter_context(llama.serve(self.server, self.target, options, flags))
+                name: servers.enter_context(llama.serve(self.server, self.target, options.context, flags))
                 for name, flags in modes.items()
                 if name != _REMEMBERING
             }
             answers: dict[str, Callable[[list[int]], Run]] = {
                 name: partial(llama.complete, client, options, cache_prompt=False) for name, client in clients.items()
             }
-            fresh = partial(llama.serve, self.server, self.target, options, modes[_REMEMBERING])
+            fresh = partial(llama.serve, self.server, self.target, options.context, modes[_REMEMBERING])
             with fresh():
                 pass  # an older llama.cpp may lack it
             answers[_REMEMBERING] = partial(_answer_anew, fresh, options)
@@ -303,6 +303,7 @@ class PeersFlags:
 
 def race_peers(arguments: PeersFlags, load: Load) -> int:
     """Race the other programs; return the exit code."""
+    arguments.race.use_isa()
     server, gguf = arguments.llama.both or (None, None)
     selection = select_model(arguments.model)
     choice, options = selection.choice, selection.options

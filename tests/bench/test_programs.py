@@ -20,6 +20,9 @@ from bench.ui import table
 from headstart.engine.bench.prompts import BenchPrompt
 from headstart.engine.bench.race import PLAIN, Run
 from headstart.engine.engine import LoadOptions
+from headstart.engine.kernels.library import Format
+from headstart.engine.kernels.library import library as library_of_kernels
+from headstart.engine.kernels.selftest import proven
 from headstart.errors import BrokenModelError
 from headstart.library import library
 from headstart.server.worker import Limits
@@ -53,6 +56,20 @@ def test_window_benchmark_has_a_row_for_each_action() -> None:
     assert lines[:2] == ["| measured | asked for | found |", "| :-- | --: | --: |"]
     assert lines[-1] == "| lateness of the window's thread while pair streams | 50 ms | 12 ms, 99 of 100 under 1.3 ms |"
     assert len(lines) == 10
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not proven(), reason="this computer does not use our own kernels")
+def test_kernel_benchmark_has_each_format_and_set_beside_a_read() -> None:
+    words = ["--rows", "64", "--cols", "256", "--mb", "1", "--turns", "2", "--threads", "1"]
+    cases = run("kernels.py", *words, "--tokens", "1,3")["cases"]
+    kernels = library_of_kernels()
+    assert kernels
+    assert len({(case["format"], case["isa"]) for case in cases}) == len(Format) * len(kernels.isas[1:])
+    assert {case["tokens"] for case in cases} == {1, 3}
+    assert all(min(case["GB/s"], case["GB/s of a read"], case["times a read"]["from"]) > 0 for case in cases)
+    changed = run("kernels.py", *words, "--tokens", "1", "--formats", "INT8", "--isas", "AVX2", "--set", "AHEAD=0")
+    assert [case["build"] for case in changed["cases"]] == ["as it is", "AHEAD=0"]
 
 
 @pytest.mark.slow

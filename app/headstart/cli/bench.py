@@ -36,6 +36,7 @@ from headstart.engine.bench.result import (
     Summary,
 )
 from headstart.engine.engine import Engine, LoadOptions
+from headstart.engine.kernels.library import Isa, use_isa
 from headstart.engine.process.client import EngineClient
 from headstart.engine.protocol import BenchHeat, BenchReport, BenchSize, BenchSoFar, BenchStage
 from headstart.engine.wire import from_data
@@ -73,6 +74,12 @@ class RaceFlags:
         read=read_kinds,
         is_list=True,
     )
+    isa: Isa | None = flag(None, "compute with this instruction set, not with the processor's best")
+
+    def use_isa(self) -> None:
+        """Let all that is loaded from now on use the instruction set. Raises SettingsError."""
+        if self.isa:
+            use_isa(self.isa)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -119,6 +126,7 @@ class SpeedFlags:
 def race_modes(arguments: SpeedFlags, load: Load) -> int:
     """Race Headstart's own modes. Return the exit code."""
     race, output, screen = arguments.race, arguments.output, Screen()
+    race.use_isa()
     options = select_model(arguments.model).options
     contestants = EVERYTHING if race.sweep else race.contestants
     size = BenchSize(

@@ -24,6 +24,7 @@ from headstart.cli.command import Load, flag
 from headstart.cli.render import Screen, count, harmless
 from headstart.engine import devices, machine, memory, runtime
 from headstart.engine.kernels import selftest
+from headstart.engine.kernels.library import Isa, use_isa
 from headstart.engine.machine import package_version, package_versions
 from headstart.engine.memory import amount, free_memory
 from headstart.engine.process.client import EngineClient
@@ -61,10 +62,13 @@ _MARGIN = 9  # columns before a sentence
 class DoctorFlags:
     json: bool = flag(default=False, help="print one object instead of sentences")
     clean: bool = flag(default=False, help="remove what killed exports have left among the models")
+    isa: Isa | None = flag(None, "check the kernels with this instruction set, not with the processor's best")
 
 
 def run(arguments: DoctorFlags, _load: Load) -> int:
     """Run the checks, and print each result at once, for loading OpenVINO takes time. Return 1 if a check fails."""
+    if arguments.isa:
+        use_isa(arguments.isa)
     findings: list[Finding] = []
     for leftover in _leftovers() if arguments.clean else ():
         leftover.remove()

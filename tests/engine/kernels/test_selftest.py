@@ -1,5 +1,7 @@
 """The proof of our own kernels on this processor, and what happens without it."""
 
+import os
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -7,9 +9,13 @@ from pathlib import Path
 import pytest
 
 from headstart.engine.kernels import library, selftest
-from headstart.engine.kernels.library import Library
+from headstart.engine.kernels.library import Isa, Library, use_isa
 from headstart.engine.runners.precision import HINTS, OWN, candidates
+from headstart.errors import SettingsError
 from headstart.library import manifest
+
+ISA = "HEADSTART_ISA"
+IDENTITY = "from headstart.engine.kernels import selftest; print(selftest.identity())"
 
 
 @pytest.fixture(autouse=True)
@@ -38,6 +44,40 @@ def test_selftest_passes_in_a_child_process() -> None:
     assert selftest.proven() is library.library() is not None
     assert selftest.identity().startswith(library.library().isa)  # type: ignore[union-attr]
     assert candidates(manifest.Precision("int8"), "CPU")[0] == OWN
+
+
+@pytest.fixture
+def changed_isa(kernels: Library, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Afterwards the processor's best instruction set is used again."""
+    best = kernels.isa
+    monkeypatch.setenv(ISA, best)
+    yield
+    kernels.use(best)
+
+
+@pytest.mark.usefixtures("changed_isa")
+def test_chosen_instruction_set_is_that_of_child_processes_and_of_measurements(kernels: Library) -> None:
+    best = selftest.identity()
+    selftest.identity.cache_clear()
+    use_isa(Isa.AVX2)
+    assert kernels.isa == "AVX2"
+    child = subprocess.run([sys.executable, "-c", IDENTITY], capture_output=True, text=True, check=True)
+    assert child.stdout.strip() == selftest.identity()
+    assert best.partition(" ")[2] == selftest.identity().removeprefix("AVX2 ")  # of the same build
+    assert selftest.proven()
+
+
+@pytest.mark.usefixtures("changed_isa")
+def test_instruction_set_that_the_processor_lacks_is_refused(kernels: Library, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Library, "isas", ["plain C"])
+    before = os.environ[ISA]
+    with pytest.raises(SettingsError, match="no kernels with AVX512-VNNI for this processor"):
+        use_isa(Isa.AVX512_VNNI)
+    assert os.environ[ISA] == before
+    library.library.cache_clear()
+    monkeypatch.setenv(ISA, "AVX9")
+    assert library.library() is None
+    assert ISA in selftest.unsupported_reason()
 
 
 @pytest.mark.parametrize(

@@ -3,16 +3,19 @@
 import ctypes
 import functools
 import mmap
+import os
 import sys
 from collections.abc import Sequence
 from ctypes import POINTER, Structure, c_char_p, c_float, c_int, c_int32, c_size_t, c_uint64, c_void_p
 from dataclasses import dataclass
-from enum import IntEnum
+from enum import IntEnum, StrEnum
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from headstart.errors import SettingsError
 
 Bytes = NDArray[np.uint8]
 
@@ -23,6 +26,15 @@ OUTPUTS = 4  # of a step, at most
 _NAMES = {"win32": "headstart_kernels.dll", "darwin": "libheadstart_kernels.dylib"}
 _HUGE_PAGE = 2 * 2**20  # bytes
 _LINE = 64  # bytes
+_ISA = "HEADSTART_ISA"  # the variable that names an instruction set instead of the processor's best
+
+
+class Isa(StrEnum):
+    """Instruction sets that have kernels, by the library's names."""
+
+    AVX2 = "AVX2"
+    AVX_VNNI = "AVX-VNNI"
+    AVX512_VNNI = "AVX512-VNNI"
 
 
 class Format(IntEnum):
@@ -256,9 +268,23 @@ def library() -> Library | None:
         if functions.hk_abi() != _ABI:
             return None
         loaded = Library(functions)
-    except (OSError, AttributeError):
+        if isa := os.environ.get(_ISA):
+            loaded.use(isa)
+    except (OSError, AttributeError, ValueError):
         return None
     return loaded if loaded.isa else None
+
+
+def use_isa(isa: Isa) -> None:
+    """Use an instruction set in this process and in those that it starts. OpenVINO goes on using the best.
+
+    Call it before a model is loaded. Raises SettingsError if the processor lacks the set.
+    """
+    kernels = library()
+    if kernels is None or isa not in kernels.isas:
+        raise SettingsError("There are no kernels with {isa} for this processor; leave out --isa.", isa=isa.value)
+    kernels.use(isa)
+    os.environ[_ISA] = isa
 
 
 def cancel_run() -> None:

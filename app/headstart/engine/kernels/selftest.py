@@ -45,7 +45,7 @@ def unsupported_reason() -> str:
     if kernels is None:
         if not path().exists():
             return "they were not compiled when Headstart was installed"
-        return "they do not load, or this processor has neither AVX2 nor anything better"
+        return "they do not load, or this processor lacks AVX2, or the set that HEADSTART_ISA names"
     subject = {"kernels": identity(), "processor": machine.stepping()}
     measurements = Measurements(paths.measurements_folder(), "kernels", subject)
     reason = measurements.get(_FAULT)
