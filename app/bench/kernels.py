@@ -44,8 +44,8 @@ from headstart.engine.kernels.library import (
     path,
 )
 
-_GROUPS = {Format.INT4: 128, Format.INT4_MIN: 32, Format.INT4_K: 256}  # the usual ones; others have none
-_IN_FILES = {Format.INT4_K: "Q4_K"}  # the type of GGUF files, where its name differs
+_GROUPS = {"INT4": 128, "INT4_MIN": 32, "INT4_K": 256}  # columns, the usual ones; other formats have none
+_IN_FILES = {"INT4_K": "Q4_K"}  # the type of GGUF files, where its name differs
 _FINITE = 0xBF  # clears the highest bit of the exponent, wherever a block has a float of 16 bits
 _BUILT = "as it is"
 _ROOT = Path(__file__).resolve().parents[2]
@@ -183,7 +183,7 @@ class Rooms:
 
 
 def _random_weights(format_: Format, rows: int, cols: int) -> Weights:
-    random, group = np.random.default_rng(0), _GROUPS.get(format_, 0)
+    random, group = np.random.default_rng(0), _GROUPS.get(format_.name, 0)
 
     def halves(columns: int) -> NDArray[np.float16]:
         return random.uniform(0.001, 0.02, (rows, columns)).astype(np.float16)
@@ -196,7 +196,7 @@ def _random_weights(format_: Format, rows: int, cols: int) -> Weights:
     if format_ in (Format.INT4, Format.INT4_MIN):
         minimums: NDArray[Any] | None = halves(cols // group) if format_ is Format.INT4_MIN else None
         return Weights(format_, group, rows, cols, codes(cols // 2), halves(cols // group), minimums)
-    columns, size = GGML_QUANT_SIZES[GGMLQuantizationType[_IN_FILES.get(format_, format_.name)]]
+    columns, size = GGML_QUANT_SIZES[GGMLQuantizationType[_IN_FILES.get(format_.name, format_.name)]]
     return Weights(format_, group, rows, cols, codes(cols // columns * size) & np.uint8(_FINITE))
 
 
