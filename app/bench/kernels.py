@@ -54,7 +54,7 @@ _THP_DISABLE = 41  # of prctl
 
 @dataclass(frozen=True)
 class Case:
-    """What a figure belongs to. `build`: the constants that were changed."""
+    """A product that is timed. `build`: the constants that differ, or _BUILT."""
 
     format: str
     isa: str
