@@ -93,7 +93,7 @@ class Timed:
 def main() -> int:
     """Time, and print what came of it."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--formats", type=_words, default=[format_.name for format_ in Format])
+    parser.add_argument("--formats", type=_formats, default=list(Format), help="with commas")
     parser.add_argument("--isas", type=_words, help="instruction sets; default: all that this processor has")
     parser.add_argument("--tokens", type=_numbers, default=[1, 2, 4, 8, 16, 64], help="with commas")
     parser.add_argument("--threads", type=_numbers, default=sorted({1, devices.cores()}), help="with commas")
@@ -118,17 +118,17 @@ def main() -> int:
         builds |= {change: _changed(change, Path(folder, str(number))) for number, change in enumerate(given.set)}
         isas = given.isas or list(builds[_BUILT].isas[1:])
         timed = []
-        for name in given.formats:
-            rooms = Rooms(builds[_BUILT], Format[name], given.rows, given.cols, given.mb * 10**6)
+        for format_ in given.formats:
+            rooms = Rooms(builds[_BUILT], format_, given.rows, given.cols, given.mb * 10**6)
             cases = [
-                Case(name, isa, threads, tokens, build)
+                Case(format_.name, isa, threads, tokens, build)
                 for threads in given.threads
                 for isa in isas
                 for tokens in given.tokens
                 for build in builds
             ]
             timed += rooms.time(cases, builds, given.turns)
-            _show(timed[-len(cases) :], header=name == given.formats[0])
+            _show(timed[-len(cases) :], header=format_ is given.formats[0])
     shape = {"rows": given.rows, "cols": given.cols, "turns": given.turns, "small pages": given.small_pages}
     report = {"processor": machine.processor(), "stepping": machine.stepping(), **shape}
     text = json.dumps(report | {"cases": [each.report() for each in timed]}, indent=1)
@@ -249,6 +249,13 @@ def _show(timed: Sequence[Timed], *, header: bool) -> None:
         print(
             f"{timed[0].case.format:9}{isa:12}{threads:>7} {build:16}{read:6.1f}", *cells, file=sys.stderr, flush=True
         )
+
+
+def _formats(text: str) -> list[Format]:
+    try:
+        return [Format[name] for name in text.split(",")]
+    except KeyError as error:
+        raise argparse.ArgumentTypeError(f"there is no format {error}") from None
 
 
 def _words(text: str) -> list[str]:
