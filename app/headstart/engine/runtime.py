@@ -4,6 +4,7 @@ import functools
 import sys
 from typing import Any
 
+GGUF_WEIGHTS = "GGUFWeights"  # the type of the operation that holds weights in the blocks of a GGUF file
 _TELEMETRY = "openvino_telemetry"
 
 
@@ -28,7 +29,43 @@ def core() -> Any:
     stack for signals and puts the former one back when it goes. With two plugins that overlap, that is freed memory,
     and the next Ctrl+C ends the process.
     """
-    return openvino().Core()
+    made = openvino().Core()
+    made.add_extension(gguf_weights())
+    return made
+
+
+@functools.cache
+def gguf_weights() -> Any:
+    """The operation that holds weights in the blocks of a GGUF file: u8 [rows, bytes] stands for f32 [rows, cols].
+
+    `type` is the name of the blocks' type. OpenVINO cannot compute it: `kernels.fusion` replaces it before a model is
+    compiled. Other programs refuse a model that has it, by its name.
+    """
+    ov = openvino()
+
+    class GGUFWeights(ov.Op):  # type: ignore[misc, name-defined]
+        def __init__(self, inputs: Any = None, type: str = "", cols: int = 0) -> None:  # noqa: A002
+            super().__init__(self)
+            self._attributes = {"type": type, "cols": cols}
+            if inputs is not None:
+                self.set_arguments(inputs)
+                self.constructor_validate_and_infer_types()
+
+        def validate_and_infer_types(self) -> None:
+            rows = self.get_input_partial_shape(0)[0]
+            self.set_output_type(0, ov.Type.f32, ov.PartialShape([rows, self._attributes["cols"]]))
+
+        def clone_with_new_inputs(self, inputs: Any) -> Any:
+            return GGUFWeights(inputs, **self._attributes)
+
+        def visit_attributes(self, visitor: Any) -> bool:
+            visitor.on_attributes(self._attributes)
+            return True
+
+        def get_type_info(self) -> Any:
+            return ov.DiscreteTypeInfo(GGUF_WEIGHTS, "headstart")
+
+    return GGUFWeights
 
 
 @functools.cache

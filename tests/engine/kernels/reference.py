@@ -6,26 +6,26 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from gguf.quants import Q4_K
+from gguf import GGML_QUANT_SIZES, GGMLQuantizationType
 from numpy.typing import NDArray
 
+from headstart.engine.kernels.blocks import dequantize, random_blocks
 from headstart.engine.kernels.library import BLOCK, Bytes, Format, Kind, Library, Matrix, Program, Step, Weights
 
 Floats = NDArray[np.float32]
 Doubles = NDArray[np.float64]
 
-Q4_K_COLUMNS, Q4_K_BYTES = 256, 144  # of a block in a file
-
+GGUF_FORMATS = tuple(format_ for format_ in Format if format_.is_gguf)
 FORMATS = (
     (Format.INT8, 0),
     (Format.INT4, 32),
     (Format.INT4, 64),
     (Format.INT4, 128),
     (Format.INT4_MIN, 32),
-    (Format.INT4_K, 256),
+    *((format_, 0) for format_ in GGUF_FORMATS),
 )
 
-GROUPS = {Format.INT8: 0, Format.INT4: 128, Format.INT4_MIN: 32, Format.INT4_K: 256}  # the usual ones
+GROUPS = dict(FORMATS)  # the usual ones
 
 
 @dataclass(frozen=True)
@@ -53,11 +53,9 @@ def random_weights(
         offsets = random.integers(0, 256, (rows, 1)).astype(np.uint8) if zeros else None
         whole = codes.astype(np.int32) - offsets if offsets is not None else codes.view(np.int8)
         values = whole * scales.astype(np.float64)
-    elif format_ is Format.INT4_K:
-        codes = random.integers(0, 256, (rows, cols // Q4_K_COLUMNS * Q4_K_BYTES)).astype(np.uint8)
-        blocks = codes.reshape(-1, Q4_K_BYTES)
-        blocks[:, :4] = random.uniform(0.0001, 0.002, (len(blocks), 2)).astype(np.float16).view(np.uint8)
-        values = Q4_K.dequantize(codes).astype(np.float64)
+    elif format_.is_gguf:
+        codes = random_blocks(format_.name, rows, cols, random)
+        values = dequantize(format_.name, codes).astype(np.float64)
     else:
         width = group if format_ is Format.INT4 else 32
         nibbles = random.integers(0, 16, (rows, cols)).astype(np.uint8)
@@ -70,6 +68,12 @@ def random_weights(
             offsets = halves(cols // width, -0.2, 0.02)
             values = nibbles * of_columns + offsets.astype(np.float64).repeat(width, axis=1)
     return Weights(format_, group, rows, cols, codes, scales, offsets), values
+
+
+def block_of(format_: Format) -> tuple[int, int]:
+    """Columns and bytes of a block of a type of GGUF files; 32 columns of numbers with a point."""
+    columns, size = GGML_QUANT_SIZES[GGMLQuantizationType[format_.name]]
+    return max(columns, 32), size * max(32 // columns, 1)
 
 
 def packed(

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headstart.engine.kernels.library import BLOCK, OUTPUTS, Bytes, Format, Kind, Library, Matrix, Step
-from tests.engine.kernels.reference import GROUPS, Q4_K_BYTES, Q4_K_COLUMNS, room, run
+from tests.engine.kernels.reference import GROUPS, block_of, room, run
 from tests.junk import fuzz
 
 ODD = st.sampled_from((-(2**31), -64, -1, 0, 1, 3, 31, 32, 64, 100, 128, 256, 2**20 + 128, 2**31 - 1))
@@ -23,10 +23,13 @@ NUMBERS = ("kind", "activation", "input", "residual", "count")
 
 def source(format_: int, rows: int, cols: int, group: int) -> list[Bytes | None]:
     """Weights, scales and zeros as `hk_pack` takes them, no larger than they must be."""
+    if Format(format_).is_gguf:
+        columns, size = block_of(Format(format_))
+        return [room(rows * cols // columns * size), None, None]
     columns = {Format.INT8: 1, Format.INT4: cols // (group or cols), Format.INT4_MIN: cols // 32}.get(
         Format(format_), 0
     )
-    row = {Format.INT8: cols, Format.INT4_K: cols // Q4_K_COLUMNS * Q4_K_BYTES}.get(Format(format_), cols // 2)
+    row = cols if format_ == Format.INT8 else cols // 2
     zeros = {Format.INT8: rows, Format.INT4_MIN: rows * columns * 2}.get(Format(format_), 0)
     return [room(rows * row), room(rows * columns * 2), room(zeros) if zeros else None]
 

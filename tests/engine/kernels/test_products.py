@@ -4,12 +4,13 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from headstart.engine.kernels.library import Format, Library
+from headstart.engine.kernels.library import BLOCK, Format, Library
 from tests.engine.kernels.reference import (
     FORMATS,
     GROUPS,
     Doubles,
     Floats,
+    block_of,
     each_isa,
     packed,
     product,
@@ -20,6 +21,13 @@ from tests.engine.kernels.reference import (
 
 SIZES = ((1, 128), (31, 192), (40, 512), (97, 576), (64, 768), (33, 896), (70, 1536), (32, 64))
 TOKENS = (*range(1, 17), 40)
+# Where f16 numbers begin in blocks of a file, in bytes; 0 for all others.
+HALVES = {
+    **dict.fromkeys((Format.Q4_1, Format.Q5_1, Format.Q4_K, Format.Q5_K), (0, 2)),
+    Format.Q2_K: (80, 82),
+    Format.Q3_K: (108,),
+    Format.Q6_K: (208,),
+}
 MOST_ERROR = 2e-6  # of the sum of magnitudes that a product adds up
 
 
@@ -30,7 +38,8 @@ def close(found: Floats, x: Doubles, values: Doubles) -> bool:
 
 def supported(format_: Format, group: int) -> list[tuple[int, int]]:
     """Sizes [rows, cols] that a format takes."""
-    return [size for size in SIZES if size[1] % (group or 32) == 0]
+    columns = block_of(format_)[0] if format_.is_gguf else group or 32
+    return [size for size in SIZES if size[1] % columns == 0]
 
 
 def activations(random: np.random.Generator, tokens: int, cols: int) -> Floats:
@@ -90,7 +99,12 @@ def test_unpacking_restores_the_weights(kernels: Library, format_: Format, group
         weights, values = random_weights(random, format_, group, rows, cols, zeros=zeros)
         matrix = packed(kernels, [(weights, values)])
         matrix.matrix.rows = rows
-        assert np.allclose(kernels.unpack(matrix.matrix), values, rtol=1e-6, atol=1e-7)
+        found = kernels.unpack(matrix.matrix)
+        if format_.is_gguf:
+            assert same_bits(found, values.astype(np.float32)), (rows, cols)
+            columns, size = block_of(format_)
+            assert len(matrix.memory) == -(-rows // BLOCK) * BLOCK * cols // columns * size
+        assert np.allclose(found, values, rtol=1e-6, atol=1e-7)
 
 
 @pytest.mark.parametrize(("format_", "group"), FORMATS)
@@ -107,22 +121,35 @@ def test_memory_need_not_be_aligned(kernels: Library, format_: Format, group: in
         assert same_bits(product(kernels, packed(kernels, [weights], shift=4), rows, shifted), expected)
 
 
-def test_extreme_weights_and_activations_are_exact(kernels: Library) -> None:
+@pytest.mark.parametrize(("format_", "group"), FORMATS)
+def test_extreme_weights_and_activations_are_exact(kernels: Library, format_: Format, group: int) -> None:
     """Sums of the largest products, where saturating instructions would go wrong."""
     rows, cols = 64, 256
     random = np.random.default_rng(0)
-    for format_, group in GROUPS.items():
-        for fill in (0, 255, 0x80, 0x7F, 0x88):
-            weights, _ = random_weights(random, format_, group, rows, cols, zeros=format_ is not Format.INT8)
-            codes = weights.values.reshape(rows, -1, 144)[:, :, 16:] if format_ is Format.INT4_K else weights.values
-            codes[:] = fill
-            matrix = packed(kernels, [(weights, np.zeros((rows, cols)))])
-            matrix.matrix.rows = rows
-            values = kernels.unpack(matrix.matrix).astype(np.float64)
-            for sign in (1, -1):
-                x = np.full((8, cols), sign, np.float32)
-                for isa in each_isa(kernels):
-                    assert close(product(kernels, matrix, rows, x), rounded(x), values), (isa, format_, fill)
+    for fill in (0, 255, 0x80, 0x7F, 0x88):
+        weights, _ = random_weights(random, format_, group, rows, cols, zeros=format_ is not Format.INT8)
+        if format_ in {Format.F16, Format.BF16}:
+            continue
+        fill_codes(format_, weights.values, fill)
+        matrix = packed(kernels, [(weights, np.zeros((rows, cols)))])
+        matrix.matrix.rows = rows
+        values = kernels.unpack(matrix.matrix).astype(np.float64)
+        for sign in (1, -1):
+            x = np.full((8, cols), sign, np.float32)
+            for isa in each_isa(kernels):
+                assert close(product(kernels, matrix, rows, x), rounded(x), values), (isa, format_, fill)
+
+
+def fill_codes(format_: Format, values: NDArray[np.uint8], fill: int) -> None:
+    """Fill stored weights with a byte, but for the f16 numbers of blocks."""
+    if not format_.is_gguf:
+        values[:] = fill
+        return
+    blocks = values.reshape(-1, block_of(format_)[1])
+    codes = np.ones(blocks.shape[1], bool)
+    for place in HALVES.get(format_, (0,)):
+        codes[place : place + 2] = False
+    blocks[:, codes] = fill
 
 
 @pytest.mark.parametrize(("format_", "group"), FORMATS)
@@ -176,13 +203,16 @@ def test_scales_may_be_zero_denormal_or_the_largest(kernels: Library, scale: flo
     ("format_", "group", "cols"),
     [
         (0, 0, 256),
-        (5, 128, 256),
+        (4, 256, 256),
+        (15, 0, 256),
+        (16, 32, 256),
+        (25, 0, 384),
+        (30, 0, 256),
         (1, 32, 256),
         (1, 0, 48),
         (2, 256, 256),
         (2, 128, 192),
         (3, 64, 256),
-        (4, 256, 384),
         (1, 0, 0),
         (1, 0, -64),
         (2, 128, 2**30),

@@ -19,7 +19,7 @@ from headstart.errors import SettingsError
 
 Bytes = NDArray[np.uint8]
 
-_ABI = 1
+_ABI = 2
 _REASONS = {-1: "the steps or the sequences of a program do not fit together", -3: "the run was cancelled"}
 BLOCK = 32  # rows that are packed together
 OUTPUTS = 4  # of a step, at most
@@ -43,7 +43,25 @@ class Format(IntEnum):
     INT8 = 1
     INT4 = 2
     INT4_MIN = 3
-    INT4_K = 4
+    Q4_0 = 16
+    Q4_1 = 17
+    Q5_0 = 18
+    Q5_1 = 19
+    Q8_0 = 20
+    IQ4_NL = 21
+    IQ4_XS = 22
+    Q2_K = 23
+    Q3_K = 24
+    Q4_K = 25
+    Q5_K = 26
+    Q6_K = 27
+    F16 = 28
+    BF16 = 29
+
+    @property
+    def is_gguf(self) -> bool:
+        """True for a type of GGUF files, whose name it has."""
+        return self >= Format.Q4_0
 
 
 class Kind(IntEnum):
@@ -232,8 +250,13 @@ class Library:
         """Return the dequantized weights [rows, cols]."""
         out = np.empty((matrix.rows, matrix.cols), np.float32)
         for row in range(matrix.rows):
-            self._functions.hk_unpack(matrix, row, out[row].ctypes.data)
+            self.unpack_row(matrix, row, out[row].ctypes.data)
         return out
+
+    def unpack_row(self, matrix: Matrix, row: int, address: int) -> None:
+        """Write the dequantized weights of a row, f32 [cols], to an address."""
+        failed = self._functions.hk_unpack(matrix, row, address)
+        assert not failed
 
     def run(self, program: Program, tokens: int, externals: "ctypes.Array[c_void_p]", threads: int) -> None:
         """Run a program; `externals` are the addresses of its first buffers.

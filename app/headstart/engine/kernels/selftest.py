@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from headstart import paths
 from headstart.engine import machine
+from headstart.engine.kernels.blocks import dequantize, random_blocks
 from headstart.engine.kernels.library import Activation, Format, Kind, Library, Weights, library, path
 from headstart.engine.kernels.operation import Layout, PlannedStep, pack
 from headstart.engine.measurements import Measurements
@@ -104,7 +105,13 @@ def _samples(random: np.random.Generator) -> list[tuple[Weights, NDArray[np.floa
         (symmetric, _times(values.view(np.int8), scales)),
         (asymmetric, _times(values.astype(np.int32) - zeros[:, None], scales)),
         (Weights(Format.INT4, _GROUP, *shape, packed, group_scales), _times(signed, of_columns)),
+        *(_in_blocks(random, format_) for format_ in Format if format_.is_gguf),
     ]
+
+
+def _in_blocks(random: np.random.Generator, format_: Format) -> tuple[Weights, NDArray[np.float32]]:
+    blocks = random_blocks(format_.name, _ROWS, _COLS, random)
+    return Weights(format_, 0, _ROWS, _COLS, blocks), dequantize(format_.name, blocks)
 
 
 def _times(values: NDArray[Any], scales: NDArray[np.float16]) -> NDArray[np.float32]:

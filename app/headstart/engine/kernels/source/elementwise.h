@@ -22,24 +22,17 @@ INLINE uint32_t largest_magnitude(const float *x, int count)
     return largest;
 }
 
-INLINE int32_t sum_of_step(const int8_t *x)
+INLINE int32_t sum_of_half(const int8_t *x)
 {
     int32_t sum = 0;
-#pragma GCC unroll 1 /* Clang makes vectors of a loop, but not of 32 additions in a row. */
-    for (int i = 0; i < STEP; i++) sum += x[i];
+#pragma GCC unroll 1 /* Clang makes vectors of a loop, but not of 16 additions in a row. */
+    for (int i = 0; i < STEP / 2; i++) sum += x[i];
     return sum;
-}
-
-/* Put columns 0, 2, 4, 6 of each 8 before 1, 3, 5, 7. */
-INLINE void interleave_step(const int8_t *restrict x, int8_t *restrict out)
-{
-    for (int i = 0; i < STEP; i += 8)
-        for (int k = 0; k < 8; k++) out[i + k] = x[i + k % 4 * 2 + k / 4];
 }
 
 /* Round a step to INT8: scale = max|x| / 127. A step without a usable scale is zero; with NaN or infinity in it its
    scale is NaN, so that its products are. */
-INLINE void quantize_step(const float *x, int interleaved, struct activations *out, int token)
+INLINE void quantize_step(const float *x, uint8_t *out, int tile, int token)
 {
     static const float zeros[STEP];
     const uint32_t infinity = 0x7f800000;
@@ -50,22 +43,22 @@ INLINE void quantize_step(const float *x, int interleaved, struct activations *o
         inverse = 0.0f;
         unit = largest >= infinity ? NAN : 0.0f;
     }
-    int8_t values[STEP], *to = out->values + token * STEP;
+    int8_t values[STEP];
     for (int i = 0; i < STEP; i++) values[i] = (int8_t)bits_of(x[i] * inverse + ROUNDER);
-    if (interleaved)
-        interleave_step(values, to);
-    else
-        memcpy(to, values, STEP);
-    out->scale[token] = unit;
-    out->sum[token] = sum_of_step(values);
+    memcpy(values_of(out, tile) + token * STEP, values, STEP);
+    int32_t first = sum_of_half(values), second = sum_of_half(values + STEP / 2);
+    scales_of(out)[token] = unit;
+    scaled_sums_of(out, tile)[token] = unit * (float)(first + second);
+    negative_sums_of(out, tile, 0)[token] = -first;
+    negative_sums_of(out, tile, 1)[token] = -second;
 }
 
 /* Round some steps of a token, the first of which is step `first`. */
-static void quantize(const float *x, int steps, int interleaved, const struct rounded *out, int token, int first)
+static void quantize(const float *x, int steps, const struct rounded *out, int token, int first)
 {
+    int tile = token / out->tile, n = tokens_of_tile(out, tile);
     for (int step = 0; step < steps; step++)
-        quantize_step(x + step * STEP, interleaved, activations_of(out, token / out->tile, first + step),
-                      token % out->tile);
+        quantize_step(x + step * STEP, activations_of(out, tile, first + step), n, token % out->tile);
 }
 
 /* 1 / sqrt(mean(x^2) + epsilon). Number i is added to partial sum i % 16; these are added in halves. */

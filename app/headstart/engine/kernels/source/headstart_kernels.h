@@ -10,15 +10,28 @@
 #define HK_API __attribute__((visibility("default")))
 #endif
 
-enum { HK_ABI = 1, HK_BLOCK = 32 /* rows of a block */, HK_OUTPUTS = 4 };
+enum { HK_ABI = 2, HK_BLOCK = 32 /* rows of a block */, HK_OUTPUTS = 4 };
 
-/* How weights are stored. `group`: columns that share a scale. Activations are rounded to INT8 in groups of 32. */
+/* How weights are stored. Activations are rounded to INT8 in groups of 32 columns. */
 enum hk_format {
     HK_INT8 = 1,     /* a scale (f16) and a zero point (0..255) a row: w = scale * (u - zero); group 0 */
     HK_INT4 = 2,     /* symmetric, a scale (f16) a group of 32, 64 or 128: w = scale * (u - 8) */
     HK_INT4_MIN = 3, /* a scale and a minimum (f16) a group of 32: w = scale * u + minimum */
-    /* Q4_K: a scale and a minimum (f16) a group of 256, times factors of 6 bits for each 32: w = d * sc * u - m * mn */
-    HK_INT4_K = 4
+    /* The types of GGUF files, with the numbers of their blocks; group 0. */
+    HK_Q4_0 = 16,
+    HK_Q4_1,
+    HK_Q5_0,
+    HK_Q5_1,
+    HK_Q8_0,
+    HK_IQ4_NL,
+    HK_IQ4_XS,
+    HK_Q2_K,
+    HK_Q3_K,
+    HK_Q4_K,
+    HK_Q5_K,
+    HK_Q6_K,
+    HK_F16,
+    HK_BF16
 };
 
 typedef struct hk_matrix {
@@ -96,12 +109,12 @@ HK_API size_t hk_block_size(int format, int group, int cols);
    HK_INT8      weights int8 [rows, cols], or with zero points uint8; scales f16 [rows]; zeros uint8 [rows], or NULL
    HK_INT4      weights of 4 bits, two a byte, the lower half first: signed; scales f16 [rows, cols / group]
    HK_INT4_MIN  weights as above, unsigned; scales f16 [rows, cols / 32]; zeros: minimums, f16 [rows, cols / 32]
-   HK_INT4_K    weights are the file's own Q4_K blocks of 144 bytes: [rows, cols / 256]; no scales
+   HK_Q4_0 ..   weights are the file's blocks; no scales
 
    Returns 0, or -1 for sizes that are not supported. */
 HK_API int hk_pack(int format, int group, int rows, int cols, const void *weights, const void *scales,
                    const void *zeros, int first, int last, uint8_t *out, size_t stride);
-/* Unpack one row to f32 [cols], for tests. */
+/* Unpack one row to f32 [cols]: the numbers that gguf-py gives for a type of GGUF files. */
 HK_API int hk_unpack(const hk_matrix *matrix, int row, float *out);
 
 /* Run all steps for `tokens` tokens in `threads` threads, one run at a time in a process. Every result depends on its

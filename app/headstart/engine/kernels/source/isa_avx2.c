@@ -4,7 +4,8 @@
 #include "simd256.h"
 
 #define TILE 4
-enum { VECTORS = 2, OFFSET8 = 128 };
+#define VECTORS(format, n) (n <= 1 || (!has_pairs(format) && n <= 2) ? 2 : 1)
+enum { OFFSET8 = 128, HIGH_CODES = 1 };
 
 /* Sixteen products of 15 * 127 stay within 16 bits. */
 INLINE pairs begin(ints sums) { return (void)sums, _mm256_setzero_si256(); }

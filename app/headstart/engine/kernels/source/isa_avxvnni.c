@@ -3,7 +3,8 @@
 #include "simd256.h"
 
 #define TILE 6
-enum { VECTORS = 2, OFFSET8 = 0 };
+#define VECTORS(format, n) (n <= 1 || (!has_pairs(format) && n <= 2) ? 2 : 1)
+enum { OFFSET8 = 0, HIGH_CODES = 16 };
 
 INLINE pairs begin(ints sums) { return sums; }
 INLINE ints finish(ints sums, pairs p) { return (void)sums, p; }

@@ -8,17 +8,16 @@
        HK_INT8      f16 scale[32] | u16 zero[32] | cols / 4 lines
        HK_INT4      for each group:        f16 scale[32] | group / 8 lines
        HK_INT4_MIN  for each 32 columns:   f16 scale[32] | f16 minimum[32] | 4 lines
-       HK_INT4_K    for each 256 columns:  f16 d[32] | f16 m[32] | for each 32 columns: u8 sc[32] | u8 mn[32] | 4 lines
+       HK_Q4_0 ..   for each of the file's blocks: see formats.h
 
-   The word of 4-bit columns c0..c7 has c0 in its lowest bits, then c1. Its lower nibbles of bytes are therefore c0, c2,
-   c4, c6 and its upper ones c1, c3, c5, c7: the activations are put in that order, not the weights. HK_INT4_K has
-   c0..c3 in the lower and c4..c7 in the upper nibbles.
+   Of 32 columns of 4 bits in 4 lines, word i has columns 4 i to 4 i + 3 in the lower halves of its bytes, and columns
+   16 + 4 i to 16 + 4 i + 3 in the upper ones.
 
-   Rounded activations. `tile` tokens share a record for each 32 columns, which one walk over the weights multiplies by:
+   Rounded activations. A tile of n tokens has a record for each 32 columns:
 
-       f32 scale[8] | i32 sum[8] | i8 [tokens of the tile][32]
+       f32 scale[n] | f32 scale * sum[n] | i32 -sum of columns 0..15 [n] | i32 -sum of 16..31 [n] | i8 [n][32]
 
-   `sum` adds up a token's rounded activations. The records of a tile follow each other. */
+   The records of a tile follow each other. */
 #ifndef KERNELS_H
 #define KERNELS_H
 #include "headstart_kernels.h"
@@ -28,24 +27,13 @@
 enum {
     MAX_ROWS = 48,       /* queries that share a block of keys or values once it is widened to f32 */
     LINE = HK_BLOCK * 4, /* bytes */
+    CACHE_LINE = 64,     /* bytes */
     STEP = 32,           /* columns that are multiplied at a time */
-    WALK_STEPS = 4,      /* that are multiplied before results are stored, where weights have no scale of their own */
-    MAX_STEPS = 8,
     MAX_TILE = 8,
-    SPAN = 4, /* tiles that walk over a block together */
-    MAX_SPAN = SPAN * MAX_TILE,
     SUPERBLOCK = 256, /* columns */
+    SPAN = 4, /* tiles that read a block together */
+    MAX_SPAN = SPAN * MAX_TILE,
     INT8_HEADER = HK_BLOCK * 4,
-    MIN_RECORD = HK_BLOCK * 4 + STEP * HK_BLOCK / 2,
-    K_HEADER = HK_BLOCK * 4,
-    K_STEP = HK_BLOCK * 2 + STEP * HK_BLOCK / 2,
-    K_RECORD = K_HEADER + SUPERBLOCK / STEP * K_STEP,
-};
-
-struct activations {
-    float scale[MAX_TILE];
-    int32_t sum[MAX_TILE];
-    int8_t values[];
 };
 
 /* The rounded activations of `tokens` tokens. */
@@ -67,7 +55,7 @@ struct sequence {
 struct kernels {
     int tile; /* most tokens of a tile */
     /* Round some steps of a token. */
-    void (*quantize)(const float *x, int steps, int interleaved, const struct rounded *out, int token, int first);
+    void (*quantize)(const float *x, int steps, const struct rounded *out, int token, int first);
     /* 1 / sqrt(mean(x^2) + epsilon) */
     float (*inverse_rms)(const float *x, int width, float epsilon);
     /* out = x * by * gain */
@@ -105,10 +93,17 @@ INLINE size_t attention_scratch(const hk_attention *a, int keys)
 
 INLINE int tokens_of_tile(const struct rounded *x, int tile) { return smaller(x->tile, x->tokens - tile * x->tile); }
 
-INLINE struct activations *activations_of(const struct rounded *x, int tile, int step)
+INLINE uint8_t *activations_of(const struct rounded *x, int tile, int step)
 {
-    return (struct activations *)(x->records + ((size_t)tile * x->steps + step) * x->record);
+    return x->records + ((size_t)tile * x->steps + step) * x->record;
 }
+
+/* Parts of a record of n tokens. */
+INLINE float *scales_of(uint8_t *record) { return (float *)record; }
+INLINE float *scaled_sums_of(uint8_t *record, int n) { return (float *)record + n; }
+INLINE int32_t *negative_sums_of(uint8_t *record, int n, int half) { return (int32_t *)record + (2 + half) * n; }
+INLINE int8_t *values_of(uint8_t *record, int n) { return (int8_t *)record + 16 * n; }
+INLINE size_t activations_size(int n) { return (size_t)(16 + STEP) * n; }
 
 /* Bytes of a group of HK_INT4. */
 INLINE int int4_group_size(int group) { return HK_BLOCK * 2 + group * HK_BLOCK / 2; }
@@ -142,5 +137,4 @@ INLINE uint16_t load_u16(const uint8_t *p)
     return value;
 }
 
-INLINE int rounds_interleaved(int format) { return format == HK_INT4 || format == HK_INT4_MIN; }
 #endif

@@ -1,10 +1,7 @@
-/* Packing: a transposition of 32-bit words, 32 rows at a time. kernels.h draws the layout. */
-#include "kernels.h"
+/* Packing: a transposition of 32-bit words, 32 rows at a time. kernels.h and formats.h draw the layout. */
+#include "formats.h"
 
-enum {
-    MAX_COLS = 1 << 20,
-    Q4_K_BYTES = 144, /* of 256 columns in a file: f16 d, f16 m, 12 bytes of 6-bit factors, 128 bytes of nibbles */
-};
+enum { MAX_COLS = 1 << 20 };
 
 static int supported(int format, int group, int cols)
 {
@@ -13,20 +10,15 @@ static int supported(int format, int group, int cols)
     case HK_INT8: return group == 0 && cols % STEP == 0;
     case HK_INT4: return (group == 32 || group == 64 || group == 128) && cols % group == 0;
     case HK_INT4_MIN: return group == STEP && cols % STEP == 0;
-    case HK_INT4_K: return group == SUPERBLOCK && cols % SUPERBLOCK == 0;
-    default: return 0;
+    default: return is_gguf(format) && group == 0 && cols % gguf_type_of(format)->columns == 0;
     }
 }
 
 size_t hk_block_size(int format, int group, int cols)
 {
     if (!supported(format, group, cols)) return 0;
-    switch (format) {
-    case HK_INT8: return INT8_HEADER + (size_t)cols * HK_BLOCK;
-    case HK_INT4: return (size_t)cols / group * int4_group_size(group);
-    case HK_INT4_MIN: return (size_t)cols / STEP * MIN_RECORD;
-    default: return (size_t)cols / SUPERBLOCK * K_RECORD;
-    }
+    size_t records = (size_t)(cols / record_columns(format, group)) * record_size(format, group);
+    return format == HK_INT8 ? INT8_HEADER + records : records;
 }
 
 /* The rows of a block in the source. Beyond the last row they repeat it, with scales of zero. */
@@ -49,7 +41,7 @@ static struct rows rows_of(int block, int rows, const uint8_t *weights, size_t p
 /* Store number `column` of each row of an array [rows, columns] of 16 bits. */
 static void pack_halves(const struct rows *rows, const uint8_t *in, size_t columns, size_t column, uint8_t *out)
 {
-    memset(out, 0, HK_BLOCK * 2);
+    memset(out, 0, HALVES);
     for (int row = 0; row < rows->count; row++) memcpy(out + row * 2, in + (rows->at[row] * columns + column) * 2, 2);
 }
 
@@ -67,10 +59,28 @@ static void pack_lines(const struct rows *rows, size_t from, int count, uint32_t
 
 static void pack_int8(const struct rows *rows, int cols, const uint8_t *scales, const uint8_t *zeros, uint8_t *out)
 {
-    memset(out + HK_BLOCK * 2, 0, HK_BLOCK * 2);
+    memset(out + HALVES, 0, HALVES);
     pack_halves(rows, scales, 1, 0, out);
-    for (int row = 0; row < HK_BLOCK; row++) out[HK_BLOCK * 2 + row * 2] = zeros ? zeros[rows->at[row]] : 128;
+    for (int row = 0; row < HK_BLOCK; row++) out[HALVES + row * 2] = zeros ? zeros[rows->at[row]] : 128;
     pack_lines(rows, 0, cols / 4, zeros ? 0 : 0x80808080, out + INT8_HEADER);
+}
+
+/* Four numbers of 4 bits, from two bytes to the lower halves of four. */
+static uint32_t spread(const uint8_t *in)
+{
+    uint32_t four = load_u16(in);
+    return (four & 0xf) | (four & 0xf0) << 4 | (four & 0xf00) << 8 | (four & 0xf000) << 12;
+}
+
+/* Store 32 columns of 4 bits of each row, two a byte from byte `from` on, the lower half first. */
+static void pack_nibbles(const struct rows *rows, size_t from, uint32_t flip, uint8_t *out)
+{
+    for (int line = 0; line < STEP / 8; line++)
+        for (int row = 0; row < HK_BLOCK; row++) {
+            const uint8_t *in = rows->weights[row] + from + line * 2;
+            uint32_t word = (spread(in) | spread(in + STEP / 4) << 4) ^ flip;
+            memcpy(out + line * LINE + row * 4, &word, 4);
+        }
 }
 
 static void pack_int4(const struct rows *rows, int group, int cols, const uint8_t *scales, uint8_t *out)
@@ -78,7 +88,8 @@ static void pack_int4(const struct rows *rows, int group, int cols, const uint8_
     size_t groups = cols / group;
     for (size_t g = 0; g < groups; g++, out += int4_group_size(group)) {
         pack_halves(rows, scales, groups, g, out);
-        pack_lines(rows, g * group / 2, group / 8, 0x88888888, out + HK_BLOCK * 2);
+        for (int step = 0; step < group / STEP; step++)
+            pack_nibbles(rows, (g * group + step * STEP) / 2, 0x88888888, out + HALVES + step * 4 * LINE);
     }
 }
 
@@ -86,66 +97,54 @@ static void pack_int4_min(const struct rows *rows, int cols, const uint8_t *scal
                           uint8_t *out)
 {
     size_t steps = cols / STEP;
-    for (size_t step = 0; step < steps; step++, out += MIN_RECORD) {
+    for (size_t step = 0; step < steps; step++, out += record_size(HK_INT4_MIN, STEP)) {
         pack_halves(rows, scales, steps, step, out);
-        pack_halves(rows, minimums, steps, step, out + HK_BLOCK * 2);
-        pack_lines(rows, step * STEP / 2, STEP / 8, 0, out + HK_BLOCK * 4);
+        pack_halves(rows, minimums, steps, step, out + HALVES);
+        pack_nibbles(rows, step * STEP / 2, 0, out + 2 * HALVES);
     }
 }
 
-/* The file's 6-bit factors of 32 columns: the scale's and the minimum's. */
-static void unpack_factors(const uint8_t *factors, int step, uint8_t *scale, uint8_t *minimum)
+/* The fifth bits of 32 columns: bit c of the file's word becomes bit c / 4 of byte c % 4. */
+static void spread_fifth_bits(uint8_t *line)
 {
-    if (step < 4) {
-        *scale = factors[step] & 63;
-        *minimum = factors[step + 4] & 63;
-    } else {
-        *scale = (factors[step + 4] & 15) | (factors[step - 4] >> 6) << 4;
-        *minimum = factors[step + 4] >> 4 | (factors[step] >> 6) << 4;
+    for (int row = 0; row < HK_BLOCK; row++, line += 4) {
+        uint32_t bits, word = 0;
+        memcpy(&bits, line, 4);
+        for (int column = 0; column < STEP; column++) word |= (bits >> column & 1) << (column % 4 * 8 + column / 4);
+        memcpy(line, &word, 4);
     }
 }
 
-/* A file's word has four columns in its lower nibbles, and in its upper ones those that are 32 further on. */
-static void pack_nibbles_k(const uint8_t *in, int row, uint8_t *out)
+/* Store f16 numbers of each row; rows beyond the last have zero. */
+static void pack_halves_of_blocks(const struct rows *rows, size_t from, uint8_t *out)
 {
-    const uint32_t low = 0x0f0f0f0f;
-    for (int step = 0; step < SUPERBLOCK / STEP; step += 2, in += STEP, out += 2 * K_STEP)
-        for (int line = 0; line < STEP / 8; line++) {
-            uint32_t first, second;
-            memcpy(&first, in + line * 8, 4);
-            memcpy(&second, in + line * 8 + 4, 4);
-            uint32_t here = (first & low) | (second & low) << 4, next = (first >> 4 & low) | (second & ~low);
-            memcpy(out + HK_BLOCK * 2 + line * LINE + row * 4, &here, 4);
-            memcpy(out + K_STEP + HK_BLOCK * 2 + line * LINE + row * 4, &next, 4);
+    memset(out, 0, HALVES);
+    for (int row = 0; row < rows->count; row++) memcpy(out + row * 2, rows->weights[row] + from, 2);
+}
+
+static void pack_gguf(const struct rows *rows, int format, int cols, uint8_t *out)
+{
+    const struct gguf_type *type = gguf_type_of(format);
+    for (size_t from = 0, end = (size_t)(cols / type->columns) * type->bytes; from < end; from += type->bytes) {
+        if (format == HK_F16 || format == HK_BF16) {
+            for (int column = 0; column < STEP; column++, out += HALVES)
+                pack_halves_of_blocks(rows, from + column * 2, out);
+            continue;
         }
-}
-
-static void pack_int4_k(const struct rows *rows, int cols, uint8_t *out)
-{
-    for (int super = 0; super < cols / SUPERBLOCK; super++, out += K_RECORD) {
-        memset(out, 0, K_HEADER);
-        for (int row = 0; row < HK_BLOCK; row++) {
-            const uint8_t *in = rows->weights[row] + (size_t)super * Q4_K_BYTES;
-            if (row < rows->count) {
-                memcpy(out + row * 2, in, 2);
-                memcpy(out + HK_BLOCK * 2 + row * 2, in + 2, 2);
-            }
-            for (int step = 0; step < SUPERBLOCK / STEP; step++) {
-                uint8_t *to = out + K_HEADER + step * K_STEP + row;
-                unpack_factors(in + 4, step, to, to + HK_BLOCK);
-            }
-            pack_nibbles_k(in + 16, row, out + K_HEADER);
+        for (int i = 0; i < type->half_count; i++, out += HALVES) pack_halves_of_blocks(rows, from + type->halves[i], out);
+        for (int i = 0; i < 3; i++) {
+            int count = type->words[i].count;
+            pack_lines(rows, from + type->words[i].from, count, format == HK_Q8_0 ? 0x80808080 : 0, out);
+            if (i == 0 && (format == HK_Q5_0 || format == HK_Q5_1)) spread_fifth_bits(out);
+            out += count * LINE;
         }
     }
 }
 
 static size_t row_bytes(int format, int cols)
 {
-    switch (format) {
-    case HK_INT8: return cols;
-    case HK_INT4_K: return (size_t)cols / SUPERBLOCK * Q4_K_BYTES;
-    default: return cols / 2;
-    }
+    if (is_gguf(format)) return (size_t)(cols / gguf_type_of(format)->columns) * gguf_type_of(format)->bytes;
+    return format == HK_INT8 ? cols : cols / 2;
 }
 
 int hk_pack(int format, int group, int rows, int cols, const void *weights, const void *scales, const void *zeros,
@@ -159,43 +158,10 @@ int hk_pack(int format, int group, int rows, int cols, const void *weights, cons
         case HK_INT8: pack_int8(&these, cols, scales, zeros, to); break;
         case HK_INT4: pack_int4(&these, group, cols, scales, to); break;
         case HK_INT4_MIN: pack_int4_min(&these, cols, scales, zeros, to); break;
-        default: pack_int4_k(&these, cols, to);
+        default: pack_gguf(&these, format, cols, to);
         }
     }
     return 0;
-}
-
-static float half_at(const uint8_t *halves, int row) { return float_of_half(load_u16(halves + row * 2)); }
-
-/* The unsigned weight of a row at a column of lines. `interleaved`: lower nibbles are the even columns. */
-static int nibble(const uint8_t *lines, int row, int column, int interleaved)
-{
-    const uint8_t *word = lines + column / 8 * LINE + row * 4;
-    int within = column % 8, upper = interleaved ? within % 2 : within / 4,
-        byte = interleaved ? within / 2 : within % 4;
-    return word[byte] >> (4 * upper) & 15;
-}
-
-static float weight_at(int format, int group, const uint8_t *block, int row, int column)
-{
-    const uint8_t *record;
-    switch (format) {
-    case HK_INT8:
-        record = block + INT8_HEADER + (size_t)column / 4 * LINE;
-        return half_at(block, row) * (float)(record[row * 4 + column % 4] - block[HK_BLOCK * 2 + row * 2]);
-    case HK_INT4:
-        record = block + (size_t)column / group * int4_group_size(group);
-        return half_at(record, row) * (float)(nibble(record + HK_BLOCK * 2, row, column % group, 1) - 8);
-    case HK_INT4_MIN:
-        record = block + (size_t)column / STEP * MIN_RECORD;
-        return half_at(record, row) * (float)nibble(record + HK_BLOCK * 4, row, column % STEP, 1) +
-               half_at(record + HK_BLOCK * 2, row);
-    default:
-        block += (size_t)column / SUPERBLOCK * K_RECORD;
-        record = block + K_HEADER + column % SUPERBLOCK / STEP * K_STEP;
-        return half_at(block, row) * (float)record[row] * (float)nibble(record + HK_BLOCK * 2, row, column % STEP, 0) -
-               half_at(block + HK_BLOCK * 2, row) * (float)record[HK_BLOCK + row];
-    }
 }
 
 int hk_unpack(const hk_matrix *matrix, int row, float *out)
@@ -203,7 +169,10 @@ int hk_unpack(const hk_matrix *matrix, int row, float *out)
     size_t size = hk_block_size(matrix->format, matrix->group, matrix->cols);
     if (!size || row < 0 || row >= matrix->rows) return -1;
     const uint8_t *block = matrix->data + row / HK_BLOCK * size;
-    for (int column = 0; column < matrix->cols; column++)
-        out[column] = weight_at(matrix->format, matrix->group, block, row % HK_BLOCK, column);
+    for (int column = 0; column < matrix->cols; column++) {
+        struct weight w = weight_at(matrix->format, matrix->group, block, row % HK_BLOCK, column);
+        out[column] = w.scale * (float)w.factor * (float)w.code;
+        if (has_minimum(matrix->format)) out[column] += w.minimum * (float)w.minimum_factor;
+    }
     return 0;
 }

@@ -7,13 +7,13 @@
 #include <stdlib.h>
 
 enum {
-    CACHE_LINE = 64,
     MAX_THREADS = 256,
     MAX_TOKENS = 1 << 16,
     MAX_CONTEXT = 1 << 24,
     FEW_TOKENS = MAX_SPAN,
     CHUNK_BYTES = 32 << 10,          /* weights that a thread takes at a time */
     CHUNK_BYTES_OF_MANY = 192 << 10, /* with more tokens they stay in the second-level cache from span to span */
+    ROUNDED_STEPS = 4,               /* steps of a token that are rounded at a time */
     KEPT_BYTES = 64 << 20,           /* scratch that the next run finds again, however little it needs */
 };
 
@@ -48,7 +48,7 @@ static struct rounded rounded_of(const struct run *run, const hk_matrix *matrix)
     int most = run->kernels->tile, tiles = (run->tokens + most - 1) / most;
     struct rounded x = {.records = run->rounded, .tokens = run->tokens, .steps = matrix->cols / STEP};
     x.tile = (run->tokens + tiles - 1) / tiles;
-    x.record = aligned(sizeof(struct activations) + (size_t)x.tile * STEP);
+    x.record = aligned(activations_size(x.tile));
     return x;
 }
 
@@ -63,14 +63,12 @@ static float *row_of(const struct run *run, int buffer, int token)
 }
 
 /* Rounding takes so many steps of a token at a time. */
-static int parts_of(const struct rounded *x) { return (x->steps + WALK_STEPS - 1) / WALK_STEPS; }
+static int parts_of(const struct rounded *x) { return (x->steps + ROUNDED_STEPS - 1) / ROUNDED_STEPS; }
 
-static void quantize(const struct run *run, const hk_step *step, const struct rounded *x, int token, int part,
-                     const float *values)
+static void quantize(const struct run *run, const struct rounded *x, int token, int part, const float *values)
 {
-    int first = part * WALK_STEPS;
-    run->kernels->quantize(values, smaller(WALK_STEPS, x->steps - first), rounds_interleaved(step->matrix.format), x,
-                           token, first);
+    int first = part * ROUNDED_STEPS;
+    run->kernels->quantize(values, smaller(ROUNDED_STEPS, x->steps - first), x, token, first);
 }
 
 /* Items are parts of tokens: token * parts + part. */
@@ -80,8 +78,8 @@ static void round_parts(const struct run *run, const hk_step *step, int first, i
     struct rounded x = rounded_of(run, &step->matrix);
     int parts = parts_of(&x);
     for (int i = first; i < last; i++)
-        quantize(run, step, &x, i / parts, i % parts,
-                 row_of(run, step->input, i / parts) + i % parts * WALK_STEPS * STEP);
+        quantize(run, &x, i / parts, i % parts,
+                 row_of(run, step->input, i / parts) + i % parts * ROUNDED_STEPS * STEP);
 }
 
 /* Items are tokens. */
@@ -93,10 +91,10 @@ static void round_normalized(const struct run *run, const hk_step *step, int fir
         const float *row = row_of(run, step->input, token);
         float by = run->kernels->inverse_rms(row, step->matrix.cols, step->epsilon);
         for (int part = 0; part < parts_of(&x); part++) {
-            float values[WALK_STEPS * STEP];
-            int column = part * WALK_STEPS * STEP, count = smaller(WALK_STEPS * STEP, step->matrix.cols - column);
+            float values[ROUNDED_STEPS * STEP];
+            int column = part * ROUNDED_STEPS * STEP, count = smaller(ROUNDED_STEPS * STEP, step->matrix.cols - column);
             run->kernels->scale(row + column, by, step->gain + column, count, values);
-            quantize(run, step, &x, token, part, values);
+            quantize(run, &x, token, part, values);
         }
     }
 }
