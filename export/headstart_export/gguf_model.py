@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from headstart.errors import ExportError
+from headstart.library.manifest import BLOCKS
 from headstart_export import gguf, gguf_weights, process
 from headstart_export.decoder import ARCHITECTURES, Architecture, Decoder, Shape, Sizes, tensors
 from headstart_export.progress import Advance, ignore
@@ -74,11 +75,12 @@ def _compression(file: _File, weights: str) -> dict[str, str]:
     """Return what NNCF would note of the weights in the model."""
     if weights == "fp16":
         return {}
+    if weights == "gguf":
+        return {"mode": BLOCKS, "group_size": "-1"}
     group, ratio = gguf_weights.four_bit_group_and_share(file.tensors, weights)
     if group is None:
         return {"mode": "int8_asym", "group_size": "-1"}
-    mode = "gguf" if weights == "gguf" else "int4_sym"
-    return {"mode": mode, "group_size": str(group), **({"ratio": f"{ratio:.2f}"} if mode == "int4_sym" else {})}
+    return {"mode": "int4_sym", "group_size": str(group), "ratio": f"{ratio:.2f}"}
 
 
 def _read(path: Path) -> _File:

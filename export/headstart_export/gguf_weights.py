@@ -1,6 +1,6 @@
 """Weights of a GGUF file in the forms that an OpenVINO model stores, worked on a few rows at a time.
 
-`gguf` keeps the file's own blocks of 4 bits where they have 4 bits and makes INT8 of all else; `int8` has a scale and a
+`gguf` keeps the file's own blocks, which Headstart's kernels read; `int8` has a scale and a
 zero point for each row; `int4` is symmetric by groups, with INT8 embeddings and output head; `int4-mixed` also makes
 INT8 of what the file stores in more bits than most of its layers; `fp16` is the weights.
 """
@@ -15,17 +15,19 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from headstart.engine.kernels import blocks
+from headstart.engine.kernels.library import Format
+from headstart.engine.runtime import gguf_weights
 from headstart.errors import ExportError
 from headstart_export.progress import Advance
 
 MIXED = "int4-mixed"
 FORMS = ("gguf", "int8", "int4", MIXED, "fp16")
-GROUP = 32  # weights of a block of 4 bits that share a scale
+BLOCKS = frozenset(format_.name for format_ in Format if format_.is_gguf)  # types that the kernels know
 VOCABULARY = ("token_embd.weight", "output.weight")
 _INT4_GROUPS = (128, 64, 32)
 _PIECE = 1 << 18  # weights that are worked on at a time: they stay in the cache
 _ALIGNMENT = 64  # bytes
-_FLAT = 2048  # zero points beyond it would be rounded to more than a step
 
 Bytes = NDArray[np.uint8]
 Floats = NDArray[np.float32]
@@ -46,17 +48,16 @@ def packing(tensor: Any, form: str) -> Packing:
     width, kind = int(tensor.shape[0]), tensor.tensor_type.name
     group = next((size for size in _INT4_GROUPS if width % size == 0), 0)
     parts: Parts
+    if form == "gguf" and kind == "F32":
+        return Packing((("f32", (width,)),), lambda data: (data.view(np.float32),))
+    if form == "gguf" and kind in BLOCKS:
+        return Packing((("u8", (tensor.n_bytes // int(tensor.shape[1]),)),), lambda data: (data,))
     if form == "fp16":
         return Packing((("f16", (width,)),), lambda data: (_dequantize(tensor, data).astype(np.float16),))
-    if form == "gguf" and kind in _BLOCKS:
-        element, unpack = _BLOCKS[kind]
-        scales = ("f16", (width // GROUP, 1))
-        parts = ((element, (width // GROUP, GROUP)), scales, *([scales] if element == "u4" else []))
-        return Packing(parts, unpack)
     if form == "int4" and group and tensor.name not in VOCABULARY:
         parts = (("i4", (width // group, group)), ("f16", (width // group, 1)))
         return Packing(parts, lambda data: _int4(_dequantize(tensor, data), group))
-    return Packing((("u8", (width,)), ("f16", (1,)), ("u8", (1,))), lambda data: _int8(_dequantize(tensor, data)))
+    return Packing((("u8", (width,)), ("f16", (1,)), ("u8", (1,))), lambda data: blocks.int8(_dequantize(tensor, data)))
 
 
 def forms(tensors: Mapping[str, Any], form: str) -> dict[str, str]:
@@ -122,9 +123,19 @@ class Weights:
         operations, half = openvino.opset13, openvino.Type.f16
         tensor = self._tensors[name]
         rows = int(tensor.shape[1]) if order is None else len(order)
+        stored = self._stored(tensor, order, rows)
+        if self._is_in_blocks(tensor):
+            node = gguf_weights()([stored[0].output(0)], type=tensor.tensor_type.name, cols=int(tensor.shape[0]))
+        elif stored[0].get_element_type() == openvino.Type.f32:
+            node = stored[0]
+        else:
+            node = None
+        if node is not None:
+            node.set_friendly_name(f"self.{name}")
+            return node
         values, *further = (
             part if part.get_element_type() == half else operations.convert(part, half)
-            for part in self._stored(tensor, order, rows)
+            for part in stored
         )
         if len(further) == 2:
             values = operations.subtract(values, further[1])
@@ -134,6 +145,9 @@ class Weights:
             shape = operations.constant(np.array([rows, int(tensor.shape[0])], np.int64))
             values = operations.reshape(values, shape, special_zero=False)
         return operations.convert(values, openvino.Type.f32, name=f"self.{name}")
+
+    def _is_in_blocks(self, tensor: Any) -> bool:
+        return self._forms[tensor.name] == "gguf" and tensor.tensor_type.name in BLOCKS
 
     def _stored(self, tensor: Any, order: NDArray[np.int64] | None, rows: int) -> list[Any]:
         """Store a matrix, and return a constant for each of its parts."""
@@ -152,7 +166,10 @@ class Weights:
             places = _places(stream.seek(0, os.SEEK_END), [rows * size for size in sizes])
             stream.truncate(places[-1])
             for start, arrays in zip(starts, self._pool.map(pack, starts), strict=True):
-                _require_finite(tensor.name, arrays[1] if len(arrays) > 1 else arrays[0])
+                if self._is_in_blocks(tensor):
+                    _require(tensor.name, is_finite=blocks.are_finite(tensor.tensor_type.name, arrays[0]))
+                else:
+                    _require_finite(tensor.name, arrays[1] if len(arrays) > 1 else arrays[0])
                 for size, place, array in zip(sizes, places, arrays, strict=False):
                     stream.seek(place + start * size)
                     stream.write(array.tobytes())
@@ -180,7 +197,11 @@ def _bytes_of(kind: str, shape: tuple[int, ...]) -> int:
 
 
 def _require_finite(name: str, numbers: NDArray[Any]) -> None:
-    if not np.isfinite(numbers).all():
+    _require(name, is_finite=bool(np.isfinite(numbers).all()))
+
+
+def _require(name: str, *, is_finite: bool) -> None:
+    if not is_finite:
         raise ExportError("{tensor} holds numbers that are not finite; fetch the file again.", tensor=name)
 
 
@@ -201,21 +222,6 @@ def _dequantize(tensor: Any, data: Bytes) -> Floats:
     return values
 
 
-def _int8(weights: Floats) -> Arrays:
-    """Round to 8 bits with a scale and a zero point for each row, as NNCF's INT8_ASYM."""
-    low = np.minimum(weights.min(1, keepdims=True), 0)
-    high = np.maximum(weights.max(1, keepdims=True), 0)
-    scale = ((high - low) / 255).astype(np.float16)
-    scale[scale == 0] = 1e-7
-    wide = scale.astype(np.float32)
-    zero = np.clip(np.rint(-low / wide), 0, 255)
-    values = weights * (1 / wide)
-    np.rint(values, out=values)
-    values += zero
-    np.clip(values, 0, 255, out=values)
-    return values.astype(np.uint8), scale, zero.astype(np.uint8)
-
-
 def _int4(weights: Floats, group: int) -> Arrays:
     """Round to 4 bits with a scale for each group, by which its largest weight becomes -8."""
     grouped = weights.reshape(-1, group)
@@ -225,56 +231,3 @@ def _int4(weights: Floats, group: int) -> Arrays:
     values = np.clip(np.rint(grouped * (1 / scale.astype(np.float32))), -8, 7).astype(np.int8).view(np.uint8)
     packed = (values[:, 0::2] & 15) | values[:, 1::2] << np.uint8(4)
     return packed.reshape(len(weights), -1), scale.reshape(len(weights), -1)
-
-
-def _q4_0(data: Bytes) -> Arrays:
-    blocks = data.reshape(-1, 18)
-    packed = _in_order(blocks[:, 2:]) ^ np.uint8(0x88)  # unsigned, less 8
-    return packed.reshape(len(data), -1), _halves(blocks[:, :2]).reshape(len(data), -1)
-
-
-def _q4_1(data: Bytes) -> Arrays:
-    blocks = data.reshape(-1, 20)
-    scale, minimum = (_halves(blocks[:, place : place + 2]).astype(np.float32) for place in (0, 2))
-    return _with_minimum(len(data), _in_order(blocks[:, 4:]), scale, minimum)
-
-
-def _q4_k(data: Bytes) -> Arrays:
-    from gguf import quants  # noqa: PLC0415
-
-    blocks = data.reshape(-1, 144)
-    scales, minimums = quants.Q4_K.get_scale_min(blocks[:, 4:16])
-    scale = _halves(blocks[:, 0:2]).astype(np.float32) * scales
-    minimum = _halves(blocks[:, 2:4]).astype(np.float32) * -minimums.astype(np.float32)
-    return _with_minimum(len(data), _in_order(blocks[:, 16:].reshape(-1, 4, 32)), scale, minimum)
-
-
-def _with_minimum(rows: int, packed: Bytes, scale: Floats, minimum: Floats) -> Arrays:
-    """Give scale * u + minimum as scale * (u - zero). A group of almost equal weights becomes -minimum * (0 - 1)."""
-    rounded = scale.astype(np.float16)
-    zero = -minimum / rounded.astype(np.float32)
-    is_flat = np.isfinite(scale) & ~(np.abs(zero) <= _FLAT)
-    rounded = np.where(is_flat, -minimum, rounded).astype(np.float16)
-    zero = np.where(is_flat, 1, zero).astype(np.float16)
-    if is_flat.any():
-        packed = packed.reshape(*is_flat.shape, -1) * ~is_flat[..., None]
-    return packed.reshape(rows, -1), rounded.reshape(rows, -1), zero.reshape(rows, -1)
-
-
-# Types that the form `gguf` keeps: the type of their values, and the function that takes blocks apart.
-_BLOCKS: dict[str, tuple[str, Callable[[Bytes], Arrays]]] = {
-    "Q4_0": ("i4", _q4_0),
-    "Q4_1": ("u4", _q4_1),
-    "Q4_K": ("u4", _q4_k),
-}
-
-
-def _in_order(nibbles: Bytes) -> Bytes:
-    """Put 4-bit numbers in order, the lower half of a byte first. In [.., bytes] all lower halves come first."""
-    pairs = nibbles.view("<u2")
-    low, high = pairs & 15 | pairs >> 4 & 240, pairs >> 4 & 15 | pairs >> 8 & 240
-    return np.concatenate([low.astype(np.uint8), high.astype(np.uint8)], -1)
-
-
-def _halves(data: Bytes) -> NDArray[np.float16]:
-    return np.ascontiguousarray(data).view("<f2")

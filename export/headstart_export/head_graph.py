@@ -11,8 +11,10 @@ from zipfile import Path as ZipPath
 import numpy as np
 from numpy.typing import NDArray
 
+from headstart.engine.kernels.blocks import decompressed
 from headstart.engine.runners.graph import HIDDEN_STATES
 from headstart.engine.runners.head import MAPPING, NEXT
+from headstart.engine.runtime import GGUF_WEIGHTS, core, openvino
 from headstart.errors import ExportError
 from headstart_export.convert import MODEL_FILE
 
@@ -43,10 +45,7 @@ class TargetWeights:
     """Weights of an exported model, unpacked from its graph, by the names that they have on the hub."""
 
     def __init__(self, folder: Path) -> None:
-        import openvino  # noqa: PLC0415
-
-        self._openvino = openvino
-        self._core = openvino.Core()
+        self._openvino, self._core = openvino(), core()
         self._model = self._core.read_model(folder / MODEL_FILE)
         self._sources: dict[str, Any] = {}
         for node in self._model.get_ordered_ops():
@@ -61,6 +60,8 @@ class TargetWeights:
         source = self._sources.get("lm_head", self._sources.get("embed_tokens"))
         if source is None:
             raise ExportError("Models of this kind can have no head: their output rows were not found.")
+        if source.get_node().get_type_name() == GGUF_WEIGHTS:
+            source = decompressed(source.get_node())
         ops = self._openvino.opset13
         chosen = ops.parameter([-1], np.int64, name="ids")
         rows = ops.gather(source, chosen, ops.constant(np.array(0, np.int64)))

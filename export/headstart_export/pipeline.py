@@ -790,9 +790,10 @@ def _in_a_line(model: manifest.Manifest, agreement: float) -> str:
     against, found = "its source", "the places where it was tried with made-up hidden states"
     if quality:
         against = quality.measure
+        alone = f", and {quality.weights_kl or 0:.4f} without the processor's dynamic quantization"
         found = (
-            f"{quality.tokens} tokens (KL {quality.mean_kl:.4f}, and {quality.weights_kl:.4f} without the processor's "
-            f"dynamic quantization; perplexity x {quality.perplexity_ratio:.3f})"
+            f"{quality.tokens} tokens (KL {quality.mean_kl:.4f}{'' if quality.weights_kl is None else alone}; "
+            f"perplexity x {quality.perplexity_ratio:.3f})"
         )
     merged = f" with the adapter {model.adapter.id}" if model.adapter else ""
     stored = f"{model.name}: {precision.weights}{mixed}, {sizes}"

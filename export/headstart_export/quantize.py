@@ -7,15 +7,16 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
+from headstart.engine.runtime import core
 from headstart.errors import ExportError
-from headstart.library.manifest import Precision
+from headstart.library.manifest import BLOCKS, Precision
 from headstart_export import process
 
 INT4 = "int4"
 GROUP_SIZE = 128  # INT4 weights that share a scale; in a matrix of 576 columns 64, which divides them
 MODES = {"int8": "int8_asym", "int8-sym": "int8_sym", INT4: "int4_sym"}
 # The names in manifests. "int4" is asymmetric there: exports were, until symmetric groups proved faster.
-_NAMES = {"int8_asym": "int8", "int8_sym": "int8-sym", "int4_asym": "int4", "int4_sym": "int4-sym"}
+_NAMES = {"int8_asym": "int8", "int8_sym": "int8-sym", "int4_asym": "int4", "int4_sym": "int4-sym", BLOCKS: "gguf"}
 RATIOS = (1.0, 0.8, 0.6)  # shares of INT4, tried in turn until a model is good enough
 _TEXTS = 128  # for calibration, NNCF's own limit
 
@@ -69,9 +70,7 @@ def compress(source: Path, weights: str, target: Path, int4: Int4 = USUAL, texts
 def read_back(path: Path) -> Precision:
     """Return the precision that the IR states; "fp16" if nothing was compressed."""
     process.prepare()
-    import openvino  # noqa: PLC0415
-
-    model = openvino.Core().read_model(path)
+    model = core().read_model(path)
     if not model.has_rt_info(["nncf", "weight_compression"]):
         return Precision("fp16")
     mode = _field(model, "mode")
@@ -89,9 +88,7 @@ def read_back(path: Path) -> Precision:
 def shapes(path: Path) -> tuple[int, int]:
     """Return the rows of the output head, and the bytes of f16 keys and values per token, by the IR."""
     process.prepare()
-    import openvino  # noqa: PLC0415
-
-    model = openvino.Core().read_model(path)
+    model = core().read_model(path)
     numbers = 0
     for variable in model.get_variables():
         shape = variable.info.data_shape  # [?, kv heads, ?, head size]

@@ -67,6 +67,9 @@ class Adapter:
     sha256: str  # of its tensors
 
 
+BLOCKS = "blocks"  # mode of weights that stay in the blocks of their GGUF file
+
+
 @dataclass(frozen=True)
 class Precision:
     """The form of the stored weights, as read back from the IR.
@@ -82,6 +85,11 @@ class Precision:
     all_layers: bool = False  # INT4 embeddings and output head too
     calibration: tuple[str, ...] = ()  # on the model's own answers, by NNCF's names: "awq", "scale_estimation", "gptq"
     activation_group: int | None = None  # activations that may share a scale when rounded to INT8; None: 32, as usual
+
+    @property
+    def keeps_blocks(self) -> bool:
+        """True if the weights are the blocks of a GGUF file, which only Headstart's own engine reads."""
+        return self.mode == BLOCKS
 
 
 @dataclass(frozen=True)

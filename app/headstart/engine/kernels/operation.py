@@ -112,6 +112,10 @@ class Piece:
             self._steps, len(steps), self._all_widths, len(layout.widths), len(self.widths), POINTER(Sequences)()
         )
 
+    def matrix(self, step: int) -> Matrix:
+        """Return the packed weights of a step."""
+        return self._steps[step].matrix
+
     def run(self, arrays: Sequence[NDArray[np.float32]], places: Sequence[NDArray[Any]] = ()) -> None:
         """Compute the outputs, which follow the inputs: [.., width] each.
 
@@ -139,6 +143,34 @@ def pack(library: Library, layouts: Sequence[Layout], threads: int) -> list[Piec
         for future in [pool.submit(library.pack, *part) for step in steps for part in step.parts()]:
             future.result()
     return [Piece(library, layout, of_layout) for layout, of_layout in zip(layouts, packed, strict=True)]
+
+
+class Rows:
+    """The rows of a packed matrix, such as the embeddings of tokens."""
+
+    def __init__(self, library: Library, matrix: Matrix, count: int, owner: object) -> None:
+        """`owner` keeps the memory of the matrix."""
+        self.width, self.count = int(matrix.cols), count
+        self._library, self._matrix, self._owner = library, matrix, owner
+
+    @classmethod
+    def packed(cls, library: Library, weights: Weights, threads: int) -> Self:
+        """Pack a matrix of its own."""
+        size = library.block_size(weights)
+        room = large_pages(size * weights.blocks)
+        with ThreadPoolExecutor(threads, "pack") as pool:
+            for first in range(0, weights.blocks, _PART):
+                pool.submit(library.pack, weights, room, size, first, min(first + _PART, weights.blocks))
+        matrix = Matrix(weights.format, weights.group, weights.rows, weights.cols, room.ctypes.data)
+        return cls(library, matrix, weights.rows, room)
+
+    def look_up(self, numbers: NDArray[Any], out: NDArray[np.float32]) -> None:
+        """Unpack rows by their numbers, [..], to `out`, [.., width]. Raises IndexError."""
+        address, size = _address(out), self.width * out.itemsize
+        for place, number in enumerate(numbers.reshape(-1).tolist()):
+            if not 0 <= number < self.count:
+                raise IndexError(f"there is no row {number} among {self.count}")
+            self._library.unpack_row(self._matrix, number, address + place * size)
 
 
 @dataclass
@@ -238,3 +270,34 @@ def operation() -> Any:
             return True
 
     return HeadstartKernel
+
+
+@functools.cache
+def lookup_operation() -> Any:
+    """Return the class of the operation that takes rows of a packed matrix by their numbers."""
+    ov = openvino()
+
+    class HeadstartLookup(ov.Op):  # type: ignore[misc, name-defined]
+        def __init__(self, inputs: Sequence[Any], rows: Rows) -> None:
+            super().__init__(self)
+            self._rows = rows
+            self.set_arguments(list(inputs))
+            self.constructor_validate_and_infer_types()
+
+        def validate_and_infer_types(self) -> None:
+            shape = [*self.get_input_partial_shape(0), ov.Dimension(self._rows.width)]
+            self.set_output_type(0, ov.Type.f32, ov.PartialShape(shape))
+
+        def clone_with_new_inputs(self, inputs: Sequence[Any]) -> Any:
+            return HeadstartLookup(inputs, self._rows)
+
+        def has_evaluate(self) -> bool:
+            return True
+
+        def evaluate(self, outputs: Sequence[Any], inputs: Sequence[Any]) -> bool:
+            numbers = inputs[0].data
+            outputs[0].shape = [*numbers.shape, self._rows.width]
+            self._rows.look_up(numbers, outputs[0].data)
+            return True
+
+    return HeadstartLookup

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from headstart.engine.kernels.blocks import weights_of
 from headstart.engine.kernels.library import Activation, Format, Kind, Library, Weights
 from headstart.engine.runtime import openvino
 
@@ -125,6 +126,9 @@ def _weights(product: Any, library: Library) -> Weights | None:
     shape = product.input_value(1).get_partial_shape()
     if attributes["transpose_a"] or not attributes["transpose_b"] or shape.is_dynamic or len(shape) != 2:
         return None
+    blocks = weights_of(product.input_value(1).get_node())
+    if blocks is not None:
+        return blocks if library.block_size(blocks) else None
     rows, cols = (int(size.get_length()) for size in shape)
     parts = _compressed(product.input_value(1).get_node())
     if parts is None:
@@ -250,9 +254,7 @@ def _norm(graph: Graph, node: Any) -> tuple[Node] | None:
 
 
 def _root_mean_square(source: Any, node: Any) -> tuple[float | None, Sequence[str]]:
-    """Return the epsilon of 1
-    sqrt(mean(source^2) + epsilon) and the nodes between; None for something else.
-    """
+    """Match 1 / sqrt(mean(source^2) + epsilon); return epsilon and the names of the nodes, or None."""
     inside = [node.get_name()]
     if node.get_type_name() == "Divide" and _scalar(node.input_value(0)) == 1.0:
         node = node.input_value(1).get_node()

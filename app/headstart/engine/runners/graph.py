@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from headstart.engine.runtime import openvino
+from headstart.engine.runtime import GGUF_WEIGHTS, openvino
 
 Ids = NDArray[np.int64]
 
@@ -15,7 +15,7 @@ CHOSEN_ROWS = "sampled_tokens_indices"  # OpenVINO's own pipelines use this name
 HIDDEN_STATES = "hidden_states"  # the output that `add_taps` adds
 MIN_LAYERS = 10  # of a model that an EAGLE-3 head can read; OpenVINO GenAI refuses fewer
 _ELEMENTWISE = {"Add", "Convert", "Divide", "Multiply", "Tanh"}  # nodes between the head and the result
-_UNPACKING = {"Convert", "Multiply", "Reshape", "Subtract"}  # nodes that decompress weights
+_UNPACKING = {"Convert", "Multiply", "Reshape", "Subtract", GGUF_WEIGHTS}  # nodes that decompress weights
 
 
 def gather_rows(model: Any, axis: int) -> bool:
@@ -144,6 +144,8 @@ def _trimmed(node: Any, ids: Ids, width: int) -> Any | None:
         sources = [_trimmed(value.get_node(), ids, width) for value in node.input_values()]
     if None in sources or kind not in _UNPACKING:
         return None
+    if kind == GGUF_WEIGHTS:
+        return node.clone_with_new_inputs([sources[0].output(0)])
     if kind == "Convert":
         return operations.convert(sources[0], node.get_output_element_type(0))
     if kind == "Reshape":

@@ -56,6 +56,14 @@ def load(resolved: ResolvedOptions) -> "GenaiEngine":
     options = resolved.options
     models = tuple(spec.manifest for spec, _ in resolved.models)
     longest_prompt = None
+    for manifest in models:
+        if manifest.precision.keeps_blocks:
+            raise SettingsError(
+                "{name} has the blocks of its GGUF file, which OpenVINO GenAI cannot read: {ours}, or export it again "
+                "with --weights int8.",
+                name=manifest.name,
+                ours=_REMEDY,
+            )
     if NPU in (devices.kind(device) for _, device in resolved.models):
         _require_for_npu(models, options)
         context = npu_context(models[0], options.context)
