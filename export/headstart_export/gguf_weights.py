@@ -27,6 +27,7 @@ BLOCKS = frozenset(format_.name for format_ in Format if format_.is_gguf)  # typ
 VOCABULARY = ("token_embd.weight", "output.weight")
 _INT4_GROUPS = (128, 64, 32)
 _PIECE = 1 << 18  # weights that are worked on at a time: they stay in the cache
+_PLACE = 1 << 22  # bytes that are looked through at a time
 _ALIGNMENT = 64  # bytes
 
 Bytes = NDArray[np.uint8]
@@ -123,16 +124,15 @@ class Weights:
         operations, half = openvino.opset13, openvino.Type.f16
         tensor = self._tensors[name]
         rows = int(tensor.shape[1]) if order is None else len(order)
-        stored = self._stored(tensor, order, rows)
         if self._is_in_blocks(tensor):
-            node = gguf_weights()([stored[0].output(0)], type=tensor.tensor_type.name, cols=int(tensor.shape[0]))
-        elif stored[0].get_element_type() == openvino.Type.f32:
-            node = stored[0]
-        else:
-            node = None
-        if node is not None:
+            stored = self._in_place(tensor) if order is None else self._stored(tensor, order, rows)[0]
+            node = gguf_weights()([stored.output(0)], type=tensor.tensor_type.name, cols=int(tensor.shape[0]))
             node.set_friendly_name(f"self.{name}")
             return node
+        stored = self._stored(tensor, order, rows)
+        if stored[0].get_element_type() == openvino.Type.f32:
+            stored[0].set_friendly_name(f"self.{name}")
+            return stored[0]
         values, *further = (
             part if part.get_element_type() == half else operations.convert(part, half)
             for part in stored
@@ -148,6 +148,21 @@ class Weights:
 
     def _is_in_blocks(self, tensor: Any) -> bool:
         return self._forms[tensor.name] == "gguf" and tensor.tensor_type.name in BLOCKS
+
+    def _in_place(self, tensor: Any) -> Any:
+        """Return a constant over a matrix where the file has it."""
+        import openvino  # noqa: PLC0415
+
+        data = tensor.data.view(np.uint8).reshape(int(tensor.shape[1]), -1)
+        step = max(1, _PLACE // data.shape[1])
+        pieces = [data[start : start + step] for start in range(0, len(data), step)]
+        are_finite = self._pool.map(lambda piece: blocks.are_finite(tensor.tensor_type.name, piece), pieces)
+        for piece, is_finite in zip(pieces, are_finite, strict=True):
+            _require(tensor.name, is_finite=is_finite)
+            self._count(piece.size)
+        stored = openvino.Tensor(data, openvino.Shape(list(data.shape)), openvino.Type.u8)
+        self._views += [data, stored]
+        return openvino.op.Constant(stored, shared_memory=True)
 
     def _stored(self, tensor: Any, order: NDArray[np.int64] | None, rows: int) -> list[Any]:
         """Store a matrix, and return a constant for each of its parts."""
