@@ -23,12 +23,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from gguf import GGML_QUANT_SIZES, GGMLQuantizationType
 from numpy.typing import NDArray
 
 from bench import local_engine
 from headstart.engine import devices, machine
 from headstart.engine.bench.result import bootstrap_interval, geometric_mean
+from headstart.engine.kernels.blocks import random_blocks
 from headstart.engine.kernels.library import (
     BLOCK,
     Bytes,
@@ -44,9 +44,7 @@ from headstart.engine.kernels.library import (
     path,
 )
 
-_GROUPS = {"INT4": 128, "INT4_MIN": 32, "INT4_K": 256}  # columns, the usual ones; other formats have none
-_IN_FILES = {"INT4_K": "Q4_K"}  # the type of GGUF files, where its name differs
-_FINITE = 0xBF  # clears the highest bit of the exponent, wherever a block has a float of 16 bits
+_GROUPS = {"INT4": 128, "INT4_MIN": 32}  # columns, the usual ones; other formats have none
 _BUILT = "as it is"
 _ROOT = Path(__file__).resolve().parents[2]
 _THP_DISABLE = 41  # of prctl
@@ -196,8 +194,7 @@ def _random_weights(format_: Format, rows: int, cols: int) -> Weights:
     if format_ in (Format.INT4, Format.INT4_MIN):
         minimums: NDArray[Any] | None = halves(cols // group) if format_ is Format.INT4_MIN else None
         return Weights(format_, group, rows, cols, codes(cols // 2), halves(cols // group), minimums)
-    columns, size = GGML_QUANT_SIZES[GGMLQuantizationType[_IN_FILES.get(format_.name, format_.name)]]
-    return Weights(format_, group, rows, cols, codes(cols // columns * size) & np.uint8(_FINITE))
+    return Weights(format_, group, rows, cols, random_blocks(format_.name, rows, cols, random))
 
 
 def _changed(changes: str, folder: Path) -> Library:
