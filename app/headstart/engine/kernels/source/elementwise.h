@@ -32,7 +32,7 @@ INLINE int32_t sum_of_half(const int8_t *x)
 
 /* Round a step to INT8: scale = max|x| / 127. A step without a usable scale is zero; with NaN or infinity in it its
    scale is NaN, so that its products are. */
-INLINE void quantize_step(const float *x, uint8_t *out, int tile, int token)
+INLINE void quantize_step(const float *x, int halves, uint8_t *out, int tile, int token)
 {
     static const float zeros[STEP];
     const uint32_t infinity = 0x7f800000;
@@ -49,16 +49,16 @@ INLINE void quantize_step(const float *x, uint8_t *out, int tile, int token)
     int32_t first = sum_of_half(values), second = sum_of_half(values + STEP / 2);
     scales_of(out)[token] = unit;
     scaled_sums_of(out, tile)[token] = unit * (float)(first + second);
-    negative_sums_of(out, tile, 0)[token] = -first;
+    negative_sums_of(out, tile, 0)[token] = halves ? -first : -first - second;
     negative_sums_of(out, tile, 1)[token] = -second;
 }
 
 /* Round some steps of a token, the first of which is step `first`. */
-static void quantize(const float *x, int steps, const struct rounded *out, int token, int first)
+static void quantize(const float *x, int steps, int halves, const struct rounded *out, int token, int first)
 {
     int tile = token / out->tile, n = tokens_of_tile(out, tile);
     for (int step = 0; step < steps; step++)
-        quantize_step(x + step * STEP, activations_of(out, tile, first + step), n, token % out->tile);
+        quantize_step(x + step * STEP, halves, activations_of(out, tile, first + step), n, token % out->tile);
 }
 
 /* 1 / sqrt(mean(x^2) + epsilon). Number i is added to partial sum i % 16; these are added in halves. */

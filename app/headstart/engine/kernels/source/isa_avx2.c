@@ -4,7 +4,7 @@
 #include "simd256.h"
 
 #define TILE 4
-#define VECTORS(format, n) (n <= 1 || (!has_pairs(format) && n <= 2) ? 2 : 1)
+#define VECTORS(format, n) (!has_pairs(format) || (n) <= 2 ? 2 : 1)
 enum { OFFSET8 = 128, HIGH_CODES = 1 };
 
 /* Sixteen products of 15 * 127 stay within 16 bits. */

@@ -3,7 +3,7 @@
 #include "simd256.h"
 
 #define TILE 6
-#define VECTORS(format, n) (n <= 1 || (!has_pairs(format) && n <= 2) ? 2 : 1)
+#define VECTORS(format, n) (!has_pairs(format) || (n) <= 2 ? 2 : 1)
 enum { OFFSET8 = 0, HIGH_CODES = 16 };
 
 INLINE pairs begin(ints sums) { return sums; }

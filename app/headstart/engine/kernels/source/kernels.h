@@ -15,7 +15,7 @@
 
    Rounded activations. A tile of n tokens has a record for each 32 columns:
 
-       f32 scale[n] | f32 scale * sum[n] | i32 -sum of columns 0..15 [n] | i32 -sum of 16..31 [n] | i8 [n][32]
+       f32 scale[n] | f32 scale * sum[n] | i32 -sum[n], or of columns 0..15 | i32 [n], of columns 16..31 | i8 [n][32]
 
    The records of a tile follow each other. */
 #ifndef KERNELS_H
@@ -54,8 +54,8 @@ struct sequence {
 
 struct kernels {
     int tile; /* most tokens of a tile */
-    /* Round some steps of a token. */
-    void (*quantize)(const float *x, int steps, const struct rounded *out, int token, int first);
+    /* Round some steps of a token. `halves`: with sums of 16 columns, for weights that have factors for them. */
+    void (*quantize)(const float *x, int steps, int halves, const struct rounded *out, int token, int first);
     /* 1 / sqrt(mean(x^2) + epsilon) */
     float (*inverse_rms)(const float *x, int width, float epsilon);
     /* out = x * by * gain */

@@ -11,7 +11,8 @@
                                       of i32
        look_up(table, v)              bytes 0..15 of v by a table of 16 bytes
        HIGH_CODES                     16: dot4 takes 8 bits, so that upper halves of bytes stay where they are; else 1
-       begin(sums), finish(sums, p)   products of weights up to 6 bits are added up in `pairs`, see LINES_OF_PAIRS
+       begin(sums), finish(sums, p)   products of weights up to 6 bits are added up in `pairs`, see dots_of_pairs; one of
+                                      the two adds the sums so far, which are made twice: registers are few
        dot4(p, u, x)                  p + sum of four u * x; u unsigned up to 6 bits, x signed 8 bits
        dot8(sums, u, x)               sums + sum of four (u - OFFSET8) * x; u unsigned 8 bits
        lower_shorts(v)                v with the upper half of each i32 cleared
@@ -197,7 +198,7 @@ INLINE void add_lines_of_pair(const int format, const uint8_t *lines, int pair, 
             p1[t][v] = begin(sums1[t][v]);
             p2[t][v] = begin(sums2[t][v]);
         }
-#pragma GCC unroll 8
+#pragma GCC unroll 1 /* Unpacked all at once, the codes do not fit into registers. */
     for (int i = line; i < line + count; i++) {
         struct codes c[2];
         for (int v = 0; v < vectors; v++) c[v] = codes_of_pair(format, lines + (row + v * LANES) * 4, pair, i);
@@ -322,27 +323,28 @@ INLINE struct factors factors_of_group(const int format, const struct group *g, 
     return f;
 }
 
+/* What sums of a group begin with. */
+INLINE ints first_sum_of_group(const int format, const struct group *g, uint8_t *a, const int n, int t, int row)
+{
+    ints negative = broadcast(negative_sums_of(a, n, 0) + t);
+    if (format != HK_INT8) return first_sum(format, negative);
+    ints zero = add_ints(load_shorts(g->halves + HALVES + row * 2), fill_int(-OFFSET8));
+    return multiply_shorts(lower_shorts(zero), negative);
+}
+
 /* Sums of products of a group of 32 columns. */
 INLINE void multiply_group(const int format, const struct group *g, uint8_t *a, const int n, const int vectors, int row,
                            sums_of_tile sums)
 {
     const int bits = bits_of_code(format), lines_of_pairs = bits == 8 ? 4 : smaller(dots_of_pairs(bits) / 2, 4);
-    for (int t = 0; t < n; t++)
-        for (int v = 0; v < vectors; v++) {
-            ints negative = add_ints(broadcast(negative_sums_of(a, n, 0) + t), broadcast(negative_sums_of(a, n, 1) + t));
-            if (format == HK_INT8) {
-                ints zero = add_ints(load_shorts(g->halves + HALVES + (row + v * LANES) * 2), fill_int(-OFFSET8));
-                sums[t][v] = multiply_shorts(lower_shorts(zero), negative);
-            } else {
-                sums[t][v] = first_sum(format, negative);
-            }
-        }
     for (int line = 0; line < 4; line += lines_of_pairs) {
         pairs p[MAX_TILE][2];
-        if (bits != 8)
-            for (int t = 0; t < n; t++)
-                for (int v = 0; v < vectors; v++) p[t][v] = begin(sums[t][v]);
-#pragma GCC unroll 4
+        for (int t = 0; t < n; t++)
+            for (int v = 0; v < vectors; v++) {
+                if (line == 0) sums[t][v] = first_sum_of_group(format, g, a, n, t, row + v * LANES);
+                if (bits != 8) p[t][v] = begin(sums[t][v]);
+            }
+#pragma GCC unroll 1
         for (int i = line; i < line + lines_of_pairs; i++) {
             struct codes c[2];
             for (int v = 0; v < vectors; v++) {
@@ -361,9 +363,11 @@ INLINE void multiply_group(const int format, const struct group *g, uint8_t *a, 
                         p[t][v] = dot4(dot4(p[t][v], c[v].first, columns1), c[v].second, columns2);
             }
         }
-        if (bits != 8)
-            for (int t = 0; t < n; t++)
-                for (int v = 0; v < vectors; v++) sums[t][v] = finish(sums[t][v], p[t][v]);
+        for (int t = 0; bits != 8 && t < n; t++)
+            for (int v = 0; v < vectors; v++) {
+                if (line == 0) sums[t][v] = first_sum_of_group(format, g, a, n, t, row + v * LANES);
+                sums[t][v] = finish(sums[t][v], p[t][v]);
+            }
     }
 }
 

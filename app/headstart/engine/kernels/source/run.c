@@ -1,7 +1,7 @@
 /* Runs the steps of a program. Each step is a phase of work or two; all threads go through the phases in order. A
    phase's items are shared out in ranges, one a thread. A thread takes chunks of its own range, then of the others',
    and goes on when every item is done. So no phase waits for a thread that is not working on it. */
-#include "kernels.h"
+#include "formats.h"
 #include "pool.h"
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -65,10 +65,12 @@ static float *row_of(const struct run *run, int buffer, int token)
 /* Rounding takes so many steps of a token at a time. */
 static int parts_of(const struct rounded *x) { return (x->steps + ROUNDED_STEPS - 1) / ROUNDED_STEPS; }
 
-static void quantize(const struct run *run, const struct rounded *x, int token, int part, const float *values)
+static void quantize(const struct run *run, const hk_step *step, const struct rounded *x, int token, int part,
+                     const float *values)
 {
     int first = part * ROUNDED_STEPS;
-    run->kernels->quantize(values, smaller(ROUNDED_STEPS, x->steps - first), x, token, first);
+    run->kernels->quantize(values, smaller(ROUNDED_STEPS, x->steps - first), has_scaled_halves(step->matrix.format), x,
+                           token, first);
 }
 
 /* Items are parts of tokens: token * parts + part. */
@@ -78,7 +80,7 @@ static void round_parts(const struct run *run, const hk_step *step, int first, i
     struct rounded x = rounded_of(run, &step->matrix);
     int parts = parts_of(&x);
     for (int i = first; i < last; i++)
-        quantize(run, &x, i / parts, i % parts,
+        quantize(run, step, &x, i / parts, i % parts,
                  row_of(run, step->input, i / parts) + i % parts * ROUNDED_STEPS * STEP);
 }
 
@@ -94,7 +96,7 @@ static void round_normalized(const struct run *run, const hk_step *step, int fir
             float values[ROUNDED_STEPS * STEP];
             int column = part * ROUNDED_STEPS * STEP, count = smaller(ROUNDED_STEPS * STEP, step->matrix.cols - column);
             run->kernels->scale(row + column, by, step->gain + column, count, values);
-            quantize(run, &x, token, part, values);
+            quantize(run, step, &x, token, part, values);
         }
     }
 }
