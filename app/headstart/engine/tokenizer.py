@@ -14,6 +14,7 @@ from headstart.engine.chat_template import (
     ChatTemplate,
     SpecialTokenEscaper,
     markers,
+    read_sources,
     well_formed,
     with_system,
 )
@@ -55,7 +56,7 @@ class Tokenizer:
             self._check(folder)
         except RuntimeError as error:  # OpenVINO has no other kind
             raise _broken(folder, error) from None
-        self._template = ChatTemplate(self._native, folder.name, tokens.added, tokens.control)
+        self._template = ChatTemplate(folder.name, tokens.added, tokens.control, *read_sources(folder))
 
     def encode(self, text: str) -> list[int]:
         """Return the tokens of a plain text; the name of a control token in it is text like any other."""
