@@ -328,6 +328,11 @@ def _converted(
     """
     folder = job.space.scratch / f"{order.role}-tokenizer"
     chat = tokenizer_proof.render(tokenizer)
+    if chat and chat.tools_refusal:
+        job.progress.note(
+            f"The chat template of {order.name} shows no calls of tools ({chat.tools_refusal}): what chats and agents "
+            "offer to it is described in the system prompt."
+        )
     convert.convert_tokenizer(tokenizer, folder)
     if not is_proven:
         return Converted(folder, 0, chat.tail if chat else "")

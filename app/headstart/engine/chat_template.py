@@ -10,19 +10,16 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
+from headstart.engine import jinja
 from headstart.engine.engine import Call, Message, ThinkingSupport, Tool, written_call
-from headstart.engine.jinja import RenderError, Template
 from headstart.engine.thinking import marks_of
-from headstart.errors import BrokenModelError, ChatTemplateError
+from headstart.errors import ChatTemplateError
 
 _log = logging.getLogger(__name__)
 _RENDERING = threading.Lock()  # a process has only one such timer
 _MAX_RENDER_S = 60.0  # for one conversation, if none of the template's own limits ends it
-_DEFAULT, _FOR_TOOLS = "default", "tool_use"  # names of templates in transformers
-_NAMED_TOKENS = tuple(f"{name}_token" for name in ("bos", "eos", "unk", "sep", "pad", "cls", "mask"))
 # Unicode reserves this character for internal use. It does no harm if a text has it all the same.
 _NONCHARACTER = "\ufdd0"
 _WORD = re.compile(r"[\w\s▁]*")
@@ -91,12 +88,12 @@ class ChatTemplate:
         """Prepare the templates of a model.
 
         `name` is the model's name in errors; `added` and `control` are added tokens of its vocabulary; `sources` and
-        `tokens` are what `read_sources` returns.
+        `tokens` are what `jinja.read_sources` returns.
         """
         self._name = name
         self._sources = sources
         self._tokens = tokens
-        self.marks = marks_of(sources.get(_DEFAULT, ""), frozenset(added))
+        self.marks = marks_of(sources.get(jinja.DEFAULT, ""), frozenset(added))
         # Templates look for the marks in earlier answers. What only quotes them must not be taken for a section.
         spelled = (self.marks.begins.strip(), self.marks.ends) if self.marks else ()
         self._escaper = SpecialTokenEscaper({*markers(added, control), *spelled})
@@ -137,7 +134,7 @@ class ChatTemplate:
     @cached_property
     def support(self) -> ThinkingSupport | None:
         """The abilities of the model to think; None if it does not think."""
-        if self.marks is None or _DEFAULT not in self._sources:
+        if self.marks is None or jinja.DEFAULT not in self._sources:
             return None
         try:
             on, off, default = (self._probe(self._values(value, "")) for value in (True, False, None))
@@ -225,7 +222,7 @@ class ChatTemplate:
 
         Many templates leave out a message that they have no rule for; a probe with known contents shows it.
         """
-        if _DEFAULT not in self._sources:
+        if jinja.DEFAULT not in self._sources:
             raise ChatTemplateError(
                 "{name} has no chat template, so it cannot hold a conversation; export the instruct or "
                 "chat version of this model.",
@@ -275,11 +272,11 @@ class ChatTemplate:
         values: Mapping[str, Any] | None = None,
     ) -> str:
         given = {**self._tokens, "documents": None, "add_generation_prompt": add_generation_prompt, **(values or {})}
-        template = self._compiled[_FOR_TOOLS if tools and _FOR_TOOLS in self._compiled else _DEFAULT]
+        template = self._compiled[jinja.FOR_TOOLS if tools and jinja.FOR_TOOLS in self._compiled else jinja.DEFAULT]
         try:
             with _time_limit():
                 return template.render(messages=history, tools=tools or None, **given)
-        except RenderError as error:
+        except jinja.RenderError as error:
             raise ChatTemplateError(
                 "The chat template of {name} refused this conversation ({reason}); change the system "
                 "prompt or the order of the messages, or start a new conversation.",
@@ -288,40 +285,20 @@ class ChatTemplate:
             ) from None
 
     @cached_property
-    def _compiled(self) -> dict[str, Template]:
+    def _compiled(self) -> dict[str, jinja.Template]:
         try:
             with _time_limit():
-                return {name: Template(self._sources[name]) for name in (_DEFAULT, _FOR_TOOLS) if name in self._sources}
-        except RenderError as error:
+                return {
+                    name: jinja.Template(self._sources[name])
+                    for name in (jinja.DEFAULT, jinja.FOR_TOOLS)
+                    if name in self._sources
+                }
+        except jinja.RenderError as error:
             raise ChatTemplateError(
                 "The chat template of {name} cannot be used ({reason}); choose another version of the model.",
                 name=self._name,
                 reason=str(error),
             ) from None
-
-
-def read_sources(folder: Path) -> tuple[dict[str, str], dict[str, str]]:
-    """Return the templates of a model folder by name, and the tokens that they know by name. Raises BrokenModelError.
-
-    A folder without a template has an empty mapping.
-    """
-    path = folder / "tokenizer_config.json"
-    try:
-        config = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
-        own = config.get("chat_template") or []
-        listed = {_DEFAULT: own} if isinstance(own, str) else {each["name"]: each["template"] for each in own}
-        tokens = {name: config[name] for name in _NAMED_TOKENS if isinstance(config.get(name), str)}
-        files = {file.stem: file for file in (folder / "additional_chat_templates").glob("*.jinja")}
-        if (folder / "chat_template.jinja").is_file():
-            files[_DEFAULT] = folder / "chat_template.jinja"
-        sources = listed | {name: file.read_text(encoding="utf-8") for name, file in files.items()}
-    except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
-        raise BrokenModelError(
-            "The chat template in {folder} cannot be read ({error}); export the model again.",
-            folder=folder,
-            error=repr(error),
-        ) from None
-    return sources, tokens
 
 
 def _reason(error: ChatTemplateError) -> object:

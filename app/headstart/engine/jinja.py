@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from functools import wraps
+from pathlib import Path
 from types import GeneratorType
 from typing import Any, NoReturn
 
@@ -15,6 +16,8 @@ from jinja2.ext import Extension, loopcontrols
 from jinja2.parser import Parser
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 from jinja2.visitor import NodeTransformer
+
+from headstart.errors import BrokenModelError
 
 MAX_SECONDS = 10.0  # of processor time for one rendering; the longest conversations that fit a context take a tenth
 MAX_WORK = 1 << 28  # characters that one rendering makes in all, with what counts like them
@@ -26,6 +29,8 @@ _CLOCK_STEPS = 16  # between two looks at the clock
 _MAX_WIDTH = 1000  # of padding, indentation and the like
 _MAX_BITS = 4096  # of an integer
 _SHOWN = 200  # characters of a template's own message
+DEFAULT, FOR_TOOLS = "default", "tool_use"  # names of templates in transformers
+_NAMED_TOKENS = tuple(f"{name}_token" for name in ("bos", "eos", "unk", "sep", "pad", "cls", "mask"))
 _NEED_A_LOADER = (nodes.Include, nodes.Import, nodes.FromImport, nodes.Extends)
 _OF_MACROS_AND_LOOPS = ("caller", "loop", "self")
 _PADDING = {"center", "ljust", "rjust", "zfill", "expandtabs", "indent", "batch", "slice", "tojson", "round"}
@@ -92,6 +97,30 @@ def missing_constructs(source: str) -> list[str]:
         "tag": {type(node).__name__.lower() for node in tree.find_all(_NEED_A_LOADER)},
     }
     return [f"the {kind} `{name}`" for kind, found in missing.items() for name in sorted(found)]
+
+
+def read_sources(folder: Path) -> tuple[dict[str, str], dict[str, str]]:
+    """Return the templates of a model folder by name, and the tokens that they know by name. Raises BrokenModelError.
+
+    A folder without a template has an empty mapping.
+    """
+    path = folder / "tokenizer_config.json"
+    try:
+        config = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+        own = config.get("chat_template") or []
+        listed = {DEFAULT: own} if isinstance(own, str) else {each["name"]: each["template"] for each in own}
+        tokens = {name: config[name] for name in _NAMED_TOKENS if isinstance(config.get(name), str)}
+        files = {file.stem: file for file in (folder / "additional_chat_templates").glob("*.jinja")}
+        if (folder / "chat_template.jinja").is_file():
+            files[DEFAULT] = folder / "chat_template.jinja"
+        sources = listed | {name: file.read_text(encoding="utf-8") for name, file in files.items()}
+    except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+        raise BrokenModelError(
+            "The chat template in {folder} cannot be read ({error}); export the model again.",
+            folder=folder,
+            error=repr(error),
+        ) from None
+    return sources, tokens
 
 
 class _Generation(Extension):

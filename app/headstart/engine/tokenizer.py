@@ -9,12 +9,12 @@ from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
+from headstart.engine import jinja
 from headstart.engine.chat_template import (
     ABOUT_RESULTS,
     ChatTemplate,
     SpecialTokenEscaper,
     markers,
-    read_sources,
     well_formed,
     with_system,
 )
@@ -56,7 +56,7 @@ class Tokenizer:
             self._check(folder)
         except RuntimeError as error:  # OpenVINO has no other kind
             raise _broken(folder, error) from None
-        self._template = ChatTemplate(folder.name, tokens.added, tokens.control, *read_sources(folder))
+        self._template = ChatTemplate(folder.name, tokens.added, tokens.control, *jinja.read_sources(folder))
 
     def encode(self, text: str) -> list[int]:
         """Return the tokens of a plain text; the name of a control token in it is text like any other."""
