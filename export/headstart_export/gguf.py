@@ -218,9 +218,9 @@ def _reader_class() -> Any:
             for field in fields:
                 _require_tensor(field, start_offs, self)
             super()._build_tensors(start_offs, fields)
-            _require_neighbours(self.tensors, int(self.alignment))
             if sum(tensor.n_bytes for tensor in self.tensors) > len(self.data):
                 raise ValueError("its tensors lie on top of each other")
+            _require_neighbours(self.tensors, int(self.alignment))
 
     return QuickReader
 
