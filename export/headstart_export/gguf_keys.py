@@ -1,4 +1,4 @@
-"""What each key and type of a GGUF file means to Headstart: used, harmless, or refused by name unless it is neutral."""
+"""The meaning of each key and type of a GGUF file: used, harmless, or refused by name unless it is neutral."""
 
 import math
 from collections.abc import Callable, Iterable, Mapping

@@ -37,7 +37,7 @@ _ANCHORS = ("\n", "|", ".", "a")
 
 
 class Tokenizer:
-    """The tokenizer and chat template of a model folder, run by OpenVINO GenAI.
+    """The tokenizer of a model folder, run by OpenVINO GenAI, and its chat template.
 
     What people write is text, whatever it contains: control tokens come from the chat template alone.
     """
