@@ -11,6 +11,7 @@ A file is looked at in a process of its own first, because readers of this forma
 
 import contextlib
 import functools
+import itertools
 import math
 import re
 import struct
@@ -20,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from headstart.errors import ExportError, Translatable
-from headstart_export import process
+from headstart_export import gguf_keys, process
 from headstart_export.progress import Advance, ignore
 
 LONG = 1000  # entries; shorter arrays are left to the library
@@ -219,6 +220,7 @@ def _reader_class() -> Any:
             super()._build_tensors(start_offs, fields)
             if sum(tensor.n_bytes for tensor in self.tensors) > len(self.data):
                 raise ValueError("its tensors lie on top of each other")
+            _require_neighbours(self.tensors, int(self.alignment))
 
     return QuickReader
 
@@ -226,6 +228,12 @@ def _reader_class() -> Any:
 def _require_tensor(field: Any, start: int, reader: Any) -> None:
     """Raise ExportError for a type that the library does not compute, ValueError for a tensor beyond the file."""
     shape, kind, offset = (field.parts[index].tolist() for index in (3, 4, 5))
+    if kind[0] in gguf_keys.FOREIGN_TYPES:
+        raise ExportError(
+            "{name} holds weights of type {kind}, one of ik_llama.cpp's own types; take the Q4_K_M file of the model.",
+            name=reader.name,
+            kind=gguf_keys.FOREIGN_TYPES[kind[0]],
+        )
     if kind[0] in _TYPES and not _is_known(kind[0]):
         raise ExportError(
             "{name} holds weights of type {kind}, which this version of Headstart does not know; update "
@@ -238,6 +246,17 @@ def _require_tensor(field: Any, start: int, reader: Any) -> None:
     end = start + offset[0] + math.prod(shape) // 8  # no type has less than a bit for a weight
     if end > len(reader.data):
         raise ValueError(f"it ends at byte {len(reader.data)}, but should go on to byte {end} or further")
+
+
+def _require_neighbours(tensors: list[Any], alignment: int) -> None:
+    """Raise ValueError for a tensor that is longer or shorter than its place: its type is not the one of its blocks."""
+    ordered = sorted(tensors, key=lambda tensor: int(tensor.data_offset))
+    for tensor, following in itertools.pairwise(ordered):
+        taken = int(tensor.n_bytes)
+        place = int(following.data_offset) - int(tensor.data_offset)
+        if place != taken + -taken % alignment:
+            kind = tensor.tensor_type.name
+            raise ValueError(f"its tensor {tensor.name!r} takes {taken} bytes as {kind}, and its place has {place}")
 
 
 @functools.cache
@@ -315,6 +334,9 @@ def _facts(path: Path) -> dict[str, Any]:
         if architecture == "llama" and value(reader, "llama.expert_count"):
             architecture = "mixtral"
         stretched = value(reader, f"{architecture}.rope.scaling.type", "none") != "none"
+        keys, get = list(reader.fields), functools.partial(value, reader)
+        sampling, notes = gguf_keys.sampling(keys, get, path.name)
+        notes += gguf_keys.require_known(keys, get, path.name, architecture or "", with_model=False)
         names = {tensor.name for tensor in reader.tensors}
         foreign = ROPE_FACTORS in names and architecture != "llama"
         facts = {
@@ -324,6 +346,8 @@ def _facts(path: Path) -> dict[str, Any]:
             "licence": shown(value(reader, "general.license")) or None,
             "tokenizer": text("tokenizer.ggml.model"),
             "splitting": text("tokenizer.ggml.pre"),
+            "sampling": sampling,
+            "notes": notes,
             "stretched": stretched or any(name.startswith("rope_factors") for name in names) or foreign,
         }
         if facts["tokenizer"] in {BYTE_LEVEL, SENTENCEPIECE}:
@@ -356,7 +380,8 @@ def shown(text: object) -> str:
 
 def _require_vocabulary(reader: Any, model: object) -> None:
     """Raise ValueError unless the lists of a tokenizer belong together."""
-    _text(reader, "tokenizer.chat_template")
+    for name in ("", ".tool_use"):
+        _text(reader, f"tokenizer.chat_template{name}")
     tokens = value(reader, TOKENS)
     more: tuple[str, type] = ("merges", str) if model == BYTE_LEVEL else ("scores", float)
     for key, kind in (("tokens", str), ("token_type", int), more):
@@ -434,9 +459,15 @@ def rebuild(path: Path) -> Any:
         bos_token=token(reader, "bos"),
         eos_token=token(reader, "eos"),
         pad_token=token(reader, "padding"),
-        **({"chat_template": template} if (template := value(reader, "tokenizer.chat_template")) else {}),
+        **({"chat_template": templates} if (templates := _templates(reader)) else {}),
         clean_up_tokenization_spaces=False,
     )
+
+
+def _templates(reader: Any) -> str | dict[str, str] | None:
+    """Return the chat template, or all by name where one is for tools."""
+    default, for_tools = (value(reader, f"tokenizer.chat_template{name}") for name in ("", ".tool_use"))
+    return {"default": default, "tool_use": for_tools} if default and for_tools else default or for_tools
 
 
 def token(reader: Any, mark: str) -> str | None:
@@ -486,12 +517,30 @@ def tokenizer(reader: Any, name: str) -> Any:
         if kind in {CONTROL, USER_DEFINED} and made.token_to_id(token) is not None
     ]
     made.add_tokens(added)  # at once: each call searches the vocabulary for all that were added before
+    _require_ids(made, of, name)
     # llama.cpp's own rule: SentencePiece and the Llama 3 family begin with their marker unless the file says otherwise.
     if of("add_bos_token", pieces or SPLITTINGS[of("pre")].ignore_merges) and bos is not None:
         made.post_processor = processors.TemplateProcessing(
             single=f"{tokens[bos]} $A", pair=f"{tokens[bos]} $A {tokens[bos]} $B", special_tokens=[(tokens[bos], bos)]
         )
     return made
+
+
+def _require_ids(made: Any, of: Callable[..., Any], name: str) -> None:
+    """Raise ExportError unless each token of the file has its own id and text in the tokenizer."""
+    for index, (text, kind) in enumerate(zip(of("tokens"), of("token_type"), strict=True)):
+        if kind in {UNUSED, UNKNOWN}:  # rows of the weights without a text
+            continue
+        if made.id_to_token(index) not in {text, text.replace(" ", SPACE)}:
+            other = made.token_to_id(text)
+            raise ExportError(
+                "{name} has the token {text!r} twice, as {index} and {other}, so one could not be written; take "
+                "another file of the model.",
+                name=name,
+                text=shown(text),
+                index=index,
+                other=other,
+            )
 
 
 def _tokenizer_field(reader: Any, key: str, default: Any = None) -> Any:

@@ -97,7 +97,7 @@ def check(
 ) -> manifest.Manifest:
     """Prove the tokenizer of an imported model, measure its quality, and record both in its manifest.
 
-    `equal`: a tokenizer that is proven; where this one is the same, only its chat template is tried. Raises
+    `equal`: a tokenizer that is proven; where this one is the same, only whole documents are tried. Raises
     FailedCheckError, which the manifest records too, so that the model is used no more.
     """
     recorded = manifest.read_model(folder)

@@ -7,24 +7,18 @@ import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from headstart.errors import ExportError
 from headstart.library.manifest import BLOCKS
-from headstart_export import gguf, gguf_weights, process
+from headstart_export import gguf, gguf_keys, gguf_weights, process
 from headstart_export.decoder import ARCHITECTURES, Architecture, Decoder, Shape, Sizes, tensors
 from headstart_export.progress import Advance, ignore
 
 MODEL_FILE = "openvino_model.xml"
 _STORE = "weights.part"  # beside the model while it is made
-_SETTINGS = {
-    *("context_length", "embedding_length", "block_count", "feed_forward_length", "vocab_size"),
-    *("attention.head_count", "attention.head_count_kv", "attention.key_length", "attention.value_length"),
-    *("attention.layer_norm_rms_epsilon", "attention.causal", "attention.sliding_window"),
-    *("attention.sliding_window_pattern", "rope.freq_base", "rope.freq_base_swa", "rope.dimension_count"),
-    *("rope.scaling.type", "rope.scaling.factor", "rope.scaling.original_context_length", "rope.scaling.finetuned"),
-}
 _ROPE_BASE = 10000.0
 _GEMMA_27B = 62  # layers, by which llama.cpp knows the one that scales its attention otherwise
 
@@ -127,10 +121,7 @@ def _sizes(reader: Any, name: str, found: Mapping[str, Any]) -> Sizes:
             raise ValueError(f"its {name}.{key} is {number}")
         return float(number)
 
-    for field in reader.fields:
-        key = field.removeprefix(f"{name}.")
-        if key != field and key not in _SETTINGS and of(key) not in (0, "none", ""):
-            raise ValueError(f"its setting {field} is not known here")
+    gguf_keys.require_known(reader.fields, partial(gguf.value, reader), reader.name, name, with_model=True)
     layers, width, heads = count("block_count"), count("embedding_length"), count("attention.head_count")
     head, kv_heads = count("attention.key_length", width // heads), count("attention.head_count_kv", heads)
     context, table = count("context_length"), found.get("token_embd.weight")

@@ -278,6 +278,8 @@ def prepare(order: ModelOrder, job: Job, target: Prepared | None = None) -> Prep
         return Prepared(
             order, fetched, facts, None, Converted(fetched.path, 0, ""), vectors=embedding.understand(fetched.path)
         )
+    for note in facts.notes:
+        job.progress.note(note)
     is_imported = gguf_import.takes(order, fetched.path)
     if not is_imported:
         gguf_import.require_exporter(order.recipe.title)
@@ -328,6 +330,11 @@ def _converted(
     """
     folder = job.space.scratch / f"{order.role}-tokenizer"
     chat = tokenizer_proof.render(tokenizer)
+    if chat and chat.tools_refusal:
+        job.progress.note(
+            f"The chat template of {order.name} shows no calls of tools ({chat.tools_refusal}): what chats and agents "
+            "offer to it is described in the system prompt."
+        )
     convert.convert_tokenizer(tokenizer, folder)
     if not is_proven:
         return Converted(folder, 0, chat.tail if chat else "")
@@ -400,7 +407,7 @@ def build(
             (half.folder / name).rename(folder / name)
     shutil.copytree(model.converted.folder, folder, dirs_exist_ok=True)
     stop_ids = settle_generation(
-        folder, model.tokenizer, model.order.recipe, model.converted.tail, job.progress.note, model.facts.ends
+        folder, model.tokenizer, model.order.recipe, model.converted.tail, job.progress.note, model.facts
     )
     has_table = _has_table(pair or model.order)
     writes = model.order.role != "draft" and writes_answers(pair or model.order, model)
@@ -438,7 +445,7 @@ def _import(model: Prepared, folder: Path, job: Job, shortlist: manifest.Shortli
         gguf_import.convert_model(source, folder, form, advance)
     shutil.copytree(model.converted.folder, folder, dirs_exist_ok=True)
     stop_ids = settle_generation(
-        folder, model.tokenizer, model.order.recipe, model.converted.tail, job.progress.note, model.facts.ends
+        folder, model.tokenizer, model.order.recipe, model.converted.tail, job.progress.note, model.facts
     )
     with job.progress.step("Describing the result"):
         precision = quantize.read_back(folder / convert.MODEL_FILE)
@@ -816,17 +823,18 @@ def settle_generation(
     recipe: ModelRecipe,
     tail: str,
     note: Callable[[str], None],
-    ends: Sequence[int] | None = None,
+    facts: Facts | None = None,
 ) -> tuple[int, ...]:
     """Return every id that must end an answer, the chat's own marker first, and `note` a word among them.
 
-    `tail`: what the chat template puts behind an answer. `ends`: the ids of a GGUF file; the configuration that is made
-    of it has those that are usual for its architecture. `generation_config.json` learns the ids, and how the recipe has
-    the model sampled. Raises ExportError for an id of no token.
+    `tail`: what the chat template puts behind an answer. `facts`: of the source; the ids of a GGUF file count, because
+    the configuration that is made of it has those that are usual for its architecture. `generation_config.json` learns
+    the ids, and how the recipe, or else the file, has the model sampled. Raises ExportError for an id of no token.
     """
     path = folder / "generation_config.json"
     generation = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
     words = vocabulary.read(folder)
+    ends: Sequence[int] | None = facts.ends if facts else None
     if ends is None:
         configs = {path.name: generation, "config.json": _config(folder)}
         ends = [index for file, data in configs.items() for index in _require_tokens(file, data, words)]
@@ -856,7 +864,7 @@ def settle_generation(
                 "off, take another source of the model."
             )
     generation["eos_token_id"] = list(unique)
-    if sampling := msgspec.to_builtins(recipe.sampling):
+    if sampling := msgspec.to_builtins(recipe.sampling) or dict(facts.sampling if facts else ()):
         generation = {name: value for name, value in generation.items() if name not in Sampling.__struct_fields__}
         generation |= {"do_sample": True, **sampling}
     path.write_text(json.dumps(generation, indent=2) + "\n", encoding="utf-8")

@@ -6,17 +6,20 @@ Templates are rendered, and tokenizers compared, in processes of their own: both
 import itertools
 import random
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
+from headstart.engine import jinja
 from headstart.errors import ExportError, FailedCheckError, Translatable
 from headstart.library import vocabulary
 from headstart_export import convert, process
 from headstart_export.progress import Advance, ignore
 
 Item = TypeVar("Item")
+Turn = dict[str, Any]  # of a conversation, as templates read it
 
 PROBES = (
     "Hello world, 2 + 2 = 4; isn't it? 1234567890",
@@ -71,12 +74,28 @@ _TEMPLATE_MINUTES = 1  # a template takes milliseconds, the start of the process
 _MEMORY = 2 << 30  # bytes
 _LONGEST = 1 << 20  # characters that four short messages may become
 _MARK = "\u2042"  # stands for an answer when the template is asked how it ends one
-_SYSTEM = {"role": "system", "content": "Be brief."}
-_TURNS = [
+_SYSTEM: Turn = {"role": "system", "content": "Be brief."}
+_TURNS: list[Turn] = [
     {"role": "user", "content": "What is 2 + 2?"},
     {"role": "assistant", "content": "It is 4."},
     {"role": "user", "content": "Grüße, 世界 🙂"},
 ]
+_CITY = {"type": "object", "properties": {"city": {"type": "string", "description": "A city"}}, "required": ["city"]}
+_TOOLS: list[Turn] = [
+    {"type": "function", "function": {"name": "weather", "description": "Tells the weather", "parameters": _CITY}}
+]
+_CALLING: list[Turn] = [
+    {"role": "user", "content": "Grüße aus 北京?"},
+    {
+        "role": "assistant",
+        "content": "",
+        "tool_calls": [
+            {"type": "function", "id": "abcdefg12", "function": {"name": "weather", "arguments": {"city": "北京 🙂"}}}
+        ],
+    },
+    {"role": "tool", "name": "weather", "tool_call_id": "abcdefg12", "content": "sunny"},
+]
+_THOUGHT: list[Turn] = [_TURNS[0], {"role": "assistant", "content": "4", "reasoning_content": "2 and 2"}, _TURNS[2]]
 _TEXT_FILE = Path(__file__).parent / "tokenizer_texts.txt"
 
 
@@ -85,44 +104,78 @@ Document = tuple[str, list[int]]  # a text and its ids as a whole document, mark
 
 @dataclass(frozen=True)
 class Chat:
-    """A conversation that the template takes, what it makes of it, and what it puts behind an answer."""
+    """A chat template, and what it makes of a conversation and of an answer."""
 
-    turns: list[dict[str, str]]
+    source: str
     text: str
-    tail: str
+    tail: str  # behind an answer
+    tools_refusal: str = ""  # why it shows no tools
 
 
 def render(tokenizer: Any) -> Chat | None:
-    """Render the template; None without one. Raises ExportError for one that fails or does not end."""
+    """Render the template; None without one. Raises ExportError for one that fails, does not end or cannot be run."""
     if not tokenizer.chat_template:
         return None
     failure = Translatable("The chat template cannot be used ({reason}); choose another version of the model.")
     try:
-        template = tokenizer.get_chat_template()
+        sources = [tokenizer.get_chat_template(), tokenizer.get_chat_template(tools=[])]
     except ValueError as error:  # several, and none for ordinary conversations
         raise ExportError(failure, reason=convert.first_line(error)) from None
     tokens = tokenizer.special_tokens_map
-    return Chat(**process.call(_render, minutes=_TEMPLATE_MINUTES, failure=failure, template=template, tokens=tokens))
+    return Chat(**process.call(_render, minutes=_TEMPLATE_MINUTES, failure=failure, sources=sources, tokens=tokens))
 
 
-def _render(template: str, tokens: dict[str, Any]) -> Chat:
-    import jinja2  # noqa: PLC0415
+def _render(sources: list[str], tokens: dict[str, Any]) -> Chat:
+    """Render conversations by the template, and by that for tools. Raises ExportError with the reason alone."""
+    _limit_memory()
+    try:
+        for source in sources:
+            if missing := jinja.missing_constructs(source):
+                raise ExportError("it uses {names}, which no renderer has", names=", ".join(missing))
+        plain, for_tools = (partial(_rendered, source, jinja.Template(source), tokens) for source in sources)
+        answered = [{"role": "user", "content": "?"}, {"role": "assistant", "content": _MARK}]
+        tail = plain(answered, add_generation_prompt=False).rpartition(_MARK)[2].lstrip()
+        try:
+            text = plain([_SYSTEM, *_TURNS])
+        except jinja.RenderError:  # not every model knows system messages
+            text = plain(_TURNS)
+    except jinja.RenderError as error:
+        raise ExportError(str(error)) from None
+    _refusal(partial(plain, _THOUGHT))
+    return Chat(sources[0], text, tail, _refusal(partial(for_tools, _CALLING, tools=_TOOLS)))
+
+
+def _refusal(rendering: Callable[[], str]) -> str:
+    """Return why a template does not render a conversation; empty if it does."""
+    try:
+        rendering()
+    except jinja.RenderError as error:
+        return str(error)
+    return ""
+
+
+def _rendered(
+    source: str,
+    template: jinja.Template,
+    tokens: dict[str, Any],
+    turns: list[Turn],
+    *,
+    add_generation_prompt: bool = True,
+    tools: list[Turn] | None = None,
+) -> str:
+    """Render as the engine does. Raises RenderError, and ExportError where transformers renders something else."""
     from transformers.utils.chat_template_utils import render_jinja_template  # noqa: PLC0415
 
-    _limit_memory()
-
-    def rendered(turns: list[dict[str, str]], *, asks: bool) -> str:
-        (text,), _ = render_jinja_template([turns], chat_template=template, add_generation_prompt=asks, **tokens)
-        if len(text) > _LONGEST:
-            raise ValueError(f"it makes {len(text)} characters of {len(turns)} short messages")
-        return str(text)
-
-    tail = rendered([{"role": "user", "content": "?"}, {"role": "assistant", "content": _MARK}], asks=False)
-    tail = tail.rpartition(_MARK)[2].lstrip()
-    try:
-        return Chat([_SYSTEM, *_TURNS], rendered([_SYSTEM, *_TURNS], asks=True), tail)
-    except jinja2.TemplateError:  # not every model knows system messages
-        return Chat(_TURNS, rendered(_TURNS, asks=True), tail)
+    values = {"tools": tools, "add_generation_prompt": add_generation_prompt, **tokens}
+    text = template.render(messages=turns, documents=None, **values)
+    if len(text) > _LONGEST:
+        raise jinja.RenderError(f"it makes {len(text)} characters of {len(turns)} short messages")
+    (expected,), _ = render_jinja_template([turns], chat_template=source, **values)
+    if (
+        text != expected and template.render(messages=turns, documents=None, **values) != expected
+    ):  # it may have a clock
+        raise ExportError("its text is {text!r}, and not {expected!r}", text=_short(text), expected=_short(expected))
+    return text
 
 
 def _limit_memory() -> None:
@@ -140,8 +193,13 @@ def prove(
     """The number of texts that the tokenizer in `folder` reads and writes as the source does. Raises ExportError.
 
     `tokenizer` is the source's in transformers, `source` the folder with its `tokenizer.json`. `known`: of an equal
-    tokenizer, which was proven on so many; then only the chat template is tried, and whole documents.
+    tokenizer, which was proven on so many; then only whole documents are tried.
     """
+    own = jinja.read_sources(folder)[0].get(jinja.DEFAULT, "")
+    if chat and own.splitlines() != chat.source.splitlines():
+        raise FailedCheckError(
+            "The chat template in {folder} is not that of its source; choose another.", folder=folder
+        )
     documents = [(text, tokenizer(text).input_ids) for text in (*PROBES, *([chat.text] if chat else []))]
     answer = process.call(
         compare,
@@ -153,8 +211,6 @@ def prove(
         folder=str(folder),
         source=str(source / vocabulary.FILE_NAME),
         documents=documents,
-        turns=chat.turns if chat else [],
-        chat=chat.text if chat else None,
         whole=not known,
     )
     compared, fault = answer
@@ -214,19 +270,10 @@ def _mixtures(scripts: Sequence[str], emoji: Sequence[str]) -> Iterator[str]:
         yield "".join(lot.choice(words) + lot.choice(_SPACES) for _ in range(lot.randint(1, 6)))
 
 
-def compare(
-    folder: str,
-    source: str,
-    documents: list[Document],
-    turns: list[dict[str, str]],
-    chat: str | None,
-    *,
-    whole: bool = True,
-) -> tuple[int, str]:
+def compare(folder: str, source: str, documents: list[Document], *, whole: bool = True) -> tuple[int, str]:
     """Return how many texts were compared, and the first difference in a sentence; empty where there is none.
 
-    `source` is a `tokenizer.json`, `turns` a conversation and `chat` what the source makes of it; None: it has no
-    template. `whole`: compare all texts and each token, too.
+    `source` is a `tokenizer.json`. `whole`: compare all texts and each token, too.
     """
     import openvino_genai  # noqa: PLC0415
     from tokenizers import Tokenizer  # noqa: PLC0415
@@ -242,7 +289,6 @@ def compare(
     composes = vocabulary.reading(Path(source).parent).composes
     faults = itertools.chain(
         _document_faults(ours, original, documents),
-        _chat_faults(ours, turns, chat),
         _token_faults(ours, original) if whole else (),
         _faults(ours, original, tried, composes=composes),
     )
@@ -263,11 +309,6 @@ def _document_faults(ours: Any, source: Any, documents: Sequence[Document]) -> I
     yield from _unlike("reads", given, [ours.encode(text).input_ids.data[0].tolist() for text in given], whole)
     written = [ours.decode(ids, skip_special_tokens=False) for ids in whole]  # of several at once it shows the padding
     yield from _unlike("writes", whole, written, source.decode_batch(whole, skip_special_tokens=False))
-
-
-def _chat_faults(ours: Any, turns: list[dict[str, str]], chat: str | None) -> Iterator[str]:
-    if chat is not None:
-        yield from _unlike("renders", [turns], [ours.apply_chat_template(turns, add_generation_prompt=True)], [chat])
 
 
 def _token_faults(ours: Any, source: Any) -> Iterator[str]:

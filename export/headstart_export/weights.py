@@ -3,7 +3,8 @@
 import json
 import math
 import re
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +46,8 @@ class Facts:
     licence: str | None
     head: bool = False  # an EAGLE-3 head, which is no model by itself
     ends: tuple[int, ...] | None = None  # ids of the tokens that end an answer, by a GGUF file's metadata
+    sampling: Mapping[str, float] = field(default_factory=dict)  # the author's values in a GGUF file
+    notes: tuple[str, ...] = ()  # on what a GGUF file says and nobody reads
     is_stretched: bool = False  # a GGUF file whose positions are scaled, which transformers forgets
 
 
@@ -110,6 +113,8 @@ def _inspect_gguf(source: Path) -> Facts:
         is_gguf=True,
         licence=info["licence"],
         ends=tuple(info["ends"]),
+        sampling=info["sampling"],
+        notes=tuple(info["notes"]),
         is_stretched=info["stretched"],
     )
 

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headstart.engine import chat_template
+from headstart.engine import chat_template, jinja
 from headstart.engine.chat_template import ChatTemplate
 from headstart.engine.engine import Call, Message, Request, Tool, Tools
 from headstart.engine.tokenizer import Tokenizer
@@ -201,7 +201,7 @@ SYSTEM_FIRST = (
     ("template", "turns", "expected"),
     [
         (NO_SYSTEM, "user:hi user:ho", "[user] hi\n\nho\n"),
-        (NO_SYSTEM, "system:brief user:hi", "[user] brief\nhi\n"),  # by GenAI itself
+        (NO_SYSTEM, "system:brief user:hi", "[user] brief\n\nhi\n"),
         (NO_SYSTEM, "user:hi system:brief assistant:ho user:no", "[user] hi\n\nbrief\n[assistant] ho\n[user] no\n"),
         (SYSTEM_FIRST, "system:brief user:hi", "[system] brief\n[user] hi\n"),
         (SYSTEM_FIRST, "system:brief user:hi system:now", "[system] brief\n[user] hi\n\nnow\n"),
@@ -223,6 +223,59 @@ def test_missing_template_is_reported(tokenizer_folders: Path) -> None:
         tokenizer.prompt([Message("user", "hi")])
 
 
+def test_template_that_cannot_be_read_is_refused(tokenizer_folders: Path, tmp_path: Path) -> None:
+    tokenizer = with_template(
+        tokenizer_folders, "{% for m in messages %}{{ m.content | from_json }}", tmp_path / "model"
+    )
+    assert tokenizer.decode(tokenizer.encode("hi")) == "hi"
+    with pytest.raises(ChatTemplateError, match=r"cannot be used \(.*\); choose another version"):
+        tokenizer.prompt([Message("user", "hi")])
+
+
+def test_template_may_stand_in_the_configuration(tokenizer_folders: Path, tmp_path: Path) -> None:
+    folder = with_template(tokenizer_folders, "", tmp_path / "model").folder
+    (folder / "chat_template.jinja").unlink()
+    config = json.loads((folder / "tokenizer_config.json").read_text(encoding="utf-8"))
+    listed = [{"name": "default", "template": "{{ bos_token }}{{ eos_token }}{{ messages[0].content }}"}]
+    for template in (listed, listed[0]["template"]):
+        own = {"chat_template": template, "bos_token": "<a>", "eos_token": "<b>"}
+        (folder / "tokenizer_config.json").write_text(json.dumps(config | own), encoding="utf-8")
+        tokenizer = Tokenizer(folder)
+        assert tokenizer.decode(tokenizer.prompt([Message("user", "hi")])) == "<a><b>hi"
+    (folder / "tokenizer_config.json").write_text('{"chat_template": [1]}', encoding="utf-8")
+    with pytest.raises(BrokenModelError, match=r"The chat template in .* export the model again"):
+        Tokenizer(folder)
+
+
+def test_template_for_tools_is_used_with_tools(tokenizer_folders: Path, tmp_path: Path) -> None:
+    tokenizer = with_template(tokenizer_folders, "{{ messages[-1].content }}", tmp_path / "model")
+    other = tokenizer.folder / "additional_chat_templates" / "tool_use.jinja"
+    other.parent.mkdir()
+    other.write_text(KNOWING, encoding="utf-8")
+    tokenizer = Tokenizer(tokenizer.folder)
+    assert tokenizer.decode(tokenizer.prompt([Message("user", "hi")])) == "hi"
+    assert tokenizer.decode(tokenizer.prompt([Message("user", "hi")], [WEATHER])).startswith('TOOL {"type": "function"')
+
+
+def test_template_that_takes_only_parts_gets_parts(tokenizer_folders: Path, tmp_path: Path) -> None:
+    template = (
+        "{% for m in messages %}{% for part in m.content %}{{ part.type }}: {{ part.text }}\n{% endfor %}{% endfor %}"
+    )
+    tokenizer = with_template(tokenizer_folders, template, tmp_path / "model")
+    assert tokenizer.decode(tokenizer.prompt([Message("user", "hi")])) == "text: hi\n"
+
+
+def test_probe_that_fails_is_logged(
+    tokenizer_folders: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
+) -> None:
+    template = USUAL.replace("}{{", "}{% if m.tool_calls %}{{ raise_exception('no calls') }}{% endif %}{{")
+    tokenizer = with_template(tokenizer_folders, template, tmp_path / "model")
+    shown = tokenizer.decode(tokenizer.prompt([Message("user", "hi")], [WEATHER]))
+    assert shown.startswith("# Tools")
+    assert "no place for tools (no calls): the system prompt lists them" in caplog.text
+    assert capfd.readouterr() == ("", "")
+
+
 @pytest.mark.parametrize("share", [None, 0.0, 0.5])
 @pytest.mark.parametrize("name", FILES)
 def test_damaged_tokenizer_is_refused(tokenizer_folders: Path, tmp_path: Path, name: str, share: float | None) -> None:
@@ -242,9 +295,9 @@ def test_tokenizer_that_drops_spaces_is_refused(tokenizer_folders: Path) -> None
 
 CONTENT = "what-stands-in-a-file"
 USUAL = "{% for m in messages %}{{ m.content }}{% endfor %}"
-ENDLESS = (
-    "{% for a in range(9999) %}{% for b in range(9999) %}{% for c in range(9999) %}"
-    "{% endfor %}{% endfor %}{% endfor %}" + USUAL
+ENDLESS = (  # one step: two lists that are compared as often as their entries stand in them, 2 ** 60 times
+    "{% set ns = namespace(a=[1], b=[1]) %}{% for _ in range(60) %}{% set ns.a = [ns.a, ns.a] %}"
+    "{% set ns.b = [ns.b, ns.b] %}{% endfor %}{{ ns.a == ns.b }}" + USUAL
 )
 
 
@@ -292,31 +345,32 @@ def test_endless_template_ends_only_its_process(tokenizer_folders: Path, tmp_pat
 
 
 class Slow:
-    """A template's interpreter that lets others run while it renders; without an end where the message says so."""
+    """A template that lets others run while it renders; without an end where the message says so."""
 
-    chat_template = "any"
+    def __init__(self, source: str) -> None:
+        self.source = source
 
-    def __init__(self) -> None:
-        self.renders = threading.Event()
-
-    def apply_chat_template(self, history: list[dict[str, str]], *, add_generation_prompt: bool) -> str:
-        content = history[0]["content"]
-        self.renders.set()
+    def render(self, messages: list[dict[str, str]], **values: object) -> str:
+        content = messages[0]["content"]
+        renders.set()
         time.sleep(600 if content == "endless" else 0.2)
         return content
+
+
+renders = threading.Event()
 
 
 def main() -> None:
     """Two threads render, and the one that ends must not call off the guard of the other."""
     chat_template._MAX_RENDER_S = 1.0
-    slow = Slow()
-    template = ChatTemplate(slow, "any", (), ())
+    vars(jinja)["Template"] = Slow
+    template = ChatTemplate("any", (), (), {"default": ""}, {})
 
     def render(content: str) -> None:
-        template._render([{"role": "user", "content": content}], [], add_generation_prompt=False)
+        template._rendered([{"role": "user", "content": content}], [], add_generation_prompt=False)
 
     threading.Thread(target=render, args=("endless",), daemon=True).start()
-    slow.renders.wait()
+    renders.wait()
     threading.Thread(target=render, args=("short",), daemon=True).start()
     time.sleep(60)
 
@@ -339,7 +393,7 @@ CALLED = [
 ]
 WRITTEN_CALL = '<tool_call>\n{"name": "weather", "arguments": {"city": "<|im_end|>"}}\n</tool_call>'
 KNOWING = (
-    "{% for t in tools %}TOOL {{ t | tojson }}\n{% endfor %}{% for m in messages %}"
+    "{% for t in tools or [] %}TOOL {{ t | tojson }}\n{% endfor %}{% for m in messages %}"
     "<|im_start|>{{ m.role }}\n{{ m.content }}{% for c in m.tool_calls %}<tool_call>\n"
     '{"name": "{{ c.function.name }}", "arguments": {{ c.function.arguments | tojson }}}\n</tool_call>{% endfor %}'
     "<|im_end|>{% endfor %}"

@@ -251,6 +251,8 @@ def test_probe_reports_the_metadata(tiny_gguf_file: Path) -> None:
         "licence": "apache-2.0",
         "tokenizer": "gpt2",
         "splitting": "gpt-2",
+        "sampling": {},
+        "notes": [],
         "stretched": False,
         "ends": [2],
     }

@@ -1,7 +1,7 @@
 """The models that write answers; the sampling parameters and the ends of answers in an exported folder."""
 
+import dataclasses
 import json
-from collections.abc import Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -14,6 +14,7 @@ from headstart import paths
 from headstart.errors import ExportError
 from headstart_export import pipeline
 from headstart_export.recipe import Arguments, Chat, Sampling, find_model, understand
+from headstart_export.weights import Facts
 from tests.model_folders import write_tokenizer
 
 WORDS = ["<|end|>", "Hello", "</s>", "a", "b", "c", "d", "<|stop|>"]
@@ -21,6 +22,7 @@ MARKS = {index: SimpleNamespace(content=WORDS[index], special=True) for index in
 TOKENIZER = SimpleNamespace(
     added_tokens_decoder=MARKS, chat_template=None, eos_token_id=2, decode=lambda ids: f" {WORDS[ids[0]]}"
 )
+FILE = Facts(1, is_gguf=True, licence=None, ends=(7, 0), sampling={"temperature": 0.2, "top_k": 5})
 CODER = replace(find_model("qwen2.5-coder-0.5b-instruct"), chat=Chat())
 
 
@@ -28,7 +30,7 @@ def settle(
     folder: Path,
     generation: dict[str, Any],
     config: dict[str, Any] | None = None,
-    ends: Sequence[int] | None = None,
+    facts: Facts | None = None,
     recipe: Any = CODER,
 ) -> tuple[tuple[int, ...], list[str]]:
     """Return the ids that end an answer, and what was noted."""
@@ -36,7 +38,7 @@ def settle(
     (folder / "generation_config.json").write_text(json.dumps(generation), encoding="utf-8")
     (folder / "config.json").write_text(json.dumps(config or {}), encoding="utf-8")
     notes: list[str] = []
-    return pipeline.settle_generation(folder, TOKENIZER, recipe, "", notes.append, ends), notes
+    return pipeline.settle_generation(folder, TOKENIZER, recipe, "", notes.append, facts), notes
 
 
 @pytest.mark.parametrize(
@@ -78,6 +80,12 @@ def test_sampling_of_the_source_is_kept(tmp_path: Path) -> None:
     assert generation == {"temperature": 0.6, "eos_token_id": [2]}
 
 
+def test_sampling_of_a_gguf_file_is_kept(tmp_path: Path) -> None:
+    settle(tmp_path, {}, facts=FILE, recipe=replace(CODER, sampling=Sampling()))
+    generation = json.loads((tmp_path / "generation_config.json").read_text(encoding="utf-8"))
+    assert generation == {"do_sample": True, "temperature": 0.2, "top_k": 5, "eos_token_id": [7, 0, 2]}
+
+
 @pytest.mark.parametrize("file", ["generation_config.json", "config.json"])
 @pytest.mark.parametrize("key", pipeline.TOKEN_KEYS)
 @pytest.mark.parametrize("index", [999_999, 8, -2, "7", 7.5, True, [2, 999_999], [[2]]])
@@ -110,7 +118,7 @@ def test_word_that_ends_answers_is_noted(tmp_path: Path) -> None:
 
 
 def test_ends_of_a_gguf_file_replace_those_of_its_architecture(tmp_path: Path) -> None:
-    ids, notes = settle(tmp_path, {"eos_token_id": 1, "bos_token_id": 999_999}, {"eos_token_id": 50256}, ends=(7, 0))
+    ids, notes = settle(tmp_path, {"eos_token_id": 1, "bos_token_id": 999_999}, {"eos_token_id": 50256}, FILE)
     assert (ids, notes) == ((7, 0, 2), [])
     generation = json.loads((tmp_path / "generation_config.json").read_text(encoding="utf-8"))
     assert generation["eos_token_id"] == [7, 0, 2]
@@ -123,5 +131,7 @@ def test_tag_that_looks_like_an_end_is_none(tmp_path: Path) -> None:
     gemma = SimpleNamespace(added_tokens_decoder=tokens, chat_template=None, eos_token_id=1)
     write_tokenizer(tmp_path, {"<eos>": 1, "</s>": 212})
     notes: list[str] = []
-    assert pipeline.settle_generation(tmp_path, gemma, CODER, "", notes.append, ends=()) == (1,)
+    assert pipeline.settle_generation(tmp_path, gemma, CODER, "", notes.append, dataclasses.replace(FILE, ends=())) == (
+        1,
+    )
     assert not notes

@@ -113,9 +113,8 @@ def test_difference_refuses_the_export(kinds: Path) -> None:
 
 
 def test_differing_chat_template_refuses_the_export(tiny_target: Path) -> None:
-    turns = [{"role": "user", "content": "hi"}]
-    with pytest.raises(ExportError, match=r"renders \[.* as '<\|im_start\|>user\\nhi<\|im_end\|>.*, its source as 'h"):
-        tokenizer_proof.prove(tiny_target, tiny_target, Speaker(tiny_target), Chat(turns, "hi", ""))
+    with pytest.raises(ExportError, match="is not that of its source"):
+        tokenizer_proof.prove(tiny_target, tiny_target, Speaker(tiny_target), Chat("{{ messages }}", "hi", ""))
 
 
 def test_unloadable_tokenizer_is_an_error(tiny_target: Path, tmp_path: Path) -> None:
@@ -154,7 +153,7 @@ HOSTILE = "{{ cycler.__init__.__globals__.os.system('touch PLACE') }}"
 def tokenizer(template: str) -> Any:
     """The part of a tokenizer that the templates need."""
     return SimpleNamespace(
-        chat_template=template, get_chat_template=lambda: template, special_tokens_map={"bos_token": "<s>"}
+        chat_template=template, get_chat_template=lambda **_options: template, special_tokens_map={"bos_token": "<s>"}
     )
 
 
@@ -174,7 +173,6 @@ def test_template_defines_roles_and_the_end() -> None:
     assert chat is not None
     assert chat.text.startswith("<s><|im_start|>system\nBe brief.<|im_end|>\n<|im_start|>user\nWhat is 2 + 2?<")
     assert chat.text.endswith("Grüße, 世界 🙂<|im_end|>\n<|im_start|>assistant\n")
-    assert chat.turns[0] == {"role": "system", "content": "Be brief."}
     assert chat.tail == "<|im_end|>\n"
 
 
@@ -183,7 +181,6 @@ def test_template_without_system_messages_gets_none() -> None:
     chat = tokenizer_proof.render(tokenizer(choosy + "{% endfor %}"))
     assert chat is not None
     assert chat.text == "What is 2 + 2?.It is 4..Grüße, 世界 🙂."
-    assert [turn["role"] for turn in chat.turns] == ["user", "assistant", "user"]
 
 
 def test_missing_template_means_no_chat() -> None:
@@ -195,9 +192,11 @@ def test_missing_template_means_no_chat() -> None:
     [
         ("{{ 1/0 }}", "ZeroDivisionError"),
         ("{{ messages + 1 }}", "TypeError"),
-        ("{% for %}", "TemplateSyntaxError"),
+        ("{% for %}", "Expected an expression"),
         ("{{ 'x' * 3000000 }}", "it makes 3000000 characters of 2 short messages"),
-        ("{{ 'x' * 30000000000 }}", "MemoryError"),
+        ("{{ 'x' * 30000000000 }}", "too many steps"),
+        ("{% if tools %}{{ tools | from_json }}{% endif %}", "it uses the filter `from_json`, which no renderer has"),
+        ("{{ tools_of(messages) if tools }}", "the function `tools_of`"),
     ],
 )
 def test_broken_template_is_an_error(template: str, reason: str) -> None:
@@ -205,18 +204,26 @@ def test_broken_template_is_an_error(template: str, reason: str) -> None:
 
 
 def test_template_executes_nothing(tmp_path: Path) -> None:
-    assert "SecurityError" in refusal(HOSTILE.replace("PLACE", str(tmp_path / "executed")))
+    assert "is unsafe" in refusal(HOSTILE.replace("PLACE", str(tmp_path / "executed")))
     assert list(tmp_path.iterdir()) == []
 
 
-def test_endless_template_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tokenizer_proof, "_TEMPLATE_MINUTES", 0.1)
+def test_endless_template_is_ended() -> None:
     endless = "{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}"
-    assert refusal(endless) == "it took more than 0.1 min"
+    assert "too many steps" in refusal(endless)
+
+
+def test_template_without_tools_says_why() -> None:
+    refusing = (
+        "{% for m in messages %}{{ m.content }}{% if m.tool_calls %}{{ m.content.nothing() }}{% endif %}{% endfor %}"
+    )
+    chat = tokenizer_proof.render(tokenizer(refusing))
+    assert chat is not None
+    assert chat.tools_refusal == "'str object' has no attribute 'nothing'"
 
 
 def test_several_templates_without_a_default_are_refused() -> None:
-    def none() -> str:
+    def none(**_options: Any) -> str:
         raise ValueError("This model has multiple chat templates with no default specified!")
 
     several = SimpleNamespace(chat_template={"tool_use": "x"}, get_chat_template=none)

@@ -167,7 +167,7 @@ def compare(name: str, folder: Path, *, alone: bool = False) -> dict[str, Any]:
     with mock.patch.multiple(convert, _separate_splits=free, _whole_tags=free) if alone else free():
         convert.convert_tokenizer(tokenizer, converted)
     path = str(source / "tokenizer.json")
-    texts, fault = tokenizer_proof.compare(str(converted), path, [], [], None)
+    texts, fault = tokenizer_proof.compare(str(converted), path, [])
     return {"texts": texts, "fault": fault}
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from headstart.engine.engine import Call, Message
+from headstart.engine.engine import Call, Message, Sampling
 from headstart.errors import ContextOverflowError
 from headstart.server.models import OneModel, Served
 from tests.fakes import ScriptedEngine
@@ -192,6 +192,17 @@ def test_wrong_method_is_told_the_right_one(running: Running) -> None:
 def test_base_url_answers_as_the_root(running: Running) -> None:
     for path in ("/", "/v1", "/v1/"):
         assert running.ask("GET", path, {"Authorization": ""})[0] == 200
+
+
+def test_show_has_the_sampling_values_of_the_model() -> None:
+    known = OneModel(Served(MODEL, sampling=Sampling(0.2, 0.5, 5, 0.1)), ENGINE)
+    for models, shown in (
+        (known, "temperature 0.2\ntop_p 0.5\ntop_k 5\nmin_p 0.1\nrepeat_penalty 1"),
+        (OneModel(Served(MODEL), ENGINE), ""),
+    ):
+        with serving(ENGINE, models=models) as server:
+            _, _, text = server.ask("POST", "/api/show", body=json.dumps({"model": MODEL}))
+        assert json.loads(text)["parameters"] == shown
 
 
 def test_models_and_schemas_are_those_of_the_other_routes(running: Running) -> None:

@@ -27,7 +27,7 @@ from headstart.cli.options import (
     select_model,
 )
 from headstart.cli.render import harmless, print_rows
-from headstart.engine import memory
+from headstart.engine import generation_config, memory
 from headstart.engine.engine import LoadOptions
 from headstart.engine.memory import amount
 from headstart.engine.protocol import Answered, Asked, ServerReport, Serving, StartServer
@@ -235,7 +235,8 @@ def _describe(entry: Model | Pair, flags: AnsweringFlags) -> Served:
     context = memory.context_of(target.manifest, flags.context)
     vectors = target.manifest.embedding
     dimensions = vectors.dimensions if vectors else 0
-    return Served(entry.name, context, build_of(entry), dimensions, size=target.manifest.size_bytes)
+    sampling = None if dimensions else generation_config.read(target.folder)
+    return Served(entry.name, context, build_of(entry), dimensions, size=target.manifest.size_bytes, sampling=sampling)
 
 
 def _load_model(flags: AnsweringFlags, load: Load, parallel: int | None, name: str) -> OpenModel:

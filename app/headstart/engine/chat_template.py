@@ -3,6 +3,7 @@
 import faulthandler
 import itertools
 import json
+import logging
 import re
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -11,12 +12,14 @@ from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
+from headstart.engine import jinja
 from headstart.engine.engine import Call, Message, ThinkingSupport, Tool, written_call
 from headstart.engine.thinking import marks_of
 from headstart.errors import ChatTemplateError
 
+_log = logging.getLogger(__name__)
 _RENDERING = threading.Lock()  # a process has only one such timer
-_MAX_RENDER_S = 60.0  # for one conversation; the longest ones that fit a context take less than a second
+_MAX_RENDER_S = 60.0  # for one conversation, if none of the template's own limits ends it
 # Unicode reserves this character for internal use. It does no harm if a text has it all the same.
 _NONCHARACTER = "\ufdd0"
 _WORD = re.compile(r"[\w\s▁]*")
@@ -71,18 +74,26 @@ class SpecialTokenEscaper:
 class ChatTemplate:
     """Renders messages so that control tokens come from the template alone.
 
-    OpenVINO GenAI's own interpreter runs the template; it executes no Python and reads no files.
+    Jinja's sandbox runs the template; it executes no Python and reads no files.
     """
 
-    def __init__(self, native: Any, name: str, added: Iterable[str], control: Iterable[str]) -> None:
-        """Prepare a template.
+    def __init__(
+        self,
+        name: str,
+        added: Iterable[str],
+        control: Iterable[str],
+        sources: Mapping[str, str],
+        tokens: Mapping[str, str],
+    ) -> None:
+        """Prepare the templates of a model.
 
-        `native` is an `openvino_genai.Tokenizer`; `name` is the model's name in errors; `added` and `control` are
-        added tokens of its vocabulary.
+        `name` is the model's name in errors; `added` and `control` are added tokens of its vocabulary; `sources` and
+        `tokens` are what `jinja.read_sources` returns.
         """
-        self._native = native
         self._name = name
-        self.marks = marks_of(native.chat_template, frozenset(added))
+        self._sources = sources
+        self._tokens = tokens
+        self.marks = marks_of(sources.get(jinja.DEFAULT, ""), frozenset(added))
         # Templates look for the marks in earlier answers. What only quotes them must not be taken for a section.
         spelled = (self.marks.begins.strip(), self.marks.ends) if self.marks else ()
         self._escaper = SpecialTokenEscaper({*markers(added, control), *spelled})
@@ -106,15 +117,16 @@ class ChatTemplate:
             add_generation_prompt and len(messages) > 1 and messages[-1].role == "assistant" and not messages[-1].calls
         )
         separator = unused_separator([*_strings(_data(messages)), *_strings([_as_openai(tool) for tool in tools])])
-        messages = self._fitting([self._escaped(message, separator) for message in messages])
+        messages = [self._escaped(message, separator) for message in messages]
         offered = [_escaped(_as_openai(tool), self._escaper, separator) for tool in tools]
         if (tools or any(message.calls or message.role == "tool" for message in messages)) and not self._supports_tools:
-            messages, offered = self._fitting(without_tools(messages, offered)), []
+            messages, offered = without_tools(messages, offered), []
+        messages = self._fitting(messages, offered)
         if thinking is None and effort and self.support and self.support.can_switch:
             thinking = True
         values = self._values(thinking, effort)
         closed = messages[: len(messages) - is_continued]
-        prompt = self._render(_data(closed), offered, add_generation_prompt=add_generation_prompt, values=values)
+        prompt = self._render(closed, offered, add_generation_prompt=add_generation_prompt, values=values)
         if add_generation_prompt:
             prompt += self._beginning(prompt, messages[-1] if is_continued else None, thinking)
         return prompt.split(separator)
@@ -122,19 +134,20 @@ class ChatTemplate:
     @cached_property
     def support(self) -> ThinkingSupport | None:
         """The abilities of the model to think; None if it does not think."""
-        if self.marks is None or not self._native.chat_template:
+        if self.marks is None or jinja.DEFAULT not in self._sources:
             return None
-        on, off, default = (self._probe(self._values(value, "")) for value in (True, False, None))
-        can_switch = on != off
+        try:
+            on, off, default = (self._probe(self._values(value, "")) for value in (True, False, None))
+            low, high = (self._probe(self._values(None, effort)) for effort in ("low", "high"))
+        except ChatTemplateError as error:
+            _log.warning("It is not known how %s is asked to think (%s).", self._name, _reason(error))
+            return None
+        can_switch, takes_effort = on != off, low != high
         by_default = default == on if can_switch else self._opens(default)
-        takes_effort = self._probe({"reasoning_effort": "low"}) != self._probe({"reasoning_effort": "high"})
         return ThinkingSupport(by_default or takes_effort, can_switch, takes_effort)
 
     def _probe(self, values: Mapping[str, Any]) -> str:
-        try:
-            return self._render(_data([Message("user", "?")]), [], add_generation_prompt=True, values=values)
-        except ChatTemplateError:
-            return ""
+        return self._render([Message("user", "?")], [], add_generation_prompt=True, values=values)
 
     def _values(self, thinking: bool | None, effort: str) -> dict[str, Any]:
         """Return the values by which templates switch thinking."""
@@ -159,7 +172,7 @@ class ChatTemplate:
             )
         return (marks.closing if marks and is_open and (text or thinking is False) else "") + text
 
-    def _fitting(self, messages: Sequence[Message]) -> Sequence[Message]:
+    def _fitting(self, messages: Sequence[Message], tools: list[dict[str, Any]]) -> Sequence[Message]:
         """Return the conversation as the template can hold it. Raises ChatTemplateError if it cannot.
 
         System messages stand at the front, or in the turn of the user; turns of one role in a row are joined.
@@ -168,7 +181,7 @@ class ChatTemplate:
         for arrange in (_as_they_are, _joined, _system_in_turns, _without_system):
             arranged = arrange(messages)
             try:
-                self._check_roles(arranged)
+                self._check_roles(arranged, tools)
             except ChatTemplateError as error:
                 refusal = refusal or error
             else:
@@ -179,22 +192,37 @@ class ChatTemplate:
     @cached_property
     def _supports_tools(self) -> bool:
         """True if it shows tools, their calls and results, and calls in the format that answers have."""
-        call = Call(_PROBE, '{"a": "b"}')
+        call, tool = Call(_PROBE, '{"a": "b"}'), _as_openai(Tool(_PROBE, "{}", f"{_PROBE} does"))
         turns = [Message("user", "?"), Message("assistant", "", (call,)), Message("tool", f"{_PROBE} result")]
         try:
-            rendered = self._render(
-                _data(turns), [_as_openai(Tool(_PROBE, "{}", f"{_PROBE} does"))], add_generation_prompt=True
+            rendered = self._render(turns, [tool], add_generation_prompt=True)
+        except ChatTemplateError as error:
+            _log.warning(
+                "The chat template of %s has no place for tools (%s): the system prompt lists them.",
+                self._name,
+                _reason(error),
             )
-        except ChatTemplateError:
             return False
         return all(text in rendered for text in (written_call(call), f"{_PROBE} does", f"{_PROBE} result"))
 
-    def _check_roles(self, messages: Sequence[Message]) -> None:
+    @cached_property
+    def _takes_parts(self) -> bool:
+        """True if it reads lists of parts alone, as some templates of models that see do."""
+        return not self._shows_content(as_parts=False) and self._shows_content(as_parts=True)
+
+    def _shows_content(self, *, as_parts: bool) -> bool:
+        history = _data([Message("user", _PROBE)], as_parts=as_parts)
+        try:
+            return _PROBE in self._rendered(history, [], add_generation_prompt=False)
+        except ChatTemplateError:
+            return False
+
+    def _check_roles(self, messages: Sequence[Message], tools: list[dict[str, Any]]) -> None:
         """Raise ChatTemplateError if the template drops a message.
 
         Many templates leave out a message that they have no rule for; a probe with known contents shows it.
         """
-        if not self._native.chat_template:
+        if jinja.DEFAULT not in self._sources:
             raise ChatTemplateError(
                 "{name} has no chat template, so it cannot hold a conversation; export the instruct or "
                 "chat version of this model.",
@@ -202,7 +230,7 @@ class ChatTemplate:
             )
         probes = [f"headstart{index}probe" for index in range(len(messages))]
         turns = [replace(message, content=probe, thinking="") for message, probe in zip(messages, probes, strict=True)]
-        rendered = self._render(_data(turns), [], add_generation_prompt=False)
+        rendered = self._render(turns, tools, add_generation_prompt=False)
         for message, probe in zip(messages, probes, strict=True):
             if probe not in rendered or not message.role.isidentifier():
                 raise ChatTemplateError(
@@ -226,27 +254,55 @@ class ChatTemplate:
 
     def _render(
         self,
+        messages: Sequence[Message],
+        tools: list[dict[str, Any]],
+        *,
+        add_generation_prompt: bool,
+        values: Mapping[str, Any] | None = None,
+    ) -> str:
+        history = _data(messages, as_parts=self._takes_parts)
+        return self._rendered(history, tools, add_generation_prompt=add_generation_prompt, values=values)
+
+    def _rendered(
+        self,
         history: list[dict[str, Any]],
         tools: list[dict[str, Any]],
         *,
         add_generation_prompt: bool,
         values: Mapping[str, Any] | None = None,
     ) -> str:
-        extra: dict[str, Any] = {"tools": tools} if tools else {}
-        if values:
-            extra["extra_context"] = dict(values)
+        given = {**self._tokens, "documents": None, "add_generation_prompt": add_generation_prompt, **(values or {})}
+        template = self._compiled[jinja.FOR_TOOLS if tools and jinja.FOR_TOOLS in self._compiled else jinja.DEFAULT]
         try:
             with _time_limit():
-                return str(
-                    self._native.apply_chat_template(history, add_generation_prompt=add_generation_prompt, **extra)
-                )
-        except RuntimeError as error:
+                return template.render(messages=history, tools=tools or None, **given)
+        except jinja.RenderError as error:
             raise ChatTemplateError(
                 "The chat template of {name} refused this conversation ({reason}); change the system "
                 "prompt or the order of the messages, or start a new conversation.",
                 name=self._name,
-                reason=_reason(error),
+                reason=str(error),
             ) from None
+
+    @cached_property
+    def _compiled(self) -> dict[str, jinja.Template]:
+        try:
+            with _time_limit():
+                return {
+                    name: jinja.Template(self._sources[name])
+                    for name in (jinja.DEFAULT, jinja.FOR_TOOLS)
+                    if name in self._sources
+                }
+        except jinja.RenderError as error:
+            raise ChatTemplateError(
+                "The chat template of {name} cannot be used ({reason}); choose another version of the model.",
+                name=self._name,
+                reason=str(error),
+            ) from None
+
+
+def _reason(error: ChatTemplateError) -> object:
+    return error.text.values["reason"]
 
 
 def _as_they_are(messages: Sequence[Message]) -> Sequence[Message]:
@@ -281,13 +337,14 @@ def _as_user(message: Message) -> Message:
     return replace(message, role="user") if message.role == "system" else message
 
 
-def _data(messages: Sequence[Message]) -> list[dict[str, Any]]:
-    """Return a conversation as templates read it."""
-    return [_as_data(message) for message in messages]
+def _data(messages: Sequence[Message], *, as_parts: bool = False) -> list[dict[str, Any]]:
+    """Return a conversation as templates read it, with contents as texts or as lists of parts."""
+    return [_as_data(message, as_parts=as_parts) for message in messages]
 
 
-def _as_data(message: Message) -> dict[str, Any]:
-    data: dict[str, Any] = {"role": message.role, "content": message.content}
+def _as_data(message: Message, *, as_parts: bool) -> dict[str, Any]:
+    content = [{"type": "text", "text": message.content}] if as_parts else message.content
+    data: dict[str, Any] = {"role": message.role, "content": content}
     if message.thinking:
         data["reasoning_content"] = message.thinking
         if not (message.calls and message.content):  # gpt-oss takes one of them beside a call
@@ -369,19 +426,13 @@ def _strings(data: Any) -> Iterator[str]:
 
 @contextmanager
 def _time_limit() -> Iterator[None]:
-    """End the process if a template does not end: native code cannot be interrupted."""
+    """End the process if one step of a template does not end: nothing else can interrupt it."""
     with _RENDERING:
         faulthandler.dump_traceback_later(_MAX_RENDER_S, exit=True, file=2)
         try:
             yield
         finally:
             faulthandler.cancel_dump_traceback_later()
-
-
-def _reason(error: RuntimeError) -> str:
-    """Return the template's own message out of GenAI's several lines."""
-    match = re.search(r"Minja's error: (.+?)(?: at row \d+|$)", str(error), re.MULTILINE)
-    return match.group(1) if match else str(error).strip().splitlines()[-1]
 
 
 def markers(added: Iterable[str], special: Iterable[str]) -> frozenset[str]:

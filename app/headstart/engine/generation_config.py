@@ -10,7 +10,7 @@ from headstart.errors import SettingsError
 from headstart.parameters import declared
 
 FILE_NAME = "generation_config.json"
-USUAL = Sampling(0.7, 0.8, 20, repetition_penalty=1.1)  # for a model without values of its author
+USUAL = Sampling(0.7, 0.8)  # for a model without values of its author: a penalty would bend what it copies
 _KINDS = {each.field: each.kind for each in declared(Sampling) if each.is_models_own}
 _log = logging.getLogger(__name__)
 

@@ -9,6 +9,7 @@ from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
+from headstart.engine import jinja
 from headstart.engine.chat_template import (
     ABOUT_RESULTS,
     ChatTemplate,
@@ -36,7 +37,7 @@ _ANCHORS = ("\n", "|", ".", "a")
 
 
 class Tokenizer:
-    """The tokenizer and chat template of a model folder, run by OpenVINO GenAI.
+    """The tokenizer of a model folder, run by OpenVINO GenAI, and its chat template.
 
     What people write is text, whatever it contains: control tokens come from the chat template alone.
     """
@@ -55,7 +56,7 @@ class Tokenizer:
             self._check(folder)
         except RuntimeError as error:  # OpenVINO has no other kind
             raise _broken(folder, error) from None
-        self._template = ChatTemplate(self._native, folder.name, tokens.added, tokens.control)
+        self._template = ChatTemplate(folder.name, tokens.added, tokens.control, *jinja.read_sources(folder))
 
     def encode(self, text: str) -> list[int]:
         """Return the tokens of a plain text; the name of a control token in it is text like any other."""

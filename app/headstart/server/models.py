@@ -10,7 +10,7 @@ from importlib.metadata import version
 from typing import Protocol
 
 from headstart.engine.cancelling import CancelEvent
-from headstart.engine.engine import Engine, Event, Request
+from headstart.engine.engine import Engine, Event, Request, Sampling
 from headstart.engine.protocol import ModelInfo
 from headstart.errors import HeadstartError, MemoryBudgetError
 from headstart.library import library
@@ -35,6 +35,7 @@ class Served:
     arithmetic: str = ""  # see ModelInfo; known once the model is loaded
     is_batch_invariant: bool = True  # likewise
     size: int = 0  # of its files, in bytes; 0: unknown
+    sampling: Sampling | None = None  # its author's values; None: unknown
 
 
 def build_of(entry: Model | Pair) -> str:
@@ -50,7 +51,7 @@ def served(name: str, facts: ModelInfo) -> Served:
         build = build_of(library.find(name))
     except HeadstartError:
         build = ""
-    return Served(name, facts.context, build, 0, facts.arithmetic, facts.is_batch_invariant)
+    return Served(name, facts.context, build, 0, facts.arithmetic, facts.is_batch_invariant, sampling=facts.sampling)
 
 
 class TextGenerator(Protocol):

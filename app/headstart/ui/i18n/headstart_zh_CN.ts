@@ -2388,6 +2388,18 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>无法使用对话模板（{reason}）；请选择该模型的其他版本。</translation>
     </message>
     <message>
+        <source>The chat template in {folder} cannot be read ({error}); export the model again.</source>
+        <translation>{folder} 中的聊天模板无法读取（{error}）；请重新导出该模型。</translation>
+    </message>
+    <message>
+        <source>The chat template in {folder} is not that of its source; choose another.</source>
+        <translation>{folder} 中的聊天模板与其来源的不同；请另选一个模型。</translation>
+    </message>
+    <message>
+        <source>The chat template of {name} cannot be used ({reason}); choose another version of the model.</source>
+        <translation>{name} 的聊天模板无法使用（{reason}）；请选择该模型的另一个版本。</translation>
+    </message>
+    <message>
         <source>The chat template of {name} has no place for a message of role &quot;{role}&quot; here; leave it out, or use the roles system, user and assistant in their usual order.</source>
         <translation>{name} 的对话模板在此处不接受角色为“{role}”的消息；请去掉该消息，或按通常的顺序使用 system、user 和 assistant 角色。</translation>
     </message>
@@ -2664,6 +2676,14 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>它是有密码的压缩包</translation>
     </message>
     <message>
+        <source>it uses {names}, which no renderer has</source>
+        <translation>它使用了任何渲染器都没有的 {names}</translation>
+    </message>
+    <message>
+        <source>its text is {text!r}, and not {expected!r}</source>
+        <translation>它的文本是 {text!r}，而不是 {expected!r}</translation>
+    </message>
+    <message>
         <source>messages of the unknown kind {kind}</source>
         <translation>未知类型 {kind} 的消息</translation>
     </message>
@@ -2764,6 +2784,14 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>{name} 没有思考开关：请让它自己选择。</translation>
     </message>
     <message>
+        <source>{name} has the token {text!r} twice, as {index} and {other}, so one could not be written; take another file of the model.</source>
+        <translation>{name} 中token {text!r} 出现了两次（{index} 和 {other}），因此其中一个无法写出；请使用该模型的另一个文件。</translation>
+    </message>
+    <message>
+        <source>{name} holds weights of type {kind}, one of ik_llama.cpp&apos;s own types; take the Q4_K_M file of the model.</source>
+        <translation>{name} 含有 {kind} 类型的权重，这是 ik_llama.cpp 自己的类型；请使用该模型的 Q4_K_M 文件。</translation>
+    </message>
+    <message>
         <source>{name} holds weights of type {kind}, which this version of Headstart does not know; update Headstart, or take a Q4_K_M file.</source>
         <translation>{name} 包含类型为 {kind} 的权重，此版本的 Headstart 不支持该类型；请更新 Headstart，或使用 Q4_K_M 文件。</translation>
     </message>
@@ -2846,6 +2874,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>{name} says that {key} is {index}, but its vocabulary has no such token; take another file of the model.</source>
         <translation>{name} 中的 {key} 为 {index}，但其词表中没有这个 token；请使用该模型的其他文件。</translation>
+    </message>
+    <message>
+        <source>{name} says {key} = {value}, which changes what the model computes and is not known here; take another file of the model, or its Hugging Face folder.</source>
+        <translation>{name} 中写有 {key} = {value}，它会改变模型的计算，而这里不支持它；请使用该模型的另一个文件，或其 Hugging Face 文件夹。</translation>
     </message>
     <message>
         <source>{name} thinks although it was asked not to: its model has no switch for that, or another one.</source>

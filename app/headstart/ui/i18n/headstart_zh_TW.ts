@@ -2388,6 +2388,18 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>無法使用對話範本（{reason}）；請選擇該模型的其他版本。</translation>
     </message>
     <message>
+        <source>The chat template in {folder} cannot be read ({error}); export the model again.</source>
+        <translation>{folder} 中的聊天範本無法讀取（{error}）；請重新匯出該模型。</translation>
+    </message>
+    <message>
+        <source>The chat template in {folder} is not that of its source; choose another.</source>
+        <translation>{folder} 中的聊天範本與其來源的不同；請另選一個模型。</translation>
+    </message>
+    <message>
+        <source>The chat template of {name} cannot be used ({reason}); choose another version of the model.</source>
+        <translation>{name} 的聊天範本無法使用（{reason}）；請選擇該模型的另一個版本。</translation>
+    </message>
+    <message>
         <source>The chat template of {name} has no place for a message of role &quot;{role}&quot; here; leave it out, or use the roles system, user and assistant in their usual order.</source>
         <translation>{name} 的對話範本在此處不接受角色為「{role}」的訊息；請移除該訊息，或依一般順序使用 system、user 與 assistant 角色。</translation>
     </message>
@@ -2664,6 +2676,14 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>它是有密碼的壓縮檔</translation>
     </message>
     <message>
+        <source>it uses {names}, which no renderer has</source>
+        <translation>它使用了任何轉譯器都沒有的 {names}</translation>
+    </message>
+    <message>
+        <source>its text is {text!r}, and not {expected!r}</source>
+        <translation>它的文字是 {text!r}，而不是 {expected!r}</translation>
+    </message>
+    <message>
         <source>messages of the unknown kind {kind}</source>
         <translation>未知類型 {kind} 的訊息</translation>
     </message>
@@ -2764,6 +2784,14 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>{name} 沒有思考開關：請讓它自己選擇。</translation>
     </message>
     <message>
+        <source>{name} has the token {text!r} twice, as {index} and {other}, so one could not be written; take another file of the model.</source>
+        <translation>{name} 中token {text!r} 出現了兩次（{index} 和 {other}），因此其中一個無法寫出；請使用該模型的另一個檔案。</translation>
+    </message>
+    <message>
+        <source>{name} holds weights of type {kind}, one of ik_llama.cpp&apos;s own types; take the Q4_K_M file of the model.</source>
+        <translation>{name} 含有 {kind} 類型的權重，這是 ik_llama.cpp 自己的類型；請使用該模型的 Q4_K_M 檔案。</translation>
+    </message>
+    <message>
         <source>{name} holds weights of type {kind}, which this version of Headstart does not know; update Headstart, or take a Q4_K_M file.</source>
         <translation>{name} 包含類型為 {kind} 的權重，此版本的 Headstart 不支援該類型；請更新 Headstart，或使用 Q4_K_M 檔案。</translation>
     </message>
@@ -2846,6 +2874,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>{name} says that {key} is {index}, but its vocabulary has no such token; take another file of the model.</source>
         <translation>{name} 中的 {key} 為 {index}，但其詞表中沒有這個 token；請使用該模型的其他檔案。</translation>
+    </message>
+    <message>
+        <source>{name} says {key} = {value}, which changes what the model computes and is not known here; take another file of the model, or its Hugging Face folder.</source>
+        <translation>{name} 中寫有 {key} = {value}，它會改變模型的計算，而這裡不支援它；請使用該模型的另一個檔案，或其 Hugging Face 資料夾。</translation>
     </message>
     <message>
         <source>{name} thinks although it was asked not to: its model has no switch for that, or another one.</source>
