@@ -303,7 +303,6 @@ COUNTED = {
     "headings": "## Step {n}\n\nStir the soup again.\n\n",
     "items": "{n}. **Frog**: green\n   - lives in ponds\n   - eats flies\n",
     "lines": "{even}. Elk\n{odd}. Deer\n",
-    "code": "    item_{n} = make('item')\n",
 }
 
 
@@ -342,7 +341,19 @@ def test_counting_list_is_a_repetition(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "line", ["{n}", "{n} x {n} = {square}", "| {year} | {square} people |", "{square}. Frogs", "-----"]
+    "line",
+    [
+        "{n}",
+        "{n} x {n} = {square}",
+        "| {year} | {square} people |",
+        "{square}. Frogs",
+        "-----",
+        "        self.a{n} = a{n}",
+        "    item_{n} = make('item')",
+        "INSERT INTO t VALUES ({n}, 'x');",
+        "Line {n} of the file",
+        "{n}: 'red',",
+    ],
 )
 def test_varied_lines_are_no_repetition(line: str) -> None:
     repetition = Repetition()

@@ -410,6 +410,7 @@ _MAX_ITEM_LINES = 4  # lines of a list item
 MIN_ITEMS = 16  # lists of twelve and fifteen items are common
 _NUMBER = re.compile(r"\d{1,9}")
 _LETTER = re.compile(r"[^\W\d_]")
+_LABEL = re.compile(r"\W*\d{1,9}[.)]\s|#+\s")  # of an item of a list, or of a heading
 
 
 class Repetition:
@@ -438,7 +439,10 @@ class Repetition:
 
 
 class _CountedList:
-    """Finds lists whose items differ by counters alone: 8. Frogs, 9. Frogs. A counter counts items or lines."""
+    """Finds lists whose items differ by counters alone: 8. Frogs, 9. Frogs. A counter counts items or lines.
+
+    Lines that count elsewhere, such as those of code, go on: self.a8 = a8, self.a9 = a9.
+    """
 
     def __init__(self) -> None:
         self._line = ""  # the incomplete last line
@@ -461,7 +465,9 @@ class _CountedList:
 
 
 def _follows(before: str, line: str, lines: int) -> bool:
-    """Return whether a line equals the one `lines` before it, except for counters."""
+    """Return whether a line equals the one `lines` before it, except for the counters of a list item or heading."""
+    if before != line and not _LABEL.match(line):
+        return False
     if not _LETTER.search(line) or _NUMBER.sub("", before) != _NUMBER.sub("", line):
         return False
     pairs = zip(_NUMBER.findall(before), _NUMBER.findall(line), strict=False)
