@@ -5,6 +5,7 @@ import itertools
 import json
 import re
 import threading
+from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -282,8 +283,16 @@ def _as_user(message: Message) -> Message:
 
 
 def _data(messages: Sequence[Message]) -> list[dict[str, Any]]:
-    """Return a conversation as templates read it."""
-    return [_as_data(message) for message in messages]
+    """Return a conversation as templates read it. Results have the ids and names of their calls, in order."""
+    data, numbers, open_calls = [_as_data(message) for message in messages], itertools.count(), deque[dict[str, Any]]()
+    for turn in data:
+        for call in turn.get("tool_calls", ()):
+            call["id"] = f"call{next(numbers):05}"  # Mistral requires nine characters
+            open_calls.append(call)
+        if turn["role"] == "tool" and open_calls:
+            call = open_calls.popleft()
+            turn |= {"tool_call_id": call["id"], "name": call["function"]["name"]}
+    return data
 
 
 def _as_data(message: Message) -> dict[str, Any]:
