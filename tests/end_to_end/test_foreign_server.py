@@ -110,7 +110,7 @@ def test_tool_is_called(engine: RemoteEngine, server: str) -> None:
     if server == foreign_servers.LLAMA:
         pytest.skip("this model's template knows no tools, and llama.cpp forces no call then")
     text, _ = text_and_end(engine, replace(ABOUT_WEATHER, tools=Tools((WEATHER,), required=True)))
-    _, (call,) = read_whole(text, CallReader())
+    _, (call,) = read_whole(text, CallReader((WEATHER,)))
     assert (call.name, json.loads(call.arguments)) == ("weather", {"city": "Paris"})
     text, finish = text_and_end(
         engine, replace(ABOUT_WEATHER, max_new_tokens=8, tools=Tools((WEATHER,), required=True))

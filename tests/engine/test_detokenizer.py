@@ -196,23 +196,31 @@ def test_stop_strings_cut_the_same_for_any_runs(text: str, stops: list[str], siz
     assert (stop_strings.found in stops and text.startswith(shown + stop_strings.found)) == has_ended
 
 
+CALL = '{"name": "f", "arguments": {"a": ". and more than twenty"}}'
+MARKED = f"<tool_call>\n{CALL}\n</tool_call>"
+
+
 @pytest.mark.parametrize("size", [1, 2, 5, 100])
 @pytest.mark.parametrize(
     ("text", "shown"),
     [
         ("a b. c", "a b"),
-        ('a <tool_call>\n{"b": "."}\n</tool_call>', 'a <tool_call>\n{"b": "."}\n</tool_call>'),
-        ('<tool_call>{"b": "."}</tool_call> a. c', '<tool_call>{"b": "."}</tool_call> a'),
-        ('<tool_call>{"b": "."', '<tool_call>{"b": "."'),
-        (' {"name": "."}', ' {"name": "."}'),
-        ('```json\n{"name": "."}', '```json\n{"name": "."}'),
+        (f"a {MARKED}", f"a {MARKED}"),
+        (f"{MARKED} a. c", f"{MARKED} a"),
+        (MARKED[:-20], MARKED[:-20]),
+        (CALL, CALL),
+        (f" ```json\n{CALL}", f" ```json\n{CALL}"),
+        (' {"name": "."}', ' {"name": "'),
+        ('```json\n{"name": "."}', '```json\n{"name": "'),
+        ("<tool_call> begins it. b", "<tool_call> begins it"),
+        ('<tool_call>\n{"b": "."}\n</tool_call>', '<tool_call>\n{"b": "'),
         ("```js. b", "```js"),
         ("a <tool_box>. b", "a <tool_box>"),
         ("a <tool_c", "a <tool_c"),
     ],
 )
 def test_stop_strings_leave_calls_alone(text: str, shown: str, size: int) -> None:
-    stop_strings, seen = StopStrings(["."], has_calls=True), ""
+    stop_strings, seen = StopStrings(["."], tools=["f"]), ""
     for at in range(0, len(text), size):
         more, has_ended = stop_strings.push(text[at : at + size])
         seen += more
@@ -295,7 +303,6 @@ COUNTED = {
     "headings": "## Step {n}\n\nStir the soup again.\n\n",
     "items": "{n}. **Frog**: green\n   - lives in ponds\n   - eats flies\n",
     "lines": "{even}. Elk\n{odd}. Deer\n",
-    "code": "    item_{n} = make('item')\n",
 }
 
 
@@ -334,7 +341,19 @@ def test_counting_list_is_a_repetition(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "line", ["{n}", "{n} x {n} = {square}", "| {year} | {square} people |", "{square}. Frogs", "-----"]
+    "line",
+    [
+        "{n}",
+        "{n} x {n} = {square}",
+        "| {year} | {square} people |",
+        "{square}. Frogs",
+        "-----",
+        "        self.a{n} = a{n}",
+        "    item_{n} = make('item')",
+        "INSERT INTO t VALUES ({n}, 'x');",
+        "Line {n} of the file",
+        "{n}: 'red',",
+    ],
 )
 def test_varied_lines_are_no_repetition(line: str) -> None:
     repetition = Repetition()

@@ -135,11 +135,14 @@ def test_answer_with_tools_may_be_text(pair_engine: LocalEngine) -> None:
     [
         (TOOLS, "Hello {you} ```json", True),
         (TOOLS, f"I paint: {PAINTED}", True),
-        (TOOLS, PAINT, True),  # models that are bad at the format
-        (TOOLS, f"```json\n{PAINT}\n```", True),
-        (TOOLS, '{"colour', False),
-        (TOOLS, '<tool_call>\n{"name": "fly', False),
+        (TOOLS, '{"colour": "grey"} it is', True),
+        (TOOLS, f"```json\n{PAINT}\n``` is a call", True),
+        (TOOLS, "<tool_call> begins a call, </tool_call> ends it", True),
+        (TOOLS, f"```\n{PAINTED.replace('red', 'grey')}\n``` is none", True),
+        (TOOLS, '<tool_call>\n{"name": "fly", "arguments": {}}\n</tool_call> is none', True),
         (TOOLS, PAINTED.replace("red", "grey"), False),
+        (TOOLS, f"```\na\n```\n{PAINTED.replace('red', 'grey')}", False),
+        (TOOLS, f"{PAINTED} and more", False),
         (TOOLS, f"{PAINTED}\n{PAINTED}", False),
         (replace(TOOLS, parallel=True), f"{PAINTED}\n{PAINTED}", True),
         (replace(TOOLS, required=True), "Hello", False),

@@ -230,14 +230,14 @@ def test_tool_calls_become_text(connect: Open, script: Script) -> None:
     parts = ((0, "weather", ""), (0, "", '{"city": '), (0, "", '"Paris"}'), (1, "weather", ""))
     script.raw = [chunk("I look. "), *calling(*parts)]
     events = list(connect().generate(replace(ASKED, tools=Tools((WEATHER,), parallel=True))))
-    text, calls = read_whole(text_of(events), CallReader())
+    text, calls = read_whole(text_of(events), CallReader((WEATHER,)))
     assert text == "I look. "
     assert [(call.name, json.loads(call.arguments)) for call in calls] == [
         ("weather", {"city": "Paris"}),
         ("weather", {}),
     ]
     assert finish_of(events).reason is FinishReason.STOP
-    _, calls = read_whole(text_of(connect().generate(replace(ASKED, tools=Tools((WEATHER,))))), CallReader())
+    _, calls = read_whole(text_of(connect().generate(replace(ASKED, tools=Tools((WEATHER,))))), CallReader((WEATHER,)))
     assert len(calls) == 1
 
 

@@ -412,6 +412,22 @@ def test_template_renders_tools(tokenizer_folders: Path, tmp_path: Path) -> None
     assert ids.count(2) == len(CALLED)  # only the template closes a turn
 
 
+def test_template_writes_ids_where_it_wants_them(tokenizer_folders: Path, tmp_path: Path) -> None:
+    named = KNOWING.replace("{{ m.role }}", "{{ m.role }} {{ m.tool_call_id }} {{ m.name }}")
+    named = named.replace("</tool_call>", "</tool_call>{{ c.id }}")
+    tokenizer = with_template(tokenizer_folders, named, tmp_path / "model")
+    first = Message("assistant", "", (Call("weather", '{"city": "Rome"}'), Call("time", "{}")))
+    second = Message("assistant", "", (Call("weather", '{"city": "Oslo"}'),))
+    results = [Message("tool", text) for text in ("sun", "noon", "rain")]
+    turns = [Message("user", "Hi"), first, *results[:2], second, results[2]]
+    shown = tokenizer.decode(tokenizer.prompt(turns, [WEATHER]), keep_special=True)
+    places = [
+        shown.index(f"tool call0000{number} {name}") for number, name in enumerate(("weather", "time", "weather"))
+    ]
+    assert places == sorted(places)
+    assert all(f"</tool_call>call0000{number}" in shown for number in range(3))
+
+
 def test_template_without_tools_gets_them_in_words(byte_level: Tokenizer) -> None:
     shown = byte_level.decode(byte_level.prompt(CALLED, [WEATHER]), keep_special=True)
     system, rest = shown.split("<|im_end|>\n<|im_start|>user\nRome?", 1)

@@ -367,6 +367,7 @@ def test_blocks_become_text(running: Running, engine: ScriptedEngine) -> None:
                 {"type": "redacted_thinking", "data": "x"},
                 {"type": "text", "text": "So:"},
                 {"type": "server_tool_use", "id": "s", "name": "web_search", "input": {"query": "q"}},
+                {"type": "server_tool_use", "id": "c", "name": "code_execution", "input": {}},
                 {
                     "type": "web_search_tool_result",
                     "tool_use_id": "s",
@@ -377,6 +378,8 @@ def test_blocks_become_text(running: Running, engine: ScriptedEngine) -> None:
                 {"type": "code_execution_tool_result", "tool_use_id": "c", "content": {"stdout": "1"}},
                 {"type": "text", "text": "There."},
                 {"type": "tool_use", "id": "u", "name": "two words / 1", "input": {}},
+                {"type": "tool_use", "id": "v", "name": "two words / 1", "input": {}},
+                {"type": "tool_use", "id": "w", "name": "two words / 1", "input": {}},
             ],
         },
         {
@@ -388,8 +391,8 @@ def test_blocks_become_text(running: Running, engine: ScriptedEngine) -> None:
                     "tool_use_id": "u",
                     "content": [{"type": "text", "text": "seen"}, IMAGE, found],
                 },
-                {"type": "tool_result", "tool_use_id": "u", "content": [document(type="base64", data="AA==")]},
-                {"type": "tool_result", "tool_use_id": "u"},
+                {"type": "tool_result", "tool_use_id": "v", "content": [document(type="base64", data="AA==")]},
+                {"type": "tool_result", "tool_use_id": "w"},
             ],
         },
     ]
@@ -397,10 +400,10 @@ def test_blocks_become_text(running: Running, engine: ScriptedEngine) -> None:
     assert (status, "x-headstart-left-out" in headers) == (200, False)
     assert engine.requests[0].messages == (
         Message("user", f"Rivers\nThey flow.\n\nRivers\nFar.{LEFT_OUT}\n\n\nA\nhttp://a\nx\n\nGo."),
-        Message("assistant", "So:", (Call("web_search", '{"query": "q"}'),), "Hm."),
+        Message("assistant", "So:", (Call("web_search", '{"query": "q"}'), Call("code_execution", "{}")), "Hm."),
         Message("tool", "T\nhttp://b\n\n"),
         Message("tool", '{"stdout": "1"}'),
-        Message("assistant", "There.", (Call("two words / 1", "{}"),)),
+        Message("assistant", "There.", (Call("two words / 1", "{}"),) * 3),
         Message("tool", f"seen{LEFT_OUT}\nA\nhttp://a\nx\n\n"),
         Message("tool", "[files left out: this model reads text only]\n"),
         Message("tool", ""),

@@ -18,6 +18,7 @@ from bench.toy import ToyEngine
 from headstart.engine.engine import Call, Message, Sampling, Speculation, Tools
 from headstart.errors import BrokenModelError, ChatTemplateError, ContextOverflowError
 from headstart.server.anthropic import MessagesRequest
+from headstart.server.history import NO_RESULT
 from headstart.server.models import OneModel, Served
 from headstart.server.requests import ChatRequest, EmbeddingRequest, TextRequest, parse_request
 from headstart.server.responses import ResponsesRequest
@@ -355,6 +356,7 @@ def test_tools_and_their_history_reach_the_engine(client: openai.OpenAI, engine:
         Message("user", "Hi"),
         Message("assistant", "", (Call("look", '{"place": "here"}'), Call("look", "{}"))),
         Message("tool", "nothing"),
+        Message("tool", NO_RESULT),
     )
     auto, required, only, none, parallel = (request.tools for request in engine.requests)
     assert auto is not None
@@ -376,7 +378,11 @@ def test_parts_of_a_history_that_are_no_text_are_noted(running: Running, engine:
             "role": "assistant",
             "content": [{"type": "refusal", "refusal": "No."}, {"type": "thinking", "thinking": "x"}],
         },
-        {"role": "assistant", "content": "", "tool_calls": [called("{}") | {"function": {"name": "two words / 1"}}]},
+        {
+            "role": "assistant",
+            "content": "",
+            "tool_calls": [called("{}") | {"function": {"name": "two words / 1"}}] * 2,
+        },
         {"role": "tool", "tool_call_id": "call_1", "content": [{"type": "text", "text": "seen"}, image]},
         {"role": "tool", "tool_call_id": "call_1", "content": None},
         *HI,
@@ -389,7 +395,7 @@ def test_parts_of_a_history_that_are_no_text_are_noted(running: Running, engine:
     assert request.messages[1:-1] == (
         Message("assistant", "I cannot."),
         Message("assistant", "No."),
-        Message("assistant", "", (Call("two words / 1", "{}"),)),
+        Message("assistant", "", (Call("two words / 1", "{}"),) * 2),
         Message("tool", "seen\n[images left out: this model reads text only]"),
         Message("tool", ""),
     )

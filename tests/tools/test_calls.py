@@ -1,29 +1,35 @@
 """Calls in an answer are found wherever its pieces are cut."""
 
 import json
+from collections.abc import Sequence
 
 import pytest
 
-from headstart.engine.engine import Call, written_call
+from headstart.engine.engine import Call, Tool, written_call
 from headstart.tools.calls import CallReader, whole_arguments
 
 ARGUMENTS = '{"a": "}\\n</tool_call> \\"{", "b": [{"c": 1}]}'
 CALL = f'{{"name": "f", "arguments": {ARGUMENTS}}}'
 MARKED = f"<tool_call>\n{CALL}\n</tool_call>"
+PLACE = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
+TOOLS = (Tool("f", "{}"), Tool("g", "{}"), Tool("get_weather", json.dumps(PLACE)))
+WEATHER = '{\n  "name": "get_weather",\n  "arguments": {"city": "Oslo"}\n}'
 
 
-def read(answer: str, size: int, *, bare: bool = True) -> tuple[str, list[tuple[str, str]]]:
+def read(
+    answer: str, size: int, *, bare: bool = True, tools: Sequence[Tool] = TOOLS
+) -> tuple[str, list[tuple[str, str]]]:
     """The text, and the names and arguments of the calls, of an answer in pieces of this size."""
-    reader, text, calls = CallReader(bare), "", list[list[str]]()
-    for at in range(0, len(answer), size):
-        more, parts = reader.push(answer[at : at + size])
+    reader, text, calls = CallReader(tools, bare), "", list[list[str]]()
+    steps = [reader.push(answer[at : at + size]) for at in range(0, len(answer), size)]
+    for more, parts in (*steps, reader.finish()):
         text += more
         for part in parts:
             if part.name:
                 assert part.id.startswith("call_")
                 calls.append([part.name, ""])
             calls[part.index][1] += part.arguments
-    return text + reader.flush(), [(name, arguments) for name, arguments in calls]
+    return text, [(name, arguments) for name, arguments in calls]
 
 
 @pytest.mark.parametrize("size", [1, 2, 7, 1000])
@@ -56,7 +62,7 @@ def test_text_and_tool_calls_are_separated(answer: str, text: str, calls: int, s
 @pytest.mark.parametrize("size", [1, 1000])
 def test_tool_call_may_have_any_name(name: str, size: int) -> None:
     written = written_call(Call(name, ARGUMENTS))
-    assert read(written, size) == ("", [(name, json.dumps(json.loads(ARGUMENTS)))])
+    assert read(written, size, tools=[Tool(name, "{}")]) == ("", [(name, json.dumps(json.loads(ARGUMENTS)))])
 
 
 def test_json_with_a_damaged_name_is_no_tool_call() -> None:
@@ -69,7 +75,51 @@ def test_structured_text_is_no_tool_call() -> None:
 
 
 def test_tool_call_cut_in_its_head_is_no_text() -> None:
-    assert read(MARKED[:20], 5) == read(CALL[:20], 5) == ("", [])
+    assert read(MARKED[:20], 5) == ("", [])
+
+
+@pytest.mark.parametrize("size", [1, 3, 1000])
+@pytest.mark.parametrize(
+    "answer",
+    [
+        '{"city": "Oslo", "temperature": 3}',
+        '```json\n{"city": "Oslo"}\n```\nThat is the JSON.',
+        '{\n  "name": "get_weather",\n  "version": "1.0.0"\n}',  # a package.json
+        '```json\n{"name": "my-app", "arguments": {}}\n```',
+        WEATHER.replace("get_weather", "get_time"),
+        WEATHER.replace("}\n}", '},\n  "id": 1\n}'),
+        WEATHER.replace('"Oslo"', '"Oslo", "temp": 3'),
+        WEATHER.replace('"Oslo"', "3"),
+        WEATHER.replace('{"city": "Oslo"}', "{}"),
+        WEATHER.replace('{"city": "Oslo"}', '["Oslo"]'),
+        WEATHER[:-1],
+        f"[{WEATHER}]",
+        f"```json\n{WEATHER}\n```\nThis is how a call looks.",
+        f"{WEATHER} is a call.",
+        f"A call:\n```\n<tool_call>\n{WEATHER}\n</tool_call>\n```\nand so on",
+        f"<tool_call>\n{WEATHER.replace('get_weather', 'function_name')}\n</tool_call> is the form.",
+        "<tool_call> begins a call, </tool_call> ends it.",
+        "A call begins with <tool_call>",
+        "```json",
+        "{",
+        " ",
+    ],
+)
+def test_text_that_looks_like_a_call_stays_whole(answer: str, size: int) -> None:
+    assert read(answer, size) == (answer, [])
+
+
+@pytest.mark.parametrize("size", [1, 3, 1000])
+@pytest.mark.parametrize("answer", [WEATHER, f"\n{WEATHER}\n", f"```json\n{WEATHER}\n```", f"```\n{WEATHER}\n```\n"])
+def test_answer_that_is_a_call_alone_calls(answer: str, size: int) -> None:
+    assert read(answer, size) == ("", [("get_weather", '{"city": "Oslo"}')])
+
+
+def test_text_is_not_held_back_longer_than_it_may_be_a_call() -> None:
+    reader = CallReader(TOOLS)
+    pieces = ["```json\n", '{"', "name", '": "', "get", "_app"]
+    assert [reader.push(piece)[0] for piece in pieces] == ["", "", "", "", "", "".join(pieces)]
+    assert reader.push(' <tool_call>\n{"x')[0] == ' <tool_call>\n{"x'
 
 
 def test_cut_tool_call_has_its_part() -> None:
@@ -89,7 +139,7 @@ def test_repeated_tool_call_is_left_out(size: int) -> None:
     ("answer", "calls", "whole"), [(MARKED, 1, 1), (MARKED[:50], 1, 0), (f"{MARKED}\n{MARKED[:50]}", 1, 1)]
 )
 def test_call_that_was_cut_off_is_not_whole(answer: str, calls: int, whole: int) -> None:
-    reader = CallReader()
+    reader = CallReader(TOOLS)
     reader.push(answer)
     assert (reader.calls, reader.whole_calls) == (calls, whole)
 

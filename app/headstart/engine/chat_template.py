@@ -6,6 +6,7 @@ import json
 import logging
 import re
 import threading
+from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -338,8 +339,20 @@ def _as_user(message: Message) -> Message:
 
 
 def _data(messages: Sequence[Message], *, as_parts: bool = False) -> list[dict[str, Any]]:
-    """Return a conversation as templates read it, with contents as texts or as lists of parts."""
-    return [_as_data(message, as_parts=as_parts) for message in messages]
+    """Return a conversation as templates read it, with contents as texts or as lists of parts.
+
+    Results have the ids and names of their calls, in order.
+    """
+    data = [_as_data(message, as_parts=as_parts) for message in messages]
+    numbers, open_calls = itertools.count(), deque[dict[str, Any]]()
+    for turn in data:
+        for call in turn.get("tool_calls", ()):
+            call["id"] = f"call{next(numbers):05}"  # Mistral requires nine characters
+            open_calls.append(call)
+        if turn["role"] == "tool" and open_calls:
+            call = open_calls.popleft()
+            turn |= {"tool_call_id": call["id"], "name": call["function"]["name"]}
+    return data
 
 
 def _as_data(message: Message, *, as_parts: bool) -> dict[str, Any]:

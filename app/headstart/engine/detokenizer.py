@@ -12,6 +12,7 @@ from itertools import accumulate, groupby
 import numpy as np
 from numpy.typing import NDArray
 
+from headstart.engine import tool_calls
 from headstart.engine.engine import (
     CALL_BEGINS,
     CALL_ENDS,
@@ -107,44 +108,52 @@ class Detokenizer:
         self._limit = _WINDOW
 
 
-_BLOCK = "```json"  # begins a call without its mark, if there are tools; see engine.grammar
-
-
 class StopStrings:
     """Cuts a text before the stop string that is completed first, however the text arrives. Calls are not searched."""
 
-    def __init__(self, stops: Sequence[str], *, has_calls: bool = False) -> None:
-        """`has_calls`: the text may have calls of tools."""
+    def __init__(self, stops: Sequence[str], *, tools: Sequence[str] = ()) -> None:
+        """`tools`: the names of tools that the text may call."""
         assert all(stops)
         self._stops = tuple(stops)
-        self._begins = (CALL_BEGINS,) if stops and has_calls else ()
-        self._marks: tuple[str, ...] = (*self._stops, *self._begins)
-        self._may_be_call = bool(self._begins)  # no text before it: the JSON of a call may begin without its mark
+        self._tools = tuple(tools) if stops else ()
+        self._marks: tuple[str, ...] = (*self._stops, *((CALL_BEGINS,) if self._tools else ()))
+        self._may_be_call = bool(self._tools)  # no text before it: a call may begin without its mark
         self._held = ""
         self.found = ""  # the stop string that ended the text
 
     def push(self, text: str) -> tuple[str, bool]:
         """Return the text that no stop string can claim any more, and whether a stop string follows it."""
-        pending, certain = self._held + text, ""
-        if self._may_be_call and (beginning := pending.lstrip()):
-            if beginning != _BLOCK and _BLOCK.startswith(beginning):
+        pending, certain, searched = self._held + text, "", 0
+        if self._may_be_call:
+            is_open, rest = tool_calls.unmarked(pending)
+            is_call = tool_calls.head(self._tools).match(rest) is not None
+            if not is_call and (is_open or tool_calls.may_be_head(rest, self._tools)):
                 self._held = pending
                 return "", False
             self._may_be_call = False
-            if beginning.startswith(("{", _BLOCK)):
+            if is_call:
                 self._marks = ()
         while True:
-            starts = [(mark, pending.find(mark)) for mark in self._marks]
+            starts = [(mark, pending.find(mark, searched)) for mark in self._marks]
             matches = [(start + len(mark), start, mark) for mark, start in starts if start >= 0]
             if not matches:
-                self._held = self._beginning(pending)
+                self._held = self._beginning(pending[searched:])
                 return certain + pending[: len(pending) - len(self._held)], False
             end, start, mark = min(matches)
             if mark in self._stops and self._marks != (CALL_ENDS,):
                 self._held, self.found = "", mark
                 return certain + pending[:start], True
-            certain, pending = certain + pending[:end], pending[end:]
-            self._marks = (CALL_ENDS,) if mark == CALL_BEGINS else (*self._stops, *self._begins)
+            if mark == CALL_BEGINS and tool_calls.may_be_head(pending[end:], self._tools):
+                self._held = pending[start:]
+                return certain + pending[:start], False
+            if mark == CALL_ENDS:
+                self._marks = (*self._stops, CALL_BEGINS)
+            elif tool_calls.head(self._tools).match(pending, end):
+                self._marks = (CALL_ENDS,)
+            else:  # the text speaks of the mark, in which a stop string may begin
+                searched = start + 1
+                continue
+            certain, pending, searched = certain + pending[:end], pending[end:], 0
 
     def flush(self) -> str:
         """Return the text that was held back."""
@@ -192,15 +201,15 @@ class AnswerText:
         *,
         stop_on_repetition: bool = False,
         reader: ThinkingReader | None = None,
-        has_calls: bool = False,
+        tools: Sequence[str] = (),
     ) -> None:
-        """`reader` separates thinking; None: the model does not think. `has_calls`: there may be calls of tools."""
+        """`reader` separates thinking; None: the model does not think. `tools`: names of tools that may be called."""
         self.ended: FinishReason | None = None
         self.repeats = 0  # the largest number so far; 0: no repetition
         self._repetition = Repetition()
         self._stop_on_repetition = stop_on_repetition
         self._detokenizer = Detokenizer(texts)
-        self._stops = StopStrings(stops, has_calls=has_calls)
+        self._stops = StopStrings(stops, tools=tools)
         self._ids: list[int] = []
         self._lengths: list[int] = []  # certain characters after each token, including those held back or cut
         self._shown = 0  # characters of the answer proper that were returned
@@ -401,6 +410,7 @@ _MAX_ITEM_LINES = 4  # lines of a list item
 MIN_ITEMS = 16  # lists of twelve and fifteen items are common
 _NUMBER = re.compile(r"\d{1,9}")
 _LETTER = re.compile(r"[^\W\d_]")
+_LABEL = re.compile(r"\W*\d{1,9}[.)]\s|#+\s")  # of an item of a list, or of a heading
 
 
 class Repetition:
@@ -429,7 +439,10 @@ class Repetition:
 
 
 class _CountedList:
-    """Finds lists whose items differ by counters alone: 8. Frogs, 9. Frogs. A counter counts items or lines."""
+    """Finds lists whose items differ by counters alone: 8. Frogs, 9. Frogs. A counter counts items or lines.
+
+    Lines that count elsewhere, such as those of code, go on: self.a8 = a8, self.a9 = a9.
+    """
 
     def __init__(self) -> None:
         self._line = ""  # the incomplete last line
@@ -452,7 +465,9 @@ class _CountedList:
 
 
 def _follows(before: str, line: str, lines: int) -> bool:
-    """Return whether a line equals the one `lines` before it, except for counters."""
+    """Return whether a line equals the one `lines` before it, except for the counters of a list item or heading."""
+    if before != line and not _LABEL.match(line):
+        return False
     if not _LETTER.search(line) or _NUMBER.sub("", before) != _NUMBER.sub("", line):
         return False
     pairs = zip(_NUMBER.findall(before), _NUMBER.findall(line), strict=False)

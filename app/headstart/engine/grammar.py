@@ -14,6 +14,7 @@ from headstart.engine import json_schema
 from headstart.engine.engine import CALL_BEGINS, CALL_ENDS, Request, Tool, Tools, call_head, without_blanks
 from headstart.engine.runners.runner import common_prefix
 from headstart.engine.sampling import Allowed
+from headstart.engine.tool_calls import name_pattern
 from headstart.errors import SettingsError, Translatable
 from headstart.library import vocabulary
 
@@ -25,7 +26,11 @@ _MAX_DIGITS = 20  # in a row; every 64-bit integer fits
 _MAX_EXPONENT_DIGITS = 2  # so that a number fits into 64 bits
 _DIGITS = b"0123456789"
 _EXPONENT = re.compile(rb"[0-9][eE][+-]?$")
+_FEW = r"([^`]|`[^`]|``[^`])*`?`?"  # no fence
+_EVEN = f"{_FEW}(```{_FEW}```{_FEW})*"
+_ODD = f"{_EVEN}```{_FEW}"
 _CALL_HEAD = r'(```(json)?\s*)?\{+\s*"name":\s*"[^"]*",\s*"arguments"'  # of a call without a mark
+_NO_CALL = rf" & ~/(?s:\s*({_CALL_HEAD}).*)/"
 _MAX_ENDING = 256  # tokens that end an answer with a schema
 _MAX_NAMES = 128  # that are tried
 _NEAR_END = 32  # tokens, beside those of the names that a schema requires: the end is prepared from there on
@@ -174,33 +179,70 @@ def _call_grammar(
 ) -> str:
     """Return the grammar in Lark's notation. `arguments`: schemas by the names of the tools that may be called.
 
-    If the text that begins a call is a special token, it ends the text before it. Otherwise the text goes on until
-    that is spelt out. Weak models begin an answer with the JSON of a call, alone or in a block of code: that is a
-    call too, unless the tools are hidden.
+    Text is free. A call begins where the mark, outside a block of code, and the name of a tool are written; from there
+    on it has the form of a call, with arguments that keep to the schema. See tools.calls for calls without a mark.
     """
     begins, ends = (text if text in markers else json.dumps(text) for text in (CALL_BEGINS, CALL_ENDS))
     more = f'("\\n" {begins} "\\n" call "\\n" {ends}){{0,{MAX_CALLS - 1}}}' if tools.parallel else ""
-    visible = [str(index) for text, index in markers.items() if text not in {CALL_BEGINS, CALL_ENDS}]
-    free = f"(TEXT <[{','.join(visible)}]>)* " if visible else ""
-    if tools.required:
-        start, opening = "calls", begins
-    elif schema:
-        start, opening = "structured | calls", begins
-    else:
-        start = "text | calls" if tools.hidden else "text | calls | bare"
-        opening = f"text {begins}" if CALL_BEGINS in markers else f"{free}spelt"
-    no_text = _CALL_HEAD if tools.hidden else r"\{|```json|```\s*\{|<tool"
     options = [f"{json.dumps(call_head(name))} %json {_json(form)}" for name, form in arguments.items()]
-    return f"""%llguidance {{}}
-start: {start}
-structured: %json {_json(schema)}
-text: {free}TEXT
-spelt[lazy]: TEXT {json.dumps(CALL_BEGINS)}
-TEXT: /(?s:.*)/ & ~/(?s:.*<tool_call>.*)/ & ~/(?s:\\s*({no_text}).*)/
-calls: {opening} "\\n" call "\\n" {ends} {more}
-bare: ("```json\\n")? call ("\\n```")?
+    calls = f"""structured: %json {_json(schema)}
+calls: {begins} "\\n" call "\\n" {ends} {more}
 call: ({" | ".join(options)}) "}}"
 """
+    if tools.required or schema:
+        return f"%llguidance {{}}\nstart: {'calls' if tools.required else 'structured | calls'}\n{calls}"
+    heads = {f"head{number}": name_pattern([name]) for number, name in enumerate(arguments)}
+    begun = [
+        f'{head} BLANKS "," BLANKS "\\"arguments\\"" BLANKS ":" BLANKS %json {_json(form)}'
+        for head, form in zip(heads, arguments.values(), strict=True)
+    ]
+    others = [str(index) for text, index in markers.items() if text != CALL_BEGINS]
+    free = _marked_text if CALL_BEGINS in markers else _spelt_text
+    return f"""%llguidance {{}}
+{free(heads, name_pattern(arguments), f"<[{','.join(others)}]>" if others else "", is_hidden=tools.hidden)}
+first: ({" | ".join(begun)}) BLANKS "}}" BLANKS {ends} {more}
+BLANKS: /\\s{{0,16}}/
+{calls if tools.parallel else ""}
+"""
+
+
+def _marked_text(heads: Mapping[str, str], head: str, other: str, *, is_hidden: bool) -> str:
+    """Return the rules of text up to the head of a call, whose mark is a special token.
+
+    `heads`: patterns by the names of their terminals; `head`: one for all; `other`: all other special tokens with text.
+    In `even`, the text so far has an even number of fences, so no block of code is open.
+    """
+    free = _NO_CALL if is_hidden else ""
+
+    def options(end: str, *, is_even: bool) -> str:
+        same, changed = ("even", "odd") if is_even else ("odd", "even")
+        after = {other: (same, changed)} if other else {}
+        after[CALL_BEGINS] = ("marked", "odd") if is_even else ("odd", "marked")
+        steps = [f"EVEN{end} {token} {even} | ODD{end} {token} {odd}" for token, (even, odd) in after.items()]
+        return " | ".join([f"EVEN{end}", f"ODD{end}", *steps])
+
+    return "\n".join(
+        [
+            "start: even",
+            f"even: {options('', is_even=True)}",
+            f"odd: {options('', is_even=False)}",
+            f"marked: first | {options('_MARKED', is_even=True)}",
+            f"EVEN: /{_EVEN}/{free}",
+            f"ODD: /{_ODD}/{free}",
+            f"EVEN_MARKED: /{_EVEN}/ & ~/{head}(?s:.*)/",
+            f"ODD_MARKED: /{_ODD}/ & ~/{head}(?s:.*)/",
+            *(f"{name}: /{pattern}/" for name, pattern in heads.items()),
+        ]
+    )
+
+
+def _spelt_text(heads: Mapping[str, str], head: str, other: str, *, is_hidden: bool) -> str:
+    """Return the rules of text up to the head of a call, whose mark is text; see _marked_text."""
+    before = f"/{'(?s:.*)' if is_hidden else _EVEN}/{_NO_CALL if is_hidden else ''}"
+    no_call = f"~/{'(?s:.*)' if is_hidden else _EVEN}{CALL_BEGINS}{head}(?s:.*)/"
+    rules = [f"start: {f'(TEXT {other})* ' if other else ''}(TEXT | first)", f"BEFORE: {before}"]
+    rules.append(f"TEXT: /(?s:.*)/ & {no_call}{_NO_CALL if is_hidden else ''}")
+    return "\n".join([*rules, *(f"{name}[lazy]: BEFORE /{CALL_BEGINS}{form}/" for name, form in heads.items())])
 
 
 def _json(schema: dict[str, Any]) -> str:
@@ -315,10 +357,16 @@ class GrammarConstraint:
         if not self._text(tokens[-_CALL_END_TOKENS:]).endswith(CALL_ENDS.encode()):
             return False
         text = self._text(tokens).decode("utf-8", "replace")
+        if self._is_text(run):  # that quotes calls
+            return False
         *before, last = (part.partition(CALL_BEGINS)[2] for part in text.split(CALL_ENDS)[:-1])
         longest = max(map(len, [*before, last])) + len(CALL_BEGINS + CALL_ENDS)
         is_full = room * len(text) < longest * len(tokens) * _CALL_RESERVE
         return is_full or without_blanks(last) in map(without_blanks, before)
+
+    def _is_text(self, run: Sequence[int]) -> bool:
+        allowed = self.allowed(run)
+        return allowed is None or bool(allowed[self._token_bytes.letter])
 
     def _soonest_end(self, run: tuple[int, ...]) -> list[int] | None:
         """Return tokens that end the answer after `run`, as few as are found; None if none are."""

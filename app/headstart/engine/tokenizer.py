@@ -173,7 +173,7 @@ class Tokenizer:
             request.stop,
             stop_on_repetition=request.stop_on_repetition,
             reader=thinking.reader_of(request.messages, prompt) if thinking else None,
-            has_calls=request.tools is not None and not request.schema,
+            tools=[tool.name for tool in request.tools.callable] if request.tools and not request.schema else (),
         )
 
     def decode(self, ids: Sequence[int], *, keep_special: bool = False) -> str:

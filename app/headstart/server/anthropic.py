@@ -11,6 +11,7 @@ from msgspec import Meta
 
 from headstart.engine.engine import Call, Finish, Message, Request, Stats
 from headstart.server.errors import RefusedError, invalid
+from headstart.server.history import History
 from headstart.server.replies import AnswerChunk, Block, BlockFormatter
 from headstart.server.requests import (
     UNSUPPORTED_IN_MESSAGES,
@@ -62,6 +63,8 @@ class TurnBlock:
     type: str
     text: str | None = None
     thinking: str | None = None
+    id: str | None = None  # of a call
+    tool_use_id: str | None = None  # of the call whose result this is
     name: Name | None = None
     input: dict[str, Any] | None = None
     content: "str | list[TurnBlock] | dict[str, Any] | None" = None
@@ -152,11 +155,9 @@ class CountedTokens:
 def messages_to_request(body: MessagesRequest, defaults: Defaults) -> Request:
     """Translate a request. Raises RefusedError."""
     system = (Message("system", text_of(body.system, "system")),) if body.system else ()
-    turns = tuple(
-        message
-        for place, turn in _task_last(body.messages)
-        for message in _messages(turn, f"messages[{place}].content")
-    )
+    history = History(system)
+    for place, turn in _task_last(body.messages):
+        _add_turn(history, turn, f"messages[{place}].content")
     choice = body.tool_choice or ToolChoice("auto")
     others = [tool for tool in body.tools or () if not _is_function(tool)]
     tools = tools_of(
@@ -172,7 +173,7 @@ def messages_to_request(body: MessagesRequest, defaults: Defaults) -> Request:
         "output_format": body.output_format.schema if body.output_format else None,
     }
     tools = None if choice.type == "none" else tools
-    request = to_request(body, defaults, system + turns, length_of(body, defaults.length), tools, schemas)
+    request = to_request(body, defaults, history.messages(), length_of(body, defaults.length), tools, schemas)
     if body.thinking is None:
         return with_effort(request, config.effort)
     if body.thinking.type == "disabled":
@@ -223,31 +224,32 @@ def _function(tool: Tool, place: int) -> FunctionTool:
     return FunctionTool(given(tool.name, where, "name"), tool.description, tool.input_schema)
 
 
-def _messages(turn: Turn, place: str) -> Iterable[Message]:
-    """Translate a turn. Results of calls come before the other blocks of a user.
+def _add_turn(history: History, turn: Turn, place: str) -> None:
+    """Translate a turn. Results of calls come before the other blocks of a user. Raises RefusedError.
 
     An answer of Anthropic's own server has the results of its tools in the middle, between two messages.
     """
     blocks = [TurnBlock("text", turn.content)] if isinstance(turn.content, str) else turn.content
     is_answer, has_results = turn.role == "assistant", False
-    text, thinking, calls = "", "", tuple[Call, ...]()
+    text, thinking, calls, ids = "", "", tuple[Call, ...](), list[str | None]()
     for number, block in enumerate(blocks):
         where = f"{place}[{number}]"
         if block.type.endswith(_RESULT):
             if is_answer and (text or calls):
-                yield Message(turn.role, text, calls, thinking)
-                text, thinking, calls = "", "", ()
-            yield Message("tool", _noted_text(block.content))
+                history.add(Message(turn.role, text, calls, thinking), ids)
+                text, thinking, calls, ids = "", "", (), []
+            history.add_result(_noted_text(block.content), where, block.tool_use_id, "tool_use_id")
             has_results = True
         elif block.type.endswith(_CALL):
             arguments = whole_arguments(json.dumps(given(block.input, where, "input")))
             calls += (Call(given(block.name, where, "name"), arguments),)
+            ids.append(block.id)
         elif block.type == "thinking":
             thinking += block.thinking or ""
         else:
             text += _noted_text([block]) if is_answer else _text_of_block(block, where)
     if text or calls or thinking or not has_results:
-        yield Message(turn.role, text, calls, thinking)
+        history.add(Message(turn.role, text, calls, thinking), ids)
 
 
 def _text_of_block(block: TurnBlock, place: str) -> str:

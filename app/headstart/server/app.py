@@ -85,7 +85,7 @@ from headstart.server.responses import (
 from headstart.server.streaming import MODEL, AnswerResponse, refusal_of
 from headstart.server.tokens import Detokenized, DetokenizeRequest, Tokenized, TokenizeRequest, tokenize_to_request
 from headstart.server.worker import Limits, Worker
-from headstart.tools.calls import CallReader
+from headstart.tools.calls import reader_of
 
 
 class _HasModel(Protocol):
@@ -137,7 +137,7 @@ class Api:
         engine_requests = fan_out(chat_to_request(body, self._defaults_for(model)), body.n)
         context = self._context(body, model, len(engine_requests), len(engine_requests))
         formatters = [
-            ChatFormatter(context, _call_reader(engine_request), index)
+            ChatFormatter(context, reader_of(engine_request), index)
             for index, engine_request in enumerate(engine_requests)
         ]
         left_out, losses = other_kinds(body.tools or ()), losses_of(engine_requests[0], body.response_format)
@@ -157,7 +157,7 @@ class Api:
         """Answer a conversation: POST /v1/messages, Anthropic's API."""
         body, model = await self._read(request, MessagesRequest)
         engine_request = messages_to_request(body, self._defaults_for(model))
-        formatter = MessagesFormatter(model.id, _call_reader(engine_request))
+        formatter = MessagesFormatter(model.id, reader_of(engine_request))
         left_out, losses = left_out_of_messages(body), losses_of(engine_request)
         return self._answer(
             request, model, [engine_request], [formatter], losses, streamed=bool(body.stream), left_out=left_out
@@ -173,7 +173,7 @@ class Api:
         """Answer a conversation: POST /v1/responses, OpenAI's newer API."""
         body, model = await self._read(request, ResponsesRequest)
         engine_request = responses_to_request(body, self._defaults_for(model))
-        formatter = ResponsesFormatter(replace(body, model=model.id), engine_request, _call_reader(engine_request))
+        formatter = ResponsesFormatter(replace(body, model=model.id), engine_request, reader_of(engine_request))
         left_out = left_out_of_responses(body)
         losses = losses_of(engine_request, body.text.format if body.text else None)
         return self._answer(
@@ -252,7 +252,7 @@ class Api:
             await self._run(request, model, _LOAD)
             return _json(ollama.loaded_line(body))
         engine_request = ollama.ollama_to_request(body, model, self._defaults_for(model))
-        formatter = ollama.OllamaFormatter(body, _call_reader(engine_request))
+        formatter = ollama.OllamaFormatter(body, reader_of(engine_request))
         left_out = other_kinds(body.tools or ()) if isinstance(body, ollama.OllamaChatRequest) else ()
         losses, streamed = losses_of(engine_request), body.stream is not False
         return self._answer(request, model, [engine_request], [formatter], losses, streamed=streamed, left_out=left_out)
@@ -412,10 +412,6 @@ def application(api: Api, access: Access) -> Starlette:
             Exception: _bug_response,
         },
     )
-
-
-def _call_reader(engine_request: Request) -> CallReader | None:
-    return CallReader(bare=not engine_request.schema) if engine_request.tools else None
 
 
 def fingerprint(model: Served, defaults: Defaults) -> str:

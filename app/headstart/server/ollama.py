@@ -13,6 +13,7 @@ from msgspec import UNSET, Meta, UnsetType
 from headstart.engine.engine import Call, Finish, Message, Request, Sampling, Tools
 from headstart.parameters import declared
 from headstart.server.errors import RefusedError, invalid
+from headstart.server.history import History
 from headstart.server.models import Served, require_context
 from headstart.server.replies import AnswerChunk, Block, BlockFormatter, Embeddings, TokenLogprob, logprobs_of
 from headstart.server.requests import (
@@ -66,6 +67,7 @@ class OllamaCall:
     """A call of a tool."""
 
     function: OllamaFunction
+    id: str | UnsetType = UNSET
 
 
 @dataclass(frozen=True)
@@ -77,6 +79,8 @@ class OllamaTurn:
     thinking: str = ""
     tool_calls: list[OllamaCall] | None = None
     images: list[str] | None = None
+    tool_name: Annotated[str, Meta(description="Of a result. Without it, results stand in the order of calls.")] = ""
+    tool_call_id: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -310,9 +314,16 @@ _Parts = tuple[tuple[Message, ...], Tools | None, str, str]  # and the prompt an
 def _chat(body: OllamaChatRequest) -> _Parts:
     turns = body.messages or []
     _refuse_images(image for turn in turns for image in turn.images or ())
-    messages = tuple(Message(turn.role, turn.content, _calls(turn), turn.thinking) for turn in turns)
+    history = History()
+    for place, turn in enumerate(turns):
+        if turn.role == "tool":
+            field_ = "tool_call_id" if turn.tool_call_id else "tool_name"
+            history.add_result(turn.content, f"messages[{place}]", turn.tool_call_id, field_, turn.tool_name)
+        else:
+            message = Message(turn.role, turn.content, _calls(turn), turn.thinking)
+            history.add(message, [call.id or "" for call in turn.tool_calls or ()])
     tools = tuple(tool_of(tool.function) for tool in body.tools or () if tool.function)
-    return messages, tools_of(tools, required=False, only="", parallel=False), "", ""
+    return history.messages(), tools_of(tools, required=False, only="", parallel=False), "", ""
 
 
 def _generate(body: OllamaGenerateRequest) -> _Parts:

@@ -416,9 +416,11 @@ class ChatFormatter(_OpenAIFormatter):
             yield self._part(Delta(tool_calls=[_delta(part)]))
 
     def finish(self, end: Finish) -> Iterable[object]:
-        rest = self._reader.flush() if self._reader else ""
+        rest, parts = self._reader.finish() if self._reader else ("", [])
         if rest:
             yield self._part(Delta(content=rest))
+        for part in parts:
+            yield self._part(Delta(tool_calls=[_delta(part)]))
         yield self._part(Delta(), None, end)
         self._context.usages.append(usage_of(end.stats))
         if self._has_final_usage:
@@ -513,7 +515,9 @@ class BlockFormatter(_EventFormatter):
     def extend(self, chunk: AnswerChunk) -> Iterable[dict[str, Any]]:
         yield from self._write(chunk.thinking, is_thinking=True)
         self._scored += chunk.scored or ()
-        text, parts = self._reader.push(chunk.text) if self._reader else (chunk.text, [])
+        yield from self._add(*(self._reader.push(chunk.text) if self._reader else (chunk.text, [])))
+
+    def _add(self, text: str, parts: Iterable[CallPart]) -> Iterable[dict[str, Any]]:
         yield from self._write(text)
         for part in parts:
             if part.name:
@@ -523,7 +527,7 @@ class BlockFormatter(_EventFormatter):
                 yield from self._extend(part.arguments)
 
     def finish(self, end: Finish) -> Iterable[dict[str, Any]]:
-        yield from self._write(self._reader.flush() if self._reader else "")
+        yield from self._add(*(self._reader.finish() if self._reader else ("", [])))
         is_whole = end.reason is FinishReason.STOP
         if self.blocks and self.blocks[-1].name and self._reader:
             is_whole = not self._reader.is_open
@@ -574,14 +578,15 @@ def read_whole(text: str, reader: CallReader | None) -> tuple[str, list[CallPart
     """Return the text of a whole answer and its calls, without one that was cut off."""
     if reader is None:
         return text, []
-    rest, parts = reader.push(text)
+    text, parts = reader.push(text)
+    rest, more = reader.finish()
     calls = list[CallPart]()
-    for part in parts:
+    for part in parts + more:
         if part.name:
             calls.append(part)
         else:
             calls[-1] = replace(calls[-1], arguments=calls[-1].arguments + part.arguments)
-    return rest + reader.flush(), calls[: reader.whole_calls]
+    return text + rest, calls[: reader.whole_calls]
 
 
 def _delta(part: CallPart) -> CallDelta:

@@ -19,6 +19,7 @@ from headstart.engine.engine import MAX_LIKELIEST, Call, Message, Request, Sampl
 from headstart.engine.json_schema import hold
 from headstart.parameters import Parameter, SamplingParams, declared
 from headstart.server.errors import RefusedError, invalid
+from headstart.server.history import History
 from headstart.tools.calls import MAX_DEPTH, depth, whole_arguments
 
 _Class = TypeVar("_Class")
@@ -139,7 +140,7 @@ class AssistantMessage(Struct, frozen=True, tag_field="role", tag="assistant"):
 
 
 class ToolMessage(Struct, frozen=True, tag_field="role", tag="tool"):
-    """The result of a call. Results stand in the order of their calls."""
+    """The result of a call, with the call's id. Without one, results stand in the order of their calls."""
 
     content: Content | None
     tool_call_id: str | None = None
@@ -635,17 +636,23 @@ def _likeliest(body: ChatRequest) -> int | None:
 
 def messages_of(turns: Sequence[ChatMessage]) -> tuple[Message, ...]:
     """Translate a conversation into the engine's messages. Raises RefusedError."""
-    return tuple(_message(turn, f"messages[{place}]") for place, turn in enumerate(turns))
+    history = History()
+    for number, turn in enumerate(turns):
+        place = f"messages[{number}]"
+        if isinstance(turn, ToolMessage):
+            history.add_result(noted_text(turn.content or ""), place, turn.tool_call_id, "tool_call_id")
+        else:
+            calls = (turn.tool_calls or ()) if isinstance(turn, AssistantMessage) else ()
+            history.add(_message(turn, place), [call.id for call in calls])
+    return history.messages()
 
 
-def _message(turn: ChatMessage, place: str) -> Message:
+def _message(turn: SystemMessage | DeveloperMessage | UserMessage | AssistantMessage, place: str) -> Message:
     match turn:
         case SystemMessage() | DeveloperMessage():
             return Message("system", text_of(turn.content, f"{place}.content"))
         case UserMessage():
             return Message("user", text_of(turn.content, f"{place}.content"))
-        case ToolMessage():
-            return Message("tool", noted_text(turn.content or ""))
         case AssistantMessage():
             calls = tuple(
                 Call(call.function.name, whole_arguments(call.function.arguments)) for call in turn.tool_calls or ()

@@ -4,7 +4,7 @@ import itertools
 import json
 import secrets
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, Literal
 
@@ -13,6 +13,7 @@ from msgspec import Meta
 
 from headstart.engine.engine import Call, Finish, Message, Request, Scored, Stats, Tools
 from headstart.server.errors import invalid
+from headstart.server.history import History
 from headstart.server.replies import AnswerChunk, Block, BlockFormatter, logprobs_of
 from headstart.server.requests import (
     FUNCTION,
@@ -58,6 +59,8 @@ class Item:
     role: Literal["user", "assistant", "system", "developer"] | None = None
     content: Content | None = None
     name: Name | None = None
+    id: str | None = None
+    call_id: str | None = None
     arguments: str | dict[str, Any] | None = None
     input: str | None = None  # of a tool that takes a text
     action: dict[str, Any] | None = None  # of a shell or a computer
@@ -136,45 +139,57 @@ def responses_to_request(body: ResponsesRequest, defaults: Defaults) -> Request:
     return with_effort(request, body.reasoning.effort) if body.reasoning else request
 
 
-def _messages(items: Iterable[Item]) -> list[Message]:
+def _messages(items: Iterable[Item]) -> Sequence[Message]:
     """Translate the items of a conversation. A call belongs to the answer before it. Raises RefusedError."""
-    messages = list[Message]()
-    for place, item in enumerate(items):
+    history, answer, ids = History(), Message("assistant", ""), list[str | None]()
+    for number, item in enumerate(items):
+        place = f"input[{number}]"
+        is_call = item.type in _CALLS
+        continues = is_call or (item.type == "message" and item.role == "assistant" and _is_thinking(answer))
+        if not continues and _is_read(item):
+            _add_answer(history, answer, ids)
+            answer, ids = Message("assistant", ""), []
         match item:
             case Item("reasoning", content=content):
-                messages.append(Message("assistant", "", thinking=noted_text(content or "")))
+                answer = replace(answer, thinking=noted_text(content or ""))
             case Item("message", role="assistant", content=content) if content is not None:
-                last = messages.pop() if messages and _is_thinking(messages[-1]) else Message("assistant", "")
-                messages.append(replace(last, content=noted_text(content)))
+                answer = replace(answer, content=noted_text(content))
             case Item("message", role=str(role), content=content) if content is not None:
-                text = text_of(content, f"input[{place}].content")
-                messages.append(Message("system" if role == "developer" else role, text))
-            case Item(type_) if type_ in _CALLS:
-                if not messages or messages[-1].role != "assistant":
-                    messages.append(Message("assistant", ""))
-                messages[-1] = replace(messages[-1], calls=(*messages[-1].calls, _call(item, f"input[{place}]")))
+                text = text_of(content, f"{place}.content")
+                history.add(Message("system" if role == "developer" else role, text))
+            case Item() if is_call:
+                answer = replace(answer, calls=(*answer.calls, _call(item, place)))
+                ids.append(item.call_id or item.id)
                 if item.output is not None:  # of a tool that OpenAI's server called
-                    messages.append(Message("tool", _output(item.output)))
+                    _add_answer(history, answer, ids)
+                    answer = Message("assistant", "")
+                    history.add_result(_output(item.output), place, ids[-1], "id", item.name)
+                    ids = []
             case Item(type_) if type_ in _OUTPUTS and (item.output is not None or item.status is not None):
-                messages.append(Message("tool", _output(item.status if item.output is None else item.output)))
+                result = _output(item.status if item.output is None else item.output)
+                history.add_result(result, place, item.call_id or item.id, "call_id")
             case Item("item_reference"):
-                sentence = (
-                    f"Nothing is stored here: send the item that `input[{place}]`, an item_reference, stands for."
-                )
+                sentence = f"Nothing is stored here: send the item that `{place}`, an item_reference, stands for."
                 raise invalid(sentence, "input", "unsupported_value")
             case Item("message" | "function_call_output"):
                 needed = "`role` and `content`" if item.type == "message" else "`output`"
-                raise invalid(f"`input[{place}]` is a {item.type}: it needs {needed}.", "input")
-    return [message for message in messages if not _is_empty(message)]
+                raise invalid(f"`{place}` is a {item.type}: it needs {needed}.", "input")
+    _add_answer(history, answer, ids)
+    return history.messages()
 
 
-def _is_thinking(message: Message) -> bool:
-    """Return whether this is thinking whose answer is yet to come."""
-    return message.role == "assistant" and not message.content and not message.calls
+def _is_read(item: Item) -> bool:
+    return item.type in {"message", "reasoning", *_CALLS, *_OUTPUTS}
 
 
-def _is_empty(message: Message) -> bool:
-    return _is_thinking(message) and not message.thinking
+def _add_answer(history: History, answer: Message, ids: Sequence[str | None]) -> None:
+    if answer.content or answer.calls or answer.thinking:
+        history.add(answer, ids)
+
+
+def _is_thinking(answer: Message) -> bool:
+    """Return whether this is nothing, or thinking whose answer is yet to come."""
+    return not answer.content and not answer.calls
 
 
 def _call(item: Item, place: str) -> Call:
@@ -203,8 +218,7 @@ def left_out_of_responses(body: ResponsesRequest) -> list[str]:
     """Return the types of the tools and items of a request that have no place here."""
     items = [] if isinstance(body.input, str) else body.input
     tools = [tool.type for tool in body.tools or () if tool.type != FUNCTION]
-    known = {"message", "reasoning", *_CALLS, *_OUTPUTS}
-    return [*tools, *(item.type for item in items if item.type not in known)]
+    return [*tools, *(item.type for item in items if not _is_read(item))]
 
 
 def _functions(body: ResponsesRequest) -> list[FunctionTool]:

@@ -7,7 +7,9 @@ import secrets
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
+from headstart.engine import tool_calls
 from headstart.engine.engine import (
     CALL_BEGINS,
     CALL_ENDS,
@@ -18,18 +20,27 @@ from headstart.engine.engine import (
     Prefill,
     Request,
     Step,
+    Tool,
     without_blanks,
     written_call,
 )
+from headstart.engine.tool_calls import FENCE
 
 MAX_DEPTH = 100  # of JSON that is given to a chat template
 _STRING = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
 _JSON_PARTS = re.compile(r'"(?:[^"\\]|\\.)*(?:"|\\?\Z)|[{}\[\],]', re.DOTALL)
 _HALF_ESCAPE = re.compile(r"(?<!\\)((?:\\\\)*)\\(?:u[0-9a-fA-F]{0,3})?\Z")
-_NAME = re.compile(r'(?:[^"\\\n]|\\.)*')
-_BLOCK = "```json\n"  # models that are bad at the format put a call into such a block
-_HEAD_BEGINS, _HEAD_ENDS = '{"name": "', '", "arguments": '
-_HEAD = re.compile(rf'\s*(?:{_BLOCK})?{re.escape(_HEAD_BEGINS)}((?:[^"\\]|\\.)*)(".*)', re.DOTALL)
+_AFTER_UNMARKED = re.compile(r"\s*`{0,3}\s*")
+_BLOCK = "```json"
+_TYPES: dict[str, type | tuple[type, ...]] = {
+    "object": dict,
+    "array": list,
+    "string": str,
+    "integer": int,
+    "number": (int, float),
+    "boolean": bool,
+    "null": type(None),
+}
 
 
 def events(generate: Callable[[Request], Iterator[Event]], request: Request) -> Iterator[Event]:
@@ -53,7 +64,7 @@ def events(generate: Callable[[Request], Iterator[Event]], request: Request) -> 
             written = _without_space(text)
             if any(call.startswith(written[: len(call)]) for call in answered):
                 continue
-        elif event.reason is FinishReason.STOP and any(_without_space(text).startswith(call) for call in answered):
+        elif event.reason is FinishReason.STOP and _without_space(text).removesuffix(FENCE) in answered:
             is_repeated = True
             continue
         break
@@ -95,21 +106,29 @@ class CallPart:
 class CallReader:
     """Reader that separates the text of an answer from its calls, piece by piece.
 
-    The grammar of the answer ensures the format of calls; see engine.grammar. A call that repeats an earlier one of the
-    same answer is left out.
+    A call stands behind its mark, outside blocks of code, and names one of the tools. Without a mark it is the whole
+    answer, alone or in a block: an object of name and arguments that fit the tool. All else is text. A call that
+    repeats an earlier one of the same answer is left out.
     """
 
-    bare: bool = True  # the answer may begin with the JSON of a call
+    tools: Sequence[Tool]
+    bare: bool = True  # the answer may be the JSON of a call
     calls: int = 0  # that began
-    _held: str = ""  # may belong to a mark that is not complete yet
+    _held: str = ""  # may belong to a mark or to a call that is not complete yet
     _place: str = "start"
-    _mark: str = ""  # before the head
+    _seen: str = ""  # text before the first call, to find out whether a block of code is open
+    _read: int = 0  # characters of a call without a mark whose braces are counted
+    _end: int = 0  # of that call; 0: it is not complete
     _depth: int = 0
     _quoted: bool = False
     _escaped: bool = False
     _made: list[Call] = field(default_factory=list)
     _call: Call = field(default_factory=lambda: Call("", ""))  # the last one so far
     _kept_back: list[CallPart] | None = None  # while it may repeat another one
+
+    def __post_init__(self) -> None:
+        self._names = tuple(tool.name for tool in self.tools)
+        self._place = "start" if self.bare else "text"
 
     def push(self, piece: str) -> tuple[str, list[CallPart]]:
         """Add a piece. Return the text and the parts of calls that are certain now."""
@@ -120,20 +139,27 @@ class CallReader:
             match self._place:
                 case "start":
                     self._begin()
+                case "unmarked":
+                    self._read_unmarked()
                 case "text":
                     text += self._take_text()
                 case "head":
-                    text += self._refuse_head()
-                    parts += self._take_head()
+                    more, begun = self._take_head()
+                    text, parts = text + more, parts + begun
                 case "arguments":
                     parts += self._take_arguments()
             if before == (self._place, self._held):
                 return text, parts
 
-    def flush(self) -> str:
-        """Return the rest of the text, after the end of the answer."""
-        text, self._held = self._held, ""
-        return text if self._place in {"start", "text"} and not self.calls else ""
+    def finish(self) -> tuple[str, list[CallPart]]:
+        """Return the rest of the text or the call that the answer is, after its end."""
+        held, self._held = self._held, ""
+        if self._place == "unmarked" and self._end and (call := self._unmarked_call(held)):
+            self.calls = 1
+            return "", [CallPart(0, _new_id(), call.name), CallPart(0, arguments=call.arguments)]
+        if self._place == "head":
+            held = "" if held.strip() else CALL_BEGINS + held  # of a call that was cut off, or a mark at the end
+        return held if self._place != "arguments" and not self.calls else "", []
 
     @property
     def is_open(self) -> bool:
@@ -145,40 +171,66 @@ class CallReader:
         return self.calls - self.is_open
 
     def _begin(self) -> None:
-        """Find out whether the answer begins with a call that has no mark."""
-        stripped = self._held.lstrip()
-        beginnings = (_HEAD_BEGINS, f"{_BLOCK}{_HEAD_BEGINS}") if self.bare else ()
-        if stripped.startswith(beginnings):
-            self._place = "head"
-        elif not any(beginning.startswith(stripped) for beginning in beginnings):
+        """Find out whether the answer may be a call without a mark."""
+        is_open, rest = tool_calls.unmarked(self._held)
+        if tool_calls.head(self._names).match(rest):
+            self._place, self._read = "unmarked", len(self._held) - len(rest)
+        elif not is_open and not tool_calls.may_be_head(rest, self._names):
             self._place = "text"
+
+    def _read_unmarked(self) -> None:
+        """Read on until the end of the object. More text behind it makes all of it text."""
+        for at in range(self._read, len(self._held) if not self._end else 0):
+            self._count(self._held[at])
+            self._read = at + 1
+            if not self._depth and not self._quoted and self._held[at] == "}":
+                self._end = at + 1
+                break
+        if self._end and not _AFTER_UNMARKED.fullmatch(self._held, self._end):
+            self._place = "text"
+
+    def _unmarked_call(self, answer: str) -> Call | None:
+        """Return the call that an answer is, if it is one."""
+        _, text = tool_calls.unmarked(answer[: self._end])
+        try:
+            call = json.loads(text)
+        except (ValueError, RecursionError):
+            return None
+        tool = next((tool for tool in self.tools if tool.name == call["name"]), None)
+        if tool is None or call.keys() != {"name", "arguments"} or not isinstance(call["arguments"], dict):
+            return None
+        is_call = depth(text) <= MAX_DEPTH and _fits(call["arguments"], json.loads(tool.parameters))
+        return Call(tool.name, json.dumps(call["arguments"], ensure_ascii=False)) if is_call else None
 
     def _take_text(self) -> str:
         text, mark, rest = self._held.partition(CALL_BEGINS)
-        if mark:
-            self._held, self._place, self._mark = rest, "head", mark
+        if mark and (self._seen + text).count(FENCE) % 2 == 0:
+            self._held, self._place = rest, "head"
+        elif mark:
+            text, self._held = text + mark, rest
         else:
             num_held = next((n for n in range(len(CALL_BEGINS) - 1, 0, -1) if text.endswith(CALL_BEGINS[:n])), 0)
             text, self._held = text[: len(text) - num_held], text[len(text) - num_held :]
-        return "" if self.calls else text  # between calls there are only marks
+        if self.calls:
+            return ""  # between calls there are only marks
+        self._seen += text
+        return text
 
-    def _refuse_head(self) -> str:
-        """Return the mark if no call follows it: the text speaks of marks, or begins with other JSON."""
-        if _may_be_head(self._held):
-            return ""
-        text, self._place, self._mark = self._mark, "text", ""
-        return "" if self.calls else text
-
-    def _take_head(self) -> list[CallPart]:
-        match = _HEAD.match(self._held) if self._place == "head" else None
-        name = _text_in_json(match[1]) if match and match[2].startswith(_HEAD_ENDS) else None
-        if match is None or name is None:
-            return []
-        self._held, self._place = match[2].removeprefix(_HEAD_ENDS), "arguments"
+    def _take_head(self) -> tuple[str, list[CallPart]]:
+        """Return the mark if no call follows it, as the text speaks of marks, or the call that begins."""
+        match = tool_calls.head(self._names).match(self._held)
+        if match is None:
+            if tool_calls.may_be_head(self._held, self._names):
+                return "", []
+            self._place = "text"
+            self._seen += CALL_BEGINS
+            return "" if self.calls else CALL_BEGINS, []
+        name = json.loads(match[1])
+        self._held, self._place = self._held[match.end() :], "arguments"
         self._call = Call(name, "")
         may_repeat = any(call.name == name for call in self._made)
         self._kept_back = [] if may_repeat else None
-        return self._certain(CallPart(self.calls, f"call_{secrets.token_hex(12)}", name))
+        return "", self._certain(CallPart(self.calls, _new_id(), name))
 
     def _take_arguments(self) -> list[CallPart]:
         """Return the arguments up to the end of the JSON object."""
@@ -228,25 +280,34 @@ class CallReader:
             self._depth += (character in "{[") - (character in "}]")
 
 
-def _may_be_head(text: str) -> bool:
-    """Return whether a text is the head of a call, or its beginning."""
-    text = text.lstrip()
-    if _BLOCK.startswith(text):
+def reader_of(request: Request) -> CallReader | None:
+    """Return the reader of the answer to a request; None if it cannot call tools."""
+    return CallReader(request.tools.callable, bare=not request.schema) if request.tools else None
+
+
+def _new_id() -> str:
+    return f"call_{secrets.token_hex(12)}"
+
+
+def _fits(value: Any, schema: Any) -> bool:
+    """Return whether JSON data has the form of a schema: its types, its required and its declared names."""
+    if not isinstance(schema, dict):
+        return schema is not False
+    kinds = schema.get("type", [])
+    types = [_TYPES[kind] for kind in (kinds if isinstance(kinds, list) else [kinds]) if kind in _TYPES]
+    is_number = not isinstance(value, bool) or bool in types or not types
+    if (types and not any(isinstance(value, kind) for kind in types)) or not is_number:
+        return False
+    if isinstance(schema.get("enum"), list) and value not in schema["enum"]:
+        return False
+    if isinstance(value, list):
+        return all(_fits(item, schema.get("items")) for item in value)
+    if not isinstance(value, dict):
         return True
-    text = text.removeprefix(_BLOCK)
-    if not text.startswith(_HEAD_BEGINS):
-        return _HEAD_BEGINS.startswith(text)
-    name = _NAME.match(text, len(_HEAD_BEGINS))
-    assert name, "it may be empty"
-    end = text[name.end() :].removesuffix("\\")[: len(_HEAD_ENDS)]
-    return _HEAD_ENDS.startswith(end) and (end != _HEAD_ENDS or _text_in_json(name[0]) is not None)
-
-
-def _text_in_json(escaped: str) -> str | None:
-    try:
-        return str(json.loads(f'"{escaped}"', strict=False))
-    except ValueError:
-        return None
+    declared, others = schema.get("properties") or {}, schema.get("additionalProperties", False)
+    return set(schema.get("required", ())) <= value.keys() and all(
+        _fits(item, declared.get(name, others if declared else None)) for name, item in value.items()
+    )
 
 
 def whole_arguments(text: str) -> str:

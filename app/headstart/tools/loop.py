@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 
 from headstart.chat.conversation import ToolCall, Turn
 from headstart.engine.engine import Call, Message, Origin, Piece, Request, Round, Step, Timing, Tool, Tools
-from headstart.tools.calls import CallReader
+from headstart.tools.calls import CallPart, CallReader, reader_of
 
 MAX_CALLS = 10  # in one answer
 MAX_RESULT_CHARACTERS = 12_000  # about 3,000 tokens, so that a few results fit the usual context
@@ -82,7 +82,7 @@ class ToolLoop:
 
     def end(self) -> tuple[Step | None, Call | None]:
         """Return the text that was held back and the call whose result the model waits for; None if there is none."""
-        rest = self._show(self._reader.flush()) if self._reader else ""
+        rest = self._show(self._take_parts(*self._reader.finish())) if self._reader else ""
         plain = Round((), 0, 0, Origin.TARGET, Timing())
         step = Step(rest, plain, (Piece(rest, Origin.TARGET),)) if rest else None
         return step, Call(self._name, self._arguments) if self._name and _is_object(self._arguments) else None
@@ -107,7 +107,7 @@ class ToolLoop:
         return tool_call
 
     def _begin(self) -> None:
-        self._reader = CallReader(bare=not self.request.schema) if self.request.tools else None
+        self._reader = reader_of(self.request)
         self._round_start, self._written, self._thought = len(self.text), "", ""
         self._name, self._arguments = "", ""
 
@@ -120,12 +120,15 @@ class ToolLoop:
 
     def _push(self, piece: str) -> str:
         assert self._reader
-        text, parts = self._reader.push(piece)
+        return self._show(self._take_parts(*self._reader.push(piece)))
+
+    def _take_parts(self, text: str, parts: Iterable[CallPart]) -> str:
+        """Add parts of a call; return the text beside them."""
         for part in parts:
             if part.index == 0:  # the engine writes one call; servers may write more
                 self._name += part.name
                 self._arguments += part.arguments
-        return self._show(text)
+        return text
 
     def _show(self, text: str) -> str:
         """Add text to show. A paragraph begins after a call."""
