@@ -109,13 +109,13 @@ def test_additions_to_the_api_reach_the_engine(running: Running, engine: Scripte
 @pytest.mark.parametrize(
     ("asked", "words"),
     [
-        ({"min_tokens": 5}, "no least length"),
-        ({"n": 2}, "gives one answer"),
-        ({"logprobs": True}, "no probabilities"),
+        ({"min_tokens": 5}, "`min_tokens` is not supported here: leave it out"),
+        ({"n": 2}, "use /v1/chat/completions"),
+        ({"logprobs": True}, "`logprobs` is not supported here"),
         ({"stop_sequences": ["a"] * 65}, "up to 64"),
         ({"temprature": 1}, "did you mean `temperature`"),
         ({"stop_sequence": ["a"]}, "did you mean `stop_sequences`"),
-        ({"output_config": {"effort": "some"}}, "`output_config.effort` cannot be 'some'"),
+        ({"output_config": {"effort": "some"}}, "`output_config.effort` must be 'high', 'low'"),
     ],
 )
 def test_unsupported_field_is_refused_by_name(
@@ -337,7 +337,9 @@ def test_answer_follows_an_output_format(running: Running, engine: ScriptedEngin
     assert [json.loads(request.schema) for request in engine.requests] == [form["schema"]] * 2
     status, text = ask(running, output_format=form, output_config={"format": form})
     assert (status, "keeps to one form" in text) == (400, True)
-    assert "cannot be 'xml': choose 'json_schema'" in ask(running, output_format=form | {"type": "xml"})[1]
+    assert (
+        "`output_format.type` must be 'json_schema', not 'xml'" in ask(running, output_format=form | {"type": "xml"})[1]
+    )
 
 
 IMAGE: Any = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "AA=="}}
@@ -424,7 +426,7 @@ def test_unknown_block_is_left_out_and_named(running: Running, engine: ScriptedE
         (document(type="url", url="http://a"), "Only documents of plain text are read"),
         ({"type": "text"}, "`messages[0].content[0]` lacks `text`: add it"),
         ({"type": "tool_use", "id": "a", "input": {}}, "lacks `name`"),
-        ({"type": "tool_use", "id": "a", "name": "f", "input": "x"}, "must be an object or null, not a text"),
+        ({"type": "tool_use", "id": "a", "name": "f", "input": "x"}, "must be an object, not 'x'"),
         ({"text": "Hi"}, "`messages[0].content[0]` lacks `type`"),
     ],
 )

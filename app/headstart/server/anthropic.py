@@ -4,25 +4,20 @@ import json
 import secrets
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import msgspec
 from msgspec import Meta
 
 from headstart.engine.engine import Call, Finish, Message, Request, Stats
+from headstart.server import fields
+from headstart.server.bodies import AnswerRequest, Effort, FunctionTool, Name, Object, Parameters, Part
 from headstart.server.errors import RefusedError, invalid
+from headstart.server.fields import Unsupported
 from headstart.server.replies import AnswerChunk, Block, BlockFormatter
 from headstart.server.requests import (
-    UNSUPPORTED_IN_MESSAGES,
     USUAL_EFFORT,
-    AnswerRequest,
     Defaults,
-    Effort,
-    FunctionTool,
-    Name,
-    Object,
-    Parameters,
-    Part,
     given,
     length_of,
     note_of,
@@ -32,7 +27,6 @@ from headstart.server.requests import (
     tools_of,
     unread,
     with_effort,
-    with_unsupported,
 )
 from headstart.tools.calls import CallReader, whole_arguments
 
@@ -123,9 +117,10 @@ class ThinkingConfig:
 
 
 @dataclass(frozen=True, kw_only=True)
-@with_unsupported(UNSUPPORTED_IN_MESSAGES)
 class MessagesRequest(AnswerRequest):
     """Body of POST /v1/messages. Fields that Anthropic's API lacks are additions."""
+
+    unsupported: ClassVar[Unsupported] = fields.ANSWERS | fields.MESSAGES
 
     messages: Annotated[list[Turn], Meta(min_length=1)]
     system: str | list[Part] | None = None

@@ -1,6 +1,5 @@
 """The routes of the API."""
 
-import asyncio
 import hashlib
 import re
 import time
@@ -18,7 +17,6 @@ from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.middleware.cors import CORSMiddleware
-from starlette.requests import ClientDisconnect
 from starlette.requests import Request as HttpRequest
 from starlette.responses import Response
 from starlette.routing import Route
@@ -36,6 +34,7 @@ from headstart.server.anthropic import (
     messages_to_request,
 )
 from headstart.server.auth import CLIENT, Access, Guard
+from headstart.server.bodies import AnswerRequest, ChatRequest, EmbeddingRequest, RerankRequest, TextRequest
 from headstart.server.errors import (
     INVALID,
     REFUSAL,
@@ -48,6 +47,7 @@ from headstart.server.errors import (
 )
 from headstart.server.metrics import TYPE, Metrics
 from headstart.server.models import Served, default, find, is_pattern, require_context
+from headstart.server.reading import parse_request, read_body
 from headstart.server.replies import (
     EMBEDS,
     ChatFormatter,
@@ -61,18 +61,12 @@ from headstart.server.replies import (
     reranked,
 )
 from headstart.server.requests import (
-    AnswerRequest,
-    ChatRequest,
     Defaults,
-    EmbeddingRequest,
-    RerankRequest,
-    TextRequest,
     chat_to_request,
     embedding_to_request,
     fan_out,
     losses_of,
     other_kinds,
-    parse_request,
     text_to_requests,
 )
 from headstart.server.responses import (
@@ -84,7 +78,7 @@ from headstart.server.responses import (
 )
 from headstart.server.streaming import MODEL, AnswerResponse, refusal_of
 from headstart.server.tokens import Detokenized, DetokenizeRequest, Tokenized, TokenizeRequest, tokenize_to_request
-from headstart.server.worker import Limits, Worker
+from headstart.server.worker import Worker
 from headstart.tools.calls import CallReader
 
 
@@ -96,7 +90,6 @@ class _HasModel(Protocol):
 _Body = TypeVar("_Body", bound=_HasModel)
 _DEFAULT_ANSWER_TOKENS = 4096  # tokens, if the model's context is unknown
 _LOAD = Request((), prompt=" ", tokens_only=True)  # loads a model and does nothing with it
-_MAX_DISCARDED_BYTES = 2**30
 _MAX_FLOATS = 2_500_000  # in the embeddings of a request, which the engine reports in one line
 _MIN_SIMILARITY = 0.85  # of a wrong path and the one that may be meant
 _ALL_METHODS = ["GET", "POST", "PUT", "DELETE"]
@@ -227,7 +220,7 @@ class Api:
         return _json(ollama.running(self._models.loaded(), self._models.listed()))
 
     async def ollama_show(self, request: HttpRequest) -> Response:
-        body = parse_request(await _read_body(request, self._worker.limits), ollama.ShowRequest)
+        body = parse_request(await read_body(request, self._worker.limits), ollama.ShowRequest)
         return _json(ollama.shown(find(self._models, body.model or body.name, self._aliases), self._created))
 
     async def ollama_version(self, _: HttpRequest) -> Response:
@@ -283,7 +276,7 @@ class Api:
         return _json(openapi.description([*(model.id for model in self._models.listed()), *aliases]))
 
     async def _read(self, request: HttpRequest, body_type: type[_Body]) -> tuple[_Body, Served]:
-        body = parse_request(await _read_body(request, self._worker.limits), body_type)
+        body = parse_request(await read_body(request, self._worker.limits), body_type)
         makes_vectors = isinstance(body, EmbeddingRequest)
         if body.model and body.model.strip():
             model = find(self._models, body.model, self._aliases)
@@ -425,32 +418,6 @@ def fingerprint(model: Served, defaults: Defaults) -> str:
     """
     state = repr((__version__, model, defaults)).encode()
     return f"fp_{hashlib.sha256(state).hexdigest()[:12]}{'' if model.is_batch_invariant else '-varies'}"
-
-
-async def _read_body(request: HttpRequest, limits: Limits) -> bytes:
-    """Return the body of a request within the limits of size and time. Raises RefusedError.
-
-    A body that is too large is read on and discarded: many clients read no reply before they have sent everything.
-    """
-    body, size = bytearray(), 0
-    try:
-        async with asyncio.timeout(limits.body_seconds):
-            async for chunk in request.stream():
-                size += len(chunk)
-                if size <= limits.body_bytes:
-                    body += chunk
-                elif size > _MAX_DISCARDED_BYTES:
-                    break
-    except ClientDisconnect:
-        raise invalid("The connection ended before the whole request arrived: send all of it.") from None
-    except TimeoutError:
-        if size <= limits.body_bytes:
-            sentence = f"The request did not arrive within {limits.body_seconds:g} s: send it faster."
-            raise RefusedError(408, Fault(sentence, INVALID, code="too_slow"), _CLOSE_CONNECTION) from None
-    if size > limits.body_bytes:
-        sentence = f"The request has more than {limits.body_bytes / 2**20:.3g} MiB: shorten its text."
-        raise RefusedError(413, Fault(sentence, INVALID, code="too_large"), _CLOSE_CONNECTION)
-    return bytes(body)
 
 
 async def _refusal_response(request: HttpRequest, error: Exception) -> Response:

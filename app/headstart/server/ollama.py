@@ -12,13 +12,9 @@ from msgspec import UNSET, Meta, UnsetType
 
 from headstart.engine.engine import Call, Finish, Message, Request, Sampling, Tools
 from headstart.parameters import declared
-from headstart.server.errors import RefusedError, invalid
-from headstart.server.models import Served, require_context
-from headstart.server.replies import AnswerChunk, Block, BlockFormatter, Embeddings, TokenLogprob, logprobs_of
-from headstart.server.requests import (
-    UNSUPPORTED_OPTIONS,
+from headstart.server import fields
+from headstart.server.bodies import (
     AnswerRequest,
-    Defaults,
     Effort,
     EmbeddingRequest,
     Likeliest,
@@ -27,14 +23,13 @@ from headstart.server.requests import (
     OfferedTool,
     Seed,
     Stops,
-    length_of,
-    to_request,
-    tool_of,
-    tools_of,
-    with_effort,
     with_parameters,
-    with_unsupported,
 )
+from headstart.server.errors import RefusedError, invalid
+from headstart.server.fields import Unsupported
+from headstart.server.models import Served, require_context
+from headstart.server.replies import AnswerChunk, Block, BlockFormatter, Embeddings, TokenLogprob, logprobs_of
+from headstart.server.requests import Defaults, length_of, to_request, tool_of, tools_of, with_effort
 from headstart.server.running_servers import LoadedModel
 from headstart.tools.calls import CallReader, whole_arguments
 
@@ -81,9 +76,10 @@ class OllamaTurn:
 
 @dataclass(frozen=True, kw_only=True)
 @with_parameters
-@with_unsupported(UNSUPPORTED_OPTIONS)
 class OllamaOptions:
     """Options of an answer. The others of Ollama say how a model is loaded, and have no effect."""
+
+    unsupported: ClassVar[Unsupported] = fields.OPTIONS
 
     num_predict: _Length | None = None
     num_ctx: Annotated[int, Meta(le=_MAX_INT, description="Refused if it is more than the context.")] | None = None
@@ -97,7 +93,7 @@ class OllamaOptions:
 class OllamaRequest:
     """The common fields of requests for an answer."""
 
-    refusals: ClassVar[Mapping[str, str]] = OllamaOptions.refusals  # type: ignore[attr-defined] # by with_unsupported
+    nested: ClassVar[Mapping[str, type[object]]] = {"options": OllamaOptions}
 
     model: str = ""
     stream: Annotated[bool, Meta(description="Default: true.")] | None = None

@@ -6,20 +6,16 @@ import secrets
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import msgspec
 from msgspec import Meta
 
 from headstart.engine.engine import Call, Finish, Message, Request, Scored, Stats, Tools
-from headstart.server.errors import invalid
-from headstart.server.replies import AnswerChunk, Block, BlockFormatter, logprobs_of
-from headstart.server.requests import (
-    FUNCTION,
-    UNSUPPORTED_IN_RESPONSES,
+from headstart.server import fields
+from headstart.server.bodies import (
     AnswerRequest,
     Content,
-    Defaults,
     Effort,
     FlatSchema,
     FunctionTool,
@@ -30,6 +26,13 @@ from headstart.server.requests import (
     Parameters,
     Part,
     TextFormat,
+)
+from headstart.server.errors import invalid
+from headstart.server.fields import Unsupported
+from headstart.server.replies import AnswerChunk, Block, BlockFormatter, logprobs_of
+from headstart.server.requests import (
+    FUNCTION,
+    Defaults,
     given,
     length_of,
     noted_text,
@@ -39,7 +42,6 @@ from headstart.server.requests import (
     tool_of,
     tools_of,
     with_effort,
-    with_unsupported,
 )
 from headstart.tools.calls import CallReader, whole_arguments
 
@@ -100,9 +102,10 @@ class Reasoning:
 
 
 @dataclass(frozen=True, kw_only=True)
-@with_unsupported(UNSUPPORTED_IN_RESPONSES)
 class ResponsesRequest(AnswerRequest):
     """Body of POST /v1/responses."""
+
+    unsupported: ClassVar[Unsupported] = fields.ANSWERS | fields.RESPONSES
 
     input: str | Annotated[list[Item], Meta(min_length=1)]
     instructions: str | None = None
