@@ -261,9 +261,8 @@ def test_waiting_stream_sends_pings() -> None:
         may_end.set()
         kinds = [each["type"] for each in events(second.result(PATIENCE)[1])]
         assert first.result(PATIENCE)[0] == 200
-    assert kinds[0] == "ping"
-    start = kinds.index("message_start")
-    assert kinds[start : start + 2] == ["message_start", "ping"]
+    assert kinds[:2] == ["message_start", "ping"]
+    assert kinds.count("message_start") == 1
 
 
 SERVER_TOOLS: Any = [

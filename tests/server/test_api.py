@@ -216,7 +216,7 @@ def test_parameters_reach_the_engine(client: openai.OpenAI, engine: ScriptedEngi
         top_p=0.9,
         presence_penalty=1,
         frequency_penalty=-1.5,
-        seed=-1,
+        seed=-2,
         stop=["END", "\n\n"],
         max_tokens=3,
         max_completion_tokens=5,
@@ -224,7 +224,7 @@ def test_parameters_reach_the_engine(client: openai.OpenAI, engine: ScriptedEngi
         extra_body={"top_k": 40, "min_p": 0.1, "repetition_penalty": 1.2, "unknown": 1},
     )
     (request,) = engine.requests
-    assert request.sampling == Sampling(0.5, 0.9, 40, 0.1, 1.2, 1.0, -1.5, 2**63 - 1)
+    assert request.sampling == Sampling(0.5, 0.9, 40, 0.1, 1.2, 1.0, -1.5, 2**63 - 2)
     assert (request.stop, request.max_new_tokens) == (("END", "\n\n"), 5)
 
 

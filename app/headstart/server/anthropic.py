@@ -312,12 +312,12 @@ class MessagesFormatter(BlockFormatter):
         ]
         return self._message | {"content": content, **self._stop_fields(end), "usage": _usage(end.stats)}
 
-    def start(self) -> Iterable[object]:
+    def first_events(self) -> Iterable[dict[str, Any]]:
         yield {"type": "message_start", "message": self._message}
         yield _PING
 
-    def comment(self, text: str) -> bytes:
-        return super().comment(text) + self.encode(_PING)
+    def ping(self) -> Iterable[dict[str, Any]]:
+        yield _PING
 
     def start_block(self, block: Block) -> Iterable[dict[str, Any]]:
         use = {"type": "tool_use", "id": block.id, "name": block.name, "input": {}}

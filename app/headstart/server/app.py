@@ -17,6 +17,7 @@ from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.middleware.cors import CORSMiddleware
+from starlette.middleware.errors import ServerErrorMiddleware
 from starlette.requests import Request as HttpRequest
 from starlette.responses import Response
 from starlette.routing import Route
@@ -362,7 +363,14 @@ class Api:
 
 def application(api: Api, access: Access) -> Starlette:
     """Return the API behind its access checks."""
-    pages = Middleware(CORSMiddleware, allow_origin_regex=access.origin_regex, allow_methods=["*"], allow_headers=["*"])
+    pages = Middleware(
+        CORSMiddleware,
+        allow_origin_regex=access.origin_regex,
+        allow_methods=["*"],
+        allow_headers=["*"],
+        expose_headers=["*"],
+        allow_private_network=True,  # strangers have been refused before
+    )
     routes = [
         Route("/v1/models", api.models),
         Route("/v1/chat/completions", api.chat, methods=["POST"]),
@@ -398,6 +406,7 @@ def application(api: Api, access: Access) -> Starlette:
             Middleware(Guard, access.page_refusal),
             *([pages] if access.origins else []),
             Middleware(Guard, access.key_refusal),
+            Middleware(ServerErrorMiddleware, _bug_response),  # inside, so that pages can read it
         ],
         exception_handlers={
             HeadstartError: _refusal_response,
@@ -427,7 +436,7 @@ async def _refusal_response(request: HttpRequest, error: Exception) -> Response:
 
 def _refuse(request: HttpRequest, refusal: RefusedError) -> Response:
     request.scope[REFUSAL] = refusal
-    return refusal.response(request.url.path)
+    return refusal.response(request.scope)
 
 
 async def _http_error_response(request: HttpRequest, error: Exception) -> Response:

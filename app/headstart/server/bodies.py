@@ -56,7 +56,8 @@ Likeliest = Annotated[
 ]
 _REPEATS = (
     "The same request then gets the same answer, whatever was asked before and whatever is guessed, as with "
-    "temperature 0. `system_fingerprint` ends in `-varies` where the model's arithmetic cannot promise that."
+    "temperature 0. `system_fingerprint` ends in `-varies` where the model's arithmetic cannot promise that. -1: "
+    "another answer each time, whatever the server's own seed is."
 )
 Seed = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1, description=_REPEATS)]
 

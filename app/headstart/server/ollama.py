@@ -416,8 +416,11 @@ class OllamaFormatter(BlockFormatter):
         scored = [token for block in self.blocks for token in block.scored]
         return self._line(text, calls, scored, thinking, **self._end_fields(end))
 
-    def start(self) -> Iterable[Any]:
+    def first_events(self) -> Iterable[Any]:
         return ()
+
+    def ping(self) -> Iterable[Any]:
+        yield self._line("")
 
     def start_block(self, _block: Block) -> Iterable[Any]:
         return ()
@@ -434,10 +437,6 @@ class OllamaFormatter(BlockFormatter):
 
     def end_reply(self, end: Finish) -> Iterable[Any]:
         yield self._line("", **self._end_fields(end))
-
-    def comment(self, _text: str) -> bytes:
-        """Return a blank, which keeps the connection alive: lines of JSON have no comments."""
-        return b" "
 
     def encode(self, event: object) -> bytes:
         """Return an event as a line of the stream."""

@@ -18,12 +18,13 @@ from msgspec import inspect
 from starlette.requests import ClientDisconnect, Request
 
 from headstart.server import fields
-from headstart.server.errors import INVALID, Fault, RefusedError, invalid
+from headstart.server.errors import INVALID, Fault, RefusedError, invalid, too_large
 from headstart.server.worker import Limits
 
 _Body = TypeVar("_Body")
 _MAX_DISCARDED_BYTES = 2**30
 _CLOSE_CONNECTION = {"connection": "close"}
+_SHORTEN = "text and files: leave some out"
 _MAX_CODINGS = 4  # of one body, one inside another
 _MAX_WINDOW = 2**27  # bytes that zstd may look back; its own levels need no more
 _PLACE = re.compile(r"`\$(.*)`$")  # at the end of an error of msgspec
@@ -58,13 +59,8 @@ async def read_body(request: Request, limits: Limits) -> bytes:
             sentence = f"The request did not arrive within {limits.body_seconds:g} s: send it faster."
             raise RefusedError(408, Fault(sentence, INVALID, code="too_slow"), _CLOSE_CONNECTION) from None
     if size > limits.body_bytes:
-        raise _too_large(limits.body_bytes, _CLOSE_CONNECTION)
+        raise too_large(limits.body_bytes, _SHORTEN, _CLOSE_CONNECTION)
     return _unpacked(bytes(body), codings, limits.body_bytes)
-
-
-def _too_large(limit: int, headers: Mapping[str, str] | None = None) -> RefusedError:
-    sentence = f"The request has more than {limit / 2**20:.3g} MiB: shorten its text, or leave out files."
-    return RefusedError(413, Fault(sentence, INVALID, code="too_large"), headers)
 
 
 def _codings(header: str) -> list[str]:
@@ -87,7 +83,7 @@ def _unpacked(data: bytes, codings: list[str], limit: int) -> bytes:
             sentence = f"The body is not in {name}, as its Content-Encoding says: pack it anew, or send it as it is."
             raise invalid(sentence, code="invalid_encoding") from None
         if len(data) > limit:
-            raise _too_large(limit)
+            raise too_large(limit, _SHORTEN)
     return data
 
 

@@ -43,6 +43,7 @@ from headstart.tools.calls import MAX_DEPTH, depth, whole_arguments
 _Value = TypeVar("_Value")
 _NO_SCHEMAS: Mapping[str, dict[str, Any] | None] = {}
 _NO_PARAMETERS = {"type": "object", "properties": {}, "additionalProperties": False}
+_RANDOM = -1  # the seed by which clients of llama.cpp and Ollama ask for another answer each time
 _COMPLETION_TOKENS = 16  # default length of a completion, as in OpenAI's API
 FUNCTION = "function"  # the type of the tools that an answer may call
 USUAL_EFFORT: Effort = "medium"
@@ -400,9 +401,9 @@ def _sampling(body: AnswerRequest, defaults: Defaults) -> Sampling:
 
 
 def _seed(seed: int | None, default: int | None) -> int:
-    if seed is not None:
-        return seed % 2**63
-    return secrets.randbits(63) if default is None else default
+    if seed == _RANDOM or (seed is None and default is None):
+        return secrets.randbits(63)
+    return seed % 2**63 if seed is not None else default or 0
 
 
 def text_of(content: Content, place: str) -> str:

@@ -270,8 +270,11 @@ class ResponsesFormatter(BlockFormatter):
             "usage": _usage(end.stats),
         }
 
-    def start(self) -> Iterable[object]:
+    def first_events(self) -> Iterable[dict[str, Any]]:
         yield {"type": "response.created", "response": self._response}
+        yield from self.ping()
+
+    def ping(self) -> Iterable[dict[str, Any]]:
         yield {"type": "response.in_progress", "response": self._response}
 
     def start_block(self, block: Block) -> Iterable[dict[str, Any]]:
