@@ -397,7 +397,9 @@ def test_blocks_become_text(running: Running, engine: ScriptedEngine) -> None:
     status, headers, _ = running.ask("POST", PATH, body=json.dumps(HI | {"messages": turns}))
     assert (status, "x-headstart-left-out" in headers) == (200, False)
     assert engine.requests[0].messages == (
-        Message("user", f"Rivers\nThey flow.\n\nRivers\nFar.{LEFT_OUT}\n\n\nA\nhttp://a\nx\n\nGo."),
+        Message.of_parts(
+            "user", ["Rivers\nThey flow.\n\n", f"Rivers\nFar.{LEFT_OUT}\n\n\n", "A\nhttp://a\nx\n\n", "Go."]
+        ),
         Message("assistant", "So:", (Call("web_search", '{"query": "q"}'),), "Hm."),
         Message("tool", "T\nhttp://b\n\n"),
         Message("tool", '{"stdout": "1"}'),

@@ -100,7 +100,7 @@ def test_chat_completion_answers(client: openai.OpenAI, engine: ScriptedEngine) 
     (request,) = engine.requests
     assert request.messages == (
         Message("system", "Be brief."),
-        Message("user", "One two"),
+        Message.of_parts("user", ["One ", "two"]),
         Message("assistant", "Yes?"),
         Message("user", "Go on."),
     )

@@ -21,7 +21,7 @@ from headstart.server.requests import (
     given,
     length_of,
     note_of,
-    text_of,
+    texts_of,
     to_request,
     tool_of,
     tools_of,
@@ -146,7 +146,7 @@ class CountedTokens:
 
 def messages_to_request(body: MessagesRequest, defaults: Defaults) -> Request:
     """Translate a request. Raises RefusedError."""
-    system = (Message("system", text_of(body.system, "system")),) if body.system else ()
+    system = (Message.of_parts("system", texts_of(body.system, "system")),) if body.system else ()
     turns = tuple(
         message
         for place, turn in _task_last(body.messages)
@@ -225,13 +225,13 @@ def _messages(turn: Turn, place: str) -> Iterable[Message]:
     """
     blocks = [TurnBlock("text", turn.content)] if isinstance(turn.content, str) else turn.content
     is_answer, has_results = turn.role == "assistant", False
-    text, thinking, calls = "", "", tuple[Call, ...]()
+    texts, thinking, calls = list[str](), "", tuple[Call, ...]()
     for number, block in enumerate(blocks):
         where = f"{place}[{number}]"
         if block.type.endswith(_RESULT):
-            if is_answer and (text or calls):
-                yield Message(turn.role, text, calls, thinking)
-                text, thinking, calls = "", "", ()
+            if is_answer and (any(texts) or calls):
+                yield Message.of_parts(turn.role, texts, calls, thinking)
+                texts, thinking, calls = [], "", ()
             yield Message("tool", _noted_text(block.content))
             has_results = True
         elif block.type.endswith(_CALL):
@@ -240,9 +240,9 @@ def _messages(turn: Turn, place: str) -> Iterable[Message]:
         elif block.type == "thinking":
             thinking += block.thinking or ""
         else:
-            text += _noted_text([block]) if is_answer else _text_of_block(block, where)
-    if text or calls or thinking or not has_results:
-        yield Message(turn.role, text, calls, thinking)
+            texts.append(_noted_text([block]) if is_answer else _text_of_block(block, where))
+    if any(texts) or calls or thinking or not has_results:
+        yield Message.of_parts(turn.role, texts, calls, thinking)
 
 
 def _text_of_block(block: TurnBlock, place: str) -> str:

@@ -67,7 +67,7 @@ def chat_to_request(body: ChatRequest, defaults: Defaults) -> Request:
     _check_continuation(body)
     return replace(
         to_request(body, defaults, messages_of(body.messages), length_of(body, defaults.length), _tools(body)),
-        prediction=text_of(body.prediction.content, "prediction.content") if body.prediction else "",
+        prediction="".join(texts_of(body.prediction.content, "prediction.content")) if body.prediction else "",
         likeliest=_likeliest(body),
     )
 
@@ -101,9 +101,9 @@ def messages_of(turns: Sequence[ChatMessage]) -> tuple[Message, ...]:
 def _message(turn: ChatMessage, place: str) -> Message:
     match turn:
         case SystemMessage() | DeveloperMessage():
-            return Message("system", text_of(turn.content, f"{place}.content"))
+            return Message.of_parts("system", texts_of(turn.content, f"{place}.content"))
         case UserMessage():
-            return Message("user", text_of(turn.content, f"{place}.content"))
+            return Message.of_parts("user", texts_of(turn.content, f"{place}.content"))
         case ToolMessage():
             return Message("tool", noted_text(turn.content or ""))
         case AssistantMessage():
@@ -111,7 +111,7 @@ def _message(turn: ChatMessage, place: str) -> Message:
                 Call(call.function.name, whole_arguments(call.function.arguments)) for call in turn.tool_calls or ()
             )
             thinking = turn.reasoning_content or turn.reasoning or ""
-            return Message("assistant", noted_text(turn.content or turn.refusal or ""), calls, thinking)
+            return Message.of_parts("assistant", noted_texts(turn.content or turn.refusal or ""), calls, thinking)
 
 
 def _tools(body: ChatRequest) -> Tools | None:
@@ -406,11 +406,11 @@ def _seed(seed: int | None, default: int | None) -> int:
     return seed % 2**63 if seed is not None else default or 0
 
 
-def text_of(content: Content, place: str) -> str:
-    """Return the text of a message. Raises RefusedError for a part that is no text."""
+def texts_of(content: Content, place: str) -> list[str]:
+    """Return the texts of a message. Raises RefusedError for a part that is no text."""
     if isinstance(content, str):
-        return content
-    return "".join(_text_of_part(part, f"{place}[{number}]") for number, part in enumerate(content))
+        return [content]
+    return [_text_of_part(part, f"{place}[{number}]") for number, part in enumerate(content)]
 
 
 def _text_of_part(part: Part, place: str) -> str:
@@ -421,12 +421,16 @@ def _text_of_part(part: Part, place: str) -> str:
     raise unread(part.type, place)
 
 
-def noted_text(content: Content) -> str:
-    """Return the text of a result or of an earlier answer, with notes in place of what is no text."""
+def noted_texts(content: Content) -> list[str]:
+    """Return the texts of a result or of an earlier answer, with notes in place of what is no text."""
     if isinstance(content, str):
-        return content
+        return [content]
     texts = [part.text if part.type in _TEXT_TYPES else part.refusal or note_of(part.type) for part in content]
-    return ("" if all(part.type in _TEXT_TYPES for part in content) else "\n").join(filter(None, texts))
+    return [*filter(None, texts)]
+
+
+def noted_text(content: Content) -> str:
+    return "\n".join(noted_texts(content))
 
 
 def note_of(type_: str) -> str:

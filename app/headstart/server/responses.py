@@ -36,8 +36,9 @@ from headstart.server.requests import (
     given,
     length_of,
     noted_text,
+    noted_texts,
     schema_of,
-    text_of,
+    texts_of,
     to_request,
     tool_of,
     tools_of,
@@ -148,10 +149,10 @@ def _messages(items: Iterable[Item]) -> list[Message]:
                 messages.append(Message("assistant", "", thinking=noted_text(content or "")))
             case Item("message", role="assistant", content=content) if content is not None:
                 last = messages.pop() if messages and _is_thinking(messages[-1]) else Message("assistant", "")
-                messages.append(replace(last, content=noted_text(content)))
+                messages.append(Message.of_parts("assistant", noted_texts(content), thinking=last.thinking))
             case Item("message", role=str(role), content=content) if content is not None:
-                text = text_of(content, f"input[{place}].content")
-                messages.append(Message("system" if role == "developer" else role, text))
+                texts = texts_of(content, f"input[{place}].content")
+                messages.append(Message.of_parts("system" if role == "developer" else role, texts))
             case Item(type_) if type_ in _CALLS:
                 if not messages or messages[-1].role != "assistant":
                     messages.append(Message("assistant", ""))
