@@ -25,7 +25,7 @@ from starlette.routing import Route
 from headstart import __version__
 from headstart.engine.engine import Finish, Request, Step
 from headstart.errors import HeadstartError
-from headstart.server import ollama, openapi
+from headstart.server import ollama, openapi, prefix
 from headstart.server.anthropic import (
     CountedTokens,
     CountTokensRequest,
@@ -293,7 +293,7 @@ class Api:
 
     async def _run(self, request: HttpRequest, model: Served, engine_request: Request) -> tuple[str, Finish]:
         """Return the text and the statistics of an answer. Raises RefusedError."""
-        (answer,) = self._worker.take([engine_request], model, request.scope[CLIENT])
+        (answer,) = self._worker.take([self._steady(engine_request)], model, request.scope[CLIENT])
         text = ""
         async with aclosing(answer.events()) as events:
             async for event in events:
@@ -306,6 +306,14 @@ class Api:
     async def _count(self, request: HttpRequest, model: Served, engine_request: Request) -> int:
         _, finish = await self._run(request, model, replace(engine_request, tokens_only=True))
         return len(finish.token_ids)
+
+    def _steady(self, engine_request: Request) -> Request:
+        """Return a request whose beginning stays the same, and log once what was changed for it."""
+        result = prefix.steady(engine_request)
+        for lines, what in ((result.moved, "it is read at the end"), (result.left_out, "it is left out")):
+            if lines:
+                self._notices.warn(f"A system prompt changes with each request ({prefix.summary(lines)!r}): {what}.")
+        return result.request
 
     def _context(self, body: AnswerRequest, model: Served, answers_per_prompt: int, answers: int) -> ReplyContext:
         with_usage = body.stream_options is not None and bool(body.stream_options.include_usage)
@@ -333,6 +341,7 @@ class Api:
         `losses`: what its tools and schemas are kept to without; `left_out`: types of its tools and parts that have no
         place here. Headers tell of both, and the log once.
         """
+        engine_requests = [self._steady(engine_request) for engine_request in engine_requests]
         answers = self._worker.take(engine_requests, model, request.scope[CLIENT])
         send_seconds, with_tokens = self._worker.limits.send_seconds, engine_requests[0].likeliest is not None
         kinds = list(dict.fromkeys(re.sub(r"[^\w.-]", "_", kind[:80], flags=re.ASCII) for kind in left_out))
