@@ -126,7 +126,8 @@ def test_settings_of_an_agent_are_taken_back(tmp_path: Path, monkeypatch: pytest
     assert file.exists() == (own is not None)
     assert own is None or json.loads(file.read_text(encoding="utf-8")) in (own, {"providers": {}})
     client_settings.write("pi", (FileSetting(str(file), ("providers", "headstart"), {"new": 1}),))  # interrupted
-    client_settings.write("pi", (FileSetting(str(file), ("providers", "headstart"), {"new": 2}),))
+    latest = FileSetting(str(file), ("providers", "headstart"), {"new": 2})
+    client_settings.write("pi", (latest, FileSetting(str(file), ("version",), 1)))
     assert json.loads(file.read_text(encoding="utf-8"))["providers"]["headstart"] == {"new": 2}
     assert main(["launch", "pi", "--restore"]) == 0
     assert file.exists() == (own is not None)

@@ -40,7 +40,9 @@ def write(agent: str, settings: tuple[FileSetting, ...]) -> None:
         content = _read(path)
         holder = _holder(content, setting.names)
         if setting.names not in noted:
-            before = _Before(str(path), setting.names, holder.get(setting.names[-1]), path.exists())
+            of_file = [each["had_file"] for each in record.get(agent, []) if each["file"] == str(path)]
+            had_file = of_file[0] if of_file else path.exists()
+            before = _Before(str(path), setting.names, holder.get(setting.names[-1]), had_file)
             record.setdefault(agent, []).append(asdict(before))
             _write(_record_file(), record)
         holder[setting.names[-1]] = setting.value

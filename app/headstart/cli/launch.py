@@ -11,6 +11,7 @@ import urllib.request
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
 
@@ -134,9 +135,14 @@ def _cline(endpoint: Endpoint) -> Setup:
     provider = "openai-compatible"
     settings = {"provider": provider, "apiKey": endpoint.key, "model": endpoint.model, "baseUrl": endpoint.url}
     file = str(Path.home() / ".cline" / "data" / "settings" / "providers.json")
-    setting = FileSetting(file, ("providers", provider), {"settings": settings, "tokenSource": "manual"})
-    version = FileSetting(file, ("version",), 1)
-    return Setup({}, ("-P", provider, "-m", endpoint.model), files=(version, setting))
+    entry = {"settings": settings, "updatedAt": f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}", "tokenSource": "manual"}
+    files = (
+        FileSetting(file, ("version",), 1),
+        FileSetting(file, ("lastUsedProvider",), provider),
+        FileSetting(file, ("modes",), {}),
+        FileSetting(file, ("providers", provider), entry),
+    )
+    return Setup({}, ("-P", provider, "-m", endpoint.model), files=files)
 
 
 def _copilot(endpoint: Endpoint) -> Setup:
