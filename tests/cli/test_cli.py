@@ -38,6 +38,9 @@ def test_page_of_the_command_line_is_as_declared(capsys: Captured) -> None:
     assert main(["dev", "reference"]) == 0
     page = (ROOT / "app" / "docs" / "cli.md").read_text(encoding="utf-8")
     assert page == capsys.readouterr().out, "run `headstart dev reference --output app/docs/cli.md`"
+    assert main(["dev", "fields"]) == 0
+    fields = (ROOT / "app" / "docs" / "fields.md").read_text(encoding="utf-8")
+    assert fields == capsys.readouterr().out, "run `headstart dev fields --output app/docs/fields.md`"
     assert main(["chat", "--help"]) == 0
     assert "--temperature X" in capsys.readouterr().out
 

@@ -8,9 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from headstart.cli import main
+from headstart.cli import client_settings, main
+from headstart.cli.client_settings import FileSetting
 from headstart.cli.launch import CLIENTS, Agent
 from headstart.cli.serve import KEY_VARIABLE
+from headstart.errors import SettingsError
 from headstart.server import running_servers
 from headstart.server.models import OneModel, Served
 from tests.fakes import RecordingLoad, ScriptedEngine
@@ -99,3 +101,43 @@ def test_server_whose_key_is_known_is_used(
             wait_until(lambda: bool(running_servers.list_servers()))
             main(["launch", "aider", "--print"])
             assert f"export OPENAI_API_BASE=http://127.0.0.1:{port}/v1" in capsys.readouterr().out
+
+
+WRITER = f"""#!{sys.executable}
+import json, os, pathlib
+print(json.load(open(pathlib.Path.home() / ".pi/agent/models.json"))["providers"]["headstart"]["baseUrl"])
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="the agent is a script with an interpreter in its first line")
+@pytest.mark.parametrize("own", [None, {"providers": {"mine": {"baseUrl": "http://a"}, "headstart": {"old": 1}}}, {}])
+@pytest.mark.usefixtures("model")
+def test_settings_of_an_agent_are_taken_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, own: object) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.delenv("PI_CODING_AGENT_DIR", raising=False)
+    file = tmp_path / ".pi" / "agent" / "models.json"
+    if own is not None:
+        file.parent.mkdir(parents=True)
+        file.write_text(json.dumps(own), encoding="utf-8")
+    agent = tmp_path / "pi"
+    agent.write_text(WRITER, encoding="utf-8")
+    agent.chmod(0o755)
+    assert main(["launch", "pi"], load=RecordingLoad()) == 0
+    assert file.exists() == (own is not None)
+    assert own is None or json.loads(file.read_text(encoding="utf-8")) in (own, {"providers": {}})
+    client_settings.write("pi", (FileSetting(str(file), ("providers", "headstart"), {"new": 1}),))  # interrupted
+    latest = FileSetting(str(file), ("providers", "headstart"), {"new": 2})
+    client_settings.write("pi", (latest, FileSetting(str(file), ("version",), 1)))
+    assert json.loads(file.read_text(encoding="utf-8"))["providers"]["headstart"] == {"new": 2}
+    assert main(["launch", "pi", "--restore"]) == 0
+    assert file.exists() == (own is not None)
+    assert own is None or json.loads(file.read_text(encoding="utf-8")) in (own, {"providers": {}})
+    assert main(["launch", "pi", "--restore"]) == 0, "nothing is left to take back"
+
+
+def test_unreadable_settings_of_an_agent_stay_as_they_are(tmp_path: Path, headstart_home: Path) -> None:
+    file = tmp_path / "models.json"
+    file.write_text("{ // mine", encoding="utf-8")
+    with pytest.raises(SettingsError, match="cannot be read"):
+        client_settings.write("pi", (FileSetting(str(file), ("a",), 1),))
+    assert file.read_text(encoding="utf-8") == "{ // mine"

@@ -222,19 +222,20 @@ def log_of(count: int, *flags: str) -> list[str]:
     assert not any(secret in line for secret in ("secret", "mine") for line in printed)
     dated = [line for line in printed if re.match(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d ", line)]
     assert len(dated) == count, printed
-    return [re.sub(r"\d+ ms", "9 ms", line[20:].rstrip("\n")) for line in dated]
+    assert all(re.search(r", req_[0-9a-f]{24}$", line) for line in dated)
+    return [re.sub(r"\d+ ms", "9 ms", line[20:].rpartition(", req_")[0]) for line in dated]
 
 
 @pytest.mark.usefixtures("root")
 def test_refusals_are_printed_once_and_requests_on_request() -> None:
     post = "POST /v1/chat/completions, 127.0.0.1 key 0,"
-    refused = f"{post} 400, 9 ms, `temperature` must be a number of 2 or less: correct it."
+    refused = f"{post} 400, 9 ms, `temperature` must be a number from 0 to 2, not 7: correct it."
     strange = "GET /v1/a␊b, 127.0.0.1 key 0, 404, 9 ms, not_found: GET /v1/a"
     first, second = log_of(2)
     assert (first, second.startswith(strange)) == (refused, True)
     *others, left = log_of(5, "--log-requests")
     assert [*others[:3], others[3].startswith(strange)] == [
-        *(f"{post} smol, 200, 2 + 3 tokens, 9 ms", refused, refused, True)
+        *(f"{post} smol, 200, 2 + 3 tokens, 9 ms", refused, refused.replace("not 7", "not 8"), True)
     ]
     assert re.fullmatch(rf"{post} smol, 200, (2 \+ \d+ tokens, )?9 ms, client left", left)
 

@@ -452,3 +452,22 @@ def test_hidden_tools_are_in_no_prompt(byte_level: Tokenizer) -> None:
 def test_tool_call_closes_a_turn(byte_level: Tokenizer) -> None:
     shown = byte_level.decode(byte_level.prompt(CALLED[:2]), keep_special=True)
     assert shown.endswith("</tool_call><|im_end|>\n<|im_start|>assistant\n")
+
+
+@pytest.mark.parametrize(
+    ("shown", "between"),
+    [
+        ("{{ message['content'] }}", "\n"),
+        ("{{ '' + message['content'] }}", "\n"),
+        ("{% for part in message['content'] %}{{ part['text'] }}{% endfor %}", ""),
+        ("{% for part in message['content'] %}{{ part['text'] }}{{ '\n\n' }}{% endfor %}", "\n\n"),
+    ],
+)
+def test_texts_of_a_message_are_joined_as_the_template_does(
+    tokenizer_folders: Path, tmp_path: Path, shown: str, between: str
+) -> None:
+    by_parts = "{% if message['content'] is string %}{{ message['content'] }}{% else %}" + shown + "{% endif %}"
+    template = "{% for message in messages %}" + (by_parts if "part" in shown else shown) + "{% endfor %}"
+    tokenizer = with_template(tokenizer_folders, template, tmp_path / "model")
+    request = Request((Message.of_parts("user", ["One.", "", "Two."]), Message("user", "Three.")))
+    assert tokenizer.decode(tokenizer.prompt_of(request, 100)) == f"One.{between}Two.Three."

@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 
+from headstart.cli import client_settings
 from headstart.cli.launch import CLIENTS, Agent, Endpoint
 from headstart.engine.engine import Event, Request
 from headstart.engine.protocol import Answered
@@ -34,12 +35,18 @@ LINES: dict[Agent, tuple[str, ...]] = {
     Agent.CODEX: ("exec", "--skip-git-repo-check", QUESTION),
     Agent.OPENCODE: ("run", QUESTION),
     Agent.QWEN: ("--yolo", "-p", QUESTION),
+    Agent.COPILOT: ("--allow-all-tools", "-p", QUESTION),
+    Agent.DROID: ("exec", "-m", f"custom:{MODEL}", QUESTION),
+    Agent.PI: ("-p", QUESTION),
 }
 CALLS: dict[Agent, tuple[str, Callable[[Path], dict[str, str]]]] = {
     Agent.CLAUDE: ("Read", lambda file: {"file_path": str(file)}),
     Agent.CODEX: ("exec_command", lambda file: {"cmd": f"cat {file.name}"}),
     Agent.OPENCODE: ("read", lambda file: {"filePath": str(file)}),
     Agent.QWEN: ("read_file", lambda file: {"file_path": str(file)}),
+    Agent.COPILOT: ("view", lambda file: {"path": str(file)}),
+    Agent.DROID: ("Read", lambda file: {"file_path": str(file)}),
+    Agent.PI: ("read", lambda file: {"path": str(file)}),
 }
 
 
@@ -64,13 +71,16 @@ class ToolUser:
 
 
 @pytest.mark.parametrize("agent", list(LINES))
-def test_agent_runs_the_tool_and_shows_the_answer(agent: Agent, tmp_path: Path) -> None:
+def test_agent_runs_the_tool_and_shows_the_answer(
+    agent: Agent, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, headstart_home: Path
+) -> None:
     program = shutil.which(agent)
     if program is None:
         pytest.skip(f"{CLIENTS[agent].title} is not installed")
     folder, home = tmp_path / "work", tmp_path / "home"
     folder.mkdir()
     home.mkdir()
+    monkeypatch.setenv("HOME", str(home))
     (folder / "notes.txt").write_text(f"{SECRET}\n", encoding="utf-8")
     subprocess.run(["git", "init", "-q", str(folder)], check=True)
     name, arguments = CALLS[agent]
@@ -83,6 +93,7 @@ def test_agent_runs_the_tool_and_shows_the_answer(agent: Agent, tmp_path: Path) 
 
     with serving(engine, tell=tell, models=OneModel(Served(MODEL, CONTEXT), engine)) as running:
         setup = CLIENTS[agent].setup(Endpoint(running.url, KEY, MODEL, CONTEXT))
+        client_settings.write(agent, setup.files)
         folders = dict.fromkeys(("HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME"), str(home))
         done = subprocess.run(
             [program, *setup.arguments, *LINES[agent]],

@@ -18,9 +18,10 @@ from bench.toy import ToyEngine
 from headstart.engine.engine import Call, Message, Sampling, Speculation, Tools
 from headstart.errors import BrokenModelError, ChatTemplateError, ContextOverflowError
 from headstart.server.anthropic import MessagesRequest
+from headstart.server.bodies import ChatRequest, EmbeddingRequest, TextRequest
 from headstart.server.history import NO_RESULT
 from headstart.server.models import OneModel, Served
-from headstart.server.requests import ChatRequest, EmbeddingRequest, TextRequest, parse_request
+from headstart.server.reading import parse_request
 from headstart.server.responses import ResponsesRequest
 from headstart.server.tokens import DetokenizeRequest, TokenizeRequest
 from headstart.server.worker import Limits
@@ -100,7 +101,7 @@ def test_chat_completion_answers(client: openai.OpenAI, engine: ScriptedEngine) 
     (request,) = engine.requests
     assert request.messages == (
         Message("system", "Be brief."),
-        Message("user", "One two"),
+        Message.of_parts("user", ["One ", "two"]),
         Message("assistant", "Yes?"),
         Message("user", "Go on."),
     )
@@ -216,7 +217,7 @@ def test_parameters_reach_the_engine(client: openai.OpenAI, engine: ScriptedEngi
         top_p=0.9,
         presence_penalty=1,
         frequency_penalty=-1.5,
-        seed=-1,
+        seed=-2,
         stop=["END", "\n\n"],
         max_tokens=3,
         max_completion_tokens=5,
@@ -224,7 +225,7 @@ def test_parameters_reach_the_engine(client: openai.OpenAI, engine: ScriptedEngi
         extra_body={"top_k": 40, "min_p": 0.1, "repetition_penalty": 1.2, "unknown": 1},
     )
     (request,) = engine.requests
-    assert request.sampling == Sampling(0.5, 0.9, 40, 0.1, 1.2, 1.0, -1.5, 2**63 - 1)
+    assert request.sampling == Sampling(0.5, 0.9, 40, 0.1, 1.2, 1.0, -1.5, 2**63 - 2)
     assert (request.stop, request.max_new_tokens) == (("END", "\n\n"), 5)
 
 
@@ -585,14 +586,14 @@ def test_stop_text_that_ended_the_answer_is_named(client: openai.OpenAI, kind: s
 @pytest.mark.parametrize(
     ("asked", "param", "words"),
     [
-        ({"n": 17}, "n", "1 to 16 answers"),
-        ({"n": 0}, "n", "1 to 16 answers"),
-        ({"tools": [tool("")]}, "tools", "name` must be a text of at least 1 character: correct it"),
-        ({"tools": [tool("f" * 257)]}, "tools", "a text of at most 256 characters"),
+        ({"n": 17}, "n", "a whole number from 1 to 16, not 17"),
+        ({"n": 0}, "n", "a whole number from 1 to 16, not 0"),
+        ({"tools": [tool("")]}, "tools", "name` must be a text of 1 to 256 characters, not '': correct it"),
+        ({"tools": [tool("f" * 257)]}, "tools", "a text of 1 to 256 characters"),
         ({"tools": [{"type": "function"}]}, "tools", "`tools.0.` lacks `function`: add it"),
         ({"tools": [{"type": "retrieval"}], "tool_choice": {"type": "retrieval"}}, "tool_choice", "nobody can call"),
         ({"tools": [{"type": "retrieval"}], "tool_choice": "required"}, "tool_choice", "nobody can call these"),
-        ({"tool_choice": "always"}, "tool_choice", "cannot be 'always': choose 'auto', 'none' or 'required'"),
+        ({"tool_choice": "always"}, "tool_choice", "must be 'auto', 'none', 'required' or an object, not 'always'"),
         ({"tools": [LOOK, LOOK]}, "tools", "Two tools are called 'look'"),
         ({"tools": [strict(tool("f", {"type": "array"}))]}, "tools", "'f' must be of the type `object`"),
         ({"tools": [strict(tool("f", BAD))]}, "tools", "'f' cannot be kept to: the pattern of `path` uses look-ahead"),
@@ -603,25 +604,25 @@ def test_stop_text_that_ended_the_answer_is_named(client: openai.OpenAI, kind: s
         ({"response_format": formed(BAD, strict=True)}, "response_format", "the pattern of `path` uses look-ahead"),
         ({"tool_choice": "required"}, "tool_choice", "there are no `tools`"),
         ({"tools": [LOOK], "tool_choice": named("run")}, "tool_choice", "'run', which is not in `tools`"),
-        ({"functions": [{"name": "f"}]}, "functions", "send them as `tools`"),
+        ({"functions": [{"name": "f"}]}, "functions", "send functions as `tools`"),
         ({"function_call": {"name": "f"}}, "function_call", "send `tool_choice`"),
         ({"messages": [{"role": "user"}]}, "messages", "`messages.0.` lacks `content`"),
-        ({"logit_bias": {"5": 101}}, "logit_bias", "from -100 to 100 by token id"),
-        ({"logit_bias": {"the": 1}}, "logit_bias", "from -100 to 100 by token id"),
-        ({"temperature": 3}, "temperature", "`temperature` must be a number of 2 or less: correct it"),
-        ({"max_tokens": "5"}, "max_tokens", "`max_tokens` must be a whole number or null, not a text: correct it"),
-        ({"stop": [""]}, "stop", "up to 64 that are not empty"),
-        ({"stop": ["a"] * 65}, "stop", "up to 64 that are not empty"),
+        ({"logit_bias": {"5": 101}}, "logit_bias", "a number from -100 to 100"),
+        ({"logit_bias": {"the": 1}}, "logit_bias", "whose names fit"),
+        ({"temperature": 3}, "temperature", "`temperature` must be a number from 0 to 2, not 3: correct it"),
+        ({"max_tokens": "5"}, "max_tokens", "`max_tokens` must be a whole number of -1 or more, not '5': correct it"),
+        ({"stop": [""]}, "stop", "a text of at least 1 character"),
+        ({"stop": ["a"] * 65}, "stop", "a list of up to 64 items"),
         ({"guided_json": PLACE, "response_format": {"type": "json_object"}}, "response_format", "keeps to one form"),
         ({"tools": [LOOK], "grammar": "start: /a/"}, "tools", "keeps to no grammar"),
-        ({"min_tokens": 5}, "min_tokens", "no least length"),
-        ({"ignore_eos": True}, "ignore_eos", "where the model ends it"),
-        ({"mirostat": 2}, "mirostat", "Mirostat"),
-        ({"mirostat_mode": 2}, "mirostat_mode", "Mirostat"),
-        ({"best_of": 2}, "best_of", "ask for `n`"),
+        ({"min_tokens": 5}, "min_tokens", "`min_tokens` is not supported here: leave it out"),
+        ({"ignore_eos": True}, "ignore_eos", "`ignore_eos` is not supported"),
+        ({"mirostat": 2}, "mirostat", "use `top_p` or `min_p`"),
+        ({"mirostat_mode": 2}, "mirostat_mode", "use `top_p` or `min_p`"),
+        ({"best_of": 2}, "best_of", "several answers with `n`"),
         ({"tfs_z": 0.9}, "tfs_z", "`tfs_z` is not supported"),
-        ({"repeat_last_n": 64}, "repeat_last_n", "however long they are"),
-        ({"truncate_prompt_tokens": 100}, "truncate_prompt_tokens", "No prompt is cut"),
+        ({"repeat_last_n": 64}, "repeat_last_n", "count the whole text"),
+        ({"truncate_prompt_tokens": 100}, "truncate_prompt_tokens", "no prompt is cut"),
         ({"prompt_logprobs": 0}, "prompt_logprobs", "`echo` and `logprobs`"),
         ({"n_probs": 5}, "n_probs", "send `logprobs`"),
         ({"length_penalty": 0.5}, "length_penalty", "`length_penalty` is not supported"),
@@ -641,17 +642,17 @@ def test_stop_text_that_ended_the_answer_is_named(client: openai.OpenAI, kind: s
         ({"use_beam_search": True}, "use_beam_search", "`use_beam_search` is not supported"),
         ({"stop_token_ids": [1]}, "stop_token_ids", "`stop_token_ids` is not supported"),
         ({"options": {"num_predict": 5}}, "options", "beside `messages`"),
-        ({"structured_outputs": {"structural_tag": "{}"}}, "structured_outputs", "takes one of `json`"),
+        ({"structured_outputs": {"structural_tag": "{}"}}, "structured_outputs", "must be left out"),
         ({"chat_template_kwargs": {"tone": "kind"}}, "chat_template_kwargs", "`tone`"),
         ({"modalities": ["text", "audio"]}, "modalities", "text only"),
         ({"max_tokens": -2}, "max_tokens", "of -1 or more"),
-        ({"messages": []}, "messages", "a list of at least 1 item"),
-        ({"logprobs": True, "top_logprobs": 21}, "top_logprobs", "20 or less"),
+        ({"messages": []}, "messages", "must be a list of at least 1 item"),
+        ({"logprobs": True, "top_logprobs": 21}, "top_logprobs", "from 0 to 20"),
         ({"response_format": {"type": "json_schema"}}, "response_format", "lacks `json_schema`"),
         (
             {"messages": [{"role": "function", "content": "x"}]},
             "messages",
-            "'function': choose 'system', 'developer', 'user', 'assistant' or 'tool'",
+            "must be 'system', 'developer', 'user', 'assistant' or 'tool', not 'function'",
         ),
         ({"messages": [{"role": "user", "content": [{"type": "image_url"}]}]}, "messages", "leave out the images in"),
         ({"messages": [{"role": "user", "content": [{"type": "input_audio"}]}]}, "messages", "leave out the audio in"),
@@ -660,7 +661,7 @@ def test_stop_text_that_ended_the_answer_is_named(client: openai.OpenAI, kind: s
         ({"messages": [{"role": "user", "content": [{"type": "poem"}]}]}, "messages", "'poem', which is not read here"),
         ({"messages": [{"role": "user", "content": [{"type": "text"}]}]}, "messages", r"content\[0\]` lacks `text`"),
         ({"prompt": "Once", "echo": True, "suffix": "end"}, "echo", "leave out `echo` or `suffix`"),
-        ({"prompt": "Once", "best_of": 2}, "best_of", "ask for `n`"),
+        ({"prompt": "Once", "best_of": 2}, "best_of", "several answers with `n`"),
         ({"prompt": "Once", "promt": "Upon"}, "promt", "did you mean `prompt`"),
         ({"prompt": ""}, "prompt", "has nothing in it"),
         ({"prompt": [[1], []]}, "prompt", "has nothing in it"),

@@ -58,9 +58,12 @@ def wait_for(engine: ScriptedEngine, requests: int) -> None:
     wait_until(lambda: len(engine.requests) == requests)
 
 
+IMPATIENT = Limits(body_bytes=20_000, body_seconds=0.5, head_seconds=0.5, connection_seconds=0.5)
+
+
 @pytest.fixture
 def impatient() -> Iterator[Running]:
-    with serving(ScriptedEngine(), Limits(body_bytes=20_000, body_seconds=0.5, head_seconds=0.5)) as running:
+    with serving(ScriptedEngine(), IMPATIENT) as running:
         yield running
 
 

@@ -120,9 +120,9 @@ def test_request_without_a_prompt_loads_the_model(running: Running) -> None:
 @pytest.mark.parametrize(
     ("route", "body", "words"),
     [
-        ("chat", {"options": {"mirostat": 2}}, "leave out `mirostat`"),
-        ("chat", {"options": {"typical_p": 0.5}}, "`typical_p` is not supported"),
-        ("chat", {"options": {"repeat_last_n": 64}}, "leave out `repeat_last_n`"),
+        ("chat", {"options": {"mirostat": 2}}, "`options.mirostat` is not supported"),
+        ("chat", {"options": {"typical_p": 0.5}}, "`options.typical_p` is not supported"),
+        ("chat", {"options": {"repeat_last_n": 64}}, "`options.repeat_last_n` is not supported"),
         ("chat", {"options": {"num_ctx": 8192}}, "leave out `num_ctx`"),
         ("chat", {"options": {"temperature": -1}}, "`options.temperature` must be"),
         ("chat", {"messages": [{"role": "user", "content": "What?", "images": ["aGk="]}]}, "reads text only"),

@@ -131,8 +131,8 @@ def test_stop_text_of_a_model_is_named(running: Running) -> None:
     [
         ("/tokenize", {}, "Send one of `content`, `prompt` and `messages`"),
         ("/tokenize", {"content": "a", "prompt": "b"}, "Send one of"),
-        ("/tokenize", {"content": "a", "with_pieces": True}, "leave out `with_pieces`"),
-        ("/tokenize", {"content": "a", "parse_special": False}, "leave out `parse_special`"),
+        ("/tokenize", {"content": "a", "with_pieces": True}, "`with_pieces` is not supported"),
+        ("/tokenize", {"content": "a", "parse_special": False}, "`parse_special` is not supported"),
         ("/tokenize", {"content": "a", "model": "other"}, "is not served here"),
         ("/detokenize", {"tokens": []}, "a list of at least 1 item"),
         ("/detokenize", {"tokens": [100_000]}, "no token 100000"),

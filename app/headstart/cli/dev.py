@@ -14,6 +14,7 @@ from headstart.cli.command import Command, Group, LazyCommand, Load, Option, arg
 from headstart.cli.options import writable_file
 from headstart.cli.render import harmless
 from headstart.errors import AttachmentError, SettingsError
+from headstart.server import openapi
 from headstart.tools import clock
 
 
@@ -23,6 +24,9 @@ def commands() -> Group:
         {
             "reference": LazyCommand(
                 "Write the page of the documentation that lists all commands", lambda: Command(write_reference)
+            ),
+            "fields": LazyCommand(
+                "Write the page of the documentation that lists the fields of requests", lambda: Command(write_fields)
             ),
             "clock": LazyCommand(
                 "Run the example of an MCP server: a clock that answers on standard input and output",
@@ -74,7 +78,15 @@ class ReferenceFlags:
 def write_reference(arguments: ReferenceFlags, _load: Load) -> int:
     """Print the page, or write it. Return the exit code."""
     program = click.get_current_context().find_root().command
-    text = "\n\n".join([_HEAD, *_sections(program, "headstart", level=2, printed={})]) + "\n"
+    return _write("\n\n".join([_HEAD, *_sections(program, "headstart", level=2, printed={})]) + "\n", arguments)
+
+
+def write_fields(arguments: ReferenceFlags, _load: Load) -> int:
+    """Print the page of the fields of requests, or write it. Return the exit code."""
+    return _write(openapi.page(), arguments)
+
+
+def _write(text: str, arguments: ReferenceFlags) -> int:
     if arguments.output is None:
         print(text, end="")
         return 0

@@ -11,8 +11,13 @@ import urllib.request
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from enum import StrEnum
+from pathlib import Path
 
+from headstart import paths
+from headstart.cli import client_settings
+from headstart.cli.client_settings import FileSetting
 from headstart.cli.command import INTERRUPTED, Load, argument, flag, group
 from headstart.cli.options import AnsweringFlags
 from headstart.cli.serve import (
@@ -59,6 +64,7 @@ class Setup:
     variables: Mapping[str, str]
     arguments: tuple[str, ...] = ()
     removed: tuple[str, ...] = ()  # variables that would take precedence
+    files: tuple[FileSetting, ...] = ()  # written before the client starts, and taken back when it has ended
 
 
 @dataclass(frozen=True)
@@ -125,12 +131,82 @@ def _aider(endpoint: Endpoint) -> Setup:
     return Setup(variables, ("--model", f"openai/{endpoint.model}", *quiet))
 
 
+def _cline(endpoint: Endpoint) -> Setup:
+    provider = "openai-compatible"
+    settings = {"provider": provider, "apiKey": endpoint.key, "model": endpoint.model, "baseUrl": endpoint.url}
+    file = str(Path.home() / ".cline" / "data" / "settings" / "providers.json")
+    entry = {"settings": settings, "updatedAt": f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}", "tokenSource": "manual"}
+    files = (
+        FileSetting(file, ("version",), 1),
+        FileSetting(file, ("lastUsedProvider",), provider),
+        FileSetting(file, ("modes",), {}),
+        FileSetting(file, ("providers", provider), entry),
+    )
+    return Setup({}, ("-P", provider, "-m", endpoint.model), files=files)
+
+
+def _copilot(endpoint: Endpoint) -> Setup:
+    prefix = "COPILOT_PROVIDER"
+    variables = {
+        f"{prefix}_TYPE": "openai",
+        f"{prefix}_BASE_URL": endpoint.url,
+        f"{prefix}_API_KEY": endpoint.key,
+        f"{prefix}_MAX_PROMPT_TOKENS": str(endpoint.context - endpoint.answer),
+        f"{prefix}_MAX_OUTPUT_TOKENS": str(endpoint.answer),
+        "COPILOT_MODEL": endpoint.model,
+        "COPILOT_OFFLINE": "true",
+    }
+    return Setup(variables, removed=(f"{prefix}_BEARER_TOKEN", f"{prefix}_MODEL_ID", f"{prefix}_WIRE_MODEL"))
+
+
+def _droid(endpoint: Endpoint) -> Setup:
+    file = str(paths.data_folder() / "droid.json")
+    model = {
+        "model": endpoint.model,
+        "displayName": "Headstart",
+        "provider": "generic-chat-completion-api",
+        "baseUrl": endpoint.url,
+        "apiKey": endpoint.key,
+        "maxOutputTokens": endpoint.answer,
+    }
+    files = (
+        FileSetting(file, ("customModels",), [model]),
+        FileSetting(file, ("sessionDefaultSettings", "model"), f"custom:{endpoint.model}"),
+    )
+    return Setup({}, ("--settings", file), files=files)
+
+
+def _goose(endpoint: Endpoint) -> Setup:
+    variables = {
+        "GOOSE_PROVIDER": "openai",
+        "GOOSE_MODEL": endpoint.model,
+        "GOOSE_CONTEXT_LIMIT": str(endpoint.context),
+        "OPENAI_HOST": endpoint.url.removesuffix("/v1"),
+        "OPENAI_API_KEY": endpoint.key,
+    }
+    return Setup(variables, removed=("OPENAI_BASE_PATH", "OPENAI_BASE_URL"))
+
+
+def _pi(endpoint: Endpoint) -> Setup:
+    model = {"id": endpoint.model, "contextWindow": endpoint.context, "maxTokens": endpoint.answer}
+    provider = {"baseUrl": endpoint.url, "api": "openai-completions", "apiKey": "HEADSTART_KEY", "models": [model]}
+    folder = Path(os.environ.get("PI_CODING_AGENT_DIR") or Path.home() / ".pi" / "agent")
+    setting = FileSetting(str(folder / "models.json"), ("providers", _PROVIDER), provider)
+    arguments = ("--provider", _PROVIDER, "--model", endpoint.model)
+    return Setup({"HEADSTART_KEY": endpoint.key}, arguments, files=(setting,))
+
+
 class Agent(StrEnum):
     CLAUDE = "claude"
     CODEX = "codex"
     OPENCODE = "opencode"
     QWEN = "qwen"
     AIDER = "aider"
+    CLINE = "cline"
+    COPILOT = "copilot"
+    DROID = "droid"
+    GOOSE = "goose"
+    PI = "pi"
 
 
 CLIENTS = {
@@ -139,6 +215,11 @@ CLIENTS = {
     Agent.OPENCODE: Client("OpenCode", "npm install -g opencode-ai", _opencode),
     Agent.QWEN: Client("Qwen Code", "npm install -g @qwen-code/qwen-code", _qwen),
     Agent.AIDER: Client("aider", "pip install aider-chat", _aider),
+    Agent.CLINE: Client("Cline", "npm install -g cline", _cline),
+    Agent.COPILOT: Client("Copilot", "npm install -g @github/copilot", _copilot),
+    Agent.DROID: Client("Droid", "npm install -g droid", _droid),
+    Agent.GOOSE: Client("goose", "brew install block-goose-cli", _goose),
+    Agent.PI: Client("pi", "npm install -g @earendil-works/pi-coding-agent", _pi),
 }
 
 
@@ -149,12 +230,21 @@ class LaunchFlags:
     agent: Agent = argument("the agent")
     words: tuple[str, ...] = argument("what the agent gets on its command line", (), metavar="[-- ARGUMENTS]")
     print: bool = flag(default=False, help="print the variables and the command, and start nothing", group="launch")
+    restore: bool = flag(
+        default=False,
+        help="take back what an interrupted launch has left in the agent's settings, and start nothing",
+        group="launch",
+    )
     model: AnsweringFlags = group(AnsweringFlags)
 
 
 def run(arguments: LaunchFlags, load: Load) -> int:
     """Start a server and an agent that uses it. The server ends with the agent. Return the agent's exit code."""
     client, key = CLIENTS[arguments.agent], os.environ.get(KEY_VARIABLE, "")
+    if arguments.restore:
+        files = client_settings.restore(arguments.agent)
+        print("\n".join(f"{file} is as it was." for file in dict.fromkeys(files)) or "There is nothing to take back.")
+        return 0
     if arguments.print:
         example = f"http://{HOST}:{PORT}/v1"
         endpoint = (key and _running(key, arguments.model.model)) or _endpoint(arguments.model, example, "KEY")
@@ -165,7 +255,12 @@ def run(arguments: LaunchFlags, load: Load) -> int:
         raise SettingsError(f"{client.title} is not installed: install it with `{client.install}`.")
     with end_on_signal(), _server(arguments.model, key, load) as endpoint:
         print(f"{client.title} uses {endpoint.model} at {endpoint.url}.", flush=True)
-        return _start(client.setup(endpoint), [program, *arguments.words])
+        setup = client.setup(endpoint)
+        client_settings.write(arguments.agent, setup.files)
+        try:
+            return _start(setup, [program, *arguments.words])
+        finally:
+            client_settings.restore(arguments.agent)
     return INTERRUPTED
 
 
@@ -227,6 +322,9 @@ def _start(setup: Setup, command: list[str]) -> int:
 def _print_setup(setup: Setup, command: list[str]) -> None:
     """Print what a shell of this system takes."""
     command[1:1] = setup.arguments
+    for setting in setup.files:
+        value = json.dumps(setting.value)
+        print(f"# {setting.file} needs {'.'.join(setting.names)} = {value}")
     for name in setup.removed:
         print(f"Remove-Item Env:{name} -ErrorAction Ignore" if _IS_WINDOWS else f"unset {name}")
     for name, value in setup.variables.items():

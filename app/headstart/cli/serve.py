@@ -169,7 +169,7 @@ def prepared_server(arguments: ServeFlags, load: Load, report: Callable[[ServerR
         load_model = partial(_load_model, flags, load, arguments.parallel)
         with closing(LoadedModels(partial(served_models, flags), load_model, arguments.keep)) as models:
             if first:
-                models.open(find(models, first), lambda _: None)
+                models.open(find(models, first), lambda: None)
             yield Server(config, listener, models, report)
 
 
@@ -315,6 +315,7 @@ def _line(asked: Asked, answered: Answered) -> str:
         f"{1000 * answered.seconds:.0f} ms",
         "client left" if answered.has_left else "",
         f"{code}{answered.refusal}" if answered.refusal else "",
+        answered.id,
     ]
     return ", ".join(filter(None, parts))
 

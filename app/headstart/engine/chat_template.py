@@ -117,6 +117,7 @@ class ChatTemplate:
         is_continued = (
             add_generation_prompt and len(messages) > 1 and messages[-1].role == "assistant" and not messages[-1].calls
         )
+        messages = [self._with_parts_joined(message) for message in messages]
         separator = unused_separator([*_strings(_data(messages)), *_strings([_as_openai(tool) for tool in tools])])
         messages = [self._escaped(message, separator) for message in messages]
         offered = [_escaped(_as_openai(tool), self._escaper, separator) for tool in tools]
@@ -131,6 +132,21 @@ class ChatTemplate:
         if add_generation_prompt:
             prompt += self._beginning(prompt, messages[-1] if is_continued else None, thinking)
         return prompt.split(separator)
+
+    def _with_parts_joined(self, message: Message) -> Message:
+        content = self._between_parts.join(message.parts) if message.parts else message.content
+        return replace(message, content=content, parts=())
+
+    @cached_property
+    def _between_parts(self) -> str:
+        """The blanks that the template puts between the texts of a message; a line break if it takes one text alone."""
+        parts = [{"type": "text", "text": f"headstart{number}probe"} for number in range(2)]
+        try:
+            prompt = self._rendered([{"role": "user", "content": parts}], [], add_generation_prompt=False)
+        except ChatTemplateError:
+            return "\n"
+        first, *others = prompt.partition(parts[0]["text"])[2].partition(parts[1]["text"])
+        return first if any(others) and not first.strip() else "\n"
 
     @cached_property
     def support(self) -> ThinkingSupport | None:

@@ -4,7 +4,7 @@ import json
 import re
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping, Set
+from collections.abc import Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
@@ -55,6 +55,13 @@ class Message:
     content: str
     calls: tuple[Call, ...] = ()  # of an assistant
     thinking: str = ""  # of an assistant, before its content
+    parts: tuple[str, ...] = ()  # of the content, where it has several; the chat template may join them otherwise
+
+    @classmethod
+    def of_parts(cls, role: str, parts: Iterable[str], calls: tuple[Call, ...] = (), thinking: str = "") -> "Message":
+        """Return a message of several texts. Between them stands a line break, unless the chat template joins them."""
+        texts = tuple(filter(None, parts))
+        return cls(role, "\n".join(texts), calls, thinking, texts if len(texts) > 1 else ())
 
 
 @dataclass(frozen=True)

@@ -326,6 +326,7 @@ class Answered(Tagged, frozen=True):
     has_left: bool = False  # the client disconnected before the end
     code: str = ""  # of the refusal
     refusal: str = ""  # its sentence
+    id: str = ""  # that the reply has in a header
 
 
 class ServerEnded(Tagged, frozen=True):

@@ -4,36 +4,30 @@ import json
 import secrets
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import msgspec
 from msgspec import Meta
 
 from headstart.engine.engine import Call, Finish, Message, Request, Stats
+from headstart.server import fields
+from headstart.server.bodies import AnswerRequest, Effort, FunctionTool, Name, Object, Parameters, Part
 from headstart.server.errors import RefusedError, invalid
+from headstart.server.fields import Unsupported
 from headstart.server.history import History
 from headstart.server.replies import AnswerChunk, Block, BlockFormatter
 from headstart.server.requests import (
-    UNSUPPORTED_IN_MESSAGES,
     USUAL_EFFORT,
-    AnswerRequest,
     Defaults,
-    Effort,
-    FunctionTool,
-    Name,
-    Object,
-    Parameters,
-    Part,
     given,
     length_of,
     note_of,
-    text_of,
+    texts_of,
     to_request,
     tool_of,
     tools_of,
     unread,
     with_effort,
-    with_unsupported,
 )
 from headstart.tools.calls import CallReader, whole_arguments
 
@@ -126,9 +120,10 @@ class ThinkingConfig:
 
 
 @dataclass(frozen=True, kw_only=True)
-@with_unsupported(UNSUPPORTED_IN_MESSAGES)
 class MessagesRequest(AnswerRequest):
     """Body of POST /v1/messages. Fields that Anthropic's API lacks are additions."""
+
+    unsupported: ClassVar[Unsupported] = fields.ANSWERS | fields.MESSAGES
 
     messages: Annotated[list[Turn], Meta(min_length=1)]
     system: str | list[Part] | None = None
@@ -154,7 +149,7 @@ class CountedTokens:
 
 def messages_to_request(body: MessagesRequest, defaults: Defaults) -> Request:
     """Translate a request. Raises RefusedError."""
-    system = (Message("system", text_of(body.system, "system")),) if body.system else ()
+    system = (Message.of_parts("system", texts_of(body.system, "system")),) if body.system else ()
     history = History(system)
     for place, turn in _task_last(body.messages):
         _add_turn(history, turn, f"messages[{place}].content")
@@ -231,13 +226,13 @@ def _add_turn(history: History, turn: Turn, place: str) -> None:
     """
     blocks = [TurnBlock("text", turn.content)] if isinstance(turn.content, str) else turn.content
     is_answer, has_results = turn.role == "assistant", False
-    text, thinking, calls, ids = "", "", tuple[Call, ...](), list[str | None]()
+    texts, thinking, calls, ids = list[str](), "", tuple[Call, ...](), list[str | None]()
     for number, block in enumerate(blocks):
         where = f"{place}[{number}]"
         if block.type.endswith(_RESULT):
-            if is_answer and (text or calls):
-                history.add(Message(turn.role, text, calls, thinking), ids)
-                text, thinking, calls, ids = "", "", (), []
+            if is_answer and (any(texts) or calls):
+                history.add(Message.of_parts(turn.role, texts, calls, thinking), ids)
+                texts, thinking, calls, ids = [], "", (), []
             history.add_result(_noted_text(block.content), where, block.tool_use_id, "tool_use_id")
             has_results = True
         elif block.type.endswith(_CALL):
@@ -247,9 +242,9 @@ def _add_turn(history: History, turn: Turn, place: str) -> None:
         elif block.type == "thinking":
             thinking += block.thinking or ""
         else:
-            text += _noted_text([block]) if is_answer else _text_of_block(block, where)
-    if text or calls or thinking or not has_results:
-        history.add(Message(turn.role, text, calls, thinking), ids)
+            texts.append(_noted_text([block]) if is_answer else _text_of_block(block, where))
+    if any(texts) or calls or thinking or not has_results:
+        history.add(Message.of_parts(turn.role, texts, calls, thinking), ids)
 
 
 def _text_of_block(block: TurnBlock, place: str) -> str:
@@ -319,12 +314,12 @@ class MessagesFormatter(BlockFormatter):
         ]
         return self._message | {"content": content, **self._stop_fields(end), "usage": _usage(end.stats)}
 
-    def start(self) -> Iterable[object]:
+    def first_events(self) -> Iterable[dict[str, Any]]:
         yield {"type": "message_start", "message": self._message}
         yield _PING
 
-    def comment(self, text: str) -> bytes:
-        return super().comment(text) + self.encode(_PING)
+    def ping(self) -> Iterable[dict[str, Any]]:
+        yield _PING
 
     def start_block(self, block: Block) -> Iterable[dict[str, Any]]:
         use = {"type": "tool_use", "id": block.id, "name": block.name, "input": {}}

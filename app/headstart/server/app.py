@@ -1,6 +1,5 @@
 """The routes of the API."""
 
-import asyncio
 import hashlib
 import re
 import time
@@ -18,7 +17,7 @@ from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.middleware.cors import CORSMiddleware
-from starlette.requests import ClientDisconnect
+from starlette.middleware.errors import ServerErrorMiddleware
 from starlette.requests import Request as HttpRequest
 from starlette.responses import Response
 from starlette.routing import Route
@@ -26,7 +25,7 @@ from starlette.routing import Route
 from headstart import __version__
 from headstart.engine.engine import Finish, Request, Step
 from headstart.errors import HeadstartError
-from headstart.server import ollama, openapi
+from headstart.server import ollama, openapi, prefix
 from headstart.server.anthropic import (
     CountedTokens,
     CountTokensRequest,
@@ -36,6 +35,7 @@ from headstart.server.anthropic import (
     messages_to_request,
 )
 from headstart.server.auth import CLIENT, Access, Guard
+from headstart.server.bodies import AnswerRequest, ChatRequest, EmbeddingRequest, RerankRequest, TextRequest
 from headstart.server.errors import (
     INVALID,
     REFUSAL,
@@ -48,6 +48,7 @@ from headstart.server.errors import (
 )
 from headstart.server.metrics import TYPE, Metrics
 from headstart.server.models import Served, default, find, is_pattern, require_context
+from headstart.server.reading import parse_request, read_body
 from headstart.server.replies import (
     EMBEDS,
     ChatFormatter,
@@ -61,18 +62,12 @@ from headstart.server.replies import (
     reranked,
 )
 from headstart.server.requests import (
-    AnswerRequest,
-    ChatRequest,
     Defaults,
-    EmbeddingRequest,
-    RerankRequest,
-    TextRequest,
     chat_to_request,
     embedding_to_request,
     fan_out,
     losses_of,
     other_kinds,
-    parse_request,
     text_to_requests,
 )
 from headstart.server.responses import (
@@ -84,7 +79,7 @@ from headstart.server.responses import (
 )
 from headstart.server.streaming import MODEL, AnswerResponse, refusal_of
 from headstart.server.tokens import Detokenized, DetokenizeRequest, Tokenized, TokenizeRequest, tokenize_to_request
-from headstart.server.worker import Limits, Worker
+from headstart.server.worker import Worker
 from headstart.tools.calls import reader_of
 
 
@@ -96,7 +91,6 @@ class _HasModel(Protocol):
 _Body = TypeVar("_Body", bound=_HasModel)
 _DEFAULT_ANSWER_TOKENS = 4096  # tokens, if the model's context is unknown
 _LOAD = Request((), prompt=" ", tokens_only=True)  # loads a model and does nothing with it
-_MAX_DISCARDED_BYTES = 2**30
 _MAX_FLOATS = 2_500_000  # in the embeddings of a request, which the engine reports in one line
 _MIN_SIMILARITY = 0.85  # of a wrong path and the one that may be meant
 _ALL_METHODS = ["GET", "POST", "PUT", "DELETE"]
@@ -227,7 +221,7 @@ class Api:
         return _json(ollama.running(self._models.loaded(), self._models.listed()))
 
     async def ollama_show(self, request: HttpRequest) -> Response:
-        body = parse_request(await _read_body(request, self._worker.limits), ollama.ShowRequest)
+        body = parse_request(await read_body(request, self._worker.limits), ollama.ShowRequest)
         return _json(ollama.shown(find(self._models, body.model or body.name, self._aliases), self._created))
 
     async def ollama_version(self, _: HttpRequest) -> Response:
@@ -283,7 +277,7 @@ class Api:
         return _json(openapi.description([*(model.id for model in self._models.listed()), *aliases]))
 
     async def _read(self, request: HttpRequest, body_type: type[_Body]) -> tuple[_Body, Served]:
-        body = parse_request(await _read_body(request, self._worker.limits), body_type)
+        body = parse_request(await read_body(request, self._worker.limits), body_type)
         makes_vectors = isinstance(body, EmbeddingRequest)
         if body.model and body.model.strip():
             model = find(self._models, body.model, self._aliases)
@@ -299,7 +293,7 @@ class Api:
 
     async def _run(self, request: HttpRequest, model: Served, engine_request: Request) -> tuple[str, Finish]:
         """Return the text and the statistics of an answer. Raises RefusedError."""
-        (answer,) = self._worker.take([engine_request], model, request.scope[CLIENT])
+        (answer,) = self._worker.take([self._steady(engine_request)], model, request.scope[CLIENT])
         text = ""
         async with aclosing(answer.events()) as events:
             async for event in events:
@@ -312,6 +306,14 @@ class Api:
     async def _count(self, request: HttpRequest, model: Served, engine_request: Request) -> int:
         _, finish = await self._run(request, model, replace(engine_request, tokens_only=True))
         return len(finish.token_ids)
+
+    def _steady(self, engine_request: Request) -> Request:
+        """Return a request whose beginning stays the same, and log once what was changed for it."""
+        result = prefix.steady(engine_request)
+        for lines, what in ((result.moved, "it is read at the end"), (result.left_out, "it is left out")):
+            if lines:
+                self._notices.warn(f"A system prompt changes with each request ({prefix.summary(lines)!r}): {what}.")
+        return result.request
 
     def _context(self, body: AnswerRequest, model: Served, answers_per_prompt: int, answers: int) -> ReplyContext:
         with_usage = body.stream_options is not None and bool(body.stream_options.include_usage)
@@ -339,6 +341,7 @@ class Api:
         `losses`: what its tools and schemas are kept to without; `left_out`: types of its tools and parts that have no
         place here. Headers tell of both, and the log once.
         """
+        engine_requests = [self._steady(engine_request) for engine_request in engine_requests]
         answers = self._worker.take(engine_requests, model, request.scope[CLIENT])
         send_seconds, with_tokens = self._worker.limits.send_seconds, engine_requests[0].likeliest is not None
         kinds = list(dict.fromkeys(re.sub(r"[^\w.-]", "_", kind[:80], flags=re.ASCII) for kind in left_out))
@@ -369,7 +372,14 @@ class Api:
 
 def application(api: Api, access: Access) -> Starlette:
     """Return the API behind its access checks."""
-    pages = Middleware(CORSMiddleware, allow_origin_regex=access.origin_regex, allow_methods=["*"], allow_headers=["*"])
+    pages = Middleware(
+        CORSMiddleware,
+        allow_origin_regex=access.origin_regex,
+        allow_methods=["*"],
+        allow_headers=["*"],
+        expose_headers=["*"],
+        allow_private_network=True,  # strangers have been refused before
+    )
     routes = [
         Route("/v1/models", api.models),
         Route("/v1/chat/completions", api.chat, methods=["POST"]),
@@ -405,6 +415,7 @@ def application(api: Api, access: Access) -> Starlette:
             Middleware(Guard, access.page_refusal),
             *([pages] if access.origins else []),
             Middleware(Guard, access.key_refusal),
+            Middleware(ServerErrorMiddleware, _bug_response),  # inside, so that pages can read it
         ],
         exception_handlers={
             HeadstartError: _refusal_response,
@@ -423,32 +434,6 @@ def fingerprint(model: Served, defaults: Defaults) -> str:
     return f"fp_{hashlib.sha256(state).hexdigest()[:12]}{'' if model.is_batch_invariant else '-varies'}"
 
 
-async def _read_body(request: HttpRequest, limits: Limits) -> bytes:
-    """Return the body of a request within the limits of size and time. Raises RefusedError.
-
-    A body that is too large is read on and discarded: many clients read no reply before they have sent everything.
-    """
-    body, size = bytearray(), 0
-    try:
-        async with asyncio.timeout(limits.body_seconds):
-            async for chunk in request.stream():
-                size += len(chunk)
-                if size <= limits.body_bytes:
-                    body += chunk
-                elif size > _MAX_DISCARDED_BYTES:
-                    break
-    except ClientDisconnect:
-        raise invalid("The connection ended before the whole request arrived: send all of it.") from None
-    except TimeoutError:
-        if size <= limits.body_bytes:
-            sentence = f"The request did not arrive within {limits.body_seconds:g} s: send it faster."
-            raise RefusedError(408, Fault(sentence, INVALID, code="too_slow"), _CLOSE_CONNECTION) from None
-    if size > limits.body_bytes:
-        sentence = f"The request has more than {limits.body_bytes / 2**20:.3g} MiB: shorten its text."
-        raise RefusedError(413, Fault(sentence, INVALID, code="too_large"), _CLOSE_CONNECTION)
-    return bytes(body)
-
-
 async def _refusal_response(request: HttpRequest, error: Exception) -> Response:
     assert isinstance(error, HeadstartError)
     return _refuse(request, refusal_of(error, request.scope))
@@ -456,7 +441,7 @@ async def _refusal_response(request: HttpRequest, error: Exception) -> Response:
 
 def _refuse(request: HttpRequest, refusal: RefusedError) -> Response:
     request.scope[REFUSAL] = refusal
-    return refusal.response(request.url.path)
+    return refusal.response(request.scope)
 
 
 async def _http_error_response(request: HttpRequest, error: Exception) -> Response:

@@ -102,4 +102,4 @@ class Guard:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         scope[REFUSAL] = refusal = self._refusal(scope)
-        await (refusal.response(scope["path"]) if refusal else self._app)(scope, receive, send)
+        await (refusal.response(scope) if refusal else self._app)(scope, receive, send)

@@ -1,19 +1,19 @@
 """Errors of the API: an HTTP status and an object in the format of OpenAI, or of Anthropic on its routes."""
 
 import logging
-import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
 import msgspec
 from starlette.responses import Response
+from starlette.types import Scope
 
 from headstart.errors import ChatTemplateError, ContextOverflowError, EngineLostError, HeadstartError, SettingsError
 
 INVALID, SERVER, BUSY, FORBIDDEN = "invalid_request_error", "server_error", "rate_limit_error", "permission_error"
 _RETRY = {"retry-after": "1"}
-_MESSAGES = "/v1/messages"  # what the paths of Anthropic's API begin with
+MESSAGES = "/v1/messages"  # what the paths of Anthropic's API begin with
 _ANTHROPIC_TYPES = {
     401: "authentication_error",
     403: "permission_error",
@@ -24,6 +24,7 @@ _ANTHROPIC_TYPES = {
 _MAX_LOGGED = 20  # sentences; their text comes from clients
 
 _log = logging.getLogger(__name__)
+REQUEST_ID = "headstart.request_id"  # key in the scope of a request: its id, which every reply has
 REFUSAL = "headstart.refusal"  # key in the scope of a request: the RefusedError that answered it, or None
 
 
@@ -83,22 +84,21 @@ class RefusedError(HeadstartError):
     def body(self) -> bytes:
         return msgspec.json.encode(FaultBody(self.fault))
 
-    def described(self, path: str) -> FaultBody | MessagesFaultBody | OllamaFault:
-        """Return the body in the format of the API that has this path."""
+    def described(self, scope: Scope) -> FaultBody | MessagesFaultBody | OllamaFault:
+        """Return the body in the format of the API that a request is for."""
+        path: str = scope["path"]
         if path.startswith("/api/"):
             return OllamaFault(self.fault.message)
-        if not path.startswith(_MESSAGES):
+        if not path.startswith(MESSAGES):
             return FaultBody(self.fault)
         usual = "invalid_request_error" if self.status < 500 else "api_error"
         fault = MessagesFault(_ANTHROPIC_TYPES.get(self.status, usual), self.fault.message)
-        return MessagesFaultBody(fault, f"req_{secrets.token_hex(12)}")
+        return MessagesFaultBody(fault, scope.get(REQUEST_ID, ""))
 
-    def response(self, path: str) -> Response:
-        """Return the reply in the format of the API that has this path."""
-        body = self.described(path)
-        named = {"request-id": body.request_id} if isinstance(body, MessagesFaultBody) else {}
-        headers = {**(self.headers or {}), **named}
-        return Response(msgspec.json.encode(body), self.status, headers, "application/json")
+    def response(self, scope: Scope) -> Response:
+        """Return the reply in the format of the API that a request is for."""
+        body = msgspec.json.encode(self.described(scope))
+        return Response(body, self.status, self.headers, "application/json")
 
 
 @dataclass(frozen=True)
@@ -116,6 +116,12 @@ class Notices:
 def invalid(message: str, param: str | None = None, code: str | None = None) -> RefusedError:
     """Return the refusal of a request that cannot be answered as it is."""
     return RefusedError(400, Fault(message, INVALID, param, code))
+
+
+def too_large(limit: int, what: str, headers: Mapping[str, str] | None = None) -> RefusedError:
+    """Return the refusal of a request with more than `limit` bytes; `what` says of what, and the remedy."""
+    sentence = f"The request has more than {limit / 2**20:.3g} MiB of {what}."
+    return RefusedError(413, Fault(sentence, INVALID, code="too_large"), headers)
 
 
 def stopping() -> RefusedError:
@@ -144,7 +150,7 @@ def to_refusal(error: HeadstartError, path: str, longest: int = 0) -> RefusedErr
 
 def _overflow(error: ContextOverflowError, path: str, longest: int) -> str:
     """Return a sentence in the words that programs look for before they shorten a conversation."""
-    is_messages = path.startswith(_MESSAGES)
+    is_messages = path.startswith(MESSAGES)
     match error.text.values:
         case {"count": int(count), "room": int(room), **others} if not others:
             pass

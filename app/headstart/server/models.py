@@ -2,6 +2,7 @@
 
 import os
 import re
+import shlex
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -69,7 +70,7 @@ class ModelRegistry(Protocol):
         """Return the model with what loading it has shown."""
         ...
 
-    def open(self, model: Served, report: Callable[[str], None]) -> TextGenerator:
+    def open(self, model: Served, report: Callable[[], None]) -> TextGenerator:
         """Return the writer of a model's answers; call `report` before it is loaded. Raises what loading raises."""
         ...
 
@@ -105,7 +106,10 @@ def find(models: ModelRegistry, name: str, aliases: Mapping[str, str] = NO_ALIAS
         if target.casefold() in by_id and any(map(_pattern(alias).fullmatch, wanted)):
             return by_id[target.casefold()]
     named = [model.id for model in listed] + [alias for alias in aliases if not is_pattern(alias)]
-    sentence = f"The model {name[:80]!r} is not served here: ask for {', '.join(map(repr, named))}."
+    sentence = (
+        f"The model {name[:80]!r} is not served here: ask for {', '.join(map(repr, named))}, or start the server with "
+        f"`--alias {shlex.quote(f'{name[:80]}={named[0]}')}`, so that it answers to this name."
+    )
     raise RefusedError(404, Fault(sentence, INVALID, "model", "model_not_found"))
 
 
@@ -177,7 +181,7 @@ class OneModel:
     def known(self, model: Served) -> Served:
         return model
 
-    def open(self, _model: Served, _report: Callable[[str], None]) -> TextGenerator:
+    def open(self, _model: Served, _report: Callable[[], None]) -> TextGenerator:
         return self._engine
 
     def parallel(self, _model: Served) -> int | None:
@@ -219,14 +223,14 @@ class LoadedModels:
             is_batch_invariant=details.is_batch_invariant,
         )
 
-    def open(self, model: Served, report: Callable[[str], None]) -> TextGenerator:
+    def open(self, model: Served, report: Callable[[], None]) -> TextGenerator:
         """Open a model. Close the models used least recently, and as many more as the memory needs.
 
         Models that write answers and models that make vectors do not displace each other: many programs use one of
         each in turns.
         """
         if model.id not in self._open:
-            report(f"loading {model.id}")
+            report()
             self._opening = model
             makes_vectors = bool(model.dimensions)
             same = [name for name, opened in self._open.items() if opened.makes_vectors == makes_vectors]

@@ -12,14 +12,9 @@ from msgspec import UNSET, Meta, UnsetType
 
 from headstart.engine.engine import Call, Finish, Message, Request, Sampling, Tools
 from headstart.parameters import declared
-from headstart.server.errors import RefusedError, invalid
-from headstart.server.history import History
-from headstart.server.models import Served, require_context
-from headstart.server.replies import AnswerChunk, Block, BlockFormatter, Embeddings, TokenLogprob, logprobs_of
-from headstart.server.requests import (
-    UNSUPPORTED_OPTIONS,
+from headstart.server import fields
+from headstart.server.bodies import (
     AnswerRequest,
-    Defaults,
     Effort,
     EmbeddingRequest,
     Likeliest,
@@ -28,14 +23,14 @@ from headstart.server.requests import (
     OfferedTool,
     Seed,
     Stops,
-    length_of,
-    to_request,
-    tool_of,
-    tools_of,
-    with_effort,
     with_parameters,
-    with_unsupported,
 )
+from headstart.server.errors import RefusedError, invalid
+from headstart.server.fields import Unsupported
+from headstart.server.history import History
+from headstart.server.models import Served, require_context
+from headstart.server.replies import AnswerChunk, Block, BlockFormatter, Embeddings, TokenLogprob, logprobs_of
+from headstart.server.requests import Defaults, length_of, to_request, tool_of, tools_of, with_effort
 from headstart.server.running_servers import LoadedModel
 from headstart.tools.calls import CallReader, whole_arguments
 
@@ -85,9 +80,10 @@ class OllamaTurn:
 
 @dataclass(frozen=True, kw_only=True)
 @with_parameters
-@with_unsupported(UNSUPPORTED_OPTIONS)
 class OllamaOptions:
     """Options of an answer. The others of Ollama say how a model is loaded, and have no effect."""
+
+    unsupported: ClassVar[Unsupported] = fields.OPTIONS
 
     num_predict: _Length | None = None
     num_ctx: Annotated[int, Meta(le=_MAX_INT, description="Refused if it is more than the context.")] | None = None
@@ -101,7 +97,7 @@ class OllamaOptions:
 class OllamaRequest:
     """The common fields of requests for an answer."""
 
-    refusals: ClassVar[Mapping[str, str]] = OllamaOptions.refusals  # type: ignore[attr-defined] # by with_unsupported
+    nested: ClassVar[Mapping[str, type[object]]] = {"options": OllamaOptions}
 
     model: str = ""
     stream: Annotated[bool, Meta(description="Default: true.")] | None = None
@@ -390,15 +386,7 @@ def shown(model: Served, since: float) -> Shown:
     facts = {"general.architecture": "headstart", "general.basename": model.id}
     sizes = {"headstart.context_length": model.context, "headstart.embedding_length": model.dimensions}
     capabilities = ["embedding"] if model.dimensions else ["completion", "tools"]
-    info = facts | {name: size for name, size in sizes.items() if size}
-    return Shown(_time(since), info, capabilities, parameters=_parameters(model.sampling) if model.sampling else "")
-
-
-def _parameters(sampling: Sampling) -> str:
-    """Return a model's own sampling values as lines of a Modelfile."""
-    names = {"repetition_penalty": "repeat_penalty"}
-    own = [each.field for each in declared(Sampling) if each.is_models_own]
-    return "\n".join(f"{names.get(name, name)} {getattr(sampling, name):g}" for name in own)
+    return Shown(_time(since), facts | {name: size for name, size in sizes.items() if size}, capabilities)
 
 
 def loaded_line(body: OllamaRequest) -> AnswerLine:
@@ -439,8 +427,11 @@ class OllamaFormatter(BlockFormatter):
         scored = [token for block in self.blocks for token in block.scored]
         return self._line(text, calls, scored, thinking, **self._end_fields(end))
 
-    def start(self) -> Iterable[Any]:
+    def first_events(self) -> Iterable[Any]:
         return ()
+
+    def ping(self) -> Iterable[Any]:
+        yield self._line("")
 
     def start_block(self, _block: Block) -> Iterable[Any]:
         return ()
@@ -457,10 +448,6 @@ class OllamaFormatter(BlockFormatter):
 
     def end_reply(self, end: Finish) -> Iterable[Any]:
         yield self._line("", **self._end_fields(end))
-
-    def comment(self, _text: str) -> bytes:
-        """Return a blank, which keeps the connection alive: lines of JSON have no comments."""
-        return b" "
 
     def encode(self, event: object) -> bytes:
         """Return an event as a line of the stream."""

@@ -1,6 +1,7 @@
 """The description of the API in OpenAPI."""
 
 import re
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
@@ -8,8 +9,9 @@ import msgspec
 from msgspec import Meta, Struct
 
 from headstart import __version__
-from headstart.server import ollama
+from headstart.server import fields, ollama
 from headstart.server.anthropic import CountedTokens, CountTokensRequest, MessagesRequest
+from headstart.server.bodies import AnswerRequest, ChatRequest, EmbeddingRequest, RerankRequest, TextRequest
 from headstart.server.errors import FaultBody, MessagesFaultBody, OllamaFault
 from headstart.server.metrics import TYPE
 from headstart.server.replies import (
@@ -22,7 +24,6 @@ from headstart.server.replies import (
     TextCompletion,
     TokenLogprob,
 )
-from headstart.server.requests import ChatRequest, EmbeddingRequest, RerankRequest, TextRequest
 from headstart.server.responses import AnswerText, InputTokens, ResponsesRequest
 from headstart.server.tokens import Detokenized, DetokenizeRequest, Tokenized, TokenizeRequest
 
@@ -372,6 +373,9 @@ def description(models: list[str]) -> dict[str, Any]:
     named = {"anyOf": [{"type": "string", "enum": models}, {"type": "string", "maxLength": 0}, {"type": "null"}]}
     for body in bodies:
         schemas[body.__name__]["properties"]["model"] |= named
+    for body in (*bodies, ollama.OllamaOptions):
+        unsupported: fields.Unsupported = getattr(body, "unsupported", {})
+        schemas[body.__name__]["properties"] |= {name: each.schema for name, each in unsupported.items()}
     paths = dict[str, dict[str, Any]]()
     for operation in _OPERATIONS:
         paths.setdefault(operation.path, {})[operation.method] = operation.description
@@ -383,3 +387,46 @@ def description(models: list[str]) -> dict[str, Any]:
         "security": [{"key": []}],
         "components": {"schemas": schemas, "securitySchemes": {"key": {"type": "http", "scheme": "bearer"}}},
     }
+
+
+_PAGE = """# Fields of requests
+
+Every route takes the fields of its table. `null` is the same as leaving a field out. Fields that stand in no table are
+ignored, unless their name is nearly that of one here. A field under *Not supported* passes with a value that changes
+nothing; every other value is refused, with the remedy. [Local server](server.md) says more.
+
+This page is written by `headstart dev fields --output app/docs/fields.md`."""
+
+
+def page() -> str:
+    """Return the page of the documentation that lists the fields of all requests."""
+    bodies = {operation.body: operation.path for operation in reversed(_OPERATIONS) if operation.body}
+    shared = dict.fromkeys(row.name for row in fields.supported(AnswerRequest))
+    parts = [_PAGE, "## Every route of OpenAI's and Anthropic's APIs that answers", _table(AnswerRequest, ())]
+    paths = dict[str, list[str]]()  # by their table
+    for body, path in sorted(bodies.items(), key=lambda item: item[1]):
+        paths.setdefault(_table(body, shared if issubclass(body, AnswerRequest) else {}), []).append(path)
+    parts += [f"## {', '.join(names)}\n\n{table}" for table, names in paths.items()]
+    return "\n\n".join([*parts, "## `options` of Ollama's API", _table(ollama.OllamaOptions, ())]) + "\n"
+
+
+def _table(body: type, known: Collection[str]) -> str:
+    """Return the tables of the fields of a body, without those that are `known`."""
+    rows = [row for row in fields.supported(body) if row.name not in known]
+    lines = [f"| `{row.name}` | {_cell(row.takes)} | {_cell(row.does)} |" for row in rows]
+    parts = ["\n".join(["| field | takes | |", "| --- | --- | --- |", *lines])] if lines else []
+    unsupported: fields.Unsupported = getattr(body, "unsupported", {})
+    others = {name: each for name, each in unsupported.items() if not known or name not in AnswerRequest.unsupported}
+    if others:
+        lines = [f"| `{name}` | {_cell(_values(each))} | {_cell(each.remedy)} |" for name, each in others.items()]
+        head = ["| field | changes nothing | otherwise |", "| --- | --- | --- |"]
+        parts += ["Not supported:", "\n".join([*head, *lines])]
+    return "\n\n".join(parts)
+
+
+def _values(refusal: fields.Refusal) -> str:
+    return fields.either([f"`{msgspec.json.encode(value).decode()}`" for value in refusal.neutral])
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|")

@@ -261,7 +261,7 @@ class ChatChunk:
     model: str
     choices: list[ChunkChoice]
     usage: Usage | UnsetType | None
-    system_fingerprint: str
+    system_fingerprint: str | UnsetType
     object: Literal["chat.completion.chunk"] = "chat.completion.chunk"
 
 
@@ -285,7 +285,7 @@ class TextCompletion:
     model: str
     choices: list[TextChoice]
     usage: Usage | UnsetType | None
-    system_fingerprint: str
+    system_fingerprint: str | UnsetType  # absent in events before the model is loaded
     object: Literal["text_completion"] = "text_completion"
 
 
@@ -309,7 +309,11 @@ class ReplyFormatter(Protocol):
         ...
 
     def start(self) -> Iterable[object]:
-        """Return the first events."""
+        """Return the first events, unless the client has them."""
+        ...
+
+    def wait(self) -> Iterable[object]:
+        """Return events for a client that waits: the first ones, or one that adds nothing."""
         ...
 
     def extend(self, chunk: AnswerChunk) -> Iterable[object]:
@@ -322,10 +326,6 @@ class ReplyFormatter(Protocol):
 
     def encode(self, event: object) -> bytes:
         """Return an event as bytes of the stream."""
-        ...
-
-    def comment(self, text: str) -> bytes:
-        """Return bytes of the stream that clients skip; they keep the connection alive."""
         ...
 
 
@@ -348,23 +348,19 @@ class ReplyContext:
         return total_usage(self.usages, self.answers_per_prompt)
 
 
-class _EventFormatter:
-    """The common part of formats whose streams are server-sent events."""
-
-    media_type = "text/event-stream; charset=utf-8"
-
-    def comment(self, text: str) -> bytes:
-        return f": {text}\n\n".encode()
+_EVENTS = "text/event-stream; charset=utf-8"
 
 
-class _OpenAIFormatter(_EventFormatter):
+class _OpenAIFormatter:
     """The common part of OpenAI's older formats."""
 
+    media_type = _EVENTS
     prefix: ClassVar[str]
     last = b"data: [DONE]\n\n"
 
     def __init__(self, context: ReplyContext, index: int = 0) -> None:
         self._context, self._index = context, index
+        self._has_started = False
         self._header = (f"{self.prefix}-{context.token}", context.created, context.model)
 
     @property
@@ -404,7 +400,15 @@ class ChatFormatter(_OpenAIFormatter):
         return ChatCompletion(*self._header, [choice], self._context.usage, self._context.fingerprint())
 
     def start(self) -> Iterable[object]:
-        yield self._part(Delta(role="assistant", content=""))
+        if not self._has_started:
+            self._has_started = True
+            yield self._part(Delta(role="assistant", content=""))
+
+    def wait(self) -> Iterable[object]:
+        delta = Delta(content="") if self._has_started else Delta(role="assistant", content="")
+        self._has_started = True
+        # The fingerprint is known once the model is loaded.
+        yield ChatChunk(*self._header, [ChunkChoice(delta, index=self._index)], self._empty_usage, UNSET)
 
     def extend(self, chunk: AnswerChunk) -> Iterable[object]:
         if chunk.thinking:
@@ -446,7 +450,13 @@ class TextFormatter(_OpenAIFormatter):
         return self._part(chunk, end, self._context.usage)
 
     def start(self) -> Iterable[object]:
-        yield self._part(AnswerChunk(), None, self._empty_usage)
+        if not self._has_started:
+            self._has_started = True
+            yield self._part(AnswerChunk(), None, self._empty_usage)
+
+    def wait(self) -> Iterable[object]:
+        self._has_started = True
+        yield TextCompletion(*self._header, [TextChoice("", index=self._index)], self._empty_usage, UNSET)
 
     def extend(self, chunk: AnswerChunk) -> Iterable[object]:
         yield self._part(chunk, None, self._empty_usage)
@@ -475,20 +485,29 @@ class Block:
     is_thinking: bool = False
 
 
-class BlockFormatter(_EventFormatter):
+class BlockFormatter:
     """Formatter of an answer as blocks, one after another: the base of Anthropic's format and of OpenAI's newer one."""
 
+    media_type = _EVENTS
     last = b""
 
     def __init__(self, reader: CallReader | None) -> None:
         """`reader` finds calls; None if there cannot be any."""
         self.blocks: list[Block] = []
         self._reader = reader
+        self._has_started = False
         self._is_block_open = False  # the last one
         self._scored: tuple[Scored, ...] = ()  # tokens of text that the reader holds back
 
     def reply(self, end: Finish) -> dict[str, Any]:
         """Return the whole reply, made of `blocks`."""
+        raise NotImplementedError
+
+    def first_events(self) -> Iterable[dict[str, Any]]:
+        raise NotImplementedError
+
+    def ping(self) -> Iterable[Any]:
+        """Return an event that adds nothing."""
         raise NotImplementedError
 
     def start_block(self, block: Block) -> Iterable[dict[str, Any]]:
@@ -511,6 +530,14 @@ class BlockFormatter(_EventFormatter):
         for _ in (*self.extend(chunk), *self.finish(end)):
             pass
         return self.reply(end)
+
+    def start(self) -> Iterable[object]:
+        if not self._has_started:
+            self._has_started = True
+            yield from self.first_events()
+
+    def wait(self) -> Iterable[object]:
+        return [*self.start()] or self.ping()
 
     def extend(self, chunk: AnswerChunk) -> Iterable[dict[str, Any]]:
         yield from self._write(chunk.thinking, is_thinking=True)

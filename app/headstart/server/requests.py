@@ -1,552 +1,56 @@
-"""Requests of OpenAI's API, and their translation into requests to the engine.
-
-Unknown fields are ignored: most have no meaning on your own computer. A field that would change the answer and is not
-supported stands in a table of unsupported fields, so that it can be refused. So is what looks like a typing error.
-"""
+"""Translation of requests of OpenAI's API into requests to the engine."""
 
 import json
 import re
 import secrets
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from difflib import get_close_matches
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Any, TypeVar
 
 import msgspec
-from msgspec import Meta, Struct, inspect
 
-from headstart.engine.engine import MAX_LIKELIEST, Call, Message, Request, Sampling, Speculation, Tool, Tools
+from headstart.engine.engine import Call, Message, Request, Sampling, Speculation, Tool, Tools
 from headstart.engine.json_schema import hold
-from headstart.parameters import Parameter, SamplingParams, declared
+from headstart.parameters import declared
+from headstart.server.bodies import (
+    MAX_ANSWERS,
+    AnswerRequest,
+    AssistantMessage,
+    ChatMessage,
+    ChatRequest,
+    ChosenTool,
+    Content,
+    DeveloperMessage,
+    Effort,
+    EmbeddingRequest,
+    FlatSchema,
+    FunctionTool,
+    JsonObjectFormat,
+    JsonSchemaFormat,
+    OfferedTool,
+    Part,
+    ResponseFormat,
+    StructuredOutputs,
+    SystemMessage,
+    TemplateValues,
+    TextRequest,
+    ToolMessage,
+    UserMessage,
+)
 from headstart.server.errors import RefusedError, invalid
 from headstart.server.history import History
 from headstart.tools.calls import MAX_DEPTH, depth, whole_arguments
 
-_Class = TypeVar("_Class")
 _Value = TypeVar("_Value")
-_MAX_INT = 2**31 - 1  # the largest whole number that a field takes
-# Types of unsupported fields: they take only the values that change nothing.
-_Nothing = Annotated[None, Meta(description="Not supported: leave it out.")]
-_Zero = Annotated[int, Meta(ge=0, le=0, description="Not supported: leave it out.")]
-_ZeroFloat = Annotated[float, Meta(ge=0, le=0, description="Not supported: leave it out.")]
-_OneFloat = Annotated[float, Meta(ge=1, le=1, description="Not supported: leave it out.")]
-_OneInt = Annotated[int, Meta(ge=1, le=1, description="Not supported: leave it out.")]
-_EmptyList = Annotated[list[Any], Meta(max_length=0, description="Not supported: leave it out.")]
-_NoText = Annotated[str, Meta(max_length=0, description="Not supported: leave it out.")]
-_NoObject = Annotated[dict[str, Any], Meta(max_length=0, description="Not supported: leave it out.")]
-
-_LogitBias = Annotated[
-    dict[Annotated[str, Meta(pattern="^[0-9]{1,9}$")], Annotated[float, Meta(ge=-100, le=100)]],
-    Meta(description="What is added to the logits of tokens, by id.", examples=[{}]),
-]
-MAX_ANSWERS = 16  # per request
-_N = Annotated[int, Meta(ge=1, le=MAX_ANSWERS, description="Answers to each prompt, of a seed and those after it.")]
-TokenId = Annotated[int, Meta(ge=0, le=_MAX_INT)]
-_TokenIds = Annotated[list[TokenId], Meta(min_length=1)]
-MAX_TEXTS = 2048  # texts of a request for embeddings, or tokens of a text sent as tokens, as in OpenAI's API
-_Prompts = Annotated[list[str | TokenId | list[TokenId]], Meta(min_length=1)]
-_ZERO_TOKENS = "0: the prompt is read, and stays in memory for the next request that begins like it. -1: the default."
-Length = Annotated[
-    int, Meta(ge=-1, le=_MAX_INT, description=f"{_ZERO_TOKENS} Default: half the context; 16 in /v1/completions.")
-]
-_Text = Annotated[str, Meta(min_length=1)]
-Object = Annotated[dict[str, Any], Meta(examples=[{"type": "object"}])]
-# A schema. What is none spoils no request: the tool then takes any object.
-Parameters = Annotated[Any, Meta(extra_json_schema={"type": "object"}, examples=[{"type": "object"}])]
-_Grammar = Annotated[_Text, Meta(description="In Lark's notation or llama.cpp's.", examples=['start: "yes" | "no"'])]
-_Choice = Annotated[list[_Text], Meta(min_length=1)]
-_Pattern = Annotated[_Text, Meta(examples=["[a-z]+"])]
-_Model = Annotated[str, Meta(description="Default: the model in memory, or else the only one.")]
-_GenerationPrompt = Annotated[bool, Meta(description="false: only with `continue_final_message`.")]
-Name = Annotated[str, Meta(min_length=1, max_length=256)]
-_MAX_STOPS = 64
-Stops = str | Annotated[list[_Text], Meta(max_length=_MAX_STOPS)]
-_StopOnRepetition = Annotated[
-    bool,
-    Meta(
-        description="End an answer that repeats itself; its `finish_reason` is then `length`, and its `stop_reason` is "
-        "`repetition`. Default: the answer goes on. Not in OpenAI's API."
-    ),
-]
-Parallel = Annotated[bool, Meta(description="Whether an answer may have more than one call. Default: it has one.")]
-Likeliest = Annotated[
-    int, Meta(ge=0, le=MAX_LIKELIEST, description="Likeliest tokens to return for each token of the answer.")
-]
-_REPEATS = (
-    "The same request then gets the same answer, whatever was asked before and whatever is guessed, as with "
-    "temperature 0. `system_fingerprint` ends in `-varies` where the model's arithmetic cannot promise that."
-)
-Seed = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1, description=_REPEATS)]
-
-
-@dataclass(frozen=True)
-class Part:
-    """A part of a message: a text, which the Responses API calls `input_text` or `output_text`, or a refusal.
-
-    Images, audio and files are refused; in results of tools and in earlier answers, a note takes their place.
-    """
-
-    type: str
-    text: str | None = None
-    refusal: str | None = None
-
-
-Content = str | list[Part]
-
-
-@dataclass(frozen=True)
-class CalledFunction:
-    """The function of a call; `arguments` is a JSON object as text."""
-
-    name: Name
-    arguments: str = ""
-
-
-@dataclass(frozen=True)
-class ToolCall:
-    """A call that the assistant made."""
-
-    function: CalledFunction
-    id: str | None = None
-    type: Literal["function"] = "function"
-
-
-class SystemMessage(Struct, frozen=True, tag_field="role", tag="system"):
-    """Instructions for the whole conversation."""
-
-    content: Content
-
-
-class DeveloperMessage(Struct, frozen=True, tag_field="role", tag="developer"):
-    """Instructions for the whole conversation."""
-
-    content: Content
-
-
-class UserMessage(Struct, frozen=True, tag_field="role", tag="user"):
-    """A message of the user."""
-
-    content: Content
-
-
-class AssistantMessage(Struct, frozen=True, tag_field="role", tag="assistant"):
-    """An earlier answer. The last message is continued, unless it has calls."""
-
-    content: Content | None = None
-    tool_calls: list[ToolCall] | None = None
-    refusal: str | None = None
-    reasoning_content: str | None = None
-    reasoning: str | None = None
-
-
-class ToolMessage(Struct, frozen=True, tag_field="role", tag="tool"):
-    """The result of a call, with the call's id. Without one, results stand in the order of their calls."""
-
-    content: Content | None
-    tool_call_id: str | None = None
-
-
-ChatMessage = SystemMessage | DeveloperMessage | UserMessage | AssistantMessage | ToolMessage
-
-
-@dataclass(frozen=True)
-class FunctionTool:
-    """A function that an answer may call; `parameters` is the JSON schema of its arguments."""
-
-    name: Name
-    description: str | None = None
-    parameters: Parameters | None = None
-    strict: bool | None = None
-
-
-@dataclass(frozen=True)
-class OfferedTool:
-    """A tool that an answer may call. Tools of other types than `function` are left out: nobody can call them here."""
-
-    type: str = "function"
-    function: FunctionTool | None = None
-
-
-@dataclass(frozen=True)
-class ChosenFunction:
-    """The name of a function."""
-
-    name: Name
-
-
-@dataclass(frozen=True)
-class ChosenTool:
-    """The tool that an answer must call."""
-
-    type: str = "function"
-    function: ChosenFunction | None = None
-
-
-@dataclass(frozen=True)
-class Prediction:
-    """Text that the answer may repeat. Guesses are taken from it; the answer stays the same."""
-
-    type: Literal["content"]
-    content: Content
-
-
-@dataclass(frozen=True)
-class StreamOptions:
-    """Options of a streamed answer."""
-
-    include_usage: bool | None = None
-
-
-@dataclass(frozen=True)
-class JsonSchema:
-    """A JSON schema that the answer follows. Unless it is strict, what cannot be kept to is left to the model."""
-
-    name: str
-    schema: Object
-    description: str | None = None
-    strict: bool | None = None
-
-
-class TextFormat(Struct, frozen=True, tag_field="type", tag="text"):
-    """An answer of any form."""
-
-
-class JsonObjectFormat(Struct, frozen=True, tag_field="type", tag="json_object"):
-    """An answer that is a JSON object, or follows `schema` if there is one, as in llama.cpp."""
-
-    schema: Object | None = None
-
-
-class JsonSchemaFormat(Struct, frozen=True, tag_field="type", tag="json_schema"):
-    """An answer that follows a JSON schema."""
-
-    json_schema: JsonSchema
-
-
-class FlatSchema(Struct, frozen=True, tag_field="type", tag="json_schema"):
-    """An answer that follows a JSON schema, as a request of the Responses API writes it."""
-
-    name: str
-    schema: Object
-    description: str | None = None
-    strict: bool | None = None
-
-
-@dataclass(frozen=True)
-class StructuredOutputs:
-    """The form that an answer must have, as in vLLM. Exactly one field is set."""
-
-    json: Object | None = None
-    json_object: bool | None = None
-    regex: _Pattern | None = None
-    choice: _Choice | None = None
-    grammar: _Grammar | None = None
-    structural_tag: _NoText | None = None
-
-
-Effort = Annotated[
-    Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"],
-    Meta(description="`none`: no thinking. Others allow it, and take effect where the chat template knows them."),
-]
-USUAL_EFFORT: Effort = "medium"
-_KNOWN_EFFORTS = {"minimal": "low", "xhigh": "high", "max": "high"}  # the names that chat templates have for them
-_Budget = Annotated[int, Meta(ge=0, le=_MAX_INT, description="Most tokens of thinking; then the answer begins.")]
-
-
-class TemplateValues(Struct, frozen=True, forbid_unknown_fields=True):
-    """Values for the chat template, as in vLLM: those that switch thinking."""
-
-    enable_thinking: bool | None = None
-    thinking: bool | None = None
-    reasoning_effort: Effort | None = None
-    thinking_budget: _Budget | None = None
-
-
-ResponseFormat = TextFormat | JsonObjectFormat | JsonSchemaFormat
-
-
-def with_parameters(cls: type[_Class], params: type[object] = SamplingParams) -> type[_Class]:
-    """Add a field to a body for each sampling parameter that it does not declare itself."""
-    for parameter in declared(params):
-        if parameter.name not in cls.__annotations__:
-            cls.__annotations__[parameter.name] = Annotated[parameter.kind, _meta(parameter)] | None
-            setattr(cls, parameter.name, None)
-    return cls
-
-
-def _meta(parameter: Parameter) -> Meta:
-    low, high = parameter.openai or (parameter.low, parameter.high)
-    if parameter.kind is int and high is None:
-        high = _MAX_INT
-    left_out = " Default: the model's own value." if parameter.is_models_own else ""
-    description = f"{parameter.meaning}{left_out}"
-    return (
-        Meta(ge=low, le=high, description=description)
-        if parameter.above is None
-        else Meta(gt=parameter.above, le=high, description=description)
-    )
-
-
-# Fields that would change the answer and are not supported, with the type of the values that change nothing and the
-# sentence that refuses every other value.
-Unsupported = Mapping[str, tuple[Any, str]]
-
-
-def _by_name(neutral: Any, *names: str) -> Unsupported:
-    return {name: (neutral, f"`{name}` is not supported: leave it out.") for name in names}
-
-
-_UNSUPPORTED: Unsupported = {
-    "min_tokens": (_Zero, "An answer has no least length here: leave out `min_tokens`."),
-    "ignore_eos": (Literal[False], "An answer ends where the model ends it: leave out `ignore_eos`."),
-    "mirostat": (_Zero, "Mirostat is not supported: leave out `mirostat`, and use `top_p` or `min_p`."),
-    "mirostat_mode": (_Zero, "Mirostat is not supported: leave out `mirostat_mode`, and use `top_p` or `min_p`."),
-    **_by_name(_ZeroFloat, "dynatemp_range", "xtc_probability", "dry_multiplier", "smoothing_factor"),
-    **_by_name(_ZeroFloat, "top_a", "epsilon_cutoff", "eta_cutoff", "penalty_alpha"),
-    **_by_name(_OneFloat, "typical_p", "tfs_z", "tfs", "length_penalty"),
-    **_by_name(_OneInt, "num_beams"),
-    **_by_name(Annotated[float, Meta(le=0)], "top_n_sigma"),
-    **_by_name(Literal[False], "use_beam_search", "early_stopping", "include_stop_str_in_output"),
-    **_by_name(_EmptyList, "stop_token_ids", "allowed_token_ids", "bad_words", "logits_processors", "lora"),
-    "best_of": (_OneInt, "The best of several answers is not chosen here: leave out `best_of`, or ask for `n`."),
-    "repeat_last_n": (
-        Literal[-1],
-        "`repetition_penalty` counts prompt and answer here, however long they are: leave out `repeat_last_n`.",
-    ),
-    "skip_special_tokens": (Literal[True], "Control tokens are never shown here: leave out `skip_special_tokens`."),
-    "truncate_prompt_tokens": (
-        _Nothing,
-        "No prompt is cut here: leave out `truncate_prompt_tokens`, and send what is to be read.",
-    ),
-    "prompt_logprobs": (
-        _Nothing,
-        "`prompt_logprobs` is not supported: leave it out, or send `echo` and `logprobs` to /v1/completions.",
-    ),
-    "n_probs": (_Zero, "`n_probs` is not supported: send `logprobs` or `top_logprobs`."),
-    **{
-        name: (Literal[False], f"Only the texts of tokens are told: leave out `{name}`.")
-        for name in ("return_token_ids", "return_tokens", "return_tokens_as_token_ids")
-    },
-    "options": (_NoObject, "`options` are not read here: send what is in them beside `messages`."),
-    "chat_template": (_NoText, "The chat template is the model's own here: leave out `chat_template`."),
-    "modalities": (list[Literal["text"]], "This model writes text only: leave out `modalities`."),
-}
-_UNSUPPORTED_IN_CHAT: Unsupported = {
-    "functions": (_EmptyList, "Functions of the older form are not called here: send them as `tools`."),
-    "function_call": (
-        Literal["none", "auto"],
-        "Functions of the older form are not called here: send `tool_choice`.",
-    ),
-    "system": (_NoText | _EmptyList, "`system` is not read here: send a message of the role `system`."),
-    "documents": (_EmptyList, "`documents` are not read here: send their text in a message."),
-    "echo": (Literal[False], "An answer does not repeat the last message here: leave out `echo`."),
-    "add_special_tokens": (
-        Literal[False],
-        "The chat template adds all control tokens here: leave out `add_special_tokens`.",
-    ),
-}
-_ONE_ANSWER = "This route gives one answer: leave out `n`, or use /v1/chat/completions."
-UNSUPPORTED_IN_RESPONSES: Unsupported = {
-    "previous_response_id": (
-        _NoText,
-        "Nothing is stored here: leave out `previous_response_id`, and send the whole conversation as `input`.",
-    ),
-    "conversation": (_NoText | _NoObject, "Nothing is stored here: leave out `conversation`, and send it as `input`."),
-    "prompt": (_NoObject, "Nothing is stored here: leave out `prompt`, and send its text as `instructions`."),
-    "background": (Literal[False], "An answer is not kept for later here: leave out `background`."),
-    "truncation": (
-        Literal["disabled"],
-        "No conversation is cut here: leave out `truncation`, and send what is to be read.",
-    ),
-    "max_tool_calls": (_Nothing, "This server calls no tools itself: leave out `max_tool_calls`."),
-    "n": (_OneInt, _ONE_ANSWER),
-    "logprobs": (Literal[False], "This route has `top_logprobs`: leave out `logprobs`."),
-}
-UNSUPPORTED_OPTIONS: Unsupported = {  # of Ollama's API
-    **{name: _UNSUPPORTED[name] for name in ("mirostat", "typical_p")},
-    "tfs_z": (_OneFloat, "`tfs_z` is not supported: leave it out."),
-    "repeat_last_n": (Literal[-1], "`repeat_penalty` counts the whole text here: leave out `repeat_last_n`."),
-}
-UNSUPPORTED_IN_MESSAGES: Unsupported = {
-    "n": (_OneInt, _ONE_ANSWER),
-    **{
-        name: (neutral, f"This route has no probabilities: leave out `{name}`, or use /v1/chat/completions.")
-        for name, neutral in {"logprobs": Literal[False], "top_logprobs": _Zero}.items()
-    },
-}
-_UNSUPPORTED_IN_EMBEDDINGS: Unsupported = {
-    "truncate_prompt_tokens": (_Nothing, "No text is cut here: leave out `truncate_prompt_tokens`, and shorten it."),
-}
-UNSUPPORTED_IN_TOKENIZE: Unsupported = {
-    "parse_special": (
-        Literal[True],
-        "The names of control tokens are always read as such here: leave out `parse_special`.",
-    ),
-    "with_pieces": (Literal[False], "Only the ids of tokens are told: leave out `with_pieces`."),
-    "return_token_strs": (Literal[False], "Only the ids of tokens are told: leave out `return_token_strs`."),
-}
-# Sentences that refuse wrong values of supported fields.
-_REFUSALS = {
-    "structured_outputs": "`structured_outputs` takes one of `json`, `json_object`, `regex`, `choice` and `grammar`: "
-    "correct it.",
-    **{
-        name: f"`{name}` takes a text, or a list of up to {_MAX_STOPS} that are not empty: correct it."
-        for name in ("stop", "stop_sequences")
-    },
-    "n": f"A request may ask for 1 to {MAX_ANSWERS} answers: correct `n`, and ask again for more.",
-    "logit_bias": "`logit_bias` takes numbers from -100 to 100 by token id: correct it.",
-}
-
-
-def with_unsupported(fields: Unsupported) -> Callable[[type[_Class]], type[_Class]]:
-    """Return a decorator that adds unsupported fields to a body. They take only the values that change nothing.
-
-    The sentences that refuse other values become the `refusals` of the body, beside those of its base.
-    """
-
-    def add(cls: type[_Class]) -> type[_Class]:
-        for name, (neutral, _) in fields.items():
-            cls.__annotations__[name] = neutral if neutral is _Nothing else neutral | None
-            setattr(cls, name, None)
-        sentences = {name: sentence for name, (_, sentence) in fields.items()}
-        setattr(cls, "refusals", getattr(cls, "refusals", _REFUSALS) | sentences)  # noqa: B010 - no field of a body
-        return cls
-
-    return add
-
-
-@dataclass(frozen=True, kw_only=True)
-@with_parameters
-@with_unsupported(_UNSUPPORTED)
-class AnswerRequest:
-    """Fields that all kinds of requests for an answer share, and the sampling parameters.
-
-    None means the value given to `headstart serve`, or else the model's own value.
-    """
-
-    model: _Model | None = None
-    stream: bool | None = None
-    stream_options: StreamOptions | None = None
-    stop: Stops | None = None
-    stop_sequences: Stops | None = None
-    max_tokens: Length | None = None
-    max_completion_tokens: Length | None = None
-    max_output_tokens: Length | None = None
-    n_predict: Length | None = None
-    num_predict: Length | None = None
-    num_ctx: Annotated[int, Meta(ge=1, le=_MAX_INT, description="At most the context of the model.")] | None = None
-    top_k: Annotated[int, Meta(ge=-1, le=_MAX_INT, description="-1 and 0 take all.")] | None = None
-    seed: Seed | None = None
-    stop_on_repetition: _StopOnRepetition | None = None
-    logit_bias: _LogitBias | None = None
-    repeat_penalty: Annotated[float, Meta(gt=0, le=10, description="The same as `repetition_penalty`.")] | None = None
-    guided_json: Object | None = None
-    guided_regex: _Pattern | None = None
-    guided_choice: _Choice | None = None
-    guided_grammar: _Grammar | None = None
-    structured_outputs: StructuredOutputs | None = None
-    json_schema: Object | None = None
-    grammar: _Grammar | None = None
-    format: Literal["json"] | Object | None = None
-    response_format: ResponseFormat | None = None
-    reasoning_effort: Effort | None = None
-    enable_thinking: Annotated[bool, Meta(description="Refused where the model has no switch.")] | None = None
-    thinking_budget: _Budget | None = None
-    thinking_budget_tokens: _Budget | None = None
-    thinking_token_budget: _Budget | None = None
-    chat_template_kwargs: TemplateValues | None = None
-
-
-@dataclass(frozen=True, kw_only=True)
-@with_unsupported(_UNSUPPORTED_IN_CHAT)
-class ChatRequest(AnswerRequest):
-    """Body of POST /v1/chat/completions."""
-
-    messages: Annotated[list[ChatMessage], Meta(min_length=1)]
-    n: _N | None = None
-    tools: list[OfferedTool] | None = None
-    tool_choice: Literal["none", "auto", "required"] | ChosenTool | None = None
-    parallel_tool_calls: Parallel | None = None
-    logprobs: bool | Likeliest | None = None
-    top_logprobs: Likeliest | None = None
-    add_generation_prompt: _GenerationPrompt | None = None
-    continue_final_message: bool | None = None
-    prediction: Prediction | None = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class TextRequest(AnswerRequest):
-    """Body of POST /v1/completions."""
-
-    prompt: Annotated[str | _Prompts, Meta(description="A text, its tokens, or a list of texts or of lists of tokens.")]
-    n: _N | None = None
-    echo: Annotated[bool, Meta(description="Begin each answer with its prompt, and its `logprobs`.")] | None = None
-    suffix: Annotated[str, Meta(description="The answer fills the gap before it, if the model can.")] | None = None
-    logprobs: bool | Likeliest | None = None
-    add_special_tokens: Annotated[bool, Meta(description="Default: true.")] | None = None
-
-
-@dataclass(frozen=True, kw_only=True)
-@with_unsupported(_UNSUPPORTED_IN_EMBEDDINGS)
-class EmbeddingRequest:
-    """Body of POST /v1/embeddings."""
-
-    model: _Model | None = None
-    input: Annotated[
-        _Text | Annotated[list[_Text | TokenId | _TokenIds], Meta(min_length=1, max_length=MAX_TEXTS)],
-        Meta(description="A text, its tokens, or a list of texts or of lists of tokens."),
-    ]
-    encoding_format: Literal["float", "base64"] | None = None
-    dimensions: Annotated[int, Meta(ge=1, le=_MAX_INT)] | None = None
-    user: str | None = None
-
-
-@dataclass(frozen=True)
-class Document:
-    """A text to be ranked."""
-
-    text: _Text
-
-
-@dataclass(frozen=True, kw_only=True)
-class RerankRequest(EmbeddingRequest):
-    """Body of POST /v1/rerank."""
-
-    input: str | list[str | TokenId | _TokenIds] = ""  # made of the two fields below
-    query: _Text
-    documents: Annotated[list[_Text | Document], Meta(min_length=1, max_length=MAX_TEXTS - 1)]
-    top_n: Annotated[int, Meta(ge=1, le=_MAX_INT, description="Default: all.")] | None = None
-    return_documents: bool | None = None
-
-    @property
-    def texts(self) -> list[str]:
-        return [document if isinstance(document, str) else document.text for document in self.documents]
-
-
-_Body = TypeVar("_Body")
 _NO_SCHEMAS: Mapping[str, dict[str, Any] | None] = {}
 _NO_PARAMETERS = {"type": "object", "properties": {}, "additionalProperties": False}
+_RANDOM = -1  # the seed by which clients of llama.cpp and Ollama ask for another answer each time
 _COMPLETION_TOKENS = 16  # default length of a completion, as in OpenAI's API
 FUNCTION = "function"  # the type of the tools that an answer may call
+USUAL_EFFORT: Effort = "medium"
+_KNOWN_EFFORTS = {"minimal": "low", "xhigh": "high", "max": "high"}  # the names that chat templates have for them
 _TEXT_TYPES = {"text", "input_text", "output_text"}
 _MEDIA = {"image": "images", "screenshot": "images", "audio": "audio", "video": "videos", "file": "files"}  # by type
-_FIELD_PATH = re.compile(r"`\$\.(?:options\.)?(\w+)")
-_LIKENESS = 0.85  # of two names, from which on one is a typing error
-_MAX_NAME_CHARS = 40
-# Fields of other servers that look like typing errors and change nothing here.
-_OTHER_FIELDS = {"context", "conversation_id", "mode", "models", "reasoning_format", "return_tokens", "speed"}
-_WRONG_TYPE = re.compile(r"Expected `([^`]+)`(.*?)(?:, got `([^`]+)`)?", re.DOTALL)
-_MISSING_FIELD = re.compile(r"Object missing required field `([^`]+)`")
-_WRONG_CHOICE = re.compile(r"Invalid (?:enum )?value (.+)", re.DOTALL)
-_BOUND = re.compile(r"( of length)? (>=|<=|>) (\S+)")
-_TYPE_NAMES = {
-    "str": "a text",
-    "int": "a whole number",
-    "float": "a number",
-    "bool": "true or false",
-    "array": "a list",
-    "object": "an object",
-}
 
 
 @dataclass(frozen=True)
@@ -559,56 +63,12 @@ class Defaults:
     length: int = 0  # maximum length of an answer to a conversation, in tokens; 0: half the context
 
 
-def parse_request(data: bytes, body_type: type[_Body]) -> _Body:
-    """Decode a request. Raises RefusedError, which names the wrong field."""
-    try:
-        fields = _with_whole_numbers(msgspec.json.decode(data))
-        _refuse_typos(fields, body_type)
-        return msgspec.convert(fields, body_type)
-    except msgspec.ValidationError as error:
-        raise _validation_error(str(error), body_type) from None
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise invalid(f"The body is not JSON ({error}): send one object.") from None
-    except RecursionError:
-        raise invalid("The body is nested too deeply: send one object with fewer levels.") from None
-
-
-def _with_whole_numbers(data: object) -> object:
-    """Turn 5.0 into 5 in the fields of a request: JSON has only one kind of number."""
-    if not isinstance(data, dict):
-        return data
-    return {
-        key: int(item)
-        if isinstance(item, float) and item.is_integer()
-        else _with_whole_numbers(item)
-        if key == "options"
-        else item
-        for key, item in data.items()
-    }
-
-
-def _refuse_typos(data: object, body_type: type[object]) -> None:
-    """Raise RefusedError for an unknown field whose name is nearly that of a known one."""
-    known = {_plain(name): name for name in getattr(body_type, "__dataclass_fields__", ())}
-    for name, value in data.items() if isinstance(data, dict) else ():
-        if value is not None and name not in known.values() and name not in _OTHER_FIELDS:
-            plain = _plain(name[:_MAX_NAME_CHARS])
-            near = get_close_matches(plain, known, cutoff=_LIKENESS)
-            if near:
-                meant = known[min(near, key=lambda each: each[0] != plain[0])]
-                raise invalid(f"There is no field `{name}`: did you mean `{meant}`?", name, "unknown_field")
-
-
-def _plain(name: str) -> str:
-    return name.replace("_", "").replace("-", "").casefold()
-
-
 def chat_to_request(body: ChatRequest, defaults: Defaults) -> Request:
     """Translate a request for an answer to a conversation. Raises RefusedError."""
     _check_continuation(body)
     return replace(
         to_request(body, defaults, messages_of(body.messages), length_of(body, defaults.length), _tools(body)),
-        prediction=text_of(body.prediction.content, "prediction.content") if body.prediction else "",
+        prediction="".join(texts_of(body.prediction.content, "prediction.content")) if body.prediction else "",
         likeliest=_likeliest(body),
     )
 
@@ -650,15 +110,15 @@ def messages_of(turns: Sequence[ChatMessage]) -> tuple[Message, ...]:
 def _message(turn: SystemMessage | DeveloperMessage | UserMessage | AssistantMessage, place: str) -> Message:
     match turn:
         case SystemMessage() | DeveloperMessage():
-            return Message("system", text_of(turn.content, f"{place}.content"))
+            return Message.of_parts("system", texts_of(turn.content, f"{place}.content"))
         case UserMessage():
-            return Message("user", text_of(turn.content, f"{place}.content"))
+            return Message.of_parts("user", texts_of(turn.content, f"{place}.content"))
         case AssistantMessage():
             calls = tuple(
                 Call(call.function.name, whole_arguments(call.function.arguments)) for call in turn.tool_calls or ()
             )
             thinking = turn.reasoning_content or turn.reasoning or ""
-            return Message("assistant", noted_text(turn.content or turn.refusal or ""), calls, thinking)
+            return Message.of_parts("assistant", noted_texts(turn.content or turn.refusal or ""), calls, thinking)
 
 
 def _tools(body: ChatRequest) -> Tools | None:
@@ -948,16 +408,16 @@ def _sampling(body: AnswerRequest, defaults: Defaults) -> Sampling:
 
 
 def _seed(seed: int | None, default: int | None) -> int:
-    if seed is not None:
-        return seed % 2**63
-    return secrets.randbits(63) if default is None else default
+    if seed == _RANDOM or (seed is None and default is None):
+        return secrets.randbits(63)
+    return seed % 2**63 if seed is not None else default or 0
 
 
-def text_of(content: Content, place: str) -> str:
-    """Return the text of a message. Raises RefusedError for a part that is no text."""
+def texts_of(content: Content, place: str) -> list[str]:
+    """Return the texts of a message. Raises RefusedError for a part that is no text."""
     if isinstance(content, str):
-        return content
-    return "".join(_text_of_part(part, f"{place}[{number}]") for number, part in enumerate(content))
+        return [content]
+    return [_text_of_part(part, f"{place}[{number}]") for number, part in enumerate(content)]
 
 
 def _text_of_part(part: Part, place: str) -> str:
@@ -968,12 +428,16 @@ def _text_of_part(part: Part, place: str) -> str:
     raise unread(part.type, place)
 
 
-def noted_text(content: Content) -> str:
-    """Return the text of a result or of an earlier answer, with notes in place of what is no text."""
+def noted_texts(content: Content) -> list[str]:
+    """Return the texts of a result or of an earlier answer, with notes in place of what is no text."""
     if isinstance(content, str):
-        return content
+        return [content]
     texts = [part.text if part.type in _TEXT_TYPES else part.refusal or note_of(part.type) for part in content]
-    return ("" if all(part.type in _TEXT_TYPES for part in content) else "\n").join(filter(None, texts))
+    return [*filter(None, texts)]
+
+
+def noted_text(content: Content) -> str:
+    return "\n".join(noted_texts(content))
 
 
 def note_of(type_: str) -> str:
@@ -994,76 +458,3 @@ def unread(type_: str, place: str) -> RefusedError:
 
 def _media(type_: str) -> str:
     return next((word for kind, word in _MEDIA.items() if kind in type_), "")
-
-
-def _validation_error(error: str, body_type: type[object]) -> RefusedError:
-    match = _FIELD_PATH.search(error)
-    name = match.group(1) if match else None
-    refusals: Mapping[str, str] = getattr(body_type, "refusals", _REFUSALS)
-    if name and name in refusals:
-        return invalid(refusals[name], name, "unsupported_value")
-    return invalid(_rephrase(error, body_type), name)
-
-
-def _rephrase(error: str, body_type: type[object]) -> str:
-    """Return a sentence of msgspec in plain words, with the remedy."""
-    message, _, place = error.partition(" - at `$")
-    field = place.rstrip("`").removeprefix(".")
-    subject = f"`{field}`" if field else "The request"
-    if missing := _MISSING_FIELD.fullmatch(message):
-        return f"{subject} lacks `{missing.group(1)}`: add it."
-    if choice := _WRONG_CHOICE.fullmatch(message):
-        values = [repr(value) for value in _values_at(body_type, field)]
-        return f"{subject} cannot be {choice.group(1)}: choose {_either(values) or 'another value'}."
-    if mismatch := _WRONG_TYPE.fullmatch(message):
-        expected, bounds, actual = (part or "" for part in mismatch.groups())
-        wrong = f", not {_type_names(actual)}" if actual else ""
-        return f"{subject} must be {_type_names(expected)}{_bounds(expected, bounds)}{wrong}: correct it."
-    return f"{subject} is not as it should be ({message}): correct it."
-
-
-def _type_names(types: str) -> str:
-    return _either([_TYPE_NAMES.get(name, name) for name in types.split(" | ")])
-
-
-def _bounds(expected: str, bounds: str) -> str:
-    """Return bounds of a number, or of the length of a text or list, in plain words."""
-    match = _BOUND.fullmatch(bounds)
-    if match is None:
-        return bounds
-    is_length, sign, number = match.groups()
-    if is_length:
-        unit = "character" if expected == "str" else "item"
-        return f" of at {'least' if sign == '>=' else 'most'} {number} {unit}{'' if number == '1' else 's'}"
-    number = number.removesuffix(".0")
-    return {">=": f" of {number} or more", "<=": f" of {number} or less", ">": f" above {number}"}[sign]
-
-
-def _either(words: Sequence[str]) -> str:
-    *before, last = words or [""]
-    return f"{', '.join(before)} or {last}" if before else last
-
-
-def _values_at(body_type: type[object], path: str) -> list[str]:
-    """Return the texts that a field of a body may have, if they are few; `path` is as msgspec writes it."""
-    kinds, tags = _alternatives(inspect.type_info(body_type)), list[str]()
-    for step in re.findall(r"\w+|\[[^]]*\]", path):
-        tags = [str(kind.tag) for kind in kinds if isinstance(kind, inspect.StructType) and kind.tag_field == step]
-        kinds = [inner for kind in kinds for inner in _alternatives(_inside(kind, step))]
-    literals = [str(value) for kind in kinds if isinstance(kind, inspect.LiteralType) for value in kind.values]
-    return [*tags, *literals]
-
-
-def _inside(kind: inspect.Type, step: str) -> inspect.Type | None:
-    if isinstance(kind, inspect.ListType):
-        return kind.item_type
-    if isinstance(kind, inspect.DictType):
-        return kind.value_type
-    fields = kind.fields if isinstance(kind, inspect.StructType | inspect.DataclassType) else ()
-    return next((field.type for field in fields if field.encode_name == step), None)
-
-
-def _alternatives(kind: inspect.Type | None) -> list[inspect.Type]:
-    if isinstance(kind, inspect.Metadata):
-        return _alternatives(kind.type)
-    return list(kind.types) if isinstance(kind, inspect.UnionType) else [kind] if kind else []

@@ -6,21 +6,16 @@ import secrets
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import msgspec
 from msgspec import Meta
 
 from headstart.engine.engine import Call, Finish, Message, Request, Scored, Stats, Tools
-from headstart.server.errors import invalid
-from headstart.server.history import History
-from headstart.server.replies import AnswerChunk, Block, BlockFormatter, logprobs_of
-from headstart.server.requests import (
-    FUNCTION,
-    UNSUPPORTED_IN_RESPONSES,
+from headstart.server import fields
+from headstart.server.bodies import (
     AnswerRequest,
     Content,
-    Defaults,
     Effort,
     FlatSchema,
     FunctionTool,
@@ -31,16 +26,24 @@ from headstart.server.requests import (
     Parameters,
     Part,
     TextFormat,
+)
+from headstart.server.errors import invalid
+from headstart.server.fields import Unsupported
+from headstart.server.history import History
+from headstart.server.replies import AnswerChunk, Block, BlockFormatter, logprobs_of
+from headstart.server.requests import (
+    FUNCTION,
+    Defaults,
     given,
     length_of,
     noted_text,
+    noted_texts,
     schema_of,
-    text_of,
+    texts_of,
     to_request,
     tool_of,
     tools_of,
     with_effort,
-    with_unsupported,
 )
 from headstart.tools.calls import CallReader, whole_arguments
 
@@ -103,9 +106,10 @@ class Reasoning:
 
 
 @dataclass(frozen=True, kw_only=True)
-@with_unsupported(UNSUPPORTED_IN_RESPONSES)
 class ResponsesRequest(AnswerRequest):
     """Body of POST /v1/responses."""
+
+    unsupported: ClassVar[Unsupported] = fields.ANSWERS | fields.RESPONSES
 
     input: str | Annotated[list[Item], Meta(min_length=1)]
     instructions: str | None = None
@@ -153,10 +157,10 @@ def _messages(items: Iterable[Item]) -> Sequence[Message]:
             case Item("reasoning", content=content):
                 answer = replace(answer, thinking=noted_text(content or ""))
             case Item("message", role="assistant", content=content) if content is not None:
-                answer = replace(answer, content=noted_text(content))
+                answer = Message.of_parts("assistant", noted_texts(content), thinking=answer.thinking)
             case Item("message", role=str(role), content=content) if content is not None:
-                text = text_of(content, f"{place}.content")
-                history.add(Message("system" if role == "developer" else role, text))
+                texts = texts_of(content, f"{place}.content")
+                history.add(Message.of_parts("system" if role == "developer" else role, texts))
             case Item() if is_call:
                 answer = replace(answer, calls=(*answer.calls, _call(item, place)))
                 ids.append(item.call_id or item.id)
@@ -281,8 +285,11 @@ class ResponsesFormatter(BlockFormatter):
             "usage": _usage(end.stats),
         }
 
-    def start(self) -> Iterable[object]:
+    def first_events(self) -> Iterable[dict[str, Any]]:
         yield {"type": "response.created", "response": self._response}
+        yield from self.ping()
+
+    def ping(self) -> Iterable[dict[str, Any]]:
         yield {"type": "response.in_progress", "response": self._response}
 
     def start_block(self, block: Block) -> Iterable[dict[str, Any]]:

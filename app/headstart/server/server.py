@@ -1,9 +1,12 @@
 """The local server, in the engine's process or in the process of `headstart serve`."""
 
+import asyncio
 import errno
 import ipaddress
 import itertools
 import logging
+import math
+import secrets
 import socket
 import sys
 import threading
@@ -13,7 +16,9 @@ from contextlib import closing
 from functools import partial
 from types import FrameType
 
+import h11
 import uvicorn
+from starlette.datastructures import MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
@@ -22,7 +27,7 @@ from headstart.errors import PortTakenError, ServerError, SettingsError
 from headstart.server import running_servers
 from headstart.server.app import Api, application
 from headstart.server.auth import CLIENT, Access
-from headstart.server.errors import REFUSAL, RefusedError, invalid
+from headstart.server.errors import MESSAGES, REFUSAL, REQUEST_ID, RefusedError, invalid
 from headstart.server.metrics import Metrics
 from headstart.server.models import ModelRegistry
 from headstart.server.requests import Defaults
@@ -32,6 +37,7 @@ from headstart.server.worker import Answer, Limits, Worker
 _LOOPBACK = "127.0.0.1"
 _SHUTDOWN_SECONDS = 5  # for the end of the answers in progress; an engine that does not react takes two
 _JOIN_SECONDS = 10.0
+_MARGIN = 1.1  # times what clients are told, so long a connection is kept: a request may be on its way
 _MAX_PATH_CHARS = 200  # clients choose the path
 
 
@@ -92,7 +98,8 @@ class Server:
         metrics = Metrics()
         api = Api(self._worker, defaults, metrics, access.notices, config.model, dict(config.aliases))
         app = application(api, access)
-        self._server = _UvicornServer(_RequestReporter(app, report, metrics), self._worker)
+        kept = math.floor(limits.connection_seconds)
+        self._server = _UvicornServer(_RequestReporter(app, report, metrics, kept), self._worker)
         self._serving = Serving(config.model, self.url, config.beyond)
         self._thread = threading.Thread(target=self.run, daemon=True, name="server")
 
@@ -126,7 +133,8 @@ class _UvicornServer(uvicorn.Server):
         super().__init__(
             uvicorn.Config(
                 app,
-                http=_with_head_timeout(worker.limits.head_seconds),
+                http=_protocol(worker.limits),
+                timeout_keep_alive=math.ceil(_MARGIN * worker.limits.connection_seconds),
                 ws="none",
                 lifespan="off",
                 log_config=None,
@@ -143,16 +151,19 @@ class _UvicornServer(uvicorn.Server):
 
 
 class _RequestReporter:
-    """Middleware that reports and counts requests; the outermost, so that it sees refusals and failures."""
+    """Middleware that reports, counts and names requests; the outermost, so that it sees refusals and failures."""
 
-    def __init__(self, app: ASGIApp, report: Callable[[Asked | Answered], None], metrics: Metrics) -> None:
+    def __init__(self, app: ASGIApp, report: Callable[[Asked | Answered], None], metrics: Metrics, kept: int) -> None:
+        """`kept`: the seconds that a client may leave its connection idle."""
         self._app, self._report, self._metrics = app, report, metrics
+        self._keep_alive = {"keep-alive": f"timeout={kept}"}
         self._numbers = itertools.count(1)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         assert scope["type"] == "http", "uvicorn is configured for nothing else"
         number, started, status = next(self._numbers), time.monotonic(), 0
         is_answered = has_left = False
+        scope[REQUEST_ID] = request_id = f"req_{secrets.token_hex(12)}"
 
         async def hear() -> Message:
             nonlocal has_left
@@ -164,6 +175,11 @@ class _RequestReporter:
             nonlocal is_answered, status
             if not has_left:  # nobody hears what is sent now
                 status = message.get("status", status)
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                headers.update({"x-request-id": request_id} | ({} if "connection" in headers else self._keep_alive))
+                if scope["path"].startswith(MESSAGES):
+                    headers["request-id"] = request_id
             is_answered |= message["type"] == "http.response.body" and not message.get("more_body")
             await send(message)
 
@@ -186,6 +202,7 @@ class _RequestReporter:
                     has_left,
                     refusal.fault.code or "" if refusal else "",
                     str(refusal or ""),
+                    request_id,
                 )
             )
             self._metrics.count_request(_route(scope), status)
@@ -208,31 +225,38 @@ def _is_bug(record: logging.LogRecord) -> bool:
     return bool(record.exc_info)
 
 
-def _with_head_timeout(seconds: float) -> type[H11Protocol]:
-    """Return an HTTP protocol that closes connections without a request: uvicorn waits for ever for the first one."""
+def _protocol(limits: Limits) -> type[H11Protocol]:
+    """Return an HTTP protocol with time limits before a request, for which uvicorn would wait for ever."""
 
-    class HeadTimeoutProtocol(H11Protocol):
+    class LimitedProtocol(H11Protocol):
+        _timer: asyncio.TimerHandle | None = None
+        _is_head_begun = False
+
         def send_400_response(self, _: str) -> None:
             body = invalid("This is not HTTP/1.1: correct the request.", code="invalid_http").body
             head = "HTTP/1.1 400 Bad Request\r\nconnection: close\r\ncontent-type: application/json\r\n"
+            head += f"x-request-id: req_{secrets.token_hex(12)}\r\n"
             if self.cycle is None or self.cycle.response_complete or not self.cycle.response_started:
                 self.transport.write(f"{head}content-length: {len(body)}\r\n\r\n".encode() + body)
             self.transport.close()
 
         def connection_made(self, transport: object) -> None:
             super().connection_made(transport)  # type: ignore[arg-type]
-            self.loop.call_later(seconds, self._check_idle, None)
+            self._close_after(_MARGIN * limits.connection_seconds)
 
-        def _check_idle(self, last_cycle: object) -> None:
-            if self.transport.is_closing():
-                return
-            cycle: object = self.cycle
-            if cycle is last_cycle and (cycle is None or self.cycle.response_complete):
-                self.transport.close()
-            else:
-                self.loop.call_later(seconds, self._check_idle, cycle)
+        def data_received(self, data: bytes) -> None:
+            super().data_received(data)
+            is_head_begun = self.conn.their_state is h11.IDLE and bool(self.conn.trailing_data[0])
+            if is_head_begun != self._is_head_begun or not is_head_begun:
+                self._close_after(limits.head_seconds if is_head_begun else None)
+            self._is_head_begun = is_head_begun
 
-    return HeadTimeoutProtocol
+        def _close_after(self, seconds: float | None) -> None:
+            if self._timer:
+                self._timer.cancel()
+            self._timer = self.loop.call_later(seconds, self.transport.close) if seconds is not None else None
+
+    return LimitedProtocol
 
 
 def _address(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address:

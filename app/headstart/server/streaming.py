@@ -1,6 +1,7 @@
 """An answer as an HTTP response, whole or streamed. It ends when its client disconnects."""
 
 import asyncio
+import time
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping, MutableMapping, Sequence
 from contextlib import aclosing, asynccontextmanager
 from typing import Any
@@ -14,7 +15,7 @@ from headstart.errors import ContextOverflowError, HeadstartError
 from headstart.library.library import longest_context
 from headstart.server.errors import REFUSAL, RefusedError, stopping, to_refusal
 from headstart.server.replies import AnswerChunk, ReplyFormatter, merge_replies
-from headstart.server.worker import Answer, Waiting
+from headstart.server.worker import KEEPALIVE_SECONDS, Answer, Waiting
 
 ANSWERS = "headstart.answers"  # key in the scope of a request: the answers to it
 MODEL = "headstart.model"  # key in the scope of a request: the id of the model that it is for
@@ -87,7 +88,7 @@ class AnswerResponse(Response):
                 return  # the client stopped reading; its answer stays cut off
 
     async def _events(self, scope: Scope) -> AsyncGenerator[bytes]:
-        """Yield the events of the stream, and comments while it waits.
+        """Yield the events of the stream. While it waits, some of them say nothing and keep the connection alive.
 
         Errors after the first of them become an event.
         """
@@ -98,28 +99,31 @@ class AnswerResponse(Response):
                     event = await anext(events, None)
                     has_begun |= event is not None
                     while isinstance(event, Waiting):
-                        yield formatter.comment(event.why)
+                        for data in map(formatter.encode, formatter.wait()):
+                            yield data
                         event = await anext(events, None)
                     if event is None:
                         raise stopping()
-                    for data in [*map(formatter.encode, formatter.start()), *self._encode(event, answer, formatter)]:
+                    for data in map(formatter.encode, formatter.start()):
                         yield data
-                    async for more in events:
-                        for data in self._encode(more, answer, formatter):
+                    latest = time.monotonic()
+                    while event is not None:
+                        is_quiet = isinstance(event, Prefill) and time.monotonic() < latest + KEEPALIVE_SECONDS
+                        for data in [] if is_quiet else self._encode(event, answer, formatter):
+                            latest = time.monotonic()  # of what was sent
                             yield data
+                        event = await anext(events, None)
             yield self._formatters[-1].last
         except HeadstartError as error:
             if not has_begun:
                 raise
             scope[REFUSAL] = refusal = refusal_of(error, scope)
-            yield self._formatters[-1].encode(refusal.described(scope["path"]))
+            yield self._formatters[-1].encode(refusal.described(scope))
 
     def _encode(self, event: Event | Waiting, answer: Answer, formatter: ReplyFormatter) -> list[bytes]:
         match event:
-            case Prefill(done, total):
-                return [formatter.comment(f"read {done} of {total} tokens")]
-            case Waiting(why):
-                return [formatter.comment(why)]
+            case Prefill() | Waiting():
+                reply_events = formatter.wait()
             case Step(text, pieces=pieces, scored=scored):
                 reply_events = formatter.extend(self._chunk(event)) if text or pieces or scored else ()
             case Finish():

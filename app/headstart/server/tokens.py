@@ -1,31 +1,27 @@
 """Translation of texts into tokens and back, under the names of llama.cpp's server and of vLLM."""
 
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 from msgspec import Meta
 
 from headstart.engine.engine import Request, Tools
+from headstart.server import fields
+from headstart.server.bodies import ChatMessage, OfferedTool, TokenId
 from headstart.server.errors import invalid
-from headstart.server.requests import (
-    UNSUPPORTED_IN_TOKENIZE,
-    ChatMessage,
-    OfferedTool,
-    TokenId,
-    functions_of,
-    messages_of,
-    with_unsupported,
-)
+from headstart.server.fields import Unsupported
+from headstart.server.requests import functions_of, messages_of
 
 
 @dataclass(frozen=True, kw_only=True)
-@with_unsupported(UNSUPPORTED_IN_TOKENIZE)
 class TokenizeRequest:
     """Body of POST /tokenize: `content` (llama.cpp), `prompt` or `messages` (vLLM).
 
     `add_special` or `add_special_tokens` adds the tokens that the model expects before any text. Default: as in the
     program whose name the text has, so `prompt` gets them and `content` does not.
     """
+
+    unsupported: ClassVar[Unsupported] = fields.TOKENIZE
 
     model: str | None = None
     content: str | None = None

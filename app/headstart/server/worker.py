@@ -10,10 +10,12 @@ from collections.abc import AsyncGenerator, Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
 
+import msgspec
+
 from headstart.engine.cancelling import CancelEvent
 from headstart.engine.engine import Event, Finish, Request, Stats, Step
 from headstart.errors import EngineLostError
-from headstart.server.errors import BUSY, Fault, RefusedError, invalid, stopping
+from headstart.server.errors import BUSY, Fault, RefusedError, invalid, stopping, too_large
 from headstart.server.models import ModelRegistry, Served, TextGenerator
 from headstart.server.running_servers import LoadedModel
 from headstart.tools import calls
@@ -25,25 +27,24 @@ class Limits:
 
     parallel: int = 1  # requests answered at the same time, by one model
     waiting: int = 16  # requests in the queue
-    body_bytes: int = 4 * 2**20  # size of a request; the longest contexts need a tenth of it
-    head_seconds: float = 10.0  # for the head of a request to arrive
+    body_bytes: int = 32 * 2**20  # size of a request, unpacked; results of tools may have many pictures
+    text_bytes: int = 4 * 2**20  # what a model is to read of it; the longest contexts need a tenth of it
+    connection_seconds: float = 75.0  # that a connection without a request is kept for the next one
+    head_seconds: float = 10.0  # for the head of a request to arrive, from its first byte on
     body_seconds: float = 30.0  # for the body of a request to arrive
     send_seconds: float = 60.0  # for a client to take a part of an answer
     answer_seconds: float = 1800.0  # for an answer, from its first pass on
     idle_seconds: float | None = None  # time without a request after which models are freed
 
 
-_KEEPALIVE_SECONDS = 5.0  # between two reports of an answer that waits
+KEEPALIVE_SECONDS = 5.0  # between two reports of an answer that waits
 _SHUTDOWN_SECONDS = 5.0  # for the end of an answer when the server stops
 _MAX_RETRY_SECONDS = 60  # longest wait that a refused client is asked for
 _DURATION_WEIGHT = 0.3  # of the last answer in the average duration
 
 
-@dataclass(frozen=True)
 class Waiting:
-    """An answer that has to wait; `why` is for people who look at the stream."""
-
-    why: str
+    """An answer that has to wait."""
 
 
 class Answer:
@@ -63,8 +64,8 @@ class Answer:
         self.work: Future[None] = Future()  # fills the answer
         self.work.add_done_callback(lambda _: self._put(None))
 
-    def report_wait(self, why: str) -> None:
-        self._put(Waiting(why))
+    def report_wait(self) -> None:
+        self._put(Waiting())
 
     def follow(self, engine: TextGenerator, request: Request, seconds: float) -> None:
         """Let the engine write the answer. Called on the worker's thread."""
@@ -99,10 +100,10 @@ class Answer:
 
     async def _next(self) -> Event | Waiting | None:
         try:
-            async with asyncio.timeout(_KEEPALIVE_SECONDS):
+            async with asyncio.timeout(KEEPALIVE_SECONDS):
                 return await self._events.get()
         except TimeoutError:
-            return Waiting("still waiting")
+            return Waiting()
 
     def _raise_failure(self) -> None:
         try:
@@ -163,10 +164,12 @@ class Worker:
     def take(self, requests: Sequence[Request], model: Served, client: str = "") -> list[Answer]:
         """Queue requests and return their answers, which begin at their turns.
 
-        Raises RefusedError if too many requests wait.
+        Raises RefusedError if too many requests wait, or one is too long.
         """
         if self._stopped:
             raise stopping()
+        if any(len(msgspec.json.encode(request)) > self.limits.text_bytes for request in requests):
+            raise too_large(self.limits.text_bytes, "text: shorten it")
         places = self.limits.waiting + self._parallel
         if len(requests) > places:
             raise invalid("So many answers find no place in the queue of this server: ask for fewer.", "n")
@@ -177,7 +180,7 @@ class Worker:
     def _enqueue(self, request: Request, model: Served, client: str) -> Answer:
         answer, loop = Answer(), asyncio.get_running_loop()
         if len(self._unfinished) >= self._parallel:
-            answer.report_wait(f"waiting for its turn; other requests: {len(self._unfinished)}")
+            answer.report_wait()
         self._unfinished.add(answer)
         answer.work.add_done_callback(
             lambda _: loop.is_closed() or loop.call_soon_threadsafe(self._unfinished.discard, answer)

@@ -1,0 +1,379 @@
+"""The types of request bodies of OpenAI's API, and the types that other APIs share with them.
+
+None means that a field is left out. Unknown fields are ignored: most have no meaning on your own computer. Fields that
+would change the answer and are not supported stand in `fields.py`.
+"""
+
+from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar, Literal, TypeVar
+
+from msgspec import Meta, Struct
+
+from headstart.engine.engine import MAX_LIKELIEST
+from headstart.parameters import Parameter, SamplingParams, declared
+from headstart.server import fields
+from headstart.server.fields import Unsupported
+
+_Class = TypeVar("_Class")
+_Value = TypeVar("_Value")
+_MAX_INT = 2**31 - 1  # the largest whole number that a field takes
+_LogitBias = Annotated[
+    dict[Annotated[str, Meta(pattern="^[0-9]{1,9}$")], Annotated[float, Meta(ge=-100, le=100)]],
+    Meta(description="What is added to the logits of tokens, by id.", examples=[{}]),
+]
+MAX_ANSWERS = 16  # per request
+_N = Annotated[int, Meta(ge=1, le=MAX_ANSWERS, description="Answers to each prompt, of a seed and those after it.")]
+TokenId = Annotated[int, Meta(ge=0, le=_MAX_INT)]
+_TokenIds = Annotated[list[TokenId], Meta(min_length=1)]
+MAX_TEXTS = 2048  # texts of a request for embeddings, or tokens of a text sent as tokens, as in OpenAI's API
+_Prompts = Annotated[list[str | TokenId | list[TokenId]], Meta(min_length=1)]
+_ZERO_TOKENS = "0: the prompt is read, and stays in memory for the next request that begins like it. -1: the default."
+Length = Annotated[
+    int, Meta(ge=-1, le=_MAX_INT, description=f"{_ZERO_TOKENS} Default: half the context; 16 in /v1/completions.")
+]
+_Text = Annotated[str, Meta(min_length=1)]
+Object = Annotated[dict[str, Any], Meta(examples=[{"type": "object"}])]
+# A schema. What is none spoils no request: the tool then takes any object.
+Parameters = Annotated[Any, Meta(extra_json_schema={"type": "object"}, examples=[{"type": "object"}])]
+_Grammar = Annotated[_Text, Meta(description="In Lark's notation or llama.cpp's.", examples=['start: "yes" | "no"'])]
+_Choice = Annotated[list[_Text], Meta(min_length=1)]
+_Pattern = Annotated[_Text, Meta(examples=["[a-z]+"])]
+_Model = Annotated[str, Meta(description="Default: the model in memory, or else the only one.")]
+_GenerationPrompt = Annotated[bool, Meta(description="false: only with `continue_final_message`.")]
+Name = Annotated[str, Meta(min_length=1, max_length=256)]
+_MAX_STOPS = 64
+Stops = str | Annotated[list[_Text], Meta(max_length=_MAX_STOPS)]
+_StopOnRepetition = Annotated[
+    bool,
+    Meta(
+        description="End an answer that repeats itself; its `finish_reason` is then `length`, and its `stop_reason` is "
+        "`repetition`. Default: the answer goes on. Not in OpenAI's API."
+    ),
+]
+Parallel = Annotated[bool, Meta(description="Whether an answer may have more than one call. Default: it has one.")]
+Likeliest = Annotated[
+    int, Meta(ge=0, le=MAX_LIKELIEST, description="Likeliest tokens to return for each token of the answer.")
+]
+_REPEATS = (
+    "The same request then gets the same answer, whatever was asked before and whatever is guessed, as with "
+    "temperature 0. `system_fingerprint` ends in `-varies` where the model's arithmetic cannot promise that. -1: "
+    "another answer each time, whatever the server's own seed is."
+)
+Seed = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1, description=_REPEATS)]
+
+
+@dataclass(frozen=True)
+class Part:
+    """A part of a message: a text, which the Responses API calls `input_text` or `output_text`, or a refusal.
+
+    Images, audio and files are refused; in results of tools and in earlier answers, a note takes their place.
+    """
+
+    type: str
+    text: str | None = None
+    refusal: str | None = None
+
+
+Content = str | list[Part]
+
+
+@dataclass(frozen=True)
+class CalledFunction:
+    """The function of a call; `arguments` is a JSON object as text."""
+
+    name: Name
+    arguments: str = ""
+
+
+@dataclass(frozen=True)
+class ToolCall:
+    """A call that the assistant made."""
+
+    function: CalledFunction
+    id: str | None = None
+    type: Literal["function"] = "function"
+
+
+class SystemMessage(Struct, frozen=True, tag_field="role", tag="system"):
+    """Instructions for the whole conversation."""
+
+    content: Content
+
+
+class DeveloperMessage(Struct, frozen=True, tag_field="role", tag="developer"):
+    """Instructions for the whole conversation."""
+
+    content: Content
+
+
+class UserMessage(Struct, frozen=True, tag_field="role", tag="user"):
+    """A message of the user."""
+
+    content: Content
+
+
+class AssistantMessage(Struct, frozen=True, tag_field="role", tag="assistant"):
+    """An earlier answer. The last message is continued, unless it has calls."""
+
+    content: Content | None = None
+    tool_calls: list[ToolCall] | None = None
+    refusal: str | None = None
+    reasoning_content: str | None = None
+    reasoning: str | None = None
+
+
+class ToolMessage(Struct, frozen=True, tag_field="role", tag="tool"):
+    """The result of a call, with the call's id. Without one, results stand in the order of their calls."""
+
+    content: Content | None
+    tool_call_id: str | None = None
+
+
+ChatMessage = SystemMessage | DeveloperMessage | UserMessage | AssistantMessage | ToolMessage
+
+
+@dataclass(frozen=True)
+class FunctionTool:
+    """A function that an answer may call; `parameters` is the JSON schema of its arguments."""
+
+    name: Name
+    description: str | None = None
+    parameters: Parameters | None = None
+    strict: bool | None = None
+
+
+@dataclass(frozen=True)
+class OfferedTool:
+    """A tool that an answer may call. Tools of other types than `function` are left out: nobody can call them here."""
+
+    type: str = "function"
+    function: FunctionTool | None = None
+
+
+@dataclass(frozen=True)
+class ChosenFunction:
+    """The name of a function."""
+
+    name: Name
+
+
+@dataclass(frozen=True)
+class ChosenTool:
+    """The tool that an answer must call."""
+
+    type: str = "function"
+    function: ChosenFunction | None = None
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """Text that the answer may repeat. Guesses are taken from it; the answer stays the same."""
+
+    type: Literal["content"]
+    content: Content
+
+
+@dataclass(frozen=True)
+class StreamOptions:
+    """Options of a streamed answer."""
+
+    include_usage: bool | None = None
+
+
+@dataclass(frozen=True)
+class JsonSchema:
+    """A JSON schema that the answer follows. Unless it is strict, what cannot be kept to is left to the model."""
+
+    name: str
+    schema: Object
+    description: str | None = None
+    strict: bool | None = None
+
+
+class TextFormat(Struct, frozen=True, tag_field="type", tag="text"):
+    """An answer of any form."""
+
+
+class JsonObjectFormat(Struct, frozen=True, tag_field="type", tag="json_object"):
+    """An answer that is a JSON object, or follows `schema` if there is one, as in llama.cpp."""
+
+    schema: Object | None = None
+
+
+class JsonSchemaFormat(Struct, frozen=True, tag_field="type", tag="json_schema"):
+    """An answer that follows a JSON schema."""
+
+    json_schema: JsonSchema
+
+
+class FlatSchema(Struct, frozen=True, tag_field="type", tag="json_schema"):
+    """An answer that follows a JSON schema, as a request of the Responses API writes it."""
+
+    name: str
+    schema: Object
+    description: str | None = None
+    strict: bool | None = None
+
+
+@dataclass(frozen=True)
+class StructuredOutputs:
+    """The form that an answer must have, as in vLLM. Exactly one field is set."""
+
+    json: Object | None = None
+    json_object: bool | None = None
+    regex: _Pattern | None = None
+    choice: _Choice | None = None
+    grammar: _Grammar | None = None
+    structural_tag: None = None
+
+
+Effort = Annotated[
+    Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"],
+    Meta(description="`none`: no thinking. Others allow it, and take effect where the chat template knows them."),
+]
+_Budget = Annotated[int, Meta(ge=0, le=_MAX_INT, description="Most tokens of thinking; then the answer begins.")]
+
+
+class TemplateValues(Struct, frozen=True, forbid_unknown_fields=True):
+    """Values for the chat template, as in vLLM: those that switch thinking."""
+
+    enable_thinking: bool | None = None
+    thinking: bool | None = None
+    reasoning_effort: Effort | None = None
+    thinking_budget: _Budget | None = None
+
+
+ResponseFormat = TextFormat | JsonObjectFormat | JsonSchemaFormat
+
+
+def with_parameters(cls: type[_Class], params: type[object] = SamplingParams) -> type[_Class]:
+    """Add a field to a body for each sampling parameter that it does not declare itself."""
+    for parameter in declared(params):
+        if parameter.name not in cls.__annotations__:
+            cls.__annotations__[parameter.name] = Annotated[parameter.kind, _meta(parameter)] | None
+            setattr(cls, parameter.name, None)
+    return cls
+
+
+def _meta(parameter: Parameter) -> Meta:
+    low, high = parameter.openai or (parameter.low, parameter.high)
+    if parameter.kind is int and high is None:
+        high = _MAX_INT
+    left_out = " Default: the model's own value." if parameter.is_models_own else ""
+    description = f"{parameter.meaning}{left_out}"
+    return (
+        Meta(ge=low, le=high, description=description)
+        if parameter.above is None
+        else Meta(gt=parameter.above, le=high, description=description)
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+@with_parameters
+class AnswerRequest:
+    """Fields that all kinds of requests for an answer share, and the sampling parameters.
+
+    None means the value given to `headstart serve`, or else the model's own value.
+    """
+
+    unsupported: ClassVar[Unsupported] = fields.ANSWERS
+
+    model: _Model | None = None
+    stream: bool | None = None
+    stream_options: StreamOptions | None = None
+    stop: Stops | None = None
+    stop_sequences: Stops | None = None
+    max_tokens: Length | None = None
+    max_completion_tokens: Length | None = None
+    max_output_tokens: Length | None = None
+    n_predict: Length | None = None
+    num_predict: Length | None = None
+    num_ctx: Annotated[int, Meta(ge=1, le=_MAX_INT, description="At most the context of the model.")] | None = None
+    top_k: Annotated[int, Meta(ge=-1, le=_MAX_INT, description="-1 and 0 take all.")] | None = None
+    seed: Seed | None = None
+    stop_on_repetition: _StopOnRepetition | None = None
+    logit_bias: _LogitBias | None = None
+    repeat_penalty: Annotated[float, Meta(gt=0, le=10, description="The same as `repetition_penalty`.")] | None = None
+    guided_json: Object | None = None
+    guided_regex: _Pattern | None = None
+    guided_choice: _Choice | None = None
+    guided_grammar: _Grammar | None = None
+    structured_outputs: StructuredOutputs | None = None
+    json_schema: Object | None = None
+    grammar: _Grammar | None = None
+    format: Literal["json"] | Object | None = None
+    response_format: ResponseFormat | None = None
+    reasoning_effort: Effort | None = None
+    enable_thinking: Annotated[bool, Meta(description="Refused where the model has no switch.")] | None = None
+    thinking_budget: _Budget | None = None
+    thinking_budget_tokens: _Budget | None = None
+    thinking_token_budget: _Budget | None = None
+    chat_template_kwargs: TemplateValues | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChatRequest(AnswerRequest):
+    """Body of POST /v1/chat/completions."""
+
+    unsupported: ClassVar[Unsupported] = fields.ANSWERS | fields.CHATS
+
+    messages: Annotated[list[ChatMessage], Meta(min_length=1)]
+    n: _N | None = None
+    tools: list[OfferedTool] | None = None
+    tool_choice: Literal["none", "auto", "required"] | ChosenTool | None = None
+    parallel_tool_calls: Parallel | None = None
+    logprobs: bool | Likeliest | None = None
+    top_logprobs: Likeliest | None = None
+    add_generation_prompt: _GenerationPrompt | None = None
+    continue_final_message: bool | None = None
+    prediction: Prediction | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class TextRequest(AnswerRequest):
+    """Body of POST /v1/completions."""
+
+    prompt: Annotated[str | _Prompts, Meta(description="A text, its tokens, or a list of texts or of lists of tokens.")]
+    n: _N | None = None
+    echo: Annotated[bool, Meta(description="Begin each answer with its prompt, and its `logprobs`.")] | None = None
+    suffix: Annotated[str, Meta(description="The answer fills the gap before it, if the model can.")] | None = None
+    logprobs: bool | Likeliest | None = None
+    add_special_tokens: Annotated[bool, Meta(description="Default: true.")] | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class EmbeddingRequest:
+    """Body of POST /v1/embeddings."""
+
+    unsupported: ClassVar[Unsupported] = fields.EMBEDDINGS
+
+    model: _Model | None = None
+    input: Annotated[
+        _Text | Annotated[list[_Text | TokenId | _TokenIds], Meta(min_length=1, max_length=MAX_TEXTS)],
+        Meta(description="A text, its tokens, or a list of texts or of lists of tokens."),
+    ]
+    encoding_format: Literal["float", "base64"] | None = None
+    dimensions: Annotated[int, Meta(ge=1, le=_MAX_INT)] | None = None
+    user: str | None = None
+
+
+@dataclass(frozen=True)
+class Document:
+    """A text to be ranked."""
+
+    text: _Text
+
+
+@dataclass(frozen=True, kw_only=True)
+class RerankRequest(EmbeddingRequest):
+    """Body of POST /v1/rerank."""
+
+    input: str | list[str | TokenId | _TokenIds] = ""  # made of the two fields below
+    query: _Text
+    documents: Annotated[list[_Text | Document], Meta(min_length=1, max_length=MAX_TEXTS - 1)]
+    top_n: Annotated[int, Meta(ge=1, le=_MAX_INT, description="Default: all.")] | None = None
+    return_documents: bool | None = None
+
+    @property
+    def texts(self) -> list[str]:
+        return [document if isinstance(document, str) else document.text for document in self.documents]
