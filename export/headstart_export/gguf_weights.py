@@ -134,8 +134,7 @@ class Weights:
             stored[0].set_friendly_name(f"self.{name}")
             return stored[0]
         values, *further = (
-            part if part.get_element_type() == half else operations.convert(part, half)
-            for part in stored
+            part if part.get_element_type() == half else operations.convert(part, half) for part in stored
         )
         if len(further) == 2:
             values = operations.subtract(values, further[1])

@@ -46,7 +46,7 @@ def gguf_weights() -> Any:
     class GGUFWeights(ov.Op):  # type: ignore[misc, name-defined]
         def __init__(self, inputs: Any = None, type: str = "", cols: int = 0) -> None:  # noqa: A002
             super().__init__(self)
-            self._attributes = {"type": type, "cols": cols}
+            self._attributes: dict[str, Any] = {"type": type, "cols": cols}
             if inputs is not None:
                 self.set_arguments(inputs)
                 self.constructor_validate_and_infer_types()

@@ -16,7 +16,7 @@ from headstart.engine.kernels.library import OUTPUTS, Attention, Kind, Library, 
 from headstart.engine.kernels.operation import Layout, Piece, PlannedStep, Rows, lookup_operation, operation, pack
 from headstart.engine.kernels.patterns import PAGED_ATTENTION, PLACES, Graph, Key, Node, are_alike, find, key_of
 from headstart.engine.kernels.selftest import proven, unsupported_reason
-from headstart.engine.runtime import GGUF_WEIGHTS, core
+from headstart.engine.runtime import core
 
 KERNELS = "HEADSTART_KERNELS"  # among the properties of a compiled model, not one of OpenVINO's: see compile_model
 
@@ -61,20 +61,18 @@ def fuse(model: Any, library: Library, threads: int, *, attention: bool = False)
         nodes = find(graph, library, attention=False)
     regions = [region for region in _regions(graph, nodes) if any(each.weights for each in region)]
     layouts = [_layout(graph, region) for region in regions]
-    tables = _tables(graph, library)
-    shared = {name: place for name in tables if (place := _place_of(tables[name], layouts)) is not None}
+    lookups = [(node, weights) for node in graph.nodes if (weights := _table(node)) and library.block_size(weights)]
+    places_of_tables = [_place_of(weights, layouts) for _, weights in lookups]
     pieces = pack(library, [layout for layout, _, _ in layouts], threads)
-    for name, weights in tables.items():
-        if name in shared:
-            piece, step = shared[name]
-            rows = Rows(library, pieces[piece].matrix(step), weights.rows, pieces[piece])
-        else:
+    for (lookup, weights), place in zip(lookups, places_of_tables, strict=True):
+        if place is None:
             rows = Rows.packed(library, weights, threads)
-        for lookup in graph.nodes:
-            if _is_lookup(lookup) and lookup.input_value(0).get_node().get_name() == name:
-                node = lookup_operation()([lookup.input_value(1)], rows)
-                _replace(lookup.output(0), node.output(0))
-                graph.outputs[key_of(lookup.output(0))] = node.output(0)
+        else:
+            owner, step = pieces[place[0]], place[1]
+            rows = Rows(library, owner.matrix(step), weights.rows, owner)
+        node = lookup_operation()([lookup.input_value(1)], rows)
+        _replace(lookup.output(0), node.output(0))
+        graph.outputs[key_of(lookup.output(0))] = node.output(0)
     for piece, (_, sources, targets) in zip(pieces, layouts, strict=True):
         places = [graph.parameters[name] for name in PLACES if name in graph.parameters] if piece.attentions else []
         node = operation()([*(graph.outputs[key] for key in sources), *places], piece)
@@ -83,21 +81,14 @@ def fuse(model: Any, library: Library, threads: int, *, attention: bool = False)
             graph.outputs[key] = node.output(number)
     for name in (name for node in nodes if node.attention for name in node.attention.caches):
         model.remove_parameter(graph.parameters[name].get_node())
-    if regions or tables:
+    if regions or lookups:
         model.validate_nodes_and_infer_types()
     return pieces
 
 
-def _tables(graph: Graph, library: Library) -> dict[str, Weights]:
-    """Return the embedding tables in blocks, by the names of their nodes."""
-    nodes = {lookup.input_value(0).get_node() for lookup in graph.nodes if _is_lookup(lookup)}
-    tables = {node.get_name(): weights_of(node) for node in nodes}
-    return {name: weights for name, weights in tables.items() if weights and library.block_size(weights)}
-
-
-def _is_lookup(node: Any) -> bool:
-    """Tell if a node takes rows of a table."""
-    return node.get_type_name() == "Gather" and node.input_value(0).get_node().get_type_name() == GGUF_WEIGHTS
+def _table(node: Any) -> Weights | None:
+    """Return the table in blocks that a node takes rows of; None for any other node."""
+    return weights_of(node.input_value(0).get_node()) if node.get_type_name() == "Gather" else None
 
 
 def _place_of(table: Weights, layouts: Sequence[tuple[Layout, Any, Any]]) -> tuple[int, int] | None:

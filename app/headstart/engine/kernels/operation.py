@@ -114,7 +114,8 @@ class Piece:
 
     def matrix(self, step: int) -> Matrix:
         """Return the packed weights of a step."""
-        return self._steps[step].matrix
+        matrix: Matrix = self._steps[step].matrix
+        return matrix
 
     def run(self, arrays: Sequence[NDArray[np.float32]], places: Sequence[NDArray[Any]] = ()) -> None:
         """Compute the outputs, which follow the inputs: [.., width] each.

@@ -145,7 +145,7 @@ def _trimmed(node: Any, ids: Ids, width: int) -> Any | None:
     if None in sources or kind not in _UNPACKING:
         return None
     if kind == GGUF_WEIGHTS:
-        return node.clone_with_new_inputs([sources[0].output(0)])
+        return node.clone_with_new_inputs([source.output(0) for source in sources if source])
     if kind == "Convert":
         return operations.convert(sources[0], node.get_output_element_type(0))
     if kind == "Reshape":
