@@ -452,9 +452,10 @@ def _kernels() -> Finding:
     kernels = selftest.proven()
     if kernels:
         return _ENGINE.ok(f"Its own kernels for matrix products work here ({kernels.isa}).")
+    remedy = selftest.remedy()
     return _ENGINE.note(
-        f"Its own kernels for matrix products are not used: {selftest.unsupported_reason()}. OpenVINO's are slower.",
-        "Install Headstart again while the network is there; without AVX2 choose a small model.",
+        f"Its own kernels are not used, so answers are about half as fast: {selftest.unsupported_reason()}.",
+        f"{remedy[0].upper()}{remedy[1:]}.",
     )
 
 

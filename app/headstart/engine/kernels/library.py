@@ -26,7 +26,7 @@ OUTPUTS = 4  # of a step, at most
 _NAMES = {"win32": "headstart_kernels.dll", "darwin": "libheadstart_kernels.dylib"}
 _HUGE_PAGE = 2 * 2**20  # bytes
 _LINE = 64  # bytes
-_ISA = "HEADSTART_ISA"  # the variable that names an instruction set instead of the processor's best
+ISA = "HEADSTART_ISA"  # the variable that names an instruction set instead of the processor's best
 
 
 class Isa(StrEnum):
@@ -291,7 +291,7 @@ def library() -> Library | None:
         if functions.hk_abi() != _ABI:
             return None
         loaded = Library(functions)
-        if isa := os.environ.get(_ISA):
+        if isa := os.environ.get(ISA):
             loaded.use(isa)
     except (OSError, AttributeError, ValueError):
         return None
@@ -307,7 +307,7 @@ def use_isa(isa: Isa) -> None:
     if kernels is None or isa not in kernels.isas:
         raise SettingsError("There are no kernels with {isa} for this processor; leave out --isa.", isa=isa.value)
     kernels.use(isa)
-    os.environ[_ISA] = isa
+    os.environ[ISA] = isa
 
 
 def cancel_run() -> None:
