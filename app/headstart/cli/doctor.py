@@ -192,6 +192,7 @@ def check_computer() -> Iterator[Finding]:
     """Check the system, the processor and the memory, which decide the speed."""
     yield _COMPUTER.ok(f"{platform.platform()}, {platform.machine()}.")
     yield _processor()
+    yield _threads()
     memory = psutil.virtual_memory()
     yield _COMPUTER.ok(f"Memory: {amount(memory.total)}, {amount(free_memory())} of it free.")
     try:
@@ -220,6 +221,18 @@ def _processor() -> Finding:
     if not {"AVX2", "NEON"}.intersection(sets):
         return _COMPUTER.note(f"{text} Without AVX2 or NEON models are slow.", "Choose a small model.")
     return _COMPUTER.ok(text)
+
+
+def _threads() -> Finding:
+    """Tell how many threads are used, and which limit leaves no more."""
+    limits = machine.threads()
+    present = psutil.cpu_count(logical=True) or limits.affinity
+    reason = "the processor has no more"
+    if limits.affinity < present:
+        reason = f"this process may run on {limits.affinity} of {present} (its affinity)"
+    if limits.quota is not None and limits.quota < limits.affinity:
+        reason = f"a control group, as of a container, has a quota of {limits.quota:g}"
+    return _COMPUTER.ok(f"At most {count(limits.count, 'thread')} at the same time: {reason}.")
 
 
 _TESTED_MACHINES = dict.fromkeys(("x86_64", "amd64"), "yes")
