@@ -19,7 +19,7 @@ from headstart.errors import SettingsError
 
 Bytes = NDArray[np.uint8]
 
-_ABI = 2
+_ABI = 3
 _REASONS = {-1: "the steps or the sequences of a program do not fit together", -3: "the run was cancelled"}
 BLOCK = 32  # rows that are packed together
 OUTPUTS = 4  # of a step, at most
@@ -112,6 +112,7 @@ class Attention(Structure):
         ("scale", c_float),
         ("keys", c_void_p),
         ("values", c_void_p),
+        ("blocks", c_int32),
     )
 
 

@@ -57,7 +57,7 @@ class PlannedStep:
         attention = None
         if (a := self.attention) is not None:
             buffers = [places.get(buffer, buffer) for buffer in (a.key, a.value, a.cosine, a.sine)]
-            attention = Attention(a.heads, a.kv_heads, a.size, *buffers, a.scale, None, None)
+            attention = Attention(a.heads, a.kv_heads, a.size, *buffers, a.scale)
         outputs = [places[buffer] for buffer in self.outputs]
         residual = places.get(self.residual, self.residual)
         return replace(self, input=places[self.input], residual=residual, outputs=outputs, attention=attention)
@@ -95,8 +95,8 @@ class Layout:
 class Piece:
     """Steps with their packed weights, ready to run.
 
-    `weights` are those that a run reads. `attentions`: the owner of the KV caches puts their addresses there before
-    the first run.
+    `weights` are those that a run reads. `attentions`: the owner of the KV caches puts their addresses and their number
+    of blocks there before the first run.
     """
 
     def __init__(self, library: Library, layout: Layout, steps: Sequence["_PackedStep"]) -> None:

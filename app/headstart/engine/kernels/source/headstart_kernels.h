@@ -10,7 +10,7 @@
 #define HK_API __attribute__((visibility("default")))
 #endif
 
-enum { HK_ABI = 2, HK_BLOCK = 32 /* rows of a block */, HK_OUTPUTS = 4 };
+enum { HK_ABI = 3, HK_BLOCK = 32 /* rows of a block */, HK_OUTPUTS = 4 };
 
 /* How weights are stored. Activations are rounded to INT8 in groups of 32 columns. */
 enum hk_format {
@@ -59,6 +59,7 @@ typedef struct hk_attention {
     int32_t cosine, sine;
     float scale;
     void *keys, *values; /* caches */
+    int32_t blocks;      /* of each cache: a run that names another one is refused before it writes */
 } hk_attention;
 
 /* The sequences that the tokens of a pass belong to, as OpenVINO's PagedAttention has them. */
