@@ -5,7 +5,9 @@ import functools
 import mmap
 import os
 import sys
-from collections.abc import Sequence
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from ctypes import POINTER, Structure, c_char_p, c_float, c_int, c_int32, c_size_t, c_uint64, c_void_p
 from dataclasses import dataclass
 from enum import IntEnum, StrEnum
@@ -162,6 +164,7 @@ class Program(Structure):
         ("buffer_count", c_int32),
         ("externals", c_int32),
         ("sequences", POINTER(Sequences)),
+        ("cancelled", POINTER(c_int32)),
     )
 
 
@@ -195,7 +198,6 @@ class Library:
         functions.hk_pack.argtypes = [*[c_int] * 4, *[c_void_p] * 3, c_int, c_int, c_void_p, c_size_t]
         functions.hk_unpack.argtypes = [POINTER(Matrix), c_int, c_void_p]
         functions.hk_read.argtypes, functions.hk_read.restype = [c_void_p, c_size_t, c_int], c_uint64
-        functions.hk_cancel.argtypes, functions.hk_cancel.restype = [], None
         functions.hk_run.argtypes = [POINTER(Program), c_int, POINTER(c_void_p), c_int]
 
     @property
@@ -270,10 +272,6 @@ class Library:
         if failed:
             raise MemoryError
 
-    def cancel(self) -> None:
-        """End the current run, if there is one."""
-        self._functions.hk_cancel()
-
     def read(self, memory: Bytes, threads: int) -> None:
         """Read all of it, to measure how fast that can be."""
         self._functions.hk_read(memory.ctypes.data, memory.size, threads)
@@ -311,11 +309,40 @@ def use_isa(isa: Isa) -> None:
     os.environ[ISA] = isa
 
 
-def cancel_run() -> None:
-    """End the library's run in this process, if there is one. The run raises RuntimeError."""
-    kernels = library()
-    if kernels:
-        kernels.cancel()
+class Ticket:
+    """A pass over a model. Cancelling it ends its runs, those that are yet to begin, too; they raise RuntimeError."""
+
+    def __init__(self) -> None:
+        self.cancelled = c_int32(0)
+
+    def cancel(self) -> None:
+        self.cancelled.value = 1
+
+
+_tickets: list[Ticket] = []  # of the passes under way
+_changing = threading.Lock()
+
+
+@contextmanager
+def ticketed() -> Iterator[Ticket]:
+    """Announce a pass over a model; its runs begin inside."""
+    ticket = Ticket()
+    with _changing:
+        _tickets.append(ticket)
+    try:
+        yield ticket
+    finally:
+        with _changing:
+            _tickets.remove(ticket)
+
+
+def current_ticket() -> Ticket | None:
+    """Return the ticket of the pass that a run belongs to; None if several are under way, as a run knows no pass.
+
+    Such a run is cancelled by OpenVINO alone, between two operations.
+    """
+    with _changing:
+        return _tickets[0] if len(_tickets) == 1 else None
 
 
 def large_pages(size: int) -> Bytes:

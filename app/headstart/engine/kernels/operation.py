@@ -23,6 +23,7 @@ from headstart.engine.kernels.library import (
     Sequences,
     Step,
     Weights,
+    current_ticket,
     large_pages,
 )
 from headstart.engine.runtime import openvino
@@ -127,6 +128,8 @@ class Piece:
             without = () if len(places) == _PLACES else (begins[:0], np.zeros_like(begins))
             sequences = Sequences(places[0].size, *map(_address, (*places, *without)))
             self._program.sequences = pointer(sequences)
+        ticket = current_ticket()
+        self._program.cancelled = pointer(ticket.cancelled) if ticket else None
         addresses = (c_void_p * len(self.widths))(*map(_address, arrays))
         self._library.run(self._program, tokens, addresses, self.threads)
 

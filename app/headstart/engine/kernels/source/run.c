@@ -246,9 +246,11 @@ static int range_start(const struct phase *phase, int thread, int threads)
 
 typedef void work(const struct run *run, const hk_step *step, int first, int last, int thread);
 
-static atomic_int cancelled; /* the run that is under way: what is left of it is skipped */
-
-void hk_cancel(void) { atomic_store(&cancelled, 1); }
+/* What is left of a cancelled run is skipped. */
+static int is_cancelled(const hk_program *program)
+{
+    return program->cancelled && __atomic_load_n(program->cancelled, __ATOMIC_RELAXED);
+}
 
 static void take_part(const struct run *run, const hk_step *step, const struct phase *phase, work *work, int thread)
 {
@@ -261,8 +263,7 @@ static void take_part(const struct run *run, const hk_step *step, const struct p
             int first = atomic_fetch_add_explicit(taken, phase->chunk, memory_order_relaxed);
             int last = smaller(first + phase->chunk, count);
             if (first >= last) break;
-            if (!atomic_load_explicit(&cancelled, memory_order_relaxed))
-                work(run, step, start + first, start + last, thread);
+            if (!is_cancelled(run->program)) work(run, step, start + first, start + last, thread);
             atomic_fetch_add_explicit(&phase->done->value, last - first, memory_order_release);
         }
     }
@@ -524,13 +525,12 @@ int hk_run(const hk_program *program, int tokens, float *const *externals, int t
     struct run run = {
         .program = program, .kernels = kernels_in_use(), .tokens = tokens, .threads = smaller(threads, MAX_THREADS)};
     pool_lock();
-    atomic_store(&cancelled, 0);
     uint8_t *memory = scratch(lay_out(&run, externals, NULL));
     if (memory) {
         lay_out(&run, externals, memory);
         pool_run(walk, &run, run.threads);
     }
-    int result = !memory ? -2 : atomic_load(&cancelled) ? -3 : 0;
+    int result = !memory ? -2 : is_cancelled(program) ? -3 : 0;
     pool_unlock();
     return result;
 }
