@@ -135,14 +135,15 @@ def infer(request: Any, cancel: CancelEvent | None) -> None:
         if cancel is None:
             request.infer()
             return
-        request.start_async()
-        with cancel.calling(request.cancel), cancel.calling(ticket.cancel):  # OpenVINO ends between two operations
-            try:
-                request.wait()
-            except RuntimeError:  # OpenVINO's report of a cancelled request, which can be used again at once
-                if not cancel.is_set():
-                    raise
-                raise Interrupted from None
+        with cancel.calling(ticket.cancel):
+            request.start_async()
+            with cancel.calling(request.cancel):  # which ends between two operations
+                try:
+                    request.wait()
+                except RuntimeError:  # OpenVINO's report of a cancelled request, which can be used again at once
+                    if not cancel.is_set():
+                        raise
+                    raise Interrupted from None
 
 
 def unlike(finished: int, cancelled: int) -> int:
