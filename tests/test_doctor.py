@@ -212,6 +212,8 @@ def test_unused_kernels_are_a_note_with_the_reason(monkeypatch: pytest.MonkeyPat
     _, kernels = doctor.check_engine()
     assert kernels.level is Level.NOTE
     assert "they were not compiled" in kernels.text
+    assert "half as fast" in kernels.text
+    assert "compiler" in kernels.remedy
 
 
 @pytest.mark.parametrize(

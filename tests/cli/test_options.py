@@ -1,5 +1,6 @@
 """Settings as flags, as /set values and as the request that comes of them; what is said of how a model is loaded."""
 
+import io
 import json
 from contextlib import closing
 from dataclasses import replace
@@ -25,6 +26,7 @@ from headstart.engine.generation_config import USUAL
 from headstart.engine.opening import LocalModels
 from headstart.engine.process.client import EngineClient
 from headstart.engine.supervision import Journal
+from headstart.errors import Translatable
 from headstart.library import manifest as manifests
 from tests.fakes import RecordingLoad, ScriptedEngine
 from tests.model_folders import write_model
@@ -138,6 +140,17 @@ def test_chosen_model_is_named(
     assert shown.err == f"· {sentence}\n"
     assert json.loads(shown.out)["settings"]["engine"] == "genai"
     assert facts(ScriptedEngine()) is None
+
+
+def test_how_a_model_is_loaded_is_said_at_its_load_and_with_its_figures(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    sentence = Translatable("Answers are about half as fast as they could be.")
+    with closing(EngineClient(PROGRAM, Journal(tmp_path / "log"))) as client:
+        monkeypatch.setattr(client, "facts", replace(client.load(LoadOptions(Path("toy"))), notes=(sentence,)))
+        monkeypatch.setattr("sys.stdin", io.StringIO("Hi\n/stats\n/quit\n"))
+        assert main(["chat"], lambda _: client) == 0
+    assert capsys.readouterr().err.count(f"· {sentence}\n") == 2
 
 
 def test_wrong_tokens_are_reported(tiny_target: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,6 +13,7 @@ import pytest
 
 from headstart.engine import loading
 from headstart.engine.engine import LoadOptions, Mode, Precision, Speculation
+from headstart.engine.kernels import selftest
 from headstart.engine.loading import RunnerConfig, load_model
 from headstart.engine.local import LocalEngine
 from headstart.engine.measurements import Measurements
@@ -83,6 +84,22 @@ def test_kernels_that_prove_wrong_are_replaced(tiny_quantized: Path, monkeypatch
     refused = find_verdict(loaded.measurements, properties(OWN))
     assert refused is not None
     assert refused.reason == "logits differ"
+    for later in (loaded, load_model(ModelSpec.read(tiny_quantized), FAST)):
+        (note,) = later.notes
+        assert "half as fast" in note
+        assert "logits differ" in note
+    assert not load_model(ModelSpec.read(tiny_quantized), dataclasses.replace(FAST, precision=Precision.F32)).notes
+
+
+def test_absent_kernels_are_reported_unless_others_were_chosen(
+    tiny_quantized: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reason = Translatable("they were not compiled when Headstart was installed")
+    monkeypatch.setattr(selftest, "unsupported_reason", lambda: reason)
+    (note,) = load_model(ModelSpec.read(tiny_quantized), FAST).notes
+    assert all(part in note for part in ("half as fast", reason, selftest.remedy()))
+    for chosen in ({"precision": Precision.F32}, {"decides": False}):  # a draft's precision is never the user's choice
+        assert not load_model(ModelSpec.read(tiny_quantized), dataclasses.replace(FAST, **chosen)).notes
 
 
 def test_fastest_proven_precision_is_chosen(tiny_target: Path) -> None:

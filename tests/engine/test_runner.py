@@ -12,9 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headstart.engine.cancelling import CancelEvent
+from headstart.engine.kernels.library import Library
 from headstart.engine.runners import runner as runners
 from headstart.engine.runners.paged import PagedRunner
-from headstart.engine.runners.precision import probe_ids, reference
+from headstart.engine.runners.precision import OWN, probe_ids, properties, reference
 from headstart.engine.runners.runner import Interrupted, Logits
 from headstart.engine.runners.stateful import StatefulRunner
 
@@ -315,3 +316,27 @@ def test_callback_of_a_set_event_is_called_at_once() -> None:
     cancel.set()
     with cancel.calling(lambda: called.append(1)):
         assert called == [1]
+
+
+def test_cancel_between_the_start_of_a_pass_and_its_kernels_is_not_lost(
+    tiny_quantized: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runner, stop, reports = PagedRunner(tiny_quantized, "CPU", properties(OWN), CONTEXT), CancelEvent(), list[str]()
+    expected = runner.forward([1, 2, 3]).copy()
+    runner.rollback(0)
+    run = Library.run
+
+    def cancelled_before(*arguments: Any) -> None:
+        stop.set()
+        try:
+            run(*arguments)
+        except RuntimeError as error:
+            reports.append(str(error))
+            raise
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Library, "run", cancelled_before)
+        with pytest.raises(Interrupted):
+            runner.forward([1, 2, 3], cancel=stop)
+    assert reports == ["the run was cancelled"]
+    assert np.array_equal(runner.forward([1, 2, 3]), expected)

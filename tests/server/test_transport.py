@@ -80,7 +80,7 @@ def test_unknown_encoding_is_refused_with_those_that_are_taken(running: Running,
     assert running.ask("POST", CHAT, body=chat_body())[0] == 200
 
 
-@pytest.mark.parametrize("coding", PACK.keys() - {"identity"})
+@pytest.mark.parametrize("coding", sorted(PACK.keys() - {"identity"}))
 def test_body_that_unpacks_to_too_much_or_not_at_all_is_refused(running: Running, coding: str) -> None:
     bomb = PACK[coding](b" " * 2**23)
     status, _, text = running.ask("POST", CHAT, {"Content-Encoding": coding}, bomb)

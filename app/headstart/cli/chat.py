@@ -555,7 +555,9 @@ class Session:
             self.screen.complain(str(fault))
 
     def print_stats(self, _rest: str) -> None:
-        self.screen.remark(*(stats_lines(self.last.stats) if self.last else ["There is no answer yet."]))
+        known = facts(self.engine)
+        lines = stats_lines(self.last.stats) if self.last else ["There is no answer yet."]
+        self.screen.remark(*lines, *(known.notes if known else ()))
 
     def set_option(self, rest: str) -> None:
         """Change one setting, or show all of them."""

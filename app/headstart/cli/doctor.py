@@ -192,6 +192,7 @@ def check_computer() -> Iterator[Finding]:
     """Check the system, the processor and the memory, which decide the speed."""
     yield _COMPUTER.ok(f"{platform.platform()}, {platform.machine()}.")
     yield _processor()
+    yield _threads()
     memory = psutil.virtual_memory()
     yield _COMPUTER.ok(f"Memory: {amount(memory.total)}, {amount(free_memory())} of it free.")
     try:
@@ -220,6 +221,18 @@ def _processor() -> Finding:
     if not {"AVX2", "NEON"}.intersection(sets):
         return _COMPUTER.note(f"{text} Without AVX2 or NEON models are slow.", "Choose a small model.")
     return _COMPUTER.ok(text)
+
+
+def _threads() -> Finding:
+    """Tell how many threads are used, and which limit leaves no more."""
+    limits = machine.threads()
+    present = psutil.cpu_count(logical=True) or limits.affinity
+    reason = "the processor has no more"
+    if limits.affinity < present:
+        reason = f"this process may run on {limits.affinity} of {present} (its affinity)"
+    if limits.quota is not None and limits.quota < limits.affinity:
+        reason = f"a control group, as of a container, has a quota of {limits.quota:g}"
+    return _COMPUTER.ok(f"At most {count(limits.count, 'thread')} at the same time: {reason}.")
 
 
 _TESTED_MACHINES = dict.fromkeys(("x86_64", "amd64"), "yes")
@@ -452,9 +465,10 @@ def _kernels() -> Finding:
     kernels = selftest.proven()
     if kernels:
         return _ENGINE.ok(f"Its own kernels for matrix products work here ({kernels.isa}).")
+    remedy = selftest.remedy()
     return _ENGINE.note(
-        f"Its own kernels for matrix products are not used: {selftest.unsupported_reason()}. OpenVINO's are slower.",
-        "Install Headstart again while the network is there; without AVX2 choose a small model.",
+        f"Its own kernels are not used, so answers are about half as fast: {selftest.unsupported_reason()}.",
+        f"{remedy[0].upper()}{remedy[1:]}.",
     )
 
 

@@ -1,13 +1,13 @@
 """The devices that OpenVINO sees here, and the machine that they are in."""
 
 import math
-import os
 import platform
 import re
 import sys
 from dataclasses import dataclass
 
 from headstart import __version__
+from headstart.engine import machine
 from headstart.engine.runtime import core, openvino, openvino_genai
 from headstart.errors import DeviceError, Translatable
 
@@ -122,7 +122,7 @@ class Machine:
     """A description of the machine that measured something."""
 
     device: str  # the device's own name
-    cores: int  # logical cores that this process may use
+    cores: int  # threads that this process may run at the same time
     system: str
     python: str
     headstart: str
@@ -144,8 +144,8 @@ def describe(device: str) -> Machine:
 
 
 def cores() -> int:
-    """Return the logical cores that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    """Return the number of threads that this process may run at the same time."""
+    return machine.threads().count
 
 
 def peak_rss() -> int | None:

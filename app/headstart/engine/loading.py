@@ -11,6 +11,7 @@ import numpy as np
 from headstart import paths
 from headstart.engine import devices, machine, validation
 from headstart.engine.engine import KvPrecision, Precision
+from headstart.engine.kernels import selftest as kernels
 from headstart.engine.load_options import ResolvedOptions
 from headstart.engine.measurements import Measurements
 from headstart.engine.memory import released
@@ -147,6 +148,8 @@ def load_model(spec: ModelSpec, config: RunnerConfig, watcher: Watcher | None = 
                 warm_up(runner)
         except RuntimeError as error:
             raise load_error(model.folder, model.device, first_line(error)) from None
+    if config.decides and config.precision is Precision.AUTO and (note := _note_without_kernels(model, chosen)):
+        notes = (note,) if hint_of(requested) == OWN else (note, *notes)
     is_invariant = config.decides and _is_invariant(runner, measurements, chosen, watcher)
     return LoadedModel(runner, model, chosen, notes, is_invariant, runner.draft_vocab)
 
@@ -413,6 +416,21 @@ def _choose_arithmetic(
             return chosen, (note,) if reason else ()
         reason = reason or verdict.reason
     raise load_error(model.folder, model.device, Translatable("{why}, in f32 too", why=reason))
+
+
+def _note_without_kernels(model: VerifiedModel, chosen: Properties) -> Translatable | None:
+    """Return a sentence if our own kernels could run the model on this processor, but are absent or refused."""
+    if model.device != "CPU" or model.manifest.precision.weights == "fp16" or hint_of(chosen) == OWN:
+        return None
+    why, remedy = kernels.unsupported_reason(), kernels.remedy()
+    if not why:
+        verdict = validation.find_verdict(model.measurements, own_kernels())
+        why, remedy = verdict.reason if verdict else Translatable(), Translatable("please report it")
+    return why and Translatable(
+        "Answers are about half as fast as they could be, as Headstart's own kernels are not used ({why}); {remedy}.",
+        why=why,
+        remedy=remedy,
+    )
 
 
 def _fastest(measurements: Measurements, hints: Sequence[str]) -> str:

@@ -1,7 +1,11 @@
 """Processor, instruction sets, battery and package versions of this computer."""
 
+import math
+import os
 import platform
 import re
+from collections.abc import Iterator
+from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
 
@@ -9,6 +13,7 @@ import psutil
 
 PACKAGES = ("openvino", "openvino-genai", "openvino-tokenizers", "numpy")
 _CPU_FILE = Path("/proc/cpuinfo")
+_PROCESS = Path("/proc/self")
 # Instruction sets that matter for multiplying weights, and the kernel's names for each.
 _SETS = {
     "AVX2": ("avx2",),
@@ -72,6 +77,70 @@ def stepping() -> str:
     return " ".join(values[name] for name in fields if name in values) or platform.processor()
 
 
+@dataclass(frozen=True)
+class Threads:
+    """The processor time that this process may use."""
+
+    affinity: int  # logical cores that it may run on
+    quota: float | None  # processors' time that its control groups allow, as for a container; None: all of it
+
+    @property
+    def count(self) -> int:
+        """The number of threads that can run at the same time, at least 1."""
+        return self.affinity if self.quota is None else max(1, min(self.affinity, math.floor(self.quota + 0.5)))
+
+
+def threads() -> Threads:
+    """Return the limits of this process as they are now."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return Threads(cores, min(_quotas(), default=None))
+
+
+def _quotas() -> Iterator[float]:
+    """Yield the quotas of this process's control groups and of all groups around them, in processors."""
+    for folder, mount, version in _control_groups():
+        for group in (folder, *folder.parents):
+            if (quota := _quota(group, version)) is not None:
+                yield quota
+            if group == mount:
+                break
+
+
+def _control_groups() -> Iterator[tuple[Path, Path, int]]:
+    """Yield the folder of each control group that limits the processor, its mount point and the version, 1 or 2."""
+    groups = {}  # the path of this process in each hierarchy
+    for line in _lines(_PROCESS / "cgroup"):
+        _, controllers, path = line.split(":", 2)
+        if not controllers or "cpu" in controllers.split(","):
+            groups[1 if controllers else 2] = Path(path)
+    for line in _lines(_PROCESS / "mountinfo"):
+        mounted, _, source = line.partition(" - ")
+        root, mount = (Path(word.replace(r"\040", " ")) for word in mounted.split()[3:5])
+        kind, _, options = source.split(maxsplit=2)
+        version = {"cgroup": 1, "cgroup2": 2}.get(kind)
+        if version not in groups or (version == 1 and "cpu" not in options.split(",")):
+            continue
+        group = groups[version]
+        below = group.relative_to(root) if group.is_relative_to(root) else Path()  # of a container: its own root
+        yield mount / below, mount, version
+
+
+def _quota(group: Path, version: int) -> float | None:
+    """Return the quota of one control group in processors; None if it has none."""
+    names = ("cpu.max",) if version == 2 else ("cpu.cfs_quota_us", "cpu.cfs_period_us")
+    words = " ".join(line for name in names for line in _lines(group / name)).split()
+    if len(words) != 2 or not all(word.isdecimal() for word in words) or not int(words[1]):  # "max", -1, or no file
+        return None
+    return int(words[0]) / int(words[1])
+
+
+def _lines(file: Path) -> list[str]:
+    try:
+        return file.read_text(encoding="utf-8").splitlines()
+    except OSError:  # not Linux, or a sandbox hides it
+        return []
+
+
 def is_on_battery() -> bool:
     """Return whether the computer runs on battery; False if the system does not say."""
     battery = psutil.sensors_battery() if hasattr(psutil, "sensors_battery") else None
@@ -92,6 +161,5 @@ def package_versions() -> dict[str, str]:
 
 
 def _cpu_lines() -> list[tuple[str, str]]:
-    lines = _CPU_FILE.read_text(encoding="utf-8").splitlines() if _CPU_FILE.is_file() else []
-    parts = (line.partition(":") for line in lines)
+    parts = (line.partition(":") for line in _lines(_CPU_FILE))
     return [(name.strip(), value.strip()) for name, _, value in parts]

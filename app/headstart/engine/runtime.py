@@ -4,6 +4,10 @@ import functools
 import sys
 from typing import Any
 
+import psutil
+
+from headstart.engine import machine
+
 GGUF_WEIGHTS = "GGUFWeights"  # the type of the operation that holds weights in the blocks of a GGUF file
 _TELEMETRY = "openvino_telemetry"
 
@@ -31,7 +35,19 @@ def core() -> Any:
     """
     made = openvino().Core()
     made.add_extension(gguf_weights())
+    if limit := thread_limit():
+        made.set_property("CPU", limit)
     return made
+
+
+def thread_limit() -> dict[str, int]:
+    """Return the property that keeps OpenVINO within a quota of processor time; empty if it keeps within by itself.
+
+    It knows the cores that a process may run on, but no quotas.
+    """
+    threads = machine.threads()
+    is_exceeded = threads.quota is not None and threads.count < (psutil.cpu_count(logical=False) or threads.affinity)
+    return {"INFERENCE_NUM_THREADS": threads.count} if is_exceeded else {}
 
 
 @functools.cache

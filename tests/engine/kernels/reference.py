@@ -1,7 +1,7 @@
 """Matrices in each format with the weights that they stand for, and what the library computes with them, by NumPy."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from ctypes import c_int32, c_void_p
+from ctypes import c_int32, c_void_p, pointer
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,7 +10,7 @@ from gguf import GGML_QUANT_SIZES, GGMLQuantizationType
 from numpy.typing import NDArray
 
 from headstart.engine.kernels.blocks import dequantize, random_blocks
-from headstart.engine.kernels.library import BLOCK, Bytes, Format, Kind, Library, Matrix, Program, Step, Weights
+from headstart.engine.kernels.library import BLOCK, Bytes, Format, Kind, Library, Matrix, Program, Step, Ticket, Weights
 
 Floats = NDArray[np.float32]
 Doubles = NDArray[np.float64]
@@ -135,6 +135,7 @@ def run(
     inputs: Sequence[Floats],
     outputs: int,
     threads: int = 1,
+    ticket: Ticket | None = None,
 ) -> list[Floats]:
     """Run steps over buffers: `inputs`, `outputs` more that are returned, then scratch."""
     tokens = len(inputs[0])
@@ -143,6 +144,8 @@ def run(
     program = Program(
         (Step * len(steps))(*steps), len(steps), (c_int32 * len(widths))(*widths), len(widths), len(addresses)
     )
+    if ticket:
+        program.cancelled = pointer(ticket.cancelled)
     library.run(program, tokens, (c_void_p * len(addresses))(*addresses), threads)
     return results
 

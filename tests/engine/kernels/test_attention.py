@@ -67,7 +67,7 @@ def attend(
     out = np.zeros_like(q)
     buffers = [q.copy(), k.copy(), v.copy(), cosine, sine, out]
     keys, values = cache.keys.ctypes.data, cache.values.ctypes.data
-    attention = Attention(HEADS, KV_HEADS, size, KEY, VALUE, COSINE, SINE, size**-0.5, keys, values)
+    attention = Attention(HEADS, KV_HEADS, size, KEY, VALUE, COSINE, SINE, size**-0.5, keys, values, len(cache.keys))
     step = Step(Kind.ATTENTION, 0, QUERY, -1, 1, attention=pointer(attention))
     step.outputs[0] = OUT
     counts = [b - a for _, a, b in parts]
@@ -154,3 +154,31 @@ def test_unfit_attention_is_refused(kernels: Library) -> None:
         attend(kernels, empty(1, 96), 96, [(text(4, 96, [0]), 0, 4)])
     with pytest.raises(RuntimeError, match="do not fit"):
         attend(kernels, Cache(np.zeros(0, np.float16), np.zeros(0, np.float16)), 32, [(one, 0, 4)])
+
+
+@pytest.mark.parametrize("blocks", [[0, 2], [0, -1], [0, 2**31 - 1]])
+def test_block_beyond_the_cache_is_refused_before_anything_is_written(kernels: Library, blocks: list[int]) -> None:
+    cache = empty(2, 64)
+    with pytest.raises(RuntimeError, match="do not fit"):
+        attend(kernels, cache, 64, [(text(40, 64, blocks), 0, 40)])
+    assert np.isnan(cache.keys).all()
+    assert np.isnan(cache.values).all()
+    attend(kernels, cache, 64, [(text(30, 64, blocks), 0, 30)])  # the second block is not needed
+
+
+def test_mask_whose_size_no_int_holds_is_refused(kernels: Library) -> None:
+    tokens, size, heads = 46_341, 64, 1  # the fewest whose square is beyond 2**31
+    buffers = [np.zeros((tokens, size), np.float32) for _ in range(4)]
+    cache = np.zeros((tokens // BLOCK + 1, heads, size, BLOCK), np.float16)
+    attention = Attention(heads, heads, size, 1, 2, -1, -1, 1.0, cache.ctypes.data, cache.ctypes.data, len(cache))
+    step = Step(Kind.ATTENTION, 0, 0, -1, 1, attention=pointer(attention))
+    step.outputs[0] = 3
+    begins, blocks = np.array([0, tokens], np.int32), np.arange(len(cache), dtype=np.int32)
+    past, block_begins = np.zeros(1, np.int32), np.array([0, len(blocks)], np.int32)
+    seen, seen_begins = np.zeros(1, np.uint8), np.array([0, tokens**2 - 2**32], np.int32)
+    arrays = (past, begins, blocks, block_begins, seen, seen_begins)
+    sequences = Sequences(1, *(each.ctypes.data for each in arrays))
+    program = Program(pointer(step), 1, (c_int32 * 4)(*[size] * 4), 4, 4, pointer(sequences))
+    addresses = (c_void_p * 4)(*(each.ctypes.data for each in buffers))
+    with pytest.raises(RuntimeError, match="do not fit"):
+        kernels.run(program, tokens, addresses, 1)

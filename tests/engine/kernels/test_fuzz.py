@@ -3,14 +3,27 @@
 Sanitizers watch that in test_sanitized.py.
 """
 
-from ctypes import Structure
+from ctypes import Structure, c_int32, c_void_p, pointer
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headstart.engine.kernels.library import BLOCK, OUTPUTS, Bytes, Format, Kind, Library, Matrix, Step
+from headstart.engine.kernels.library import (
+    BLOCK,
+    OUTPUTS,
+    Attention,
+    Bytes,
+    Format,
+    Kind,
+    Library,
+    Matrix,
+    Program,
+    Sequences,
+    Step,
+)
 from tests.engine.kernels.reference import GROUPS, block_of, room, run
 from tests.junk import fuzz
 
@@ -116,3 +129,91 @@ def test_any_program_equals_its_steps(kernels: Library, data: st.DataObject) -> 
         run(kernels, steps, WIDTHS, inputs, 0, threads=data.draw(st.integers(1, 3)))
     except RuntimeError:
         return
+
+
+QUERY, KEY, VALUE, COSINE, SINE, OUT = range(6)  # buffers of attention
+EMPTY = 0xFF  # a cache that nothing was written to, nor may be read from: two such bytes are no number
+PLACES = ("past", "begins", "blocks", "block_begins", "seen", "seen_begins")  # arrays of hk_sequences
+SHAPE = ("heads", "kv_heads", "size", "key", "value", "cosine", "sine", "blocks")
+
+
+@dataclass
+class Pass:
+    """Attention of some sequences, and the memory that it may touch, no larger than it must be."""
+
+    attention: Attention
+    step: Step
+    widths: list[int]
+    tokens: int
+    places: dict[str, Any]
+    caches: list[Bytes]
+
+    def run(self, kernels: Library, threads: int) -> Any:
+        buffers = [np.ones((self.tokens, width), np.float32) for width in self.widths]
+        sequences = Sequences(self.places["past"].size, *(self.places[name].ctypes.data for name in PLACES))
+        widths = (c_int32 * len(buffers))(*self.widths)
+        program = Program(pointer(self.step), 1, widths, len(buffers), len(buffers), pointer(sequences))
+        addresses = (c_void_p * len(buffers))(*(each.ctypes.data for each in buffers))
+        kernels.run(program, self.tokens, addresses, threads)
+        return buffers[OUT]
+
+
+def attending(data: st.DataObject) -> Pass:
+    """A pass whose parts fit together. Each sequence begins in it, in blocks that no other one has."""
+    size, kv_heads = data.draw(st.sampled_from((64, 128))), data.draw(st.integers(1, 2))
+    heads = kv_heads * data.draw(st.integers(1, 3))
+    counts = data.draw(st.lists(st.integers(1, 40), min_size=1, max_size=3))
+    needed = [-(-count // BLOCK) for count in counts]
+    masks = [
+        np.tril(np.ones((count, count), np.uint8)) if data.draw(st.booleans()) else np.zeros(0, np.uint8)
+        for count in counts
+    ]
+    blocks = sum(needed)
+    caches = [np.full(blocks * kv_heads * size * BLOCK * 2, EMPTY, np.uint8) for _ in range(2)]
+    places = {
+        "past": np.zeros(len(counts), np.int32),
+        "begins": np.cumsum([0, *counts]).astype(np.int32),
+        "blocks": np.array(data.draw(st.permutations(range(blocks))), np.int32),
+        "block_begins": np.cumsum([0, *needed]).astype(np.int32),
+        "seen": np.concatenate([mask.ravel() for mask in masks]),
+        "seen_begins": np.cumsum([0, *(mask.size for mask in masks)]).astype(np.int32),
+    }
+    angles = (COSINE, SINE) if data.draw(st.booleans()) else (-1, data.draw(ODD))
+    addresses = [cache.ctypes.data for cache in caches]
+    attention = Attention(heads, kv_heads, size, KEY, VALUE, *angles, 0.125, *addresses, blocks)
+    step = Step(Kind.ATTENTION, 0, QUERY, -1, 1, attention=pointer(attention))
+    step.outputs[0] = OUT
+    widths = [heads * size, kv_heads * size, kv_heads * size, size, size, heads * size]
+    return Pass(attention, step, widths, sum(counts), places, caches)
+
+
+def spoil_attention(data: st.DataObject, given: Pass) -> None:
+    """Put a number into one place that may not belong there. What stays accepted needs no more memory."""
+    value = data.draw(st.integers(-1, OUT + 1) | ODD)
+    place = data.draw(st.sampled_from((*SHAPE, "input", *PLACES)))
+    if place in PLACES:
+        array = given.places[place]
+        if place == "seen" or not array.size:
+            return
+        most = {"block_begins": given.places["blocks"].size, "seen_begins": given.places["seen"].size}
+        array[data.draw(st.integers(0, array.size - 1))] = min(value, most.get(place, value))
+    elif place == "input":
+        given.step.input = value
+    elif place != "blocks" or value <= given.attention.blocks:
+        setattr(given.attention, place, value)
+
+
+@fuzz("attention", 400)
+@given(st.data())
+def test_any_attention_is_computed_or_refused_before_it_writes(kernels: Library, data: st.DataObject) -> None:
+    one, threads = attending(data), data.draw(st.integers(1, 3))
+    spoils = data.draw(st.integers(0, 2))
+    for _ in range(spoils):
+        spoil_attention(data, one)
+    try:
+        out = one.run(kernels, threads)
+    except RuntimeError:
+        assert spoils
+        assert all((cache == EMPTY).all() for cache in one.caches)
+        return
+    assert spoils or np.isfinite(out).all()

@@ -12,7 +12,18 @@ from typing import Any
 import numpy as np
 import pytest
 
-from headstart.engine.kernels.library import Activation, Format, Kind, Library, Matrix, Program, Step
+from headstart.engine.kernels.library import (
+    Activation,
+    Format,
+    Kind,
+    Library,
+    Matrix,
+    Program,
+    Step,
+    Ticket,
+    current_ticket,
+    ticketed,
+)
 from tests.engine.kernels.reference import (
     FORMATS,
     GROUPS,
@@ -292,13 +303,34 @@ def test_run_is_cancelled_from_another_thread(kernels: Library) -> None:
     best = kernels.isa
     kernels.use(kernels.isas[0])
     try:
-        threading.Timer(0.3, kernels.cancel).start()
+        ticket = Ticket()
+        threading.Timer(0.3, ticket.cancel).start()
         with pytest.raises(RuntimeError, match="cancelled"):
-            run(kernels, steps, [2048, rows], [x], 1)
+            run(kernels, steps, [2048, rows], [x], 1, ticket=ticket)
     finally:
         kernels.use(best)
     few = x[:3]
     assert np.isfinite(product(kernels, matrix, rows, few)).all()  # the next run is whole
+
+
+def test_run_that_was_cancelled_before_it_began_writes_nothing(kernels: Library) -> None:
+    matrix, x, out = matrices(kernels, 100), floats(2, 256), np.full((2, 100), np.nan, np.float32)
+    ticket, other = Ticket(), Ticket()
+    ticket.cancel()
+    with pytest.raises(RuntimeError, match="cancelled"):
+        run(kernels, [linear(matrix.matrix, 0, {1: 100})], [256, 100], [x, out], 0, ticket=ticket)
+    assert np.isnan(out).all()
+    run(kernels, [linear(matrix.matrix, 0, {1: 100})], [256, 100], [x, out], 0, ticket=other)  # it is not meant
+    assert np.isfinite(out).all()
+
+
+def test_overlapping_passes_give_their_runs_no_ticket() -> None:
+    with ticketed() as first:
+        assert current_ticket() is first
+        with ticketed():
+            assert current_ticket() is None
+        assert current_ticket() is first
+    assert current_ticket() is None
 
 
 @pytest.mark.parametrize(("tokens", "threads"), [(0, 1), (-1, 1), (1, 0), (1, -1), (2**31 - 1, 1)])

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from headstart.engine import machine
 from headstart.engine.kernels import library, selftest
 from headstart.engine.kernels.library import Isa, Library, use_isa
 from headstart.engine.runners.precision import HINTS, OWN, candidates
@@ -78,6 +79,7 @@ def test_instruction_set_that_the_processor_lacks_is_refused(kernels: Library, m
     monkeypatch.setenv(ISA, "AVX9")
     assert library.library() is None
     assert ISA in selftest.unsupported_reason()
+    assert ISA in selftest.remedy()
 
 
 @pytest.mark.parametrize(
@@ -118,7 +120,15 @@ def test_missing_library_leaves_openvino(
     monkeypatch.setattr(selftest, "path", lambda: file)
     assert selftest.proven() is None
     assert selftest.unsupported_reason().startswith("they were not compiled" if content is None else "they do not load")
+    assert "compiler" in selftest.remedy()
     assert candidates(manifest.Precision("int8"), "CPU") == HINTS
+
+
+def test_processor_without_avx2_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(selftest, "library", lambda: None)
+    monkeypatch.setattr(machine, "instruction_sets", lambda: ("NEON",))
+    assert selftest.unsupported_reason() == "this processor lacks AVX2"
+    assert "AVX2" in selftest.remedy()
 
 
 def test_differing_kernels_are_found(kernels: Library, monkeypatch: pytest.MonkeyPatch) -> None:

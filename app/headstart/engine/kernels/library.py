@@ -5,7 +5,9 @@ import functools
 import mmap
 import os
 import sys
-from collections.abc import Sequence
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from ctypes import POINTER, Structure, c_char_p, c_float, c_int, c_int32, c_size_t, c_uint64, c_void_p
 from dataclasses import dataclass
 from enum import IntEnum, StrEnum
@@ -19,14 +21,14 @@ from headstart.errors import SettingsError
 
 Bytes = NDArray[np.uint8]
 
-_ABI = 2
+_ABI = 3
 _REASONS = {-1: "the steps or the sequences of a program do not fit together", -3: "the run was cancelled"}
 BLOCK = 32  # rows that are packed together
 OUTPUTS = 4  # of a step, at most
 _NAMES = {"win32": "headstart_kernels.dll", "darwin": "libheadstart_kernels.dylib"}
 _HUGE_PAGE = 2 * 2**20  # bytes
 _LINE = 64  # bytes
-_ISA = "HEADSTART_ISA"  # the variable that names an instruction set instead of the processor's best
+ISA = "HEADSTART_ISA"  # the variable that names an instruction set instead of the processor's best
 
 
 class Isa(StrEnum):
@@ -112,6 +114,7 @@ class Attention(Structure):
         ("scale", c_float),
         ("keys", c_void_p),
         ("values", c_void_p),
+        ("blocks", c_int32),
     )
 
 
@@ -161,6 +164,7 @@ class Program(Structure):
         ("buffer_count", c_int32),
         ("externals", c_int32),
         ("sequences", POINTER(Sequences)),
+        ("cancelled", POINTER(c_int32)),
     )
 
 
@@ -194,7 +198,6 @@ class Library:
         functions.hk_pack.argtypes = [*[c_int] * 4, *[c_void_p] * 3, c_int, c_int, c_void_p, c_size_t]
         functions.hk_unpack.argtypes = [POINTER(Matrix), c_int, c_void_p]
         functions.hk_read.argtypes, functions.hk_read.restype = [c_void_p, c_size_t, c_int], c_uint64
-        functions.hk_cancel.argtypes, functions.hk_cancel.restype = [], None
         functions.hk_run.argtypes = [POINTER(Program), c_int, POINTER(c_void_p), c_int]
 
     @property
@@ -269,10 +272,6 @@ class Library:
         if failed:
             raise MemoryError
 
-    def cancel(self) -> None:
-        """End the current run, if there is one."""
-        self._functions.hk_cancel()
-
     def read(self, memory: Bytes, threads: int) -> None:
         """Read all of it, to measure how fast that can be."""
         self._functions.hk_read(memory.ctypes.data, memory.size, threads)
@@ -291,7 +290,7 @@ def library() -> Library | None:
         if functions.hk_abi() != _ABI:
             return None
         loaded = Library(functions)
-        if isa := os.environ.get(_ISA):
+        if isa := os.environ.get(ISA):
             loaded.use(isa)
     except (OSError, AttributeError, ValueError):
         return None
@@ -307,14 +306,43 @@ def use_isa(isa: Isa) -> None:
     if kernels is None or isa not in kernels.isas:
         raise SettingsError("There are no kernels with {isa} for this processor; leave out --isa.", isa=isa.value)
     kernels.use(isa)
-    os.environ[_ISA] = isa
+    os.environ[ISA] = isa
 
 
-def cancel_run() -> None:
-    """End the library's run in this process, if there is one. The run raises RuntimeError."""
-    kernels = library()
-    if kernels:
-        kernels.cancel()
+class Ticket:
+    """A pass over a model. Cancelling it ends its runs, those that are yet to begin, too; they raise RuntimeError."""
+
+    def __init__(self) -> None:
+        self.cancelled = c_int32(0)
+
+    def cancel(self) -> None:
+        self.cancelled.value = 1
+
+
+_tickets: list[Ticket] = []  # of the passes under way
+_changing = threading.Lock()
+
+
+@contextmanager
+def ticketed() -> Iterator[Ticket]:
+    """Announce a pass over a model; its runs begin inside."""
+    ticket = Ticket()
+    with _changing:
+        _tickets.append(ticket)
+    try:
+        yield ticket
+    finally:
+        with _changing:
+            _tickets.remove(ticket)
+
+
+def current_ticket() -> Ticket | None:
+    """Return the ticket of the pass that a run belongs to; None if several are under way, as a run knows no pass.
+
+    Such a run is cancelled by OpenVINO alone, between two operations.
+    """
+    with _changing:
+        return _tickets[0] if len(_tickets) == 1 else None
 
 
 def large_pages(size: int) -> Bytes:

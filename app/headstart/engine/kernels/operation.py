@@ -23,6 +23,7 @@ from headstart.engine.kernels.library import (
     Sequences,
     Step,
     Weights,
+    current_ticket,
     large_pages,
 )
 from headstart.engine.runtime import openvino
@@ -57,7 +58,7 @@ class PlannedStep:
         attention = None
         if (a := self.attention) is not None:
             buffers = [places.get(buffer, buffer) for buffer in (a.key, a.value, a.cosine, a.sine)]
-            attention = Attention(a.heads, a.kv_heads, a.size, *buffers, a.scale, None, None)
+            attention = Attention(a.heads, a.kv_heads, a.size, *buffers, a.scale)
         outputs = [places[buffer] for buffer in self.outputs]
         residual = places.get(self.residual, self.residual)
         return replace(self, input=places[self.input], residual=residual, outputs=outputs, attention=attention)
@@ -95,8 +96,8 @@ class Layout:
 class Piece:
     """Steps with their packed weights, ready to run.
 
-    `weights` are those that a run reads. `attentions`: the owner of the KV caches puts their addresses there before
-    the first run.
+    `weights` are those that a run reads. `attentions`: the owner of the KV caches puts their addresses and their number
+    of blocks there before the first run.
     """
 
     def __init__(self, library: Library, layout: Layout, steps: Sequence["_PackedStep"]) -> None:
@@ -128,6 +129,8 @@ class Piece:
             without = () if len(places) == _PLACES else (begins[:0], np.zeros_like(begins))
             sequences = Sequences(places[0].size, *map(_address, (*places, *without)))
             self._program.sequences = pointer(sequences)
+        ticket = current_ticket()
+        self._program.cancelled = pointer(ticket.cancelled) if ticket else None
         addresses = (c_void_p * len(self.widths))(*map(_address, arrays))
         self._library.run(self._program, tokens, addresses, self.threads)
 

@@ -2,6 +2,7 @@
 
 import functools
 import hashlib
+import os
 import subprocess
 from typing import Any
 
@@ -11,12 +12,14 @@ from numpy.typing import NDArray
 from headstart import paths
 from headstart.engine import machine
 from headstart.engine.kernels.blocks import dequantize, random_blocks
-from headstart.engine.kernels.library import Activation, Format, Kind, Library, Weights, library, path
+from headstart.engine.kernels.library import ISA, Activation, Format, Kind, Library, Weights, library, path
 from headstart.engine.kernels.operation import Layout, PlannedStep, pack
 from headstart.engine.measurements import Measurements
 from headstart.engine.supervision import ending, program
+from headstart.errors import Translatable
 
 _FAULT = "fault"
+_COMPILING = "pip install ziglang, then python installer/kernels.py"
 _SECONDS = 60.0  # until a silent child is ended
 _ROWS, _COLS, _GROUP, _STEP = 72, 256, 128, 32
 _TOKENS = (1, 3, 9)
@@ -37,30 +40,49 @@ def proven() -> Library | None:
 
 
 @functools.cache
-def unsupported_reason() -> str:
+def unsupported_reason() -> Translatable:
     """Return the reason not to use our own kernels on this computer; empty if there is none.
 
     A child process tries them once for each build.
     """
-    kernels = library()
-    if kernels is None:
+    if library() is None:
         if not path().exists():
-            return "they were not compiled when Headstart was installed"
-        return "they do not load, or this processor lacks AVX2, or the set that HEADSTART_ISA names"
+            return Translatable("they were not compiled when Headstart was installed")
+        if _lacks_avx2():
+            return Translatable("this processor lacks AVX2")
+        if isa := os.environ.get(ISA):
+            return Translatable(
+                "they do not load, or have nothing for {isa}, which {variable} names", isa=isa, variable=ISA
+            )
+        return Translatable("they do not load on this computer")
     subject = {"kernels": identity(), "processor": machine.stepping()}
     measurements = Measurements(paths.measurements_folder(), "kernels", subject)
-    reason = measurements.get(_FAULT)
-    if isinstance(reason, str):
-        return reason
+    stored = measurements.get(_FAULT)
+    if isinstance(stored, str):
+        return Translatable(stored)
     try:
         child = subprocess.run(
             program("--check-kernels"), capture_output=True, text=True, timeout=_SECONDS, check=False
         )
     except (OSError, subprocess.TimeoutExpired) as error:  # the machine may be too busy: try again next time
-        return f"they could not be tried ({error})"
+        return Translatable("they could not be tried ({error})", error=error)
     reason = "" if child.returncode == 0 else child.stderr.strip()[-200:] or ending(child.returncode)
     measurements.put(_FAULT, reason)
-    return reason
+    return Translatable(reason)
+
+
+def remedy() -> Translatable:
+    """Return what the user can do about `unsupported_reason`, as a clause."""
+    if library() is None and _lacks_avx2():
+        return Translatable("choose a small model, or a computer whose processor has AVX2")
+    if library() is None and path().exists() and ISA in os.environ:
+        return Translatable("unset {variable}", variable=ISA)
+    return Translatable("install Headstart again with a C compiler at hand ({commands})", commands=_COMPILING)
+
+
+def _lacks_avx2() -> bool:
+    sets = machine.instruction_sets()
+    return sets is not None and "AVX2" not in sets
 
 
 def check() -> str:

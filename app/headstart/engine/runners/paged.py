@@ -214,6 +214,7 @@ class PagedRunner:
             keys = ov.Tensor(ov.Type.f16, ov.Shape([blocks, heads, size, BLOCK]))
             values = ov.Tensor(ov.Type.f16, ov.Shape([blocks, heads, BLOCK, size]))
             attention.keys, attention.values = keys.data.ctypes.data, values.data.ctypes.data
+            attention.blocks = blocks
             self.caches += [keys, values]
         self._token_axes = [3, 2] * len(compiled.attentions)
 

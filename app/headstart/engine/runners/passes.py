@@ -119,7 +119,7 @@ class Passes(Batcher[Pass]):
         """Read some tokens past the end of a sequence; the next pass overwrites them."""
         self._finished = unlike(self._finished, self._cancelled)
         self._write([Pass([0] * self._finished, (), first.past, 1, first.table)])
-        self._request.infer()
+        infer(self._request, None)
         self._cancelled = 0
 
     def _write(self, together: Sequence[Pass]) -> None:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from headstart.engine.cancelling import CancelEvent
-from headstart.engine.kernels.library import cancel_run
+from headstart.engine.kernels.library import ticketed
 
 Logits = NDArray[np.float32]  # [rows, vocabulary]
 Hidden = NDArray[np.float32]  # hidden states: [tokens, width]
@@ -131,17 +131,19 @@ def infer(request: Any, cancel: CancelEvent | None) -> None:
 
     After Interrupted the model must first run over `unlike(...)` tokens.
     """
-    if cancel is None:
-        request.infer()
-        return
-    request.start_async()
-    with cancel.calling(request.cancel), cancel.calling(cancel_run):  # OpenVINO ends between two operations
-        try:
-            request.wait()
-        except RuntimeError:  # OpenVINO's report of a cancelled request, which can be used again at once
-            if not cancel.is_set():
-                raise
-            raise Interrupted from None
+    with ticketed() as ticket:
+        if cancel is None:
+            request.infer()
+            return
+        with cancel.calling(ticket.cancel):
+            request.start_async()
+            with cancel.calling(request.cancel):  # which ends between two operations
+                try:
+                    request.wait()
+                except RuntimeError:  # OpenVINO's report of a cancelled request, which can be used again at once
+                    if not cancel.is_set():
+                        raise
+                    raise Interrupted from None
 
 
 def unlike(finished: int, cancelled: int) -> int:

@@ -119,7 +119,7 @@ class StatefulRunner:
         """Read some tokens and forget them. There are no others."""
         self._finished = unlike(self._finished, self._cancelled)
         self._set_inputs([0] * self._finished, rows=1)
-        self._request.infer()
+        infer(self._request, None)
         self._clear()
         self._cancelled = 0
 

@@ -136,6 +136,10 @@
         <translation>The target writes no texts whose tokens could be counted; export both models one by one, which does without.</translation>
     </message>
     <message>
+        <source>There are no kernels with {isa} for this processor; leave out --isa.</source>
+        <translation>There are no kernels with {isa} for this processor.</translation>
+    </message>
+    <message>
         <source>There is no device {device} here; present: {here}. Choose one with {option}; `headstart doctor` says why a {wanted} cannot be used.</source>
         <translation>There is no device {device} here; present: {here}. Choose one with {option}. If this computer has a {wanted}, its driver is missing or closed to you.</translation>
     </message>
@@ -234,6 +238,10 @@
     <message>
         <source>{name} fits into the memory in 4 bits only, and agrees so with its source on {agreement} of the tokens, below {floor}; close other programs, take another model, or take it all the same with --weights int4.</source>
         <translation>{name} fits into the memory in 4 bits only, and agrees so with its source on {agreement} of the tokens, below {floor}; close other programs, or take another model.</translation>
+    </message>
+    <message>
+        <source>{name} has the blocks of its GGUF file, which OpenVINO GenAI cannot read: {ours}, or export it again with --weights int8.</source>
+        <translation>{name} has the blocks of its GGUF file, which OpenVINO GenAI cannot read: {ours}, or export it again in INT8.</translation>
     </message>
     <message>
         <source>{name} has these models: {names}; name one of them: remote:{name}/MODEL.</source>

@@ -2200,6 +2200,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>另一个程序正在使用聊天历史记录 {path}；请关闭该程序后重试。</translation>
     </message>
     <message>
+        <source>Answers are about half as fast as they could be, as Headstart&apos;s own kernels are not used ({why}); {remedy}.</source>
+        <translation>由于未使用 Headstart 自带的计算内核（{why}），回答速度只有应有的一半左右；{remedy}。</translation>
+    </message>
+    <message>
         <source>Cancelled.</source>
         <translation>已取消。</translation>
     </message>
@@ -2608,6 +2612,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>服务器 {name} 的“env”必须是由文本组成的对象。</translation>
     </message>
     <message>
+        <source>There are no kernels with {isa} for this processor; leave out --isa.</source>
+        <translation>此处理器没有支持 {isa} 的内核。</translation>
+    </message>
+    <message>
         <source>There are no tools yet: write your MCP servers into {path}, as other programs have them under “mcpServers”.</source>
         <translation>还没有工具：请把您的 MCP 服务器写入 {path}，格式与其他程序的“mcpServers”相同。</translation>
     </message>
@@ -2630,6 +2638,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>chats without messages</source>
         <translation>没有消息的对话</translation>
+    </message>
+    <message>
+        <source>choose a small model, or a computer whose processor has AVX2</source>
+        <translation>请选择较小的模型，或换用处理器支持 AVX2 的电脑</translation>
     </message>
     <message>
         <source>damaged files of the archive</source>
@@ -2668,6 +2680,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>图片（不是文本）</translation>
     </message>
     <message>
+        <source>install Headstart again with a C compiler at hand ({commands})</source>
+        <translation>请在有 C 编译器的情况下重新安装 Headstart（{commands}）</translation>
+    </message>
+    <message>
         <source>it is a damaged archive</source>
         <translation>它是损坏的压缩包</translation>
     </message>
@@ -2696,6 +2712,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>未知类型 {kind} 的部分</translation>
     </message>
     <message>
+        <source>please report it</source>
+        <translation>请报告此问题</translation>
+    </message>
+    <message>
         <source>recordings, which are no text</source>
         <translation>录音或录像（不是文本）</translation>
     </message>
@@ -2714,6 +2734,30 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>there is no chat in it that can be read: {left_out}</source>
         <translation>其中没有可读取的对话：{left_out}</translation>
+    </message>
+    <message>
+        <source>they could not be tried ({error})</source>
+        <translation>无法试用（{error}）</translation>
+    </message>
+    <message>
+        <source>they do not load on this computer</source>
+        <translation>在此电脑上无法加载</translation>
+    </message>
+    <message>
+        <source>they do not load, or have nothing for {isa}, which {variable} names</source>
+        <translation>无法加载，或不支持 {variable} 指定的 {isa}</translation>
+    </message>
+    <message>
+        <source>they were not compiled when Headstart was installed</source>
+        <translation>安装 Headstart 时未编译</translation>
+    </message>
+    <message>
+        <source>this processor lacks AVX2</source>
+        <translation>此处理器不支持 AVX2</translation>
+    </message>
+    <message>
+        <source>unset {variable}</source>
+        <translation>请取消设置 {variable}</translation>
     </message>
     <message>
         <source>usual words</source>
@@ -2790,6 +2834,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>{name} holds weights of type {kind}, one of ik_llama.cpp&apos;s own types; take the Q4_K_M file of the model.</source>
         <translation>{name} 含有 {kind} 类型的权重，这是 ik_llama.cpp 自己的类型；请使用该模型的 Q4_K_M 文件。</translation>
+    </message>
+    <message>
+        <source>{name} has the blocks of its GGUF file, which OpenVINO GenAI cannot read: {ours}, or export it again with --weights int8.</source>
+        <translation>{name} 保留了其 GGUF 文件的数据块，OpenVINO GenAI 无法读取：{ours}，或以 INT8 重新导出。</translation>
     </message>
     <message>
         <source>{name} holds weights of type {kind}, which this version of Headstart does not know; update Headstart, or take a Q4_K_M file.</source>

@@ -2200,6 +2200,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>另一個程式正在使用聊天歷程記錄 {path}；請關閉該程式後再試一次。</translation>
     </message>
     <message>
+        <source>Answers are about half as fast as they could be, as Headstart&apos;s own kernels are not used ({why}); {remedy}.</source>
+        <translation>由於未使用 Headstart 自帶的運算核心（{why}），回答速度只有應有的一半左右；{remedy}。</translation>
+    </message>
+    <message>
         <source>Cancelled.</source>
         <translation>已取消。</translation>
     </message>
@@ -2608,6 +2612,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>伺服器 {name} 的「env」必須是由文字組成的物件。</translation>
     </message>
     <message>
+        <source>There are no kernels with {isa} for this processor; leave out --isa.</source>
+        <translation>此處理器沒有支援 {isa} 的核心。</translation>
+    </message>
+    <message>
         <source>There are no tools yet: write your MCP servers into {path}, as other programs have them under “mcpServers”.</source>
         <translation>還沒有工具：請把您的 MCP 伺服器寫入 {path}，格式與其他程式的「mcpServers」相同。</translation>
     </message>
@@ -2630,6 +2638,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>chats without messages</source>
         <translation>沒有訊息的對話</translation>
+    </message>
+    <message>
+        <source>choose a small model, or a computer whose processor has AVX2</source>
+        <translation>請選擇較小的模型，或改用處理器支援 AVX2 的電腦</translation>
     </message>
     <message>
         <source>damaged files of the archive</source>
@@ -2668,6 +2680,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>圖片（不是文字）</translation>
     </message>
     <message>
+        <source>install Headstart again with a C compiler at hand ({commands})</source>
+        <translation>請在有 C 編譯器的情況下重新安裝 Headstart（{commands}）</translation>
+    </message>
+    <message>
         <source>it is a damaged archive</source>
         <translation>它是損壞的壓縮檔</translation>
     </message>
@@ -2696,6 +2712,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>未知類型 {kind} 的部分</translation>
     </message>
     <message>
+        <source>please report it</source>
+        <translation>請回報此問題</translation>
+    </message>
+    <message>
         <source>recordings, which are no text</source>
         <translation>錄音或錄影（不是文字）</translation>
     </message>
@@ -2714,6 +2734,30 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>there is no chat in it that can be read: {left_out}</source>
         <translation>其中沒有可讀取的對話：{left_out}</translation>
+    </message>
+    <message>
+        <source>they could not be tried ({error})</source>
+        <translation>無法試用（{error}）</translation>
+    </message>
+    <message>
+        <source>they do not load on this computer</source>
+        <translation>在這部電腦上無法載入</translation>
+    </message>
+    <message>
+        <source>they do not load, or have nothing for {isa}, which {variable} names</source>
+        <translation>無法載入，或不支援 {variable} 指定的 {isa}</translation>
+    </message>
+    <message>
+        <source>they were not compiled when Headstart was installed</source>
+        <translation>安裝 Headstart 時未編譯</translation>
+    </message>
+    <message>
+        <source>this processor lacks AVX2</source>
+        <translation>此處理器不支援 AVX2</translation>
+    </message>
+    <message>
+        <source>unset {variable}</source>
+        <translation>請取消設定 {variable}</translation>
     </message>
     <message>
         <source>usual words</source>
@@ -2790,6 +2834,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>{name} holds weights of type {kind}, one of ik_llama.cpp&apos;s own types; take the Q4_K_M file of the model.</source>
         <translation>{name} 含有 {kind} 類型的權重，這是 ik_llama.cpp 自己的類型；請使用該模型的 Q4_K_M 檔案。</translation>
+    </message>
+    <message>
+        <source>{name} has the blocks of its GGUF file, which OpenVINO GenAI cannot read: {ours}, or export it again with --weights int8.</source>
+        <translation>{name} 保留了其 GGUF 檔案的資料區塊，OpenVINO GenAI 無法讀取：{ours}，或以 INT8 重新匯出。</translation>
     </message>
     <message>
         <source>{name} holds weights of type {kind}, which this version of Headstart does not know; update Headstart, or take a Q4_K_M file.</source>

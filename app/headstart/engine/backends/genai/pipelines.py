@@ -16,7 +16,7 @@ from headstart.engine import devices
 from headstart.engine.cancelling import CancelEvent
 from headstart.engine.engine import FinishReason, KvPrecision, LoadOptions, Sampling
 from headstart.engine.loading import VerifiedModel, fast_properties, unsupported_reason
-from headstart.engine.runtime import openvino, openvino_genai
+from headstart.engine.runtime import openvino, openvino_genai, thread_limit
 from headstart.errors import DeviceError, EngineLostError, Translatable
 from headstart.parameters import declared
 
@@ -227,7 +227,7 @@ def reason(error: RuntimeError) -> str:
 
 def _properties(model: VerifiedModel, kv: KvPrecision) -> dict[str, Any]:
     if devices.kind(model.device) == "CPU" and not unsupported_reason(model):
-        return dict(fast_properties(model, kv))
+        return {**fast_properties(model, kv), **thread_limit()}
     return _UNMEASURED | ({} if kv is KvPrecision.AUTO else {"KV_CACHE_PRECISION": kv.value})
 
 

@@ -10,7 +10,7 @@
 #define HK_API __attribute__((visibility("default")))
 #endif
 
-enum { HK_ABI = 2, HK_BLOCK = 32 /* rows of a block */, HK_OUTPUTS = 4 };
+enum { HK_ABI = 3, HK_BLOCK = 32 /* rows of a block */, HK_OUTPUTS = 4 };
 
 /* How weights are stored. Activations are rounded to INT8 in groups of 32 columns. */
 enum hk_format {
@@ -59,6 +59,7 @@ typedef struct hk_attention {
     int32_t cosine, sine;
     float scale;
     void *keys, *values; /* caches */
+    int32_t blocks;      /* of each cache: a run that names another one is refused before it writes */
 } hk_attention;
 
 /* The sequences that the tokens of a pass belong to, as OpenVINO's PagedAttention has them. */
@@ -92,6 +93,9 @@ typedef struct hk_program {
     const int32_t *widths;
     int32_t buffer_count, externals;
     const hk_sequences *sequences; /* for HK_ATTENTION */
+    /* The ticket of a run: another thread makes it 1 to end the run within some milliseconds, before it begins or while
+       it is under way. NULL: the run cannot be cancelled. */
+    const int32_t *cancelled;
 } hk_program;
 
 HK_API int hk_abi(void);
@@ -122,8 +126,6 @@ HK_API int hk_unpack(const hk_matrix *matrix, int row, float *out);
    Returns 0, -1 when the steps or sequences do not fit together, -2 when memory runs out, or -3 when it was cancelled:
    then outputs hold anything. */
 HK_API int hk_run(const hk_program *program, int tokens, float *const *externals, int threads);
-/* End the run that is under way, if there is one, within some milliseconds. From any thread. */
-HK_API void hk_cancel(void);
 /* Read memory in `threads` threads, to see what its speed allows. The result means nothing. */
 HK_API uint64_t hk_read(const uint8_t *data, size_t size, int threads);
 #endif

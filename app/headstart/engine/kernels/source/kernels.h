@@ -83,12 +83,12 @@ const struct kernels *kernels_in_use(void);
 
 INLINE int smaller(int a, int b) { return a < b ? a : b; }
 
-INLINE int blocks_of(int rows) { return (rows + HK_BLOCK - 1) / HK_BLOCK; }
+INLINE int blocks_of(int rows) { return rows / HK_BLOCK + (rows % HK_BLOCK > 0); }
 
 /* Numbers of scratch that `attend` takes for so many keys. */
 INLINE size_t attention_scratch(const hk_attention *a, int keys)
 {
-    return (size_t)a->size * HK_BLOCK + (size_t)MAX_ROWS * (a->size + 1 + blocks_of(keys) * HK_BLOCK);
+    return (size_t)a->size * HK_BLOCK + (size_t)MAX_ROWS * (a->size + 1 + (size_t)blocks_of(keys) * HK_BLOCK);
 }
 
 INLINE int tokens_of_tile(const struct rounded *x, int tile) { return smaller(x->tile, x->tokens - tile * x->tile); }

@@ -10,6 +10,8 @@ enum {
     MAX_THREADS = 256,
     MAX_TOKENS = 1 << 16,
     MAX_CONTEXT = 1 << 24,
+    MAX_HEAD = 1 << 14,  /* numbers of a head */
+    MAX_ITEMS = 1 << 30, /* of a phase: threads count a little beyond it */
     FEW_TOKENS = MAX_SPAN,
     CHUNK_BYTES = 32 << 10,          /* weights that a thread takes at a time */
     CHUNK_BYTES_OF_MANY = 192 << 10, /* with more tokens they stay in the second-level cache from span to span */
@@ -189,7 +191,7 @@ static void place_tokens(const struct run *run, const hk_step *step, int first, 
     for (int token = first; token < last; token++) {
         const struct sequence *s = sequence_of(run, token);
         const float *cosine = a->cosine < 0 ? NULL : row_of(run, a->cosine, token),
-                    *sine = a->sine < 0 ? NULL : row_of(run, a->sine, token);
+                    *sine = cosine ? row_of(run, a->sine, token) : NULL;
         run->kernels->place_token(a, s, token - s->first, row_of(run, step->input, token), row_of(run, a->key, token),
                                   row_of(run, a->value, token), cosine, sine);
     }
@@ -244,9 +246,11 @@ static int range_start(const struct phase *phase, int thread, int threads)
 
 typedef void work(const struct run *run, const hk_step *step, int first, int last, int thread);
 
-static atomic_int cancelled; /* the run that is under way: what is left of it is skipped */
-
-void hk_cancel(void) { atomic_store(&cancelled, 1); }
+/* What is left of a cancelled run is skipped. */
+static int is_cancelled(const hk_program *program)
+{
+    return program->cancelled && __atomic_load_n(program->cancelled, __ATOMIC_RELAXED);
+}
 
 static void take_part(const struct run *run, const hk_step *step, const struct phase *phase, work *work, int thread)
 {
@@ -259,8 +263,7 @@ static void take_part(const struct run *run, const hk_step *step, const struct p
             int first = atomic_fetch_add_explicit(taken, phase->chunk, memory_order_relaxed);
             int last = smaller(first + phase->chunk, count);
             if (first >= last) break;
-            if (!atomic_load_explicit(&cancelled, memory_order_relaxed))
-                work(run, step, start + first, start + last, thread);
+            if (!is_cancelled(run->program)) work(run, step, start + first, start + last, thread);
             atomic_fetch_add_explicit(&phase->done->value, last - first, memory_order_release);
         }
     }
@@ -358,13 +361,21 @@ static int product_fits(const hk_program *program, const hk_step *step)
     return blocks <= ((int64_t)matrix->rows + HK_BLOCK - 1) / HK_BLOCK;
 }
 
+/* The width of the buffer of some heads; 0, which no buffer has: they do not fit an int. */
+static int width_of(int heads, int size)
+{
+    int64_t width = (int64_t)heads * size;
+    return width <= INT32_MAX ? (int)width : 0;
+}
+
 static int attention_fits(const hk_program *program, const hk_step *step)
 {
     const hk_attention *a = step->attention;
     if (!a || !a->keys || !a->values || !program->sequences || step->count != 1) return 0;
-    if (a->size < 64 || a->size % 64 || a->kv_heads < 1 || a->heads < a->kv_heads || a->heads % a->kv_heads) return 0;
+    if (a->size < 64 || a->size % 64 || a->size > MAX_HEAD) return 0;
+    if (a->kv_heads < 1 || a->heads < a->kv_heads || a->heads % a->kv_heads) return 0;
     if (a->cosine >= 0 && !(is_buffer(program, a->cosine, a->size) && is_buffer(program, a->sine, a->size))) return 0;
-    int queries = a->heads * a->size, keys = a->kv_heads * a->size;
+    int queries = width_of(a->heads, a->size), keys = width_of(a->kv_heads, a->size);
     return is_buffer(program, step->input, queries) && is_buffer(program, step->outputs[0], queries) &&
            is_buffer(program, a->key, keys) && is_buffer(program, a->value, keys);
 }
@@ -384,14 +395,35 @@ static int step_fits(const hk_program *program, const hk_step *step)
     }
 }
 
-static int program_fits(const hk_program *program)
+/* Items of the longest phase of a step. */
+static int64_t most_items(const hk_step *step, int tokens)
 {
-    if (program->externals < 0 || program->externals > program->buffer_count) return 0;
-    for (int i = 0; i < program->buffer_count; i++)
+    if (step->kind == HK_ATTENTION) return (int64_t)tokens * step->attention->heads;
+    if (step->kind == HK_LINEAR || step->kind == HK_GATED) return (int64_t)tokens * (step->matrix.cols / STEP);
+    return tokens;
+}
+
+static int program_fits(const hk_program *program, int tokens)
+{
+    int64_t widths = 0;
+    if (program->step_count < 0 || program->externals < 0 || program->externals > program->buffer_count) return 0;
+    for (int i = 0; i < program->buffer_count; i++) {
         if (program->widths[i] < 1) return 0;
+        widths += program->widths[i];
+        if (widths > INT32_MAX) return 0;
+    }
     for (int i = 0; i < program->step_count; i++)
-        if (!step_fits(program, &program->steps[i])) return 0;
+        if (!step_fits(program, &program->steps[i]) || most_items(&program->steps[i], tokens) > MAX_ITEMS) return 0;
     return 1;
+}
+
+/* Blocks that the caches of all steps have. */
+static int blocks_of_caches(const hk_program *program)
+{
+    int blocks = INT32_MAX;
+    for (int i = 0; i < program->step_count; i++)
+        if (program->steps[i].kind == HK_ATTENTION) blocks = smaller(blocks, program->steps[i].attention->blocks);
+    return blocks;
 }
 
 static int sequences_fit(const hk_program *program, int tokens)
@@ -399,10 +431,19 @@ static int sequences_fit(const hk_program *program, int tokens)
     const hk_sequences *s = program->sequences;
     if (!s) return 1;
     if (s->count < 1 || s->begins[0] != 0 || s->begins[s->count] != tokens) return 0;
+    int blocks_of_cache = blocks_of_caches(program);
     for (int i = 0; i < s->count; i++) {
-        int count = s->begins[i + 1] - s->begins[i], seen = s->seen_begins[i + 1] - s->seen_begins[i];
-        if (count < 0 || s->past[i] < 0 || s->past[i] > MAX_CONTEXT || (seen && seen != count * count)) return 0;
-        if (s->block_begins[i + 1] - s->block_begins[i] < blocks_of(s->past[i] + count)) return 0;
+        int64_t count = (int64_t)s->begins[i + 1] - s->begins[i],
+                seen = (int64_t)s->seen_begins[i + 1] - s->seen_begins[i],
+                blocks = (int64_t)s->block_begins[i + 1] - s->block_begins[i];
+        if (count < 0 || count > tokens || s->past[i] < 0 || s->past[i] > MAX_CONTEXT) return 0;
+        if (s->seen_begins[i] < 0 || (seen && seen != count * count)) return 0;
+        int needed = blocks_of(s->past[i] + (int)count);
+        if (s->block_begins[i] < 0 || blocks < needed) return 0;
+        for (int block = 0; block < needed; block++) {
+            int number = s->blocks[s->block_begins[i] + block];
+            if (number < 0 || number >= blocks_of_cache) return 0;
+        }
     }
     return 1;
 }
@@ -479,18 +520,17 @@ static size_t lay_out(struct run *run, float *const *externals, uint8_t *from)
 
 int hk_run(const hk_program *program, int tokens, float *const *externals, int threads)
 {
-    if (tokens < 1 || tokens > MAX_TOKENS || threads < 1 || !program_fits(program) || !sequences_fit(program, tokens))
+    if (tokens < 1 || tokens > MAX_TOKENS || threads < 1 || !program_fits(program, tokens) || !sequences_fit(program, tokens))
         return -1;
     struct run run = {
         .program = program, .kernels = kernels_in_use(), .tokens = tokens, .threads = smaller(threads, MAX_THREADS)};
     pool_lock();
-    atomic_store(&cancelled, 0);
     uint8_t *memory = scratch(lay_out(&run, externals, NULL));
     if (memory) {
         lay_out(&run, externals, memory);
         pool_run(walk, &run, run.threads);
     }
-    int result = !memory ? -2 : atomic_load(&cancelled) ? -3 : 0;
+    int result = !memory ? -2 : is_cancelled(program) ? -3 : 0;
     pool_unlock();
     return result;
 }
