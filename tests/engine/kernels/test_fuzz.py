@@ -133,7 +133,7 @@ def test_any_program_equals_its_steps(kernels: Library, data: st.DataObject) -> 
 
 QUERY, KEY, VALUE, COSINE, SINE, OUT = range(6)  # buffers of attention
 EMPTY = 0xFF  # a cache that nothing was written to, nor may be read from: two such bytes are no number
-PLACES = ("past", "begins", "blocks", "block_begins", "seen", "seen_begins")  # arrays of hk_sequences
+PLACES = ("past", "begins", "blocks", "block_begins", "mask", "mask_begins")  # arrays of hk_sequences
 SHAPE = ("heads", "kv_heads", "size", "key", "value", "cosine", "sine", "blocks")
 
 
@@ -175,8 +175,8 @@ def attending(data: st.DataObject) -> Pass:
         "begins": np.cumsum([0, *counts]).astype(np.int32),
         "blocks": np.array(data.draw(st.permutations(range(blocks))), np.int32),
         "block_begins": np.cumsum([0, *needed]).astype(np.int32),
-        "seen": np.concatenate([mask.ravel() for mask in masks]),
-        "seen_begins": np.cumsum([0, *(mask.size for mask in masks)]).astype(np.int32),
+        "mask": np.concatenate([mask.ravel() for mask in masks]),
+        "mask_begins": np.cumsum([0, *(mask.size for mask in masks)]).astype(np.int32),
     }
     angles = (COSINE, SINE) if data.draw(st.booleans()) else (-1, data.draw(ODD))
     addresses = [cache.ctypes.data for cache in caches]
@@ -193,9 +193,9 @@ def spoil_attention(data: st.DataObject, given: Pass) -> None:
     place = data.draw(st.sampled_from((*SHAPE, "input", *PLACES)))
     if place in PLACES:
         array = given.places[place]
-        if place == "seen" or not array.size:
+        if place == "mask" or not array.size:
             return
-        most = {"block_begins": given.places["blocks"].size, "seen_begins": given.places["seen"].size}
+        most = {"block_begins": given.places["blocks"].size, "mask_begins": given.places["mask"].size}
         array[data.draw(st.integers(0, array.size - 1))] = min(value, most.get(place, value))
     elif place == "input":
         given.step.input = value

@@ -127,8 +127,8 @@ class Sequences(Structure):
         ("begins", c_void_p),
         ("blocks", c_void_p),
         ("block_begins", c_void_p),
-        ("seen", c_void_p),
-        ("seen_begins", c_void_p),
+        ("mask", c_void_p),
+        ("mask_begins", c_void_p),
     )
 
 

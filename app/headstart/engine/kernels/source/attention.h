@@ -16,7 +16,7 @@ enum {
 
 /* Rotate the halves of a head's numbers: x[i] and x[i + size / 2] by an angle (Su et al. 2021, as Hugging Face lays it
  * out). */
-static void rotate(float *x, const float *cosine, const float *sine, int size)
+static void rope(float *x, const float *cosine, const float *sine, int size)
 {
     int half = size / 2;
     for (int i = 0; i < half; i++) {
@@ -77,22 +77,22 @@ static void score(const float *const *queries, const float *keys, int size, floa
     }
 }
 
-/* Make of scores the weights of the values, before they are divided by their sum. `seen`: 0 for the keys from `from` on
+/* Make of scores the weights of the values, before they are divided by their sum. `mask`: 0 for the keys from `from` on
    that do not count; NULL: all count. */
-static void weigh(float *scores, int count, const uint8_t *seen, int from)
+static void softmax(float *scores, int count, const uint8_t *mask, int from)
 {
     float tops[PARTIAL_SUMS];
     for (int k = 0; k < PARTIAL_SUMS; k++) tops[k] = -INFINITY;
-    int all = seen ? from : count, key = 0;
+    int all = mask ? from : count, key = 0;
     for (; key + PARTIAL_SUMS <= all; key += PARTIAL_SUMS)
         for (int k = 0; k < PARTIAL_SUMS; k++) tops[k] = scores[key + k] > tops[k] ? scores[key + k] : tops[k];
     for (; key < count; key++)
-        if (key < from || !seen || seen[key - from]) tops[0] = scores[key] > tops[0] ? scores[key] : tops[0];
+        if (key < from || !mask || mask[key - from]) tops[0] = scores[key] > tops[0] ? scores[key] : tops[0];
     float largest = tops[0];
     for (int k = 1; k < PARTIAL_SUMS; k++) largest = tops[k] > largest ? tops[k] : largest;
     for (key = 0; key < count; key++) scores[key] = exponential(scores[key] - largest);
-    for (key = from; seen && key < count; key++)
-        if (!seen[key - from]) scores[key] = 0.0f;
+    for (key = from; mask && key < count; key++)
+        if (!mask[key - from]) scores[key] = 0.0f;
 }
 
 INLINE void add_chunk(const float *weights, size_t stride, const float *values, int size, int keys, const int rows,
@@ -130,13 +130,13 @@ static void add_values(const float *weights, size_t stride, const float *values,
     }
 }
 
-/* Put a token's key and value into the cache, and rotate its queries and its key before. */
-static void place_token(const hk_attention *a, const struct sequence *s, int token, float *query, float *key,
+/* Put a token's key and value into the cache, and rope its queries and its key before. */
+static void rope_and_store_kv(const hk_attention *a, const struct sequence *s, int token, float *query, float *key,
                         const float *value, const float *cosine, const float *sine)
 {
     int size = a->size, place = s->past + token;
-    for (int head = 0; cosine && head < a->heads; head++) rotate(query + head * size, cosine, sine, size);
-    for (int head = 0; cosine && head < a->kv_heads; head++) rotate(key + head * size, cosine, sine, size);
+    for (int head = 0; cosine && head < a->heads; head++) rope(query + head * size, cosine, sine, size);
+    for (int head = 0; cosine && head < a->kv_heads; head++) rope(key + head * size, cosine, sine, size);
     size_t block = (size_t)s->blocks[place / HK_BLOCK] * a->kv_heads;
     for (int head = 0; head < a->kv_heads; head++) {
         size_t at = (block + head) * size * HK_BLOCK;
@@ -170,7 +170,7 @@ static void attend(const hk_attention *a, const struct sequence *s, int kv_head,
     }
     for (int row = 0; row < rows; row++) {
         int token = (first + row) / group, count = s->past + token + 1;
-        weigh(scores + row * stride, count, s->seen ? s->seen + (size_t)token * s->count : NULL, s->past);
+        softmax(scores + row * stride, count, s->mask ? s->mask + (size_t)token * s->count : NULL, s->past);
         for (int key = count; key < keys; key++) scores[row * stride + key] = 0.0f;
     }
     memset(sums, 0, sizeof(float) * rows * size);

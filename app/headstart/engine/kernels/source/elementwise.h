@@ -9,7 +9,7 @@
 enum { PARTIAL_SUMS = 16 };
 
 /* Adding it rounds to the nearest whole number, ties to even, and leaves that number in the lowest bits. */
-#define ROUNDER 12582912.0f
+#define ROUND_TO_WHOLE 12582912.0f
 
 /* Largest magnitude, as bits, which are in the order of the numbers; NaN and infinity are the largest. */
 INLINE uint32_t largest_magnitude(const float *x, int count)
@@ -44,7 +44,7 @@ INLINE void quantize_step(const float *x, int halves, uint8_t *out, int tile, in
         unit = largest >= infinity ? NAN : 0.0f;
     }
     int8_t values[STEP];
-    for (int i = 0; i < STEP; i++) values[i] = (int8_t)bits_of(x[i] * inverse + ROUNDER);
+    for (int i = 0; i < STEP; i++) values[i] = (int8_t)bits_of(x[i] * inverse + ROUND_TO_WHOLE);
     memcpy(values_of(out, tile) + token * STEP, values, STEP);
     int32_t first = sum_of_half(values), second = sum_of_half(values + STEP / 2);
     scales_of(out)[token] = unit;
@@ -54,7 +54,7 @@ INLINE void quantize_step(const float *x, int halves, uint8_t *out, int tile, in
 }
 
 /* Round some steps of a token, the first of which is step `first`. */
-static void quantize(const float *x, int steps, int halves, const struct rounded *out, int token, int first)
+static void quantize(const float *x, int steps, int halves, const struct q8 *out, int token, int first)
 {
     int tile = token / out->tile, n = tokens_of_tile(out, tile);
     for (int step = 0; step < steps; step++)
@@ -84,7 +84,7 @@ INLINE float exponential(float x)
 {
     x = x < -87.0f ? -87.0f : x;
     x = x > 88.0f ? 88.0f : x;
-    float shifted = fmaf(x, 1.44269504f, ROUNDER), n = shifted - ROUNDER;
+    float shifted = fmaf(x, 1.44269504f, ROUND_TO_WHOLE), n = shifted - ROUND_TO_WHOLE;
     float r = fmaf(n, -0.693359375f, x); /* x - n * log(2), in two parts */
     r = fmaf(n, 2.12194440e-4f, r);
     float p = 1.9875691500e-4f;

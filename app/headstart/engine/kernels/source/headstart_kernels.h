@@ -69,8 +69,8 @@ typedef struct hk_sequences {
     const int32_t *begins;                /* [count + 1] tokens of the pass */
     const int32_t *blocks, *block_begins; /* [..], [count + 1] */
     /* [..], [count + 1]: which tokens of the pass each of them sees; none: those before it, and itself. */
-    const uint8_t *seen;
-    const int32_t *seen_begins;
+    const uint8_t *mask;
+    const int32_t *mask_begins;
 } hk_sequences;
 
 typedef struct hk_step {

@@ -23,5 +23,5 @@ INLINE ints dot8(ints sums, ints u, ints x)
 #include "attention.h"
 #include "products.h"
 
-const struct kernels avx2_kernels = {TILE, quantize, inverse_rms, scale, gate, multiply_block, place_token, attend};
+const struct kernels avx2_kernels = {TILE, quantize, inverse_rms, scale, gate, mul_mat_block, rope_and_store_kv, attend};
 #endif

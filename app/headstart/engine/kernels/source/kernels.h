@@ -17,7 +17,19 @@
 
        f32 scale[n] | f32 scale * sum[n] | i32 -sum[n], or of columns 0..15 | i32 [n], of columns 16..31 | i8 [n][32]
 
-   The records of a tile follow each other. */
+   The records of a tile follow each other.
+
+   A run, file by file:
+
+       run.c          hk_run checks a program; all threads go through its steps (run_steps)
+       pool.c         the threads
+       run.c          run_mul_mat: quantize_parts or quantize_normalized (elementwise.h), then mul_mat_rows
+       products.h       mul_mat_block: multiply_format, a superblock or some groups of 32 columns at a time
+       formats.h        where the bytes of each type lie; plain.c has the same products without vectors
+       run.c          run_attention: rope_and_store, then attend
+       attention.h      scores, softmax, sums of values
+       isa_*.c        the vector instructions of a set, around products.h and attention.h; cpu.c chooses one
+       pack.c         hk_pack and hk_unpack; read.c: hk_read */
 #ifndef KERNELS_H
 #define KERNELS_H
 #include "headstart_kernels.h"
@@ -37,7 +49,7 @@ enum {
 };
 
 /* The rounded activations of `tokens` tokens. */
-struct rounded {
+struct q8 {
     uint8_t *records;
     size_t record; /* bytes */
     int tokens, tile, steps;
@@ -49,13 +61,13 @@ struct sequence {
     int past;              /* tokens before them */
     const int32_t *blocks; /* of the cache, in the order of the text */
     /* Which tokens of the pass each of them sees: [count][count]; NULL: those before it, and itself. */
-    const uint8_t *seen;
+    const uint8_t *mask;
 };
 
 struct kernels {
     int tile; /* most tokens of a tile */
     /* Round some steps of a token. `halves`: with sums of 16 columns, for weights that have factors for them. */
-    void (*quantize)(const float *x, int steps, int halves, const struct rounded *out, int token, int first);
+    void (*quantize)(const float *x, int steps, int halves, const struct q8 *out, int token, int first);
     /* 1 / sqrt(mean(x^2) + epsilon) */
     float (*inverse_rms)(const float *x, int width, float epsilon);
     /* out = x * by * gain */
@@ -63,11 +75,11 @@ struct kernels {
     /* gate = activation(gate) * up */
     void (*gate)(int activation, float *gate, const float *up, int count);
     /* Products of a block with `tiles` tiles from `first` on, to out[token]. */
-    void (*multiply)(int format, int group, const uint8_t *block, const struct rounded *x, int first, int tiles,
+    void (*mul_mat)(int format, int group, const uint8_t *block, const struct q8 *x, int first, int tiles,
                      float (*out)[HK_BLOCK]);
     /* Rotate a token's queries and key, and put the key and the value into the cache. No angles: they are not rotated.
      */
-    void (*place_token)(const hk_attention *a, const struct sequence *s, int token, float *query, float *key,
+    void (*rope_and_store_kv)(const hk_attention *a, const struct sequence *s, int token, float *query, float *key,
                         const float *value, const float *cosine, const float *sine);
     /* Attention of some queries that share keys and values: see attention.h. */
     void (*attend)(const hk_attention *a, const struct sequence *s, int kv_head, int first, int rows,
@@ -91,9 +103,9 @@ INLINE size_t attention_scratch(const hk_attention *a, int keys)
     return (size_t)a->size * HK_BLOCK + (size_t)MAX_ROWS * (a->size + 1 + (size_t)blocks_of(keys) * HK_BLOCK);
 }
 
-INLINE int tokens_of_tile(const struct rounded *x, int tile) { return smaller(x->tile, x->tokens - tile * x->tile); }
+INLINE int tokens_of_tile(const struct q8 *x, int tile) { return smaller(x->tile, x->tokens - tile * x->tile); }
 
-INLINE uint8_t *activations_of(const struct rounded *x, int tile, int step)
+INLINE uint8_t *activations_of(const struct q8 *x, int tile, int step)
 {
     return x->records + ((size_t)tile * x->steps + step) * x->record;
 }

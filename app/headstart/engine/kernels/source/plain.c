@@ -5,11 +5,11 @@
 
 /* The rounded activations of a token. */
 struct token {
-    const struct rounded *x;
+    const struct q8 *x;
     int tile, within, n;
 };
 
-static struct token token_of(const struct rounded *x, int token)
+static struct token token_of(const struct q8 *x, int token)
 {
     int tile = token / x->tile;
     return (struct token){x, tile, token % x->tile, tokens_of_tile(x, tile)};
@@ -85,7 +85,7 @@ static float add_floats(int format, const uint8_t *block, int row, const struct 
     return fmaf(sum, activation_scale(t, column / STEP), total);
 }
 
-static float multiply_row(int format, int group, const uint8_t *block, int row, const struct token *t)
+static float mul_mat_row(int format, int group, const uint8_t *block, int row, const struct token *t)
 {
     int cols = t->x->steps * STEP, columns = format == HK_INT8 ? cols : record_columns(format, group);
     float total = 0.0f;
@@ -103,14 +103,14 @@ static float multiply_row(int format, int group, const uint8_t *block, int row, 
     return total;
 }
 
-static void multiply(int format, int group, const uint8_t *block, const struct rounded *x, int first, int tiles,
+static void mul_mat(int format, int group, const uint8_t *block, const struct q8 *x, int first, int tiles,
                      float (*out)[HK_BLOCK])
 {
     int last = smaller((first + tiles) * x->tile, x->tokens);
     for (int token = first * x->tile; token < last; token++, out++) {
         struct token t = token_of(x, token);
-        for (int row = 0; row < HK_BLOCK; row++) (*out)[row] = multiply_row(format, group, block, row, &t);
+        for (int row = 0; row < HK_BLOCK; row++) (*out)[row] = mul_mat_row(format, group, block, row, &t);
     }
 }
 
-const struct kernels plain_kernels = {MAX_TILE, quantize, inverse_rms, scale, gate, multiply, place_token, attend};
+const struct kernels plain_kernels = {MAX_TILE, quantize, inverse_rms, scale, gate, mul_mat, rope_and_store_kv, attend};

@@ -47,7 +47,7 @@ static struct {
     int asleep, helpers;
     atomic_int open;   /* threads of the job that may be entered; 0: none */
     atomic_int inside; /* helpers that look at the job, or work on it */
-    void (*walk)(void *, int);
+    void (*work)(void *, int);
     void *job;
 } pool = {.running = MUTEX_INIT, .sleeping = MUTEX_INIT, .woken = CONDITION_INIT};
 
@@ -88,7 +88,7 @@ static void help(int number)
         /* The caller closes the job, then looks whether anyone is inside; this enters, then looks whether it is open.
            One sees the other. */
         atomic_fetch_add(&pool.inside, 1);
-        if (number < atomic_load(&pool.open)) pool.walk(pool.job, number);
+        if (number < atomic_load(&pool.open)) pool.work(pool.job, number);
         atomic_fetch_sub(&pool.inside, 1);
     }
 }
@@ -157,10 +157,10 @@ void pool_lock(void) { lock(&pool.running); }
 
 void pool_unlock(void) { unlock(&pool.running); }
 
-void pool_run(void (*walk)(void *job, int number), void *job, int threads)
+void pool_run(void (*work)(void *job, int number), void *job, int threads)
 {
     while (pool.helpers < threads - 1 && start_helper(pool.helpers + 1)) pool.helpers++;
-    pool.walk = walk;
+    pool.work = work;
     pool.job = job;
     atomic_store(&pool.open, threads);
     lock(&pool.sleeping);
@@ -168,7 +168,7 @@ void pool_run(void (*walk)(void *job, int number), void *job, int threads)
     int asleep = pool.asleep;
     unlock(&pool.sleeping);
     if (asleep && threads > 1) wake_all(&pool.woken);
-    walk(job, 0);
+    work(job, 0);
     atomic_store(&pool.open, 0);
     for (int turns = 0; atomic_load(&pool.inside);) pool_pause(&turns);
 }

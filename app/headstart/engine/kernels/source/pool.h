@@ -6,9 +6,9 @@
 void pool_lock(void);
 void pool_unlock(void);
 
-/* Call walk(job, number) here as number 0, and in at most `threads` - 1 helpers. A helper that wakes late may come in
-   at any time before this walk ends, or not at all; the job must not rely on it. Returns when all have left. */
-void pool_run(void (*walk)(void *job, int number), void *job, int threads);
+/* Call work(job, number) here as number 0, and in at most `threads` - 1 helpers. A helper that wakes late may come in
+   at any time before this work ends, or not at all; the job must not rely on it. Returns when all have left. */
+void pool_run(void (*work)(void *job, int number), void *job, int threads);
 
 /* Wait a moment in a loop; `turns` counts the loop. Lets other threads run after a while. */
 void pool_pause(int *turns);

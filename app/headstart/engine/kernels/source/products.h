@@ -256,7 +256,7 @@ INLINE void multiply_halves(const int format, const uint8_t *lines, int pair, ui
 }
 
 /* out += products of a superblock. */
-INLINE void add_superblock(const int format, const uint8_t *record, const struct rounded *x, int tile, int step,
+INLINE void add_superblock(const int format, const uint8_t *record, const struct q8 *x, int tile, int step,
                            const int n, const int vectors, int row, float (*out)[HK_BLOCK])
 {
     const uint8_t *lines = record + gguf_type_of(format)->half_count * HALVES;
@@ -372,7 +372,7 @@ INLINE void multiply_group(const int format, const struct group *g, uint8_t *a, 
 }
 
 /* out += products of `steps` groups of 32 columns from `step` on. HK_INT8 and HK_INT4 have one scale for all of them. */
-INLINE void add_groups(const int format, int group, const uint8_t *block, const struct rounded *x, int tile, int step,
+INLINE void add_groups(const int format, int group, const uint8_t *block, const struct q8 *x, int tile, int step,
                        int steps, const int n, const int vectors, int row, float (*out)[HK_BLOCK])
 {
     const int is_shared = format == HK_INT8 || format == HK_INT4;
@@ -433,7 +433,7 @@ INLINE void add_floats(const int format, const uint8_t *record, uint8_t *a, cons
 }
 
 /* out += products of the steps that `step` begins with one tile: a superblock, a group, or some steps. */
-INLINE void add_tile(const int format, int group, const uint8_t *block, const struct rounded *x, int tile, int step,
+INLINE void add_tile(const int format, int group, const uint8_t *block, const struct q8 *x, int tile, int step,
                      int steps, const int n, float (*out)[HK_BLOCK])
 {
     const int vectors = VECTORS(format, n);
@@ -454,7 +454,7 @@ INLINE int steps_together(const int format, int group, int left)
     return format == HK_INT8 ? left : format == HK_INT4 ? group / STEP : smaller(8, left);
 }
 
-INLINE void multiply_format(const int format, int group, const uint8_t *block, const struct rounded *x, int first,
+INLINE void multiply_format(const int format, int group, const uint8_t *block, const struct q8 *x, int first,
                             int tiles, float (*out)[HK_BLOCK])
 {
     for (int step = 0, steps; step < x->steps; step += steps) {
@@ -484,11 +484,11 @@ INLINE void multiply_format(const int format, int group, const uint8_t *block, c
     }
 }
 
-typedef void multiply_block_of_format(int group, const uint8_t *block, const struct rounded *x, int first, int tiles,
+typedef void multiply_block_of_format(int group, const uint8_t *block, const struct q8 *x, int first, int tiles,
                                       float (*out)[HK_BLOCK]);
 
 #define FORMAT(name)                                                                                                   \
-    static void multiply_##name(int group, const uint8_t *block, const struct rounded *x, int first, int tiles,        \
+    static void multiply_##name(int group, const uint8_t *block, const struct q8 *x, int first, int tiles,        \
                                 float (*out)[HK_BLOCK])                                                                \
     {                                                                                                                  \
         multiply_format(HK_##name, group, block, x, first, tiles, out);                                                \
@@ -510,7 +510,7 @@ FORMAT(F16)
 FORMAT(BF16)
 #undef FORMAT
 
-static void multiply_block(int format, int group, const uint8_t *block, const struct rounded *x, int first, int tiles,
+static void mul_mat_block(int format, int group, const uint8_t *block, const struct q8 *x, int first, int tiles,
                            float (*out)[HK_BLOCK])
 {
     static multiply_block_of_format *const multiply_with[] = {

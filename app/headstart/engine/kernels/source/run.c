@@ -15,7 +15,7 @@ enum {
     FEW_TOKENS = MAX_SPAN,
     CHUNK_BYTES = 32 << 10,          /* weights that a thread takes at a time */
     CHUNK_BYTES_OF_MANY = 192 << 10, /* with more tokens they stay in the second-level cache from span to span */
-    ROUNDED_STEPS = 4,               /* steps of a token that are rounded at a time */
+    QUANTIZED_STEPS = 4,               /* steps of a token that are rounded at a time */
     KEPT_BYTES = 64 << 20,           /* scratch that the next run finds again, however little it needs */
 };
 
@@ -35,7 +35,7 @@ struct run {
     const struct kernels *kernels;
     int tokens, threads;
     float **buffers;
-    uint8_t *rounded;
+    uint8_t *q8;
     struct sequence *sequences; /* of the tokens, for attention */
     float *attention;           /* scratch of each thread */
     size_t attention_size;
@@ -45,16 +45,16 @@ struct run {
 static size_t aligned(size_t bytes) { return (bytes + CACHE_LINE - 1) / CACHE_LINE * CACHE_LINE; }
 
 /* The input of a step, rounded: tokens in tiles of even size. */
-static struct rounded rounded_of(const struct run *run, const hk_matrix *matrix)
+static struct q8 q8_of(const struct run *run, const hk_matrix *matrix)
 {
     int most = run->kernels->tile, tiles = (run->tokens + most - 1) / most;
-    struct rounded x = {.records = run->rounded, .tokens = run->tokens, .steps = matrix->cols / STEP};
+    struct q8 x = {.records = run->q8, .tokens = run->tokens, .steps = matrix->cols / STEP};
     x.tile = (run->tokens + tiles - 1) / tiles;
     x.record = aligned(activations_size(x.tile));
     return x;
 }
 
-static size_t rounded_bytes(const struct rounded *x)
+static size_t q8_bytes(const struct q8 *x)
 {
     return (size_t)((x->tokens + x->tile - 1) / x->tile) * x->steps * x->record;
 }
@@ -65,38 +65,38 @@ static float *row_of(const struct run *run, int buffer, int token)
 }
 
 /* Rounding takes so many steps of a token at a time. */
-static int parts_of(const struct rounded *x) { return (x->steps + ROUNDED_STEPS - 1) / ROUNDED_STEPS; }
+static int parts_of(const struct q8 *x) { return (x->steps + QUANTIZED_STEPS - 1) / QUANTIZED_STEPS; }
 
-static void quantize(const struct run *run, const hk_step *step, const struct rounded *x, int token, int part,
+static void quantize(const struct run *run, const hk_step *step, const struct q8 *x, int token, int part,
                      const float *values)
 {
-    int first = part * ROUNDED_STEPS;
-    run->kernels->quantize(values, smaller(ROUNDED_STEPS, x->steps - first), has_scaled_halves(step->matrix.format), x,
+    int first = part * QUANTIZED_STEPS;
+    run->kernels->quantize(values, smaller(QUANTIZED_STEPS, x->steps - first), has_scaled_halves(step->matrix.format), x,
                            token, first);
 }
 
 /* Items are parts of tokens: token * parts + part. */
-static void round_parts(const struct run *run, const hk_step *step, int first, int last, int thread)
+static void quantize_parts(const struct run *run, const hk_step *step, int first, int last, int thread)
 {
     (void)thread;
-    struct rounded x = rounded_of(run, &step->matrix);
+    struct q8 x = q8_of(run, &step->matrix);
     int parts = parts_of(&x);
     for (int i = first; i < last; i++)
         quantize(run, step, &x, i / parts, i % parts,
-                 row_of(run, step->input, i / parts) + i % parts * ROUNDED_STEPS * STEP);
+                 row_of(run, step->input, i / parts) + i % parts * QUANTIZED_STEPS * STEP);
 }
 
 /* Items are tokens. */
-static void round_normalized(const struct run *run, const hk_step *step, int first, int last, int thread)
+static void quantize_normalized(const struct run *run, const hk_step *step, int first, int last, int thread)
 {
     (void)thread;
-    struct rounded x = rounded_of(run, &step->matrix);
+    struct q8 x = q8_of(run, &step->matrix);
     for (int token = first; token < last; token++) {
         const float *row = row_of(run, step->input, token);
         float by = run->kernels->inverse_rms(row, step->matrix.cols, step->epsilon);
         for (int part = 0; part < parts_of(&x); part++) {
-            float values[ROUNDED_STEPS * STEP];
-            int column = part * ROUNDED_STEPS * STEP, count = smaller(ROUNDED_STEPS * STEP, step->matrix.cols - column);
+            float values[QUANTIZED_STEPS * STEP];
+            int column = part * QUANTIZED_STEPS * STEP, count = smaller(QUANTIZED_STEPS * STEP, step->matrix.cols - column);
             run->kernels->scale(row + column, by, step->gain + column, count, values);
             quantize(run, step, &x, token, part, values);
         }
@@ -115,22 +115,22 @@ static void store(const struct run *run, const hk_step *step, int token, int out
     memcpy(row_of(run, step->outputs[output], token) + column, sums, (size_t)count * sizeof *sums);
 }
 
-static void multiply(const struct run *run, const hk_step *step, int block, const struct rounded *x, int first,
+static void mul_mat(const struct run *run, const hk_step *step, int block, const struct q8 *x, int first,
                      int tiles, float (*sums)[HK_BLOCK])
 {
     const hk_matrix *matrix = &step->matrix;
     size_t size = hk_block_size(matrix->format, matrix->group, matrix->cols);
-    run->kernels->multiply(matrix->format, matrix->group, matrix->data + block * size, x, first, tiles, sums);
+    run->kernels->mul_mat(matrix->format, matrix->group, matrix->data + block * size, x, first, tiles, sums);
     int tokens = smaller(tiles * x->tile, x->tokens - first * x->tile);
     if (step->bias)
         for (int t = 0; t < tokens; t++) add_to(sums[t], step->bias + (size_t)block * HK_BLOCK, HK_BLOCK);
 }
 
 /* Items are blocks of rows; of HK_GATED, pairs of them. */
-static void multiply_rows(const struct run *run, const hk_step *step, int first, int last, int thread)
+static void mul_mat_rows(const struct run *run, const hk_step *step, int first, int last, int thread)
 {
     (void)thread;
-    struct rounded x = rounded_of(run, &step->matrix);
+    struct q8 x = q8_of(run, &step->matrix);
     int tiles = (x.tokens + x.tile - 1) / x.tile;
     for (int tile = 0; tile < tiles; tile += SPAN) {
         int span = smaller(SPAN, tiles - tile), token = tile * x.tile,
@@ -138,11 +138,11 @@ static void multiply_rows(const struct run *run, const hk_step *step, int first,
         for (int item = first; item < last; item++) {
             _Alignas(CACHE_LINE) float sums[MAX_SPAN][HK_BLOCK], up[MAX_SPAN][HK_BLOCK];
             if (step->kind == HK_GATED) {
-                multiply(run, step, 2 * item, &x, tile, span, sums);
-                multiply(run, step, 2 * item + 1, &x, tile, span, up);
+                mul_mat(run, step, 2 * item, &x, tile, span, sums);
+                mul_mat(run, step, 2 * item + 1, &x, tile, span, up);
                 run->kernels->gate(step->activation, sums[0], up[0], tokens * HK_BLOCK);
             } else {
-                multiply(run, step, item, &x, tile, span, sums);
+                mul_mat(run, step, item, &x, tile, span, sums);
             }
             int output = 0, block = item;
             while (block >= blocks_of(step->rows[output])) block -= blocks_of(step->rows[output++]);
@@ -184,7 +184,7 @@ static const struct sequence *sequence_of(const struct run *run, int token)
 }
 
 /* Items are tokens. */
-static void place_tokens(const struct run *run, const hk_step *step, int first, int last, int thread)
+static void rope_and_store(const struct run *run, const hk_step *step, int first, int last, int thread)
 {
     const hk_attention *a = step->attention;
     (void)thread;
@@ -192,7 +192,7 @@ static void place_tokens(const struct run *run, const hk_step *step, int first, 
         const struct sequence *s = sequence_of(run, token);
         const float *cosine = a->cosine < 0 ? NULL : row_of(run, a->cosine, token),
                     *sine = cosine ? row_of(run, a->sine, token) : NULL;
-        run->kernels->place_token(a, s, token - s->first, row_of(run, step->input, token), row_of(run, a->key, token),
+        run->kernels->rope_and_store_kv(a, s, token - s->first, row_of(run, step->input, token), row_of(run, a->key, token),
                                   row_of(run, a->value, token), cosine, sine);
     }
 }
@@ -278,31 +278,31 @@ static int blocks_of_step(const hk_step *step)
     return blocks;
 }
 
-static void run_product(const struct run *run, const hk_step *step, struct phase *phases, int thread)
+static void run_mul_mat(const struct run *run, const hk_step *step, struct phase *phases, int thread)
 {
     const hk_matrix *matrix = &step->matrix;
-    struct rounded x = rounded_of(run, matrix);
+    struct q8 x = q8_of(run, matrix);
     phases[0].items = step->gain ? run->tokens : run->tokens * parts_of(&x);
     phases[0].chunk = step->gain ? 1 : 16;
-    take_part(run, step, &phases[0], step->gain ? round_normalized : round_parts, thread);
+    take_part(run, step, &phases[0], step->gain ? quantize_normalized : quantize_parts, thread);
 
     size_t bytes = hk_block_size(matrix->format, matrix->group, matrix->cols) * (step->kind == HK_GATED ? 2 : 1);
     size_t chunk = (run->tokens > FEW_TOKENS ? CHUNK_BYTES_OF_MANY : CHUNK_BYTES) / bytes;
     phases[1].items = blocks_of_step(step);
     phases[1].chunk = chunk ? (int)chunk : 1;
-    take_part(run, step, &phases[1], multiply_rows, thread);
+    take_part(run, step, &phases[1], mul_mat_rows, thread);
 }
 
 static void run_attention(const struct run *run, const hk_step *step, struct phase *phases, int thread)
 {
-    take_part(run, step, &phases[0], place_tokens, thread);
+    take_part(run, step, &phases[0], rope_and_store, thread);
     phases[1].chunk = 1;
     for (int i = 0; i < run->program->sequences->count; i++)
         phases[1].items += items_of(&run->sequences[i], step->attention, rows_of_item(run, step->attention));
     take_part(run, step, &phases[1], attend, thread);
 }
 
-static void walk_steps(void *job, int thread)
+static void run_steps(void *job, int thread)
 {
     const struct run *run = job;
     for (int i = 0; i < run->program->step_count; i++) {
@@ -319,20 +319,20 @@ static void walk_steps(void *job, int thread)
         else if (step->kind == HK_ATTENTION)
             run_attention(run, step, phases, thread);
         else
-            run_product(run, step, phases, thread);
+            run_mul_mat(run, step, phases, thread);
     }
 }
 
 /* Rounding and small numbers as the C standard has them, whatever the calling thread has set. */
-static void walk(void *job, int thread)
+static void run_in_thread(void *job, int thread)
 {
 #if defined(__x86_64__)
     unsigned before = __builtin_ia32_stmxcsr();
     __builtin_ia32_ldmxcsr(0x1f80);
-    walk_steps(job, thread);
+    run_steps(job, thread);
     __builtin_ia32_ldmxcsr(before);
 #else
-    walk_steps(job, thread);
+    run_steps(job, thread);
 #endif
 }
 
@@ -434,10 +434,10 @@ static int sequences_fit(const hk_program *program, int tokens)
     int blocks_of_cache = blocks_of_caches(program);
     for (int i = 0; i < s->count; i++) {
         int64_t count = (int64_t)s->begins[i + 1] - s->begins[i],
-                seen = (int64_t)s->seen_begins[i + 1] - s->seen_begins[i],
+                masked = (int64_t)s->mask_begins[i + 1] - s->mask_begins[i],
                 blocks = (int64_t)s->block_begins[i + 1] - s->block_begins[i];
         if (count < 0 || count > tokens || s->past[i] < 0 || s->past[i] > MAX_CONTEXT) return 0;
-        if (s->seen_begins[i] < 0 || (seen && seen != count * count)) return 0;
+        if (s->mask_begins[i] < 0 || (masked && masked != count * count)) return 0;
         int needed = blocks_of(s->past[i] + (int)count);
         if (s->block_begins[i] < 0 || blocks < needed) return 0;
         for (int block = 0; block < needed; block++) {
@@ -471,7 +471,7 @@ static size_t lay_out_attention(struct run *run, uint8_t *from)
     int keys = 0;
     for (int i = 0; i < given->count; i++) {
         int count = given->begins[i + 1] - given->begins[i],
-            has_seen = given->seen_begins[i + 1] > given->seen_begins[i];
+            has_mask = given->mask_begins[i + 1] > given->mask_begins[i];
         if (given->past[i] + count > keys) keys = given->past[i] + count;
         if (from)
             ((struct sequence *)from)[i] =
@@ -479,7 +479,7 @@ static size_t lay_out_attention(struct run *run, uint8_t *from)
                                   .count = count,
                                   .past = given->past[i],
                                   .blocks = given->blocks + given->block_begins[i],
-                                  .seen = has_seen ? given->seen + given->seen_begins[i] : NULL};
+                                  .mask = has_mask ? given->mask + given->mask_begins[i] : NULL};
     }
     for (int i = 0; i < program->step_count; i++)
         if (program->steps[i].kind == HK_ATTENTION) {
@@ -507,12 +507,12 @@ static size_t lay_out(struct run *run, float *const *externals, uint8_t *from)
         if (i >= program->externals) at += aligned((size_t)run->tokens * program->widths[i] * sizeof(float));
     }
     at += lay_out_attention(run, from ? from + at : NULL);
-    run->rounded = from ? from + at : NULL;
+    run->q8 = from ? from + at : NULL;
     for (int i = 0; i < program->step_count; i++) {
         const hk_step *step = &program->steps[i];
         if (step->kind != HK_LINEAR && step->kind != HK_GATED) continue;
-        struct rounded x = rounded_of(run, &step->matrix);
-        size_t bytes = rounded_bytes(&x);
+        struct q8 x = q8_of(run, &step->matrix);
+        size_t bytes = q8_bytes(&x);
         most = bytes > most ? bytes : most;
     }
     return at + most;
@@ -528,7 +528,7 @@ int hk_run(const hk_program *program, int tokens, float *const *externals, int t
     uint8_t *memory = scratch(lay_out(&run, externals, NULL));
     if (memory) {
         lay_out(&run, externals, memory);
-        pool_run(walk, &run, run.threads);
+        pool_run(run_in_thread, &run, run.threads);
     }
     int result = !memory ? -2 : is_cancelled(program) ? -3 : 0;
     pool_unlock();
