@@ -54,7 +54,7 @@ class Template:
         self.source = source
         self._environment = _Environment()
         if len(source) > MAX_SOURCE:
-            raise RenderError(f"it has {len(source)} characters")
+            raise RenderError("it is too long")
         try:
             self._environment.begin()
             tree = _Guards().visit(self._environment.parse(source))
@@ -71,7 +71,7 @@ class Template:
         except _FAULTS as error:
             raise RenderError(_reason(error)) from None
         if len(text) > MAX_PROMPT:
-            raise RenderError(f"it makes {len(text)} characters")
+            raise RenderError("its text becomes too long")
         return text
 
 

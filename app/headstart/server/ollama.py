@@ -386,7 +386,15 @@ def shown(model: Served, since: float) -> Shown:
     facts = {"general.architecture": "headstart", "general.basename": model.id}
     sizes = {"headstart.context_length": model.context, "headstart.embedding_length": model.dimensions}
     capabilities = ["embedding"] if model.dimensions else ["completion", "tools"]
-    return Shown(_time(since), facts | {name: size for name, size in sizes.items() if size}, capabilities)
+    info = facts | {name: size for name, size in sizes.items() if size}
+    return Shown(_time(since), info, capabilities, parameters=_parameters(model.sampling) if model.sampling else "")
+
+
+def _parameters(sampling: Sampling) -> str:
+    """Return a model's own sampling values as lines of a Modelfile."""
+    names = {"repetition_penalty": "repeat_penalty"}
+    own = [each.field for each in declared(Sampling) if each.is_models_own]
+    return "\n".join(f"{names.get(name, name)} {getattr(sampling, name):g}" for name in own)
 
 
 def loaded_line(body: OllamaRequest) -> AnswerLine:

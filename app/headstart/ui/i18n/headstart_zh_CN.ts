@@ -2692,8 +2692,16 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>它是有密码的压缩包</translation>
     </message>
     <message>
+        <source>it is too long</source>
+        <translation>它太长</translation>
+    </message>
+    <message>
         <source>it uses {names}, which no renderer has</source>
         <translation>它使用了任何渲染器都没有的 {names}</translation>
+    </message>
+    <message>
+        <source>its text becomes too long</source>
+        <translation>它生成的文本太长</translation>
     </message>
     <message>
         <source>its text is {text!r}, and not {expected!r}</source>
@@ -2829,7 +2837,7 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     </message>
     <message>
         <source>{name} has the token {text!r} twice, as {index} and {other}, so one could not be written; take another file of the model.</source>
-        <translation>{name} 中token {text!r} 出现了两次（{index} 和 {other}），因此其中一个无法写出；请使用该模型的另一个文件。</translation>
+        <translation>{name} 中 token {text!r} 出现了两次（{index} 和 {other}），因此其中一个无法写出；请使用该模型的另一个文件。</translation>
     </message>
     <message>
         <source>{name} holds weights of type {kind}, one of ik_llama.cpp&apos;s own types; take the Q4_K_M file of the model.</source>
