@@ -24,6 +24,7 @@ from headstart.engine.engine import (
 )
 from headstart.engine.grammar import TokenBytes
 from headstart.engine.local import LocalEngine
+from headstart.engine.tool_calls import MAX_CALLS
 from headstart.errors import SettingsError
 from tests.engine.answers import LIST, ask, request
 
@@ -238,7 +239,7 @@ def test_call_is_not_made_again(token_bytes: TokenBytes) -> None:
 
 def test_number_of_calls_is_limited(token_bytes: TokenBytes) -> None:
     tools = replace(TOOLS, parallel=True)
-    assert reads(grammar.tool_constraint(tools, token_bytes), token_bytes, "\n".join([PAINTED] * grammar.MAX_CALLS))
+    assert reads(grammar.tool_constraint(tools, token_bytes), token_bytes, "\n".join([PAINTED] * MAX_CALLS))
     assert not reads(grammar.tool_constraint(tools, token_bytes), token_bytes, "\n".join([PAINTED] * 17))
 
 

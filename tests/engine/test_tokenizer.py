@@ -7,6 +7,7 @@ import sys
 import threading
 import time
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from hypothesis import strategies as st
 
 from headstart.engine import chat_template, jinja
 from headstart.engine.chat_template import ChatTemplate
-from headstart.engine.engine import Call, Message, Request, Tool, Tools
+from headstart.engine.engine import Call, FinishReason, Message, Request, Tool, Tools
 from headstart.engine.tokenizer import Tokenizer
 from headstart.errors import BrokenModelError, ChatTemplateError, ContextOverflowError, SettingsError
 from headstart.library import vocabulary
@@ -436,6 +437,33 @@ def test_template_without_tools_gets_them_in_words(byte_level: Tokenizer) -> Non
     assert f"<|im_start|>assistant\n{WRITTEN_CALL}<|im_end|>" in rest
     results = "<tool_response>\nsunny <|im_end|>\n</tool_response>\n<tool_response>\ndry\n</tool_response>"
     assert f"<|im_start|>user\n{results}<|im_end|>" in rest
+
+
+def test_calls_that_must_keep_to_a_form_are_those_of_hermes(tokenizer_folders: Path, tmp_path: Path) -> None:
+    own = KNOWING.replace("<tool_call>\n", "<tool_call>\n<function={{ c.function.name }}>\n").replace(
+        '{"name": "{{ c.function.name }}", "arguments": {{ c.function.arguments | tojson }}}',
+        "{% for k, v in c.function.arguments | items %}<parameter={{ k }}>\n{{ v }}\n</parameter>\n{% endfor %}"
+        "</function>",
+    )
+    tokenizer = with_template(tokenizer_folders, own, tmp_path / "model")
+    free = Request(tuple(CALLED), tools=Tools((WEATHER,)))
+    strict = replace(WEATHER, strict=True)
+    held = (
+        Tools((WEATHER,), required=True),
+        Tools((WEATHER,), only="weather"),
+        Tools((strict,)),
+        Tools((WEATHER,), hidden=True),
+    )
+    others = [replace(free, schema="{}"), *(replace(free, tools=tools) for tools in held)]
+    prompts = [tokenizer.decode(tokenizer.prompt_of(request, 4096), keep_special=True) for request in (free, *others)]
+    assert ["<function=weather>" in prompt for prompt in prompts] == [True, *[False] * len(others)]
+    assert [WRITTEN_CALL in prompt for prompt in prompts] == [False, *[True] * len(others)]
+    written = tokenizer.encode("So: <tool_call>\n<function=weather>\n</function>\n</tool_call>")
+    answers = [tokenizer.answer_text(request, ()) for request in (free, others[0])]
+    texts = [answer.push(written).text + answer.finish()[1] for answer in answers]
+    assert texts[0] == 'So: <tool_call>\n{"name": "weather", "arguments": {}}\n</tool_call>'
+    assert texts[1] == "So: <tool_call>\n<function=weather>\n</function>\n</tool_call>"
+    assert answers[0].ended is FinishReason.STOP
 
 
 def test_hidden_tools_are_in_no_prompt(byte_level: Tokenizer) -> None:

@@ -16,6 +16,8 @@ from typing import Any
 from headstart.engine import jinja
 from headstart.engine.engine import Call, Message, ThinkingSupport, Tool, written_call
 from headstart.engine.thinking import marks_of
+from headstart.engine.tool_formats.form import Format
+from headstart.engine.tool_formats.registry import format_of
 from headstart.errors import ChatTemplateError
 
 _log = logging.getLogger(__name__)
@@ -25,6 +27,7 @@ _MAX_RENDER_S = 60.0  # for one conversation, if none of the template's own limi
 _NONCHARACTER = "\ufdd0"
 _WORD = re.compile(r"[\w\s▁]*")
 _PROBE = "headstart_probe"
+_PROBE_ARGUMENTS, _PROBE_RESULT = '{"a": "b"}', f"{_PROBE} result"
 _ABOUT_TOOLS = """# Tools
 
 You may call one or more of these functions to help with what the user asks:
@@ -107,12 +110,13 @@ class ChatTemplate:
         add_generation_prompt: bool = True,
         thinking: bool | None = None,
         effort: str = "",
+        own_calls: bool = True,
     ) -> list[str]:
         """Return the prompt, split where a message contains a control token's text. Encode each piece by itself.
 
         If the last message is an answer, the prompt ends inside it, so that it is continued. Raises
         ChatTemplateError without a template, if the template has no place for a message, or if the model cannot think
-        as asked.
+        as asked. `own_calls`: calls may have a format of the template's own, not that of Hermes.
         """
         is_continued = (
             add_generation_prompt and len(messages) > 1 and messages[-1].role == "assistant" and not messages[-1].calls
@@ -121,7 +125,8 @@ class ChatTemplate:
         separator = unused_separator([*_strings(_data(messages)), *_strings([_as_openai(tool) for tool in tools])])
         messages = [self._escaped(message, separator) for message in messages]
         offered = [_escaped(_as_openai(tool), self._escaper, separator) for tool in tools]
-        if (tools or any(message.calls or message.role == "tool" for message in messages)) and not self._supports_tools:
+        needs_tools = tools or any(message.calls or message.role == "tool" for message in messages)
+        if needs_tools and not (self._supports_tools or (own_calls and self.tool_format)):
             messages, offered = without_tools(messages, offered), []
         messages = self._fitting(messages, offered)
         if thinking is None and effort and self.support and self.support.can_switch:
@@ -195,7 +200,7 @@ class ChatTemplate:
         System messages stand at the front, or in the turn of the user; turns of one role in a row are joined.
         """
         refusal = None
-        for arrange in (_as_they_are, _joined, _system_in_turns, _without_system):
+        for arrange in (_as_they_are, _calls_apart, _joined, _system_in_turns, _without_system):
             arranged = arrange(messages)
             try:
                 self._check_roles(arranged, tools)
@@ -207,20 +212,40 @@ class ChatTemplate:
         raise refusal
 
     @cached_property
+    def tool_format(self) -> Format | None:
+        """The format of calls that the template has in place of that of Hermes; None if it has none that is known."""
+        rendered = self._rendered_tools
+        if not rendered or self._supports_tools or _PROBE_RESULT not in rendered or f"{_PROBE} does" not in rendered:
+            return None
+        found = format_of(rendered, Tool(_PROBE, "{}"), _PROBE_ARGUMENTS)
+        if found is None:
+            _log.warning(
+                "The chat template of %s writes calls in a format that is not known: the system prompt lists the "
+                "tools, and asks for calls in the format of Hermes.",
+                self._name,
+            )
+        return found
+
+    @cached_property
     def _supports_tools(self) -> bool:
         """True if it shows tools, their calls and results, and calls in the format that answers have."""
-        call, tool = Call(_PROBE, '{"a": "b"}'), _as_openai(Tool(_PROBE, "{}", f"{_PROBE} does"))
-        turns = [Message("user", "?"), Message("assistant", "", (call,)), Message("tool", f"{_PROBE} result")]
+        call = written_call(Call(_PROBE, _PROBE_ARGUMENTS))
+        return all(text in self._rendered_tools for text in (call, f"{_PROBE} does", _PROBE_RESULT))
+
+    @cached_property
+    def _rendered_tools(self) -> str:
+        """A tool, a call of it and its result; empty if the template has no place for them."""
+        call, tool = Call(_PROBE, _PROBE_ARGUMENTS), _as_openai(Tool(_PROBE, "{}", f"{_PROBE} does"))
+        turns = [Message("user", "?"), Message("assistant", "", (call,)), Message("tool", _PROBE_RESULT)]
         try:
-            rendered = self._render(turns, [tool], add_generation_prompt=True)
+            return self._render(turns, [tool], add_generation_prompt=True)
         except ChatTemplateError as error:
             _log.warning(
                 "The chat template of %s has no place for tools (%s): the system prompt lists them.",
                 self._name,
                 _reason(error),
             )
-            return False
-        return all(text in rendered for text in (written_call(call), f"{_PROBE} does", f"{_PROBE} result"))
+            return ""
 
     @cached_property
     def _takes_parts(self) -> bool:
@@ -246,10 +271,11 @@ class ChatTemplate:
                 name=self._name,
             )
         probes = [f"headstart{index}probe" for index in range(len(messages))]
-        turns = [replace(message, content=probe, thinking="") for message, probe in zip(messages, probes, strict=True)]
+        turns = [_probe_of(message, probe) for message, probe in zip(messages, probes, strict=True)]
         rendered = self._render(turns, tools, add_generation_prompt=False)
-        for message, probe in zip(messages, probes, strict=True):
-            if probe not in rendered or not message.role.isidentifier():
+        for message, turn, probe in zip(messages, turns, probes, strict=True):
+            shown = [call.name for call in turn.calls] or [probe]
+            if not all(text in rendered for text in shown) or not message.role.isidentifier():
                 raise ChatTemplateError(
                     'The chat template of {name} has no place for a message of role "{role}" here; leave it '
                     "out, or use the roles system, user and assistant in their usual order.",
@@ -324,6 +350,27 @@ def _reason(error: ChatTemplateError) -> object:
 
 def _as_they_are(messages: Sequence[Message]) -> Sequence[Message]:
     return messages
+
+
+def _probe_of(message: Message, probe: str) -> Message:
+    """Return a message to find in a rendered conversation. Of answers with calls, many templates show those alone."""
+    calls = tuple(replace(call, name=f"{probe}{number}") for number, call in enumerate(message.calls))
+    return replace(message, content=probe if message.content or not calls else "", calls=calls, thinking="")
+
+
+def _calls_apart(messages: Sequence[Message]) -> Sequence[Message]:
+    """Make a turn of each call and its result, as templates need it that have room for one call in a turn."""
+    turns, waiting = list[Message](), deque[Message]()
+    for message in messages:
+        if message.role != "tool":
+            turns += waiting
+            waiting.clear()
+        elif waiting and turns[-1].role == "tool":
+            turns.append(waiting.popleft())
+        first, *others = [replace(message, calls=(call,)) for call in message.calls] or [message]
+        turns.append(first)
+        waiting.extend(replace(other, content="", thinking="") for other in others)
+    return [*turns, *waiting]
 
 
 def _joined(messages: Sequence[Message]) -> Sequence[Message]:

@@ -29,6 +29,7 @@ from headstart.engine.engine import (
 )
 from headstart.engine.sampling import Row, largest
 from headstart.engine.thinking import ThinkingReader
+from headstart.engine.tool_formats.rewriter import Rewriter
 
 # Decodes several token sequences at once, like Tokenizer.decode_many.
 DecodeMany = Callable[[list[list[int]]], list[str]]
@@ -202,8 +203,12 @@ class AnswerText:
         stop_on_repetition: bool = False,
         reader: ThinkingReader | None = None,
         tools: Sequence[str] = (),
+        calls: Rewriter | None = None,
     ) -> None:
-        """`reader` separates thinking; None: the model does not think. `tools`: names of tools that may be called."""
+        """`reader` separates thinking; None: the model does not think. `tools`: names of tools that may be called.
+
+        `calls` rewrites calls in a format of the model's own; None: the model writes them as Hermes does.
+        """
         self.ended: FinishReason | None = None
         self.repeats = 0  # the largest number so far; 0: no repetition
         self._repetition = Repetition()
@@ -212,7 +217,9 @@ class AnswerText:
         self._stops = StopStrings(stops, tools=tools)
         self._ids: list[int] = []
         self._lengths: list[int] = []  # certain characters after each token, including those held back or cut
-        self._shown = 0  # characters of the answer proper that were returned
+        self._shown = 0  # characters of the answer proper, as the tokens spell it, whose text was returned
+        self._calls = calls
+        self._rewritten = 0  # characters that left the rewriter, less those that were returned
         self._reader = reader
         self._left_out: int | None = None  # characters before the answer proper; None: it has not begun
 
@@ -230,7 +237,8 @@ class AnswerText:
         """Add a run of tokens. The result is the same for every way to cut an answer into runs."""
         assert self.ended is None
         texts, thinking = [], []
-        for token, certain in zip(ids, self._detokenizer.push(ids), strict=True):
+        for token, decoded in zip(ids, self._detokenizer.push(ids), strict=True):
+            certain = decoded + (self._calls.marks.get(token, "") if self._calls else "")
             self._ids.append(token)
             self._lengths.append(len(certain) + (self._lengths[-1] if self._lengths else 0))
             self.repeats = max(self.repeats, self._count_repeats(token, certain))
@@ -257,9 +265,11 @@ class AnswerText:
         if self._reader:
             thinking, rest = self._reader.finish(rest)
         if not self.ended:
-            rest = self._show(rest)
+            rest = self._show(rest, is_last=True)
             if self.stopped:
                 return thinking, rest
+        elif self._calls:
+            rest += self._calls.push("", is_last=True)
         held = self._stops.flush()
         self._shown += len(held)
         return thinking, rest + held
@@ -294,10 +304,13 @@ class AnswerText:
         repeats = self._repetition.add(token)  # thoughts may list things
         return repeats if repeats >= _MIN_THOUGHT_REPEATS else 0
 
-    def _show(self, certain: str) -> str:
-        text, stopped = self._stops.push(certain)
-        self.ended = FinishReason.STOP if stopped else None
-        self._shown += len(text)
+    def _show(self, certain: str, *, is_last: bool = False) -> str:
+        written = self._calls.push(certain, is_last=is_last) if self._calls else certain
+        text, stopped = self._stops.push(written)
+        has_calls = self._calls is not None and self._calls.is_done and not is_last
+        self.ended = FinishReason.STOP if stopped or has_calls else None
+        self._rewritten += len(written) - len(text)
+        self._shown = self._calls.taken - self._rewritten if self._calls else self._shown + len(text)
         return text
 
 

@@ -14,11 +14,10 @@ from headstart.engine import json_schema
 from headstart.engine.engine import CALL_BEGINS, CALL_ENDS, Request, Tool, Tools, call_head, without_blanks
 from headstart.engine.runners.runner import common_prefix
 from headstart.engine.sampling import Allowed
-from headstart.engine.tool_calls import name_pattern
+from headstart.engine.tool_calls import MAX_CALLS, name_pattern
 from headstart.errors import SettingsError, Translatable
 from headstart.library import vocabulary
 
-MAX_CALLS = 16  # in one answer
 _CALL_RESERVE = 1.25  # room for another call: as many of the longest one so far
 _CALL_END_TOKENS = 12  # hold the mark that ends a call
 _ROOM = 4096  # tokens of an answer whose length is not known

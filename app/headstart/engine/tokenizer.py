@@ -22,6 +22,9 @@ from headstart.engine.detokenizer import AnswerText, TokenTexts
 from headstart.engine.engine import Finish, FinishReason, Message, Origin, Request, Round, Step, Timing, Tool, no_stats
 from headstart.engine.runtime import openvino_genai
 from headstart.engine.thinking import ThinkingTokens
+from headstart.engine.tool_calls import MAX_CALLS
+from headstart.engine.tool_formats.form import Format
+from headstart.engine.tool_formats.rewriter import Rewriter
 from headstart.errors import BrokenModelError, ContextOverflowError, SettingsError
 from headstart.library import vocabulary
 
@@ -49,6 +52,7 @@ class Tokenizer:
         self._user_escaper = SpecialTokenEscaper(markers(tokens.added, tokens.control))
         self._composes = tokens.composes
         self._added_tokens = tokens.added
+        self._control_tokens = tokens.control
         self._native = _load(folder)
         self._starts_with_space = False
         self._beginning: list[int] = []  # tokens that the model expects before any text
@@ -70,13 +74,19 @@ class Tokenizer:
         add_generation_prompt: bool = True,
         thinking: bool | None = None,
         effort: str = "",
+        own_calls: bool = True,
     ) -> list[int]:
         """Return the tokens of a conversation in the model's chat format, ready for the answer.
 
-        Raises what `ChatTemplate.pieces` raises.
+        `own_calls`: calls may have a format of the model's own. Raises what `ChatTemplate.pieces` raises.
         """
         pieces = self._template.pieces(
-            messages, tools, add_generation_prompt=add_generation_prompt, thinking=thinking, effort=effort
+            messages,
+            tools,
+            add_generation_prompt=add_generation_prompt,
+            thinking=thinking,
+            effort=effort,
+            own_calls=own_calls,
         )
         return self._encode_pieces(pieces)
 
@@ -153,8 +163,11 @@ class Tokenizer:
             ids = self.infill_prompt(request.prompt, request.suffix)
         else:
             raw = self.raw_prompt(request.prompt, add_special=request.add_special) if request.prompt else None
+            own_calls = request.tools is None or self.tool_format(request) is not None
             ids = (
-                self.prompt(messages, offered, thinking=request.thinking, effort=request.effort) if raw is None else raw
+                self.prompt(messages, offered, thinking=request.thinking, effort=request.effort, own_calls=own_calls)
+                if raw is None
+                else raw
             )
         if len(ids) + min(1, request.max_new_tokens) > room:
             raise ContextOverflowError(
@@ -165,8 +178,22 @@ class Tokenizer:
             )
         return ids
 
+    def tool_format(self, request: Request) -> Format | None:
+        """Return the format of the model's own in which it may call tools; None: that of Hermes, which a grammar holds.
+
+        Calls that must come, or must keep to a schema, need the grammar.
+        """
+        tools = request.tools
+        if tools is None or request.is_text or request.schema or tools.required or tools.only or tools.hidden:
+            return None
+        return None if any(tool.strict for tool in tools.callable) else self._template.tool_format
+
     def answer_text(self, request: Request, prompt: Sequence[int]) -> AnswerText:
         """Return the text of the answer to a request with this prompt."""
+        format_, tools = self.tool_format(request), request.tools
+        calls = None
+        if format_ and tools:
+            calls = Rewriter(format_, tools.callable, MAX_CALLS if tools.parallel else 1, self._marks_of(format_))
         thinking = None if request.is_text else self.thinking
         return AnswerText(
             self.texts,
@@ -174,7 +201,13 @@ class Tokenizer:
             stop_on_repetition=request.stop_on_repetition,
             reader=thinking.reader_of(request.messages, prompt) if thinking else None,
             tools=[tool.name for tool in request.tools.callable] if request.tools and not request.schema else (),
+            calls=calls,
         )
+
+    def _marks_of(self, format_: Format) -> dict[int, str]:
+        """Return the marks that are control tokens, which decoded text does not show, by id."""
+        named = {text: self._parse(text) for text in (*format_.marks, *format_.inner) if text in self._control_tokens}
+        return {ids[0]: text for text, ids in named.items() if len(ids) == 1}
 
     def decode(self, ids: Sequence[int], *, keep_special: bool = False) -> str:
         """Return the text of tokens, with U+FFFD for invalid UTF-8."""

@@ -8,6 +8,7 @@ from functools import lru_cache
 from headstart.engine.engine import without_blanks
 
 FENCE = "```"
+MAX_CALLS = 16  # in one answer
 _OPENING = re.compile(r"\s*(?:```\s*(?:json)?\s*)?")
 _PLAIN = re.compile(r"\w", re.ASCII)
 
