@@ -15,6 +15,7 @@ import pytest
 from headstart.engine.bench.race import RaceCancelled
 from headstart.engine.cancelling import CancelEvent
 from headstart.engine.engine import LoadOptions, Unset
+from headstart.engine.kernels import selftest
 from headstart.engine.local import LocalEngine
 from headstart.engine.opening import LocalModels, load, resolve
 from headstart.engine.tuning import search as searching
@@ -33,7 +34,7 @@ from headstart.engine.tuning.messages import (
 )
 from headstart.engine.tuning.search import Hardware, Pair, Tell, Trial, decided, drafts, search, settings, tune
 from headstart.engine.tuning.store import Tuned
-from headstart.errors import DeviceError
+from headstart.errors import DeviceError, Translatable
 from headstart.library import manifest
 from tests.engine.answers import LIST, ask, flip_a_bit, request
 
@@ -304,6 +305,22 @@ def test_winners_are_loaded_next(pair: LoadOptions, monkeypatch: pytest.MonkeyPa
     chosen, found = tune(TuneRequest(pair, seconds=600.0), lambda _: None)
     assert (chosen.properties, chosen.draft) == (ONE_THREAD, None)
     assert [stage.chosen.name for stage in found.stages] == ["1 thread", "no draft model"]
+
+
+@pytest.mark.slow
+def test_candidates_are_timed_where_no_load_uses_the_kernels(
+    tiny_quantized: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def one(_: object, load: LoadOptions, *__: object, **___: object) -> dict[str, LoadOptions]:
+        return {"1 thread": replace(load, properties=ONE_THREAD | {"DYNAMIC_QUANTIZATION_GROUP_SIZE": "0"})}
+
+    monkeypatch.setattr(searching, "FIRST_PAIRS", 1)
+    monkeypatch.setattr(searching, "MORE_PAIRS", 1)
+    monkeypatch.setattr(searching, "settings", one)
+    monkeypatch.setattr(selftest, "unsupported_reason", lambda: Translatable("they were not compiled"))
+    _, found = tune(TuneRequest(LoadOptions(tiny_quantized), seconds=600.0), lambda _: None)
+    (row,) = (row for row in found.stages[0].rows if row.name == "1 thread")
+    assert (row.failure, row.pairs >= 1) == ("", True)
 
 
 def test_tuning_over_the_wire_is_reported_and_stored(pair: LoadOptions, monkeypatch: pytest.MonkeyPatch) -> None:

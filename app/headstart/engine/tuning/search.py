@@ -271,8 +271,8 @@ class _AnswerRace:
     def _engine(self, load: LoadOptions, *, is_candidate: bool = False) -> LocalEngine:
         resolved = replace(ResolvedOptions.read(load), head=None)
         target = self._model(resolved.target, target_config(resolved), is_candidate=is_candidate)
-        if is_candidate and target is not self.default.target and target.notes:
-            raise DeviceError(target.notes[0])  # it was refused, and something else was loaded
+        if is_candidate and (news := [note for note in target.notes if note not in self.default.target.notes]):
+            raise DeviceError(news[0])  # it was refused, and something else was loaded
         draft = None
         if resolved.draft:
             draft = self._model(resolved.draft, draft_config(resolved.draft, load), is_candidate=is_candidate)
