@@ -24,6 +24,7 @@ from headstart.engine.kernels.library import (
     current_ticket,
     ticketed,
 )
+from headstart.engine.kernels.operation import Layout, Piece
 from tests.engine.kernels.reference import (
     FORMATS,
     GROUPS,
@@ -331,6 +332,30 @@ def test_overlapping_passes_give_their_runs_no_ticket() -> None:
             assert current_ticket() is None
         assert current_ticket() is first
     assert current_ticket() is None
+
+
+def test_run_that_begins_inside_another_has_its_own_sequences_and_ticket() -> None:
+    def places(past: int) -> list[Any]:
+        return [np.array(values, np.int32) for values in ([past], [0, 1], [0], [0, 1])]
+
+    class Nesting:
+        """A library whose first run begins a second one."""
+
+        def __init__(self) -> None:
+            self.runs: list[tuple[int, bool]] = []
+
+        def run(self, program: Program, *_arguments: object) -> None:
+            if not self.runs:
+                self.runs.append((-1, False))
+                with ticketed():
+                    piece.run([x], places(7))
+            self.runs.append((c_int32.from_address(program.sequences.contents.past).value, bool(program.cancelled)))
+
+    library, x = Nesting(), floats(1, 64)
+    piece = Piece(library, Layout([64], inputs=1, outputs=0), [])  # type: ignore[arg-type]
+    with ticketed():
+        piece.run([x], places(3))
+    assert library.runs[1:] == [(7, False), (3, True)]
 
 
 @pytest.mark.parametrize(("tokens", "threads"), [(0, 1), (-1, 1), (1, 0), (1, -1), (2**31 - 1, 1)])

@@ -4,7 +4,7 @@ import functools
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from ctypes import POINTER, c_int32, c_void_p, pointer
+from ctypes import c_int32, c_void_p, pointer
 from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
@@ -109,9 +109,6 @@ class Piece:
         self._library, self._kept = library, [(step.room, step.kept) for step in steps]  # not the weights as they were
         self._steps = (Step * len(steps))(*(step.step() for step in steps))
         self._all_widths = (c_int32 * len(layout.widths))(*layout.widths)
-        self._program = Program(
-            self._steps, len(steps), self._all_widths, len(layout.widths), len(self.widths), POINTER(Sequences)()
-        )
 
     def matrix(self, step: int) -> Matrix:
         """Return the packed weights of a step."""
@@ -123,16 +120,23 @@ class Piece:
 
         `places`, for attention: the arrays of hk_sequences in its order; without the last two there are no branches.
         """
-        tokens = arrays[0].size // arrays[0].shape[-1]
+        tokens, sequences = arrays[0].size // arrays[0].shape[-1], None
         if places:
             begins = places[1]
             without = () if len(places) == _PLACES else (begins[:0], np.zeros_like(begins))
-            sequences = Sequences(places[0].size, *map(_address, (*places, *without)))
-            self._program.sequences = pointer(sequences)
+            sequences = pointer(Sequences(places[0].size, *map(_address, (*places, *without))))
         ticket = current_ticket()
-        self._program.cancelled = pointer(ticket.cancelled) if ticket else None
+        program = Program(
+            self._steps,
+            len(self._steps),
+            self._all_widths,
+            len(self._all_widths),
+            len(self.widths),
+            sequences,
+            pointer(ticket.cancelled) if ticket else None,
+        )
         addresses = (c_void_p * len(self.widths))(*map(_address, arrays))
-        self._library.run(self._program, tokens, addresses, self.threads)
+        self._library.run(program, tokens, addresses, self.threads)
 
 
 def pack(library: Library, layouts: Sequence[Layout], threads: int) -> list[Piece]:
