@@ -16,7 +16,7 @@ from headstart.engine.kernels.fusion import compile_model
 from headstart.engine.runners.batching import Batcher
 from headstart.engine.runners.graph import HIDDEN_STATES, Ids
 from headstart.engine.runners.head import NEXT, read_one_state, tokens_of_rows
-from headstart.engine.runners.runner import Hidden, Inputs, Logits
+from headstart.engine.runners.runner import Hidden, Inputs, Logits, infer
 from headstart.engine.runtime import core
 
 
@@ -49,7 +49,7 @@ class _Guesses(Batcher[HeadPass]):
         try:
             self._inputs.write(HIDDEN_STATES, np.concatenate([work.given for work in together])[None])
             self._inputs.write(NEXT, [work.token for work in together])
-            self._request.infer()
+            infer(self._request, None)
             logits, hidden = (self._request.get_output_tensor(number).data.copy() for number in range(2))
         except BaseException as error:  # noqa: BLE001 - every thread raises it that waits for this pass
             for work in together:
