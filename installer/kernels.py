@@ -46,18 +46,13 @@ class Target(NamedTuple):
 
 LINUX = Target("x86_64-linux-gnu.2.17", "libheadstart_kernels.so", "manylinux_2_17_x86_64")
 WINDOWS = Target("x86_64-windows-gnu", "headstart_kernels.dll", "win_amd64")
-TARGETS = (
-    LINUX,
-    WINDOWS,
-    Target("aarch64-linux-gnu.2.17", "libheadstart_kernels.so", "manylinux_2_17_aarch64"),
-    Target("aarch64-macos.11.0", "libheadstart_kernels.dylib", "macosx_11_0_arm64"),
-)
+TARGETS = (LINUX, WINDOWS)  # for other processors there are no instruction sets
 
 
 def host_target() -> Target | None:
     """Return the target of this system; None if there is no library for it."""
-    machine = {"AMD64": "x86_64", "arm64": "aarch64"}.get(platform.machine(), platform.machine())
-    system = {"win32": "windows", "darwin": "macos"}.get(sys.platform, sys.platform)
+    machine = {"AMD64": "x86_64"}.get(platform.machine(), platform.machine())
+    system = {"win32": "windows"}.get(sys.platform, sys.platform)
     return next((target for target in TARGETS if target.triple.startswith(f"{machine}-{system}")), None)
 
 
@@ -78,10 +73,9 @@ def build(folder: Path, target: Target) -> str:
         # Names without folders, so that the library does not contain the path of the build.
         objects = []
         for source in sorted(sources.glob("*.c")):
-            flags = compile_flags(source.name, target, has_zig=has_zig)
-            if flags:
-                objects.append(f"{source.stem}.o")
-                _run([*compiler, *flags, "-o", f"{work}/{source.stem}.o", "-c", source.name], sources)
+            flags = compile_flags(source.name, has_zig=has_zig)
+            objects.append(f"{source.stem}.o")
+            _run([*compiler, *flags, "-o", f"{work}/{source.stem}.o", "-c", source.name], sources)
         _run([*compiler, *objects, *LINK, "-o", target.library], Path(work))
         Path(work, target.library).replace(folder / target.library)
     built_for = target.platform if has_zig else re.sub(r"[-.]", "_", sysconfig.get_platform())
@@ -98,13 +92,11 @@ def up_to_date(folder: Path, target: Target) -> str:
     return built_for if digest == _digest(folder, target) else ""
 
 
-def compile_flags(source: str, target: Target, *, has_zig: bool) -> list[str]:
-    """Return the flags for a file; an empty list if the target's processors cannot run it."""
+def compile_flags(source: str, *, has_zig: bool) -> list[str]:
+    """Return the flags for a file, as Zig or another compiler spells them."""
     prefix, _, isa = Path(source).stem.partition("_")
     if prefix != "isa":
         return [*COMPILE]
-    if not target.triple.startswith("x86_64"):
-        return []
     return [*COMPILE, *(flag.replace("x86-64-", "x86_64_") if has_zig else flag for flag in PROCESSORS[isa])]
 
 
@@ -133,8 +125,7 @@ def get_build_hook() -> "type[BuildHookInterface[Any]]":
         def dependencies(self) -> list[str]:
             """Return Zig, a download of 100 MB, if there is something to compile with it."""
             target = self._target()
-            has_work = target and target.triple.startswith("x86_64") and not up_to_date(self._folder, target)
-            return [COMPILER] if has_work else []
+            return [COMPILER] if target and not up_to_date(self._folder, target) else []
 
         def initialize(self, version: str, build_data: dict[str, Any]) -> None:
             target = self._target()

@@ -46,10 +46,10 @@ def unsupported_reason() -> Translatable:
     A child process tries them once for each build.
     """
     if library() is None:
-        if not path().exists():
-            return Translatable("they were not compiled when Headstart was installed")
         if _lacks_avx2():
             return Translatable("this processor lacks AVX2")
+        if not path().exists():
+            return Translatable("they were not compiled when Headstart was installed")
         if isa := os.environ.get(ISA):
             return Translatable(
                 "they do not load, or have nothing for {isa}, which {variable} names", isa=isa, variable=ISA
