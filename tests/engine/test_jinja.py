@@ -6,10 +6,10 @@ import time
 from typing import Any
 
 import pytest
-from transformers.utils.chat_template_utils import render_jinja_template
 
 from headstart.engine import jinja
 from headstart.engine.jinja import RenderError, Template, missing_constructs
+from headstart_export import process
 from tests.engine.family_templates import FAMILIES
 
 TOKENS = {"bos_token": "<s>", "eos_token": "</s>"}
@@ -122,6 +122,9 @@ REFUSING = (
 
 def expected(source: str, turns: list[Turn], options: dict[str, Any]) -> tuple[str, str]:
     """Return what transformers renders, and its reason where it refuses."""
+    process.prepare()
+    from transformers.utils.chat_template_utils import render_jinja_template  # noqa: PLC0415
+
     try:
         (text,), _ = render_jinja_template([copy.deepcopy(turns)], chat_template=source, **TOKENS, **options)
     except Exception as error:  # noqa: BLE001 - whatever a template raises
