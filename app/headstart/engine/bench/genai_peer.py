@@ -13,6 +13,8 @@ import numpy as np
 from headstart.engine.bench.prompts import BenchPrompt
 from headstart.engine.bench.race import Contestant, Run
 from headstart.engine.runtime import openvino, openvino_genai
+from headstart.errors import PeerError
+from headstart.library.manifest import read_model
 
 
 @dataclass(frozen=True)
@@ -70,6 +72,8 @@ class GenaiSource:
     @contextmanager
     def open(self, options: PeerOptions) -> Iterator[Sequence[Peer]]:
         """Load the models; the memory is freed with the last contestant."""
+        if read_model(self.target.folder).precision.keeps_blocks:
+            raise PeerError("OpenVINO GenAI is left out: it cannot read the blocks of a GGUF file.")
         modes = [genai_mode("plain", genai_pipeline(self.target, options), options)]
         if self.draft is not None:
             pipeline = genai_pipeline(self.target, options, draft_model=genai_draft(self.draft, options))
