@@ -254,8 +254,8 @@ def test_quality_is_measured(exports: Exports, name: str) -> None:
     assert AGREEMENT[name] <= quality.top1_agreement <= 1.0
     assert 0 <= quality.mean_kl < 0.5
     assert quality.against == ("gguf" if name == "gguf" else "weights")
-    assert quality.weights_kl is not None
-    assert 0 <= quality.weights_kl < 0.5
+    assert (quality.weights_kl is None) == (name == "gguf")  # weights in blocks are those of the file
+    assert 0 <= (quality.weights_kl or 0) < 0.5
     assert quality.perplexity_ratio == pytest.approx(1.0, abs=0.15)
 
 
@@ -289,7 +289,7 @@ def test_gguf_file_gives_the_same_model(exports: Exports, tiny_gguf_file: Path) 
     assert gguf.tokenizer == folder.tokenizer
     same = ("architecture", "parameters", "logit_rows", "context_length", "kv_bytes_per_token")
     assert [getattr(gguf, name) for name in same] == [getattr(folder, name) for name in same]
-    assert gguf.precision.mode == folder.precision.mode
+    assert gguf.precision.keeps_blocks
 
 
 def test_adapter_is_merged_into_the_weights(exports: Exports) -> None:
@@ -370,7 +370,7 @@ def test_other_source_is_recognized(exports: Exports, name: str, sentence: str) 
     assert json.loads(outcome.out)["error"]["template"]
 
 
-@pytest.mark.parametrize("name", SINGLE)
+@pytest.mark.parametrize("name", [name for name in SINGLE if name != "gguf"])
 def test_peer_loads_the_export(exports: Exports, name: str) -> None:
     pipeline = openvino_genai().LLMPipeline(str(exports.folder / name), "CPU")
     answer: Any = pipeline.generate("Hello", max_new_tokens=4)
