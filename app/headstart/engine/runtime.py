@@ -33,11 +33,11 @@ def core() -> Any:
     stack for signals and puts the former one back when it goes. With two plugins that overlap, that is freed memory,
     and the next Ctrl+C ends the process.
     """
-    made = openvino().Core()
-    made.add_extension(gguf_weights())
+    only = openvino().Core()
+    only.add_extension(gguf_weights())
     if limit := thread_limit():
-        made.set_property("CPU", limit)
-    return made
+        only.set_property("CPU", limit)
+    return only
 
 
 def thread_limit() -> dict[str, int]:

@@ -1,6 +1,5 @@
 """Weights in the blocks of a GGUF file: where a model has them, and the forms that OpenVINO computes with instead."""
 
-import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -8,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from headstart.engine import devices
 from headstart.engine.kernels.library import Format, Weights
 from headstart.engine.runtime import GGUF_WEIGHTS, openvino
 
@@ -62,7 +62,7 @@ def decompressed(node: Any) -> Any:
     def pack(blocks: Bytes) -> Arrays:
         return unpack(blocks) if unpack else int8(dequantize(weights.format.name, blocks))
 
-    with ThreadPoolExecutor(os.cpu_count() or 1, "blocks") as pool:
+    with ThreadPoolExecutor(devices.cores(), "blocks") as pool:
         parts = [np.concatenate(part) for part in zip(*pool.map(pack, pieces), strict=True)]
     shape = [rows, cols // GROUP, GROUP] if unpack else [rows, cols]
     tensor = ov.Tensor(parts[0], ov.Shape(shape), getattr(ov.Type, kind))

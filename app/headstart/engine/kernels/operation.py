@@ -167,8 +167,10 @@ class Rows:
         size = library.block_size(weights)
         room = large_pages(size * weights.blocks)
         with ThreadPoolExecutor(threads, "pack") as pool:
-            for first in range(0, weights.blocks, _PART):
-                pool.submit(library.pack, weights, room, size, first, min(first + _PART, weights.blocks))
+            starts = range(0, weights.blocks, _PART)
+            parts = [(weights, room, size, first, min(first + _PART, weights.blocks)) for first in starts]
+            for future in [pool.submit(library.pack, *part) for part in parts]:
+                future.result()
         matrix = Matrix(weights.format, weights.group, weights.rows, weights.cols, room.ctypes.data)
         return cls(library, matrix, weights.rows, room)
 
