@@ -49,8 +49,9 @@ INLINE void quantize_step(const float *x, int halves, uint8_t *out, int tile, in
     int32_t first = sum_of_half(values), second = sum_of_half(values + STEP / 2);
     scales_of(out)[token] = unit;
     scaled_sums_of(out, tile)[token] = unit * (float)(first + second);
-    negative_sums_of(out, tile, 0)[token] = halves ? -first : -first - second;
-    negative_sums_of(out, tile, 1)[token] = -second;
+    int16_t sums[2] = {(int16_t)-first, (int16_t)-second};
+    int32_t sum = -first - second;
+    memcpy(negative_sums_of(out, tile) + token, halves ? (const void *)sums : &sum, sizeof sum);
 }
 
 /* Round some steps of a token, the first of which is step `first`. */

@@ -87,9 +87,11 @@ INLINE int offset_of(const int format)
     }
 }
 
-/* The first and the second group of 32 columns of a pair. */
-INLINE int first_group(const int format, int pair) { return format == HK_Q6_K ? pair / 2 * 4 + pair % 2 : 2 * pair; }
-INLINE int second_group(const int format, int pair) { return first_group(format, pair) + (format == HK_Q6_K ? 2 : 1); }
+/* f16 numbers of a row before its words. */
+INLINE int halves_of(const int format)
+{
+    return format == HK_INT4 ? 1 : format == HK_INT4_MIN ? 2 : gguf_type_of(format)->half_count;
+}
 
 /* Bytes and columns of a record. */
 INLINE size_t record_size(const int format, int group)

@@ -3,14 +3,19 @@
 #if defined(__x86_64__)
 #include "simd256.h"
 
-#define TILE 4
-#define VECTORS(format, n) (!has_pairs(format) || (n) <= 2 ? 2 : 1)
+#define TILE 8
+#define VECTORS(format, n) (has_pairs(format) && (n) > 4 ? 1 : 2)
+#define DOTS(bits) ((bits) <= 4 ? 8 : (bits) == 5 ? 4 : 2)
 enum { OFFSET8 = 128, HIGH_CODES = 1 };
 
 /* Sixteen products of 15 * 127 stay within 16 bits. */
 INLINE pairs begin(ints sums) { return (void)sums, _mm256_setzero_si256(); }
 INLINE pairs dot4(pairs p, ints u, ints x) { return _mm256_add_epi16(p, _mm256_maddubs_epi16(u, x)); }
 INLINE ints finish(ints sums, pairs p) { return add_ints(sums, _mm256_madd_epi16(p, _mm256_set1_epi16(1))); }
+INLINE ints finish_scaled(ints sums, pairs p, ints f)
+{
+    return add_ints(sums, _mm256_madd_epi16(p, or_ints(lower_shorts(f), shift_left(f, 16))));
+}
 
 /* |u - 128| times x with the sign of u - 128: two products of 128 * 127 stay within 16 bits. */
 INLINE ints dot8(ints sums, ints u, ints x)

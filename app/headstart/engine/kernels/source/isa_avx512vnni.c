@@ -4,7 +4,8 @@
 #include <immintrin.h>
 
 #define TILE 8
-#define VECTORS(format, n) (has_pairs(format) ? (n) <= (has_scaled_halves(format) ? 2 : 4) ? 2 : 1 : 2)
+#define VECTORS(format, n) (has_pairs(format) && (n) > 4 ? 1 : 2)
+#define DOTS(bits) 8
 enum { LANES = 16, OFFSET8 = 0, HIGH_CODES = 16 };
 
 typedef __m512i ints;
@@ -47,6 +48,7 @@ INLINE ints lower_shorts(ints v) { return _mm512_and_si512(v, _mm512_set1_epi32(
 INLINE ints multiply_shorts(ints a, ints b) { return _mm512_madd_epi16(a, b); }
 INLINE ints multiply_ints(ints a, ints b) { return _mm512_mullo_epi32(a, b); }
 INLINE ints add_ints(ints a, ints b) { return _mm512_add_epi32(a, b); }
+INLINE ints finish_scaled(ints sums, pairs p, ints f) { return add_ints(sums, multiply_ints(p, f)); }
 INLINE floats to_floats(ints v) { return _mm512_cvtepi32_ps(v); }
 INLINE floats multiply(floats a, floats b) { return _mm512_mul_ps(a, b); }
 INLINE floats multiply_add(floats a, floats b, floats c) { return _mm512_fmadd_ps(a, b, c); }

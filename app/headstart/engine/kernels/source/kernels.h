@@ -15,7 +15,7 @@
 
    Rounded activations. A tile of n tokens has a record for each 32 columns:
 
-       f32 scale[n] | f32 scale * sum[n] | i32 -sum[n], or of columns 0..15 | i32 [n], of columns 16..31 | i8 [n][32]
+       f32 scale[n] | f32 scale * sum[n] | i32 -sum[n], or i16 [n][2]: of columns 0..15, of columns 16..31 | i8 [n][32]
 
    The records of a tile follow each other.
 
@@ -113,9 +113,9 @@ INLINE uint8_t *activations_of(const struct q8 *x, int tile, int step)
 /* Parts of a record of n tokens. */
 INLINE float *scales_of(uint8_t *record) { return (float *)record; }
 INLINE float *scaled_sums_of(uint8_t *record, int n) { return (float *)record + n; }
-INLINE int32_t *negative_sums_of(uint8_t *record, int n, int half) { return (int32_t *)record + (2 + half) * n; }
-INLINE int8_t *values_of(uint8_t *record, int n) { return (int8_t *)record + 16 * n; }
-INLINE size_t activations_size(int n) { return (size_t)(16 + STEP) * n; }
+INLINE int32_t *negative_sums_of(uint8_t *record, int n) { return (int32_t *)record + 2 * n; }
+INLINE int8_t *values_of(uint8_t *record, int n) { return (int8_t *)record + 12 * n; }
+INLINE size_t activations_size(int n) { return (size_t)(12 + STEP) * n; }
 
 /* Bytes of a group of HK_INT4. */
 INLINE int int4_group_size(int group) { return HK_BLOCK * 2 + group * HK_BLOCK / 2; }

@@ -56,16 +56,6 @@ static float add_columns(int format, const uint8_t *block, int row, const struct
     return fmaf(w.minimum * (float)w.minimum_factor, by * (float)sum_of(format, block, row, t, column), total);
 }
 
-/* A superblock, in the order of its pairs. */
-static float add_pairs(int format, const uint8_t *block, int row, const struct token *t, int column, float total)
-{
-    for (int pair = 0; pair < 4; pair++) {
-        total = add_columns(format, block, row, t, column + first_group(format, pair) * STEP, total);
-        total = add_columns(format, block, row, t, column + second_group(format, pair) * STEP, total);
-    }
-    return total;
-}
-
 /* Groups of columns with one scale, whose steps are added up first; HK_INT8 has one group. */
 static float add_group(int format, int group, const uint8_t *block, int row, const struct token *t, int column,
                        int columns, float total)
@@ -90,9 +80,7 @@ static float mul_mat_row(int format, int group, const uint8_t *block, int row, c
     int cols = t->x->steps * STEP, columns = format == HK_INT8 ? cols : record_columns(format, group);
     float total = 0.0f;
     for (int column = 0; column < cols; column += columns) {
-        if (has_pairs(format))
-            total = add_pairs(format, block, row, t, column, total);
-        else if (format == HK_F16 || format == HK_BF16)
+        if (format == HK_F16 || format == HK_BF16)
             total = add_floats(format, block, row, t, column, total);
         else if (format == HK_INT8 || format == HK_INT4)
             total = add_group(format, group, block, row, t, column, columns, total);
