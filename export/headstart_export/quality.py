@@ -252,19 +252,21 @@ def _read_in_passes(session: Any, ids: list[int]) -> Logits:
 
 def _session(folder: str, group: str) -> Any:
     """Compile the model with a 16-bit cache, as it runs, and with this group size of activations."""
-    settings = {**SETTINGS, "KV_CACHE_PRECISION": "f16", PROPERTY: group}
+    return _compiled(folder, {"KV_CACHE_PRECISION": "f16", PROPERTY: group})
+
+
+def _compiled(folder: str, settings: Mapping[str, str]) -> Any:
+    """Compile the model; with our own kernels if it has blocks, as OpenVINO's would round them."""
     model = core().read_model(Path(folder) / MODEL_FILE)
-    return compile_model(model, "CPU", settings).model.create_infer_request()
+    own = {KERNELS: selftest.identity()} if nodes_with_blocks(model) and selftest.proven() else {}
+    return compile_model(model, "CPU", {**SETTINGS, **settings, **own}).model.create_infer_request()
 
 
 def _infer(folder: str, ids: list[int], width: int) -> tuple[Logits, int]:
     import psutil  # noqa: PLC0415
 
     start_bytes = psutil.Process().memory_info().rss
-    graph, settings = core().read_model(Path(folder) / MODEL_FILE), SETTINGS
-    if nodes_with_blocks(graph) and selftest.proven():  # OpenVINO's own kernels would round them
-        settings = {**SETTINGS, KERNELS: selftest.identity()}
-    session = compile_model(graph, "CPU", settings).model.create_infer_request()
+    session = _compiled(folder, {})
     read(session, ids[:1], width=width)
     ram_bytes = psutil.Process().memory_info().rss - start_bytes
     session.reset_state()

@@ -84,7 +84,7 @@ def Server(params):
             "llama 8 sure 0.75": 16,
         }
 
-    def test_missing_program_is_reported(self, tmp_path: Path) -> None:
+    def test_missing_program_of_a_peer_is_reported(self, tmp_path: Path) -> None:
         source = LlamaSource((tmp_path,), Path("target.gguf"))
         with pytest.raises(PeerError, match="cannot be started"), source.open(OPTIONS):
             pass

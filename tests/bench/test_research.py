@@ -81,6 +81,6 @@ def test_table_names_its_files(capsys: Captured) -> None:
         assert by_rule["best fixed length"] < by_rule["oracle"] > by_rule["auto with hindsight"] > 1.0
 
 
-def test_other_file_is_refused(capsys: Captured, tmp_path: Path) -> None:
+def test_unreadable_measurements_are_refused(capsys: Captured, tmp_path: Path) -> None:
     assert main([str(tmp_path / "none")]) == 1
     assert "cannot be read" in capsys.readouterr().err

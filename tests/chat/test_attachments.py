@@ -177,12 +177,10 @@ def test_code_named_like_a_film_is_text(tmp_path: Path) -> None:
 
 def test_huge_text_is_refused_at_once(tmp_path: Path) -> None:
     with (tmp_path / "a.log").open("wb") as file:
-        for _ in range(100):
-            file.write(b"0123456789abcde\n" * 62_500)
-    began = time.monotonic()
-    with pytest.raises(AttachmentError, match=r"a\.log has 100\.0 MB, and 2 MB is the most"):
+        file.write(b"0123456789abcde\n" * 625_000)
+        file.truncate(10**13)  # nobody has the memory to read it
+    with pytest.raises(AttachmentError, match=r"a\.log has 10000000\.0 MB, and 2 MB is the most"):
         attach(tmp_path / "a.log")
-    assert time.monotonic() - began < 5
 
 
 def test_table_is_text_or_a_table(tmp_path: Path) -> None:
@@ -262,9 +260,9 @@ def test_odd_page_is_read(page: str, text: str) -> None:
     ids=["open", "deep", "lists", "marks", "quotes"],
 )
 def test_hostile_page_takes_seconds(page: str) -> None:
-    began = time.monotonic()
+    began = time.thread_time()
     to_markdown(page)
-    assert time.monotonic() - began < 20  # most take a tenth of that
+    assert time.thread_time() - began < 30  # on the processor; most take a hundredth of that
 
 
 @fuzz("web pages")

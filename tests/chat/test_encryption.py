@@ -101,7 +101,7 @@ def test_daily_backup_is_encrypted_and_can_be_cancelled(
         assert copy.execute("SELECT count(*) FROM chat").fetchone()[0] == CHATS
 
 
-def test_key_is_in_no_repr(encrypted: Path) -> None:
+def test_key_of_a_history_is_in_no_repr(encrypted: Path) -> None:
     key = encryption.unlock(encrypted, PASSPHRASE)
     assert key.raw.hex() not in f"{key!r} {key}"
     assert repr(key.raw) not in f"{key!r} {key}"

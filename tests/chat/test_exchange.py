@@ -307,7 +307,7 @@ def test_other_file_is_refused_with_a_sentence(tmp_path: Path, content: bytes, r
     assert "\n" not in str(refusal.value)
 
 
-def test_missing_file_is_refused(tmp_path: Path) -> None:
+def test_missing_export_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ExchangeError, match="cannot be read"):
         read_chats(tmp_path / "missing.json")
 

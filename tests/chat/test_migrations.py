@@ -193,7 +193,7 @@ def test_broken_file_is_replaced_by_a_backup(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("content", [b"not a database at all" * 100, b"SQLite format 3\x00" + b"\xff" * 5000, None])
-def test_truncated_file_is_refused(tmp_path: Path, content: bytes | None) -> None:
+def test_truncated_history_is_refused(tmp_path: Path, content: bytes | None) -> None:
     _filled(tmp_path).close()
     content = content or (tmp_path / FILE_NAME).read_bytes()[:20_000]
     (tmp_path / FILE_NAME).write_bytes(content)

@@ -15,8 +15,12 @@ def test_failing_trial_is_reported_and_the_rest_runs(monkeypatch: pytest.MonkeyP
     def silent(*_: object) -> None:
         raise RuntimeError("no\nword")
 
+    trials = list[str]()
     monkeypatch.setattr(pdf_text, "pages", lambda *_: iter(["Hello lion"]))
     monkeypatch.setattr(self_check.EchoEngine, "generate", silent)
+    monkeypatch.setattr(self_check, "_import_gguf", lambda: trials.append("import"))  # it starts a process
+    monkeypatch.setattr(self_check, "_encrypt", lambda: trials.append("encrypt"))
     server, pdf = self_check.faults()
+    assert trials == ["import", "encrypt"]
     assert server.startswith("The server fails: it answered ")
     assert pdf == "Reading a PDF file fails: it reads ['Hello lion']"

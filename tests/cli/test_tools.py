@@ -69,7 +69,7 @@ def test_unattended_run_calls_only_allowed_tools(capsys: Captured) -> None:
 
 
 @pytest.mark.parametrize(("allowed", "result"), [("add", "The user did not allow this call."), ("b/add", "3.0")])
-def test_permission_belongs_to_a_server(allowed: str, result: str, tmp_path: Path) -> None:
+def test_permission_in_the_terminal_belongs_to_a_server(allowed: str, result: str, tmp_path: Path) -> None:
     servers = {"mcpServers": {"a": CLOCK, "b": CLOCK}}
     (tmp_path / "mcp.json").write_text(json.dumps(servers), encoding="utf-8")
     die = written_call(Call("die", "{}"))  # with its server, and the name is free for the other one

@@ -80,7 +80,7 @@ def test_draft_tokens_are_reported(far: RemoteEngine) -> None:
     assert set(finish.stats.by_origin) == {"unknown"}
 
 
-def test_answer_is_continued(local: LocalEngine, far: RemoteEngine) -> None:
+def test_window_continues_an_answer_of_a_server(local: LocalEngine, far: RemoteEngine) -> None:
     whole = ask(local, question(QUESTIONS[0])).text
     begun = Request((Message("user", QUESTIONS[0]), Message("assistant", whole[:20])), 24)
     agreed(ask(local, begun), *far_answer(far, begun))

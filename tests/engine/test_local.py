@@ -118,7 +118,7 @@ def test_repetition_ends_the_answer_and_counts_no_saved_time(pair_engine: LocalE
     assert (whole.stats.speedup, whole.stats.ledger_ms) == (None, 0.0)
 
 
-def test_open_parameters_are_those_of_the_model(tiny_target: Path, tmp_path: Path) -> None:
+def test_open_parameters_of_a_request_are_those_of_the_model(tiny_target: Path, tmp_path: Path) -> None:
     folder = shutil.copytree(tiny_target, tmp_path / "sampled")
     own = {"do_sample": True, "temperature": 0.9, "top_k": 7}
     (folder / generation_config.FILE_NAME).write_text(json.dumps(own), encoding="utf-8")

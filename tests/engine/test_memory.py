@@ -199,7 +199,7 @@ def text(client: EngineClient, words: str) -> str:
     return "".join(event.text for event in client.generate(request) if isinstance(event, Step))
 
 
-def test_out_of_memory_replaces_the_process(tmp_path: Path) -> None:
+def test_failed_allocation_replaces_the_process(tmp_path: Path) -> None:
     with closing(EngineClient(PROGRAM, Journal(tmp_path / "log"))) as client:
         client.load(LoadOptions(Path("toy")))
         before = client.pid

@@ -253,7 +253,7 @@ def test_key_is_in_no_log_and_no_error(client: EngineClient, tmp_path: Path) -> 
     assert not any(key[:20] in text for text in (logs, *tracebacks))
 
 
-def test_restarts_are_bounded_until_the_next_load(client: EngineClient) -> None:
+def test_restarts_of_a_client_are_bounded_until_the_next_load(client: EngineClient) -> None:
     for _ in range(3):
         kill_idle(client)
         assert client.describe().memory_free > 0

@@ -186,7 +186,7 @@ def test_malformed_message_is_refused(decode: Callable[[bytes], Any], line: byte
 
 
 @pytest.mark.parametrize("line", [b'{"is": "Cancel", "generation": 1}', b'{"v": 2, "is": "Ready"}', b"7", b"null"])
-def test_other_version_is_refused(line: bytes) -> None:
+def test_other_version_of_the_protocol_is_refused(line: bytes) -> None:
     with pytest.raises(ProtocolVersionError, match="install Headstart again"):
         protocol.decode_report(line)
 

@@ -267,7 +267,7 @@ def test_schema_is_sent(connect: Open, script: Script) -> None:
     assert body["response_format"] == {"type": "json_schema", "json_schema": form}
 
 
-def test_logprobs_are_read(connect: Open, script: Script) -> None:
+def test_logprobs_of_a_server_are_read(connect: Open, script: Script) -> None:
     def scored(text: str, *tokens: tuple[str, list[int] | None]) -> bytes:
         content = [
             {"token": token, "bytes": spelling, "logprob": -0.5, "top_logprobs": [{"token": "x", "logprob": -1.0}]}
@@ -401,13 +401,13 @@ def test_continued_answer_has_no_section(connect: Open, script: Script) -> None:
     }
 
 
-def test_continued_section_keeps_its_white_space(connect: Open, script: Script) -> None:
+def test_continued_section_of_a_server_keeps_its_white_space(connect: Open, script: Script) -> None:
     script.raw = [thought(reasoning_content=" me see."), chunk("\n\nFour."), DONE]
     begun = (*ASKED.messages, Message("assistant", "", thinking="Let"))
     assert parts_of(connect().generate(replace(ASKED, messages=begun))) == (" me see.", "Four.")
 
 
-def test_stop_texts_are_those_of_the_answer(connect: Open, script: Script) -> None:
+def test_stop_texts_of_a_server_are_those_of_the_answer(connect: Open, script: Script) -> None:
     script.words = ("<think>The END", " is near.</think>", "Yes.", " END", " No.")
     assert parts_of(connect().generate(replace(ASKED, stop=("END",)))) == ("The END is near.", "Yes. ")
 

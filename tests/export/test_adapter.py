@@ -71,7 +71,7 @@ def test_adapter_is_added_to_the_weights(tmp_path: Path, settings: dict[str, Any
         ({PLACE: (FIRST, SECOND[:, :1])}, r"layers\.0\.q_proj is missing there or has another shape"),
     ],
 )
-def test_adapter_of_another_model_is_refused(
+def test_adapter_that_does_not_fit_is_refused(
     tmp_path: Path, tensors: dict[str, tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]], sentence: str
 ) -> None:
     halves = {

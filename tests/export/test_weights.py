@@ -230,7 +230,7 @@ def test_malformed_safetensors_file_is_refused(tmp_path: Path, content: bytes) -
     ("config", "values"),
     [(None, {}), ("{}", FILES), ("{", {"path": "config.json", "error": ANY}), ("[]", {"path": "config.json"})],
 )
-def test_folder_without_a_model_is_refused(tmp_path: Path, config: str | None, values: dict[str, str]) -> None:
+def test_folder_without_weights_is_refused(tmp_path: Path, config: str | None, values: dict[str, str]) -> None:
     if config is not None:
         (tmp_path / "config.json").write_text(config, encoding="utf-8")
     with refused(ExportError, folder=tmp_path.name, **values):

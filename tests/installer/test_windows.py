@@ -108,7 +108,7 @@ def test_wheel_is_unpacked_in_part(tmp_path: Path) -> None:
         ("shiboken6/msvcp140.dll", False),
     ],
 )
-def test_unneeded_files_are_removed(path: str, *, wanted: bool) -> None:
+def test_unneeded_files_of_windows_are_removed(path: str, *, wanted: bool) -> None:
     assert wheels.is_wanted(path) is wanted
 
 

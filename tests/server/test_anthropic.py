@@ -118,7 +118,7 @@ def test_additions_to_the_api_reach_the_engine(running: Running, engine: Scripte
         ({"output_config": {"effort": "some"}}, "`output_config.effort` must be 'high', 'low'"),
     ],
 )
-def test_unsupported_field_is_refused_by_name(
+def test_unsupported_field_of_messages_is_refused_by_name(
     running: Running, engine: ScriptedEngine, asked: dict[str, Any], words: str
 ) -> None:
     status, text = ask(running, **asked)
@@ -126,7 +126,7 @@ def test_unsupported_field_is_refused_by_name(
     assert not engine.requests
 
 
-def test_tool_call_is_sent_whole_and_streamed(running: Running) -> None:
+def test_tool_use_is_sent_whole_and_streamed(running: Running) -> None:
     whole = json.loads(ask(running, tools=[TOOL])[1])
     text, use = whole["content"]
     assert (text, whole["stop_reason"]) == ({"type": "text", "text": "So:\n"}, "tool_use")
@@ -161,7 +161,7 @@ def test_arguments_reach_the_client_as_they_were_written() -> None:
         assert '"input":{"place": 1e400}' in ask(running, tools=[TOOL])[1]
 
 
-def test_bad_tool_spoils_no_request(running: Running, engine: ScriptedEngine) -> None:
+def test_bad_tool_spoils_no_request_of_messages(running: Running, engine: ScriptedEngine) -> None:
     bad: Any = {"type": "object", "properties": {"path": {"type": "string", "pattern": "(a)\\1"}}}
     body = {"model": MODEL, "max_tokens": 9, "messages": [{"role": "user", "content": "Hi"}]}
     tools = [TOOL, {"name": "bad", "input_schema": bad}, {"name": "none", "input_schema": None}, {"name": "lacking"}]
@@ -275,7 +275,7 @@ SERVER_TOOLS: Any = [
 ]
 
 
-def test_tools_that_nobody_can_call_are_left_out_and_named(
+def test_tools_of_messages_that_nobody_can_call_are_left_out(
     running: Running, engine: ScriptedEngine, caplog: pytest.LogCaptureFixture
 ) -> None:
     kinds = [tool["type"] for tool in SERVER_TOOLS]

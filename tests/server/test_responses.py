@@ -229,7 +229,7 @@ def test_cut_call_is_incomplete_and_is_taken_back() -> None:
     assert json.loads(call.arguments) == {"place": "in"}
 
 
-def test_schema_that_is_not_strict_is_kept_to_as_far_as_possible() -> None:
+def test_schema_of_responses_is_kept_to_as_far_as_possible() -> None:
     engine = ScriptedEngine(["{}"])
     with serving(engine) as running, running.client() as client:
         for strict in (None, False):

@@ -1,6 +1,6 @@
 """The actions of a person at the window."""
 
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QObject, Qt, QTimer
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QLabel, QPushButton, QTreeWidget, QWidget
 from pytestqt.qtbot import QtBot
@@ -41,6 +41,12 @@ def begin(qtbot: QtBot, app: Program, text: str) -> None:
     """Ask, and go on when the answer has begun to show."""
     write(app, text)
     qtbot.waitUntil(lambda: len(shown(app)) >= 2 and len(shown(app)[-1].text) > 20, timeout=WAIT)
+
+
+def settle(qtbot: QtBot, owner: QObject) -> None:
+    """Wait until none of an object's timers that fire once is running: what was going to happen has happened."""
+    timers = owner.findChildren(QTimer)
+    qtbot.waitUntil(lambda: not any(each.isActive() and each.isSingleShot() for each in timers), timeout=WAIT)
 
 
 def stored(app: Program) -> list[tuple[str, State]]:

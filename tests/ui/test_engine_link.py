@@ -195,7 +195,7 @@ def test_crash_is_reported_and_the_engine_restarts(qtbot: QtBot, loaded_link: En
 
 
 @pytest.mark.engine_process
-def test_restarts_are_bounded_until_the_next_load(qtbot: QtBot, loaded_link: EngineLink) -> None:
+def test_restarts_of_a_link_are_bounded_until_the_next_load(qtbot: QtBot, loaded_link: EngineLink) -> None:
     crashes: list[str] = []
     loaded_link.crashed.connect(lambda sentence, _: crashes.append(sentence))
     for _ in range(3):
@@ -213,7 +213,7 @@ def test_restarts_are_bounded_until_the_next_load(qtbot: QtBot, loaded_link: Eng
 
 
 @pytest.mark.engine_process
-def test_another_model_gets_a_new_process(qtbot: QtBot, loaded_link: EngineLink, heard: Heard) -> None:
+def test_link_starts_a_process_for_another_model(qtbot: QtBot, loaded_link: EngineLink, heard: Heard) -> None:
     first = psutil.Process(loaded_link.pid)
     with qtbot.waitSignal(loaded_link.loaded, timeout=WAIT) as blocker:
         loaded_link.load(LoadOptions(Path("second")))

@@ -305,10 +305,16 @@ def test_preparing_waits_while_an_answer_is_written(
     qtbot: QtBot, app_with_model: Program, embedder: ToyEmbedder, papers: Path
 ) -> None:
     app = app_with_model
-    app.folders._is_answering = lambda: True
+    pauses: list[bool] = []
+
+    def is_answering() -> bool:
+        pauses.append(True)
+        return True
+
+    app.folders._is_answering = is_answering
     open_project(app, papers)
     wait_for(qtbot, app, papers, lambda state: state.files == 2)
-    qtbot.wait(300)
+    qtbot.waitUntil(lambda: len(pauses) > 2, timeout=WAIT)
     assert embedder.count == 0
     app.folders._is_answering = lambda: False
     qtbot.waitUntil(lambda: app.folders.state(str(papers)).embedded == 2, timeout=WAIT)

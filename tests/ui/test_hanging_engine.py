@@ -62,7 +62,7 @@ def test_hanging_load_is_not_repeated(qtbot: QtBot) -> None:
 
 @pytest.mark.engine_process
 @pytest.mark.skipif(not hasattr(signal, "SIGSTOP"), reason="no way to freeze a process")
-def test_process_that_survives_kill_is_abandoned(
+def test_window_abandons_a_process_that_survives_kill(
     qtbot: QtBot, impatient: EngineLink, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(session, "KILL_GRACE", 0.2)

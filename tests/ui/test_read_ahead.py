@@ -15,6 +15,7 @@ from pytestqt.qtbot import QtBot
 from headstart.engine.engine import FinishReason, LoadOptions, Message, Request
 from headstart.engine.protocol import Order, ReadAhead, TurnTaken
 from headstart.settings import Settings
+from headstart.ui.chat import read_ahead
 from headstart.ui.chat.composer import Composer, TokenCount
 from headstart.ui.chat.message import MessageAction
 from headstart.ui.engine_link import EngineLink
@@ -23,10 +24,9 @@ from headstart.ui.program import Program
 from headstart.ui.widgets import stylesheet
 from headstart.ui.widgets.theme import LIGHT
 from tests.ui.engine_in_process import EngineInProcess
-from tests.ui.person import WAIT, ask, begin, click_chat, shown, write
+from tests.ui.person import WAIT, ask, begin, click_chat, settle, shown, write
 
 Open = Callable[..., Program]
-LONG_ENOUGH = 700  # ms, in which a request that was going to be sent is sent
 
 
 class Power(NamedTuple):
@@ -36,9 +36,10 @@ class Power(NamedTuple):
 
 
 @pytest.fixture(autouse=True)
-def on_mains(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Wherever the tests run."""
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Mains power, and a short pause."""
     monkeypatch.setattr(psutil, "sensors_battery", lambda: None, raising=False)
+    monkeypatch.setattr(read_ahead, "_PAUSE_MS", 30)
 
 
 @pytest.fixture
@@ -91,7 +92,7 @@ def test_typed_text_is_read_after_a_pause(qtbot: QtBot, asked: list[Request], ap
 def test_opened_chat_is_read(qtbot: QtBot, asked: list[Request], app: Program) -> None:
     ask(qtbot, app, "hello")
     app.window.sidebar.new_requested.emit()
-    qtbot.wait(LONG_ENOUGH)
+    settle(qtbot, app.window.chat.composer)
     asked.clear()
     click_chat(app, "hello")
     qtbot.waitUntil(lambda: bool(asked), timeout=WAIT)
@@ -105,7 +106,7 @@ def test_opened_chat_is_read_with_its_unsent_message(qtbot: QtBot, asked: list[R
     ask(qtbot, app, "hello")
     type_in(app, "more")
     app.window.sidebar.new_requested.emit()
-    qtbot.wait(LONG_ENOUGH)
+    settle(qtbot, app.window.chat.composer)
     asked.clear()
     click_chat(app, "hello")
     qtbot.waitUntil(lambda: bool(asked), timeout=WAIT)
@@ -114,7 +115,7 @@ def test_opened_chat_is_read_with_its_unsent_message(qtbot: QtBot, asked: list[R
 
 def test_empty_chat_is_not_read(qtbot: QtBot, asked: list[Request], app: Program) -> None:
     app.settings.change(system_prompt="Be brief.")
-    qtbot.wait(LONG_ENOUGH)
+    settle(qtbot, app.window.chat.composer)
     assert not asked
     assert not is_ready(app)
 
@@ -122,7 +123,7 @@ def test_empty_chat_is_not_read(qtbot: QtBot, asked: list[Request], app: Program
 def test_loaded_model_reads(qtbot: QtBot, asked: list[Request], app: Program) -> None:
     app.loader.unload()
     type_in(app, "hello")
-    qtbot.wait(LONG_ENOUGH)
+    settle(qtbot, app.window.chat.composer)
     assert not asked
     app.model_in_use.load_again()
     qtbot.waitUntil(lambda: bool(asked), timeout=WAIT)
@@ -150,7 +151,7 @@ def test_read_ahead_waits_for_the_answer(qtbot: QtBot, asked: list[Request], ope
     begin(qtbot, app, "toy: words 1500")
     asked.clear()
     type_in(app, "next")
-    qtbot.wait(LONG_ENOUGH)
+    settle(qtbot, app.window.chat.composer)
     assert not asked
     app.chat_controller.stop()
     qtbot.waitUntil(lambda: bool(asked), timeout=WAIT)
@@ -160,7 +161,7 @@ def test_read_ahead_waits_for_the_answer(qtbot: QtBot, asked: list[Request], ope
 def test_read_ahead_waits_for_a_job(qtbot: QtBot, asked: list[Request], app: Program) -> None:
     app.loader.occupy("A race is running.")
     type_in(app, "hello")
-    qtbot.wait(LONG_ENOUGH)
+    settle(qtbot, app.window.chat.composer)
     assert not asked
     app.loader.release()
     qtbot.waitUntil(lambda: bool(asked), timeout=WAIT)
@@ -176,7 +177,7 @@ def test_other_model_of_the_chat_reads_nothing(qtbot: QtBot, asked: list[Request
     app.chat_controller.session.change_settings({"model": "other"})
     app.model_in_use.show()
     type_in(app, "more")
-    qtbot.wait(LONG_ENOUGH)
+    settle(qtbot, app.window.chat.composer)
     assert not asked
 
 
@@ -184,7 +185,7 @@ def test_remote_model_reads_nothing(qtbot: QtBot, asked: list[Request], app: Pro
     assert app.link.facts
     app.link._session.facts = replace(app.link.facts, server="attic")
     type_in(app, "hello")
-    qtbot.wait(LONG_ENOUGH)
+    settle(qtbot, app.window.chat.composer)
     assert not asked
 
 
@@ -213,7 +214,7 @@ def test_read_ahead_follows_setting_and_battery(
     if reads:
         wait_ready(qtbot, app)
     else:
-        qtbot.wait(LONG_ENOUGH)
+        settle(qtbot, app.window.chat.composer)
         assert not is_ready(app)
     assert bool(asked) == reads
 
@@ -247,7 +248,7 @@ def test_ready_mark_ends_with_another_chat(qtbot: QtBot, app: Program) -> None:
     wait_ready(qtbot, app)
     app.window.sidebar.new_requested.emit()
     assert not is_ready(app)
-    qtbot.wait(LONG_ENOUGH)
+    settle(qtbot, app.window.chat.composer)
     assert not is_ready(app)
     click_chat(app, "hello")
     wait_ready(qtbot, app)
@@ -313,7 +314,7 @@ def test_crashed_engine_reads_nothing_by_itself(qtbot: QtBot, asked: list[Reques
     with qtbot.waitSignal(app.link.restarted, timeout=WAIT):
         assert app.link._session.process
         app.link._session.process.end()
-    qtbot.wait(LONG_ENOUGH)
+    settle(qtbot, app.window.chat.composer)
     assert not asked
     assert not is_ready(app)
     type_in(app, "!")

@@ -12,13 +12,12 @@ from headstart.engine.protocol import Order, WriteTitle
 from headstart.ui.program import Program
 from headstart.ui.sidebar import chat_titles
 from tests.ui.engine_in_process import EngineInProcess
-from tests.ui.person import WAIT, ask, begin, chat_rows, write
+from tests.ui.person import WAIT, ask, begin, chat_rows, settle, write
 
 Open = Callable[..., Program]
 LONG = "Tell me all about lighthouses and those who kept them through the storms of three centuries"
 CUT = "Tell me all about lighthouses and those who…"
 NAMED = "You wrote: Write a title for this conversation…"  # as a toy answers
-ENOUGH = 300  # ms, in which a title that was going to be asked for is asked for
 
 
 class Power(NamedTuple):
@@ -58,7 +57,7 @@ def test_long_first_message_gets_a_title(qtbot: QtBot, asked: list[WriteTitle], 
     assert [message.content.strip() for message in asked[0].request.messages[:2]] == [LONG, f"You wrote: {LONG}"]
     assert asked[0].request.keep is None
     ask(qtbot, app, "more")
-    qtbot.wait(ENOUGH)
+    settle(qtbot, app.window.chat.composer)
     assert len(asked) == 1
     assert app.store.chat(app.chat_controller.session.chat.id).title == NAMED  # type: ignore[union-attr]
 
@@ -66,16 +65,14 @@ def test_long_first_message_gets_a_title(qtbot: QtBot, asked: list[WriteTitle], 
 def test_short_question_is_the_title(qtbot: QtBot, asked: list[WriteTitle], open_program: Open) -> None:
     app = open_program()
     ask(qtbot, app, "Who kept lighthouses?")
-    qtbot.wait(ENOUGH)
+    settle(qtbot, app.window.chat.composer)
     assert not asked
     assert "Who kept lighthouses?" in chat_rows(app)
 
 
-def test_title_of_the_user_is_kept(
-    qtbot: QtBot, asked: list[WriteTitle], open_program: Open, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(chat_titles, "_PAUSE_MS", 800)  # after the chat was read
+def test_title_of_the_user_is_kept(qtbot: QtBot, asked: list[WriteTitle], open_program: Open) -> None:
     app = open_program(pace=0.03)
+    app.settings.change(read_ahead="never")  # it would interrupt the title
     ask(qtbot, app, LONG)
     qtbot.waitUntil(lambda: bool(asked), timeout=WAIT)
     app.chats.rename(app.chat_controller.session.chat.id, "mine")
@@ -106,7 +103,7 @@ def test_title_follows_setting_and_battery(
     if wanted:
         qtbot.waitUntil(lambda: bool(asked), timeout=WAIT)
     else:
-        qtbot.wait(ENOUGH)
+        settle(qtbot, app.window.chat.composer)
         assert not asked
 
 
@@ -127,7 +124,7 @@ def test_title_waits_for_typing(qtbot: QtBot, asked: list[WriteTitle], open_prog
     begin(qtbot, app, LONG)
     QTest.keyClicks(app.window.chat.composer.edit, "mo")
     qtbot.waitUntil(lambda: not app.chat_controller.session.is_answering, timeout=WAIT)
-    qtbot.wait(ENOUGH)
+    settle(qtbot, app.window.chat.composer)
     assert not asked
     app.window.chat.composer.clear()
     qtbot.waitUntil(lambda: NAMED in chat_rows(app), timeout=WAIT)
@@ -137,5 +134,5 @@ def test_deleted_chat_gets_no_title(qtbot: QtBot, asked: list[WriteTitle], open_
     app = open_program()
     ask(qtbot, app, LONG)
     app.chats.delete(app.chat_controller.session.chat.id)
-    qtbot.wait(ENOUGH)
+    settle(qtbot, app.window.chat.composer)
     assert not asked

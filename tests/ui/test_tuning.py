@@ -76,7 +76,7 @@ def test_tuning_is_shown_after_a_restart_until_forgotten(qtbot: QtBot, open_prog
     assert page.report.isHidden()
 
 
-def test_tuning_can_be_cancelled(qtbot: QtBot, open_program: Opened) -> None:
+def test_tuning_page_can_cancel(qtbot: QtBot, open_program: Opened) -> None:
     app = open_program(pace=0.3)
     page = go(app)
     qtbot.waitUntil(lambda: "Model: as it is (f32) against 1 thread" in page.sentence, timeout=WAIT)

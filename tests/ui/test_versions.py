@@ -41,7 +41,7 @@ def test_cancelled_edit_restores_the_draft(qtbot: QtBot, app: Program) -> None:
     assert texts(app)[0] == "first"
 
 
-def test_regenerate_adds_a_version(qtbot: QtBot, app: Program) -> None:
+def test_regenerate_shows_another_version(qtbot: QtBot, app: Program) -> None:
     app.window.panel.edited.emit("temperature", 0.0)
     ask(qtbot, app, "again")
     regenerate(qtbot, app)
@@ -73,7 +73,7 @@ def regenerate(qtbot: QtBot, app: Program) -> None:
         app.window.actions_by_name["regenerate"].trigger()
 
 
-def test_fork_is_a_new_chat(qtbot: QtBot, app: Program) -> None:
+def test_fork_opens_a_new_chat(qtbot: QtBot, app: Program) -> None:
     ask(qtbot, app, "first")
     ask(qtbot, app, "second")
     app.window.chat.transcript.action_requested.emit(MessageAction.FORK, shown(app)[1].id)
