@@ -3,6 +3,7 @@
 import json
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import msgspec
@@ -17,6 +18,7 @@ from pytestqt.qtbot import QtBot
 from headstart import paths
 from headstart.engine.measurements import Measurements
 from headstart.engine.validation import Verdict, store_verdict
+from headstart.errors import Translatable
 from headstart.library import exporter as exporting
 from headstart.library import manifest
 from headstart.library.library import installed
@@ -118,6 +120,19 @@ def test_models_are_listed_with_their_facts(qtbot: QtBot, root: Path, open_progr
     assert "openvino_model.bin is missing" in words(torn)
     assert "is free for a model" in words(page.placement)
     qtbot.waitUntil(lambda: "TOY: everything runs here." in words(page.placement), timeout=WAIT)
+
+
+def test_card_tells_of_slow_answers(root: Path, open_program: Open) -> None:
+    write_model(root / "smol")
+    app = open_program(find=installed_model)
+    facts, sentence = app.link.facts, Translatable("Answers are about half as fast as they could be.")
+    assert facts
+    app.link.loaded.emit(replace(facts, slowness=sentence))
+    for _ in range(2):
+        assert sentence in words(card_of(app, "smol"))
+        app.model_in_use.show_installed()
+    app.link.loaded.emit(facts)
+    assert sentence not in words(card_of(app, "smol"))
 
 
 def test_cards_tell_of_the_other_form(qtbot: QtBot, root: Path, open_program: Open) -> None:

@@ -7,7 +7,7 @@ from PySide6.QtCore import QObject, QTimer, Signal, Slot
 
 from headstart import remotes
 from headstart.chat.store import Store
-from headstart.engine.protocol import Description
+from headstart.engine.protocol import Description, ModelInfo
 from headstart.errors import EngineBusyError, HeadstartError
 from headstart.library import library
 from headstart.settings import Settings
@@ -109,6 +109,7 @@ class ModelInUse(QObject):
         loader.link.loaded.connect(loader.link.describe)
         loader.link.loaded.connect(self._remember_model)
         loader.link.loaded.connect(self._on_loaded)
+        loader.link.loaded.connect(self._show_slowness)
         models.chosen.connect(self._choose_model)
         models.changed.connect(self._on_models_changed)
         models.removing.connect(self._on_removing)
@@ -210,6 +211,15 @@ class ModelInUse(QObject):
     @Slot()
     def _on_loaded(self) -> None:
         self._window.chat.notice.retract(Cause.MODEL)
+
+    @Slot(object)
+    def _show_slowness(self, facts: ModelInfo) -> None:
+        """Say that answers are slower than they could be: above the message box, and on the card of the model."""
+        sentence = translate_error(facts.slowness) if facts.slowness else ""
+        notice = self._window.chat.notice
+        self._models.show_slowness(self._loader.model, sentence)
+        if sentence and not notice.text:  # an error, or a message that is edited, stays
+            notice.say(sentence, cause=Cause.MODEL)
 
     @Slot(str, bool)
     def _on_refused(self, sentence: str, can_insist: bool) -> None:

@@ -121,7 +121,7 @@ class ModelCard(NamedCard):
 
     def __init__(self, entry: Entry, parent: QWidget | None = None) -> None:
         super().__init__(entry.name, parent)
-        self._memory = StatusLine(self)
+        self._memory, self._slowness = StatusLine(self), StatusLine(self)
         self._check = self.button(self.tr("Verify"), self.tr("Verify {}"), "check")
         self._lay_out(entry)
 
@@ -132,13 +132,17 @@ class ModelCard(NamedCard):
         )
         self._memory.say(words, bad=needed > free)
 
+    def show_slowness(self, sentence: str) -> None:
+        """Show why its answers are slower than they could be."""
+        self._slowness.say(sentence, bad=True)
+
     def _lay_out(self, entry: Entry) -> None:
         add(self.column, self.heading(), self.badges(_badges(entry)))
         for text, kind, tooltip in _lines(entry):
             line = label(text, self, kind)
             line.setToolTip(tooltip)
             self.column.addWidget(line)
-        self.column.addWidget(self._memory)
+        add(self.column, self._memory, self._slowness)
         self._add_buttons(usable=not isinstance(entry, Broken))
 
     def _add_buttons(self, *, usable: bool) -> None:
