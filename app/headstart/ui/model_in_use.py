@@ -120,6 +120,7 @@ class ModelInUse(QObject):
         models.servers.chosen.connect(self._choose_model)
         models.servers.changed.connect(self._on_servers_changed)
         models.servers.removing.connect(self._on_server_removing)
+        self._check.progressed.connect(models.show_check)
         self._check.ended.connect(self._on_checked)
         self._window.hidden_changed.connect(loader.link.set_hidden)
         self._window.actions_by_name["load"].triggered.connect(self.load_again)
@@ -184,8 +185,10 @@ class ModelInUse(QObject):
         )
         engine = titled(title("engine"), label("engine", facts.engine))
         entry = self._entry()
-        state = self.tr("being checked") if entry and self._check.name == entry.name else ""
-        return name, "\n".join((words, engine, *map(translate_error, facts.notes))), state, ""
+        checking = (
+            [self.tr("It is being checked in the background.")] if entry and self._check.name == entry.name else []
+        )
+        return name, "\n".join((words, engine, *checking, *map(translate_error, facts.notes))), "", ""
 
     def _thinks(self) -> bool | None:
         """Return whether the model thinks with the settings of the open chat; None if it has no switch."""

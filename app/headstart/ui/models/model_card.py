@@ -157,7 +157,7 @@ def _badges(entry: Entry) -> list[str]:
         return [translate("ModelCard", "cannot be used")]
     licences = dict.fromkeys(model.manifest.licence for model in model_choices.models_of(entry))
     facts = [_precision(entry), format_size(model_choices.size_of(entry)), ", ".join(licences)]
-    return [translate("ModelCard", "pair"), *facts] if isinstance(entry, Pair) else facts
+    return [translate("ModelCard", "with a small helper"), *facts] if isinstance(entry, Pair) else facts
 
 
 def _lines(entry: Entry) -> list[tuple[str, str, str]]:
@@ -193,22 +193,18 @@ def _speed_here(model: Model) -> float | None:
 def _part_line(model: Model, entry: Model | Pair) -> str:
     role = ""
     if isinstance(entry, Pair):
-        role = translate("ModelCard", "Model: ") if model is entry.target else translate("ModelCard", "Draft model: ")
-    return translate("ModelCard", "{role}{parameters} parameters · {quality}").format(
-        role=role, parameters=_parameters(model), quality=_quality(model)
-    )
+        role = translate("ModelCard", "Model: ") if model is entry.target else translate("ModelCard", "Small helper: ")
+    words = role + translate("ModelCard", "{} parameters").format(_parameters(model))
+    quality = model.manifest.quality
+    if quality is None:
+        return words
+    kept = translate("ModelFacts", "quality {} % of the original").format(decimal(quality.top1_agreement * 100, 1))
+    return f"{words} · {kept}"
 
 
 def _precision(entry: Model | Pair) -> str:
-    return " + ".join(_weights_word(model.manifest.precision) for model in model_choices.models_of(entry))
-
-
-def _quality(model: Model) -> str:
-    """Describe how true the compressed model is to its source weights, as measured by the export."""
-    quality = model.manifest.quality
-    if quality is None:
-        return translate("ModelFacts", "quality not measured")
-    return translate("ModelFacts", "quality {} % of the original").format(decimal(quality.top1_agreement * 100, 1))
+    words = (_weights_word(model.manifest.precision) for model in model_choices.models_of(entry))
+    return " + ".join(dict.fromkeys(words))
 
 
 def _quality_details(model: Model) -> str:
@@ -234,5 +230,5 @@ def _parameters(model: Model) -> str:
 
 
 def _weights_word(precision: Precision) -> str:
-    size = precision.group_size
-    return precision.weights.upper() + (f" (g{size})" if size and size > 0 else "")
+    bits = {"int4": 4, "int8": 8, "fp16": 16}.get(precision.weights.removesuffix("-sym"))
+    return translate("ModelCard", "{} bits").format(bits) if bits else precision.weights.upper()

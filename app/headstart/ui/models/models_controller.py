@@ -153,6 +153,14 @@ class ModelsController(QObject):
         if card := self._page.card(name):
             card.show_slowness(sentence)
 
+    @Slot(str, int, int)
+    def show_check(self, name: str, step: int, steps: int) -> None:
+        """Show on the card of a model how its check in the background goes."""
+        if (card := self._page.card(name)) and name not in self._verifications:
+            words = self.tr("It is being checked in the background.")
+            more = self.tr("Step {step} of {steps}.").format(step=step, steps=steps) if steps else ""
+            card.show_state(sentences(words, more).strip())
+
     def close(self) -> None:
         """End an export, and wait for verifications."""
         self.adding.close()

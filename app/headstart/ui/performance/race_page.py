@@ -244,13 +244,13 @@ class RaceForm(Card):
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:  # noqa: N802
         if watched is self.prompt and event.type() == QEvent.Type.FontChange:
             self._size_prompt()
-        if watched is self.prompt and isinstance(event, QKeyEvent) and event.type() == QEvent.Type.KeyPress:
-            if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
-                if event.modifiers() & (Qt.KeyboardModifier.ShiftModifier | Qt.KeyboardModifier.AltModifier):
-                    self.prompt.insertPlainText("\n")
-                else:
-                    self.submitted.emit()
-                return True
+        is_key = watched is self.prompt and event.type() == QEvent.Type.KeyPress
+        if is_key and isinstance(event, QKeyEvent) and event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
+            if event.modifiers() & (Qt.KeyboardModifier.ShiftModifier | Qt.KeyboardModifier.AltModifier):
+                self.prompt.insertPlainText("\n")
+            else:
+                self.submitted.emit()
+            return True
         return super().eventFilter(watched, event)
 
     def _size_prompt(self) -> None:
