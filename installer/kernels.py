@@ -16,6 +16,7 @@ import sys
 import sysconfig
 import tempfile
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
 FOLDER = Path("app/headstart/engine/kernels")
 COMPILER = "ziglang>=0.17"
+TERMINAL = "/dev/tty"  # of the person who installs: pip swallows what a build prints
 VARIABLE = "HEADSTART_KERNELS_TARGET"  # the target that a wheel must have the library for; "none": build no library
 
 COMPILE = ("-std=c11", "-O3", "-ffp-contract=off", "-fPIC", "-fvisibility=hidden", "-Wall", "-Wextra", "-g0")
@@ -130,17 +132,26 @@ def get_build_hook() -> "type[BuildHookInterface[Any]]":
         def initialize(self, version: str, build_data: dict[str, Any]) -> None:
             target = self._target()
             if target is None:
+                if not os.environ.get(VARIABLE):
+                    self._warn(f"there are none for {platform.system()} on {platform.machine()}")
                 return
             try:
                 built_for = build(self._folder, target)
             except OSError as error:
                 if os.environ.get(VARIABLE):
                     raise
-                self.app.display_warning(f"The kernels were not built, so that Headstart will run slower: {error}.")
+                self._warn(str(error))
                 return
             if version != "editable":
                 build_data["artifacts"].append(f"/{(FOLDER / target.library).as_posix()}")
                 build_data |= {"pure_python": False, "tag": f"py3-none-{built_for}"}
+
+        def _warn(self, reason: str) -> None:
+            """Warn in pip's log, and on the terminal, where `pip install -q` shows nothing of a log."""
+            warning = f"Headstart's kernels were not built, so answers will be about half as fast: {reason}."
+            self.app.display_warning(warning)
+            with suppress(OSError), open(TERMINAL, "w", encoding="utf-8") as terminal:  # noqa: PTH123 - a device
+                print(warning, file=terminal)
 
         @property
         def _folder(self) -> Path:

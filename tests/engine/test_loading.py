@@ -74,6 +74,7 @@ def test_compressed_weights_are_first_loaded_for_our_own_kernels(tiny_quantized:
     loaded = load_model(ModelSpec.read(tiny_quantized), FAST)
     assert loaded.properties == properties(OWN)
     assert not loaded.notes
+    assert not loaded.slowness
 
 
 def test_kernels_that_prove_wrong_are_replaced(tiny_quantized: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -86,6 +87,7 @@ def test_kernels_that_prove_wrong_are_replaced(tiny_quantized: Path, monkeypatch
     assert refused.reason == "logits differ"
     for later in (loaded, load_model(ModelSpec.read(tiny_quantized), FAST)):
         (note,) = later.notes
+        assert later.slowness == note
         assert "half as fast" in note
         assert "logits differ" in note
     assert not load_model(ModelSpec.read(tiny_quantized), dataclasses.replace(FAST, precision=Precision.F32)).notes

@@ -3,14 +3,17 @@
 import os
 import signal
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QToolButton
 from pytestqt.qtbot import QtBot
 
 from headstart import remotes
 from headstart.engine.engine import Remote
+from headstart.errors import Translatable
 from headstart.ui.program import Program
 from tests.ui.person import WAIT, ask, begin
 
@@ -98,6 +101,24 @@ def test_banner_of_a_wrong_server_ends_with_typing(qtbot: QtBot, app: Program) -
     assert form._state.text()
     QTest.keyClicks(form.name, "x")
     assert form._state.text() == ""
+
+
+def test_slow_answers_are_reported_once_a_load(qtbot: QtBot, app: Program) -> None:
+    facts = app.link.facts
+    assert facts
+    assert banner(app) == ""
+    sentence = Translatable("Answers are about half as fast as they could be.")
+    app.link.loaded.emit(replace(facts, slowness=sentence))
+    assert banner(app) == sentence
+    dismiss = app.window.chat.notice.findChildren(QToolButton)[0]
+    assert dismiss.accessibleName() == "Dismiss"
+    dismiss.click()
+    ask(qtbot, app, "hello")
+    assert banner(app) == ""
+    app.link.loaded.emit(replace(facts, slowness=sentence))
+    assert banner(app) == sentence
+    app.link.loaded.emit(facts)
+    assert banner(app) == ""
 
 
 def test_banner_of_another_cause_stays(app: Program) -> None:

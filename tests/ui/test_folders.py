@@ -1,12 +1,13 @@
 """Stories of projects with folders: added, followed, searched for each question, named in the answer, forgotten."""
 
 from collections.abc import Callable, Sequence
+from itertools import combinations
 from pathlib import Path
 
 import pytest
 from PySide6.QtCore import QUrl
 from PySide6.QtGui import QDesktopServices
-from PySide6.QtWidgets import QFileDialog, QWidget
+from PySide6.QtWidgets import QApplication, QFileDialog, QWidget
 from pytestqt.qtbot import QtBot
 
 from bench.profile import toy_model
@@ -120,13 +121,48 @@ def test_question_gets_passages_and_the_answer_names_them(qtbot: QtBot, app: Pro
     chip = sources(app).buttons()[0]
     assert chip.text() == "walrus.md, line 1"
     assert chip.toolTip().startswith(str(papers / "walrus.md"))
-    assert "Found in:" in words(last(app))
+    assert "Given to the model:" in words(last(app))
     height = last(app).height()
     chip.click()
     passage = last(app)._passage
     assert passage
     assert "walrus sleeps by day & night" in passage.toPlainText()
     assert last(app).height() > height
+
+
+def test_passages_keep_their_places(qtbot: QtBot, app: Program, papers: Path) -> None:
+    for number in range(4):
+        write(papers / f"the walrus and its sleep by day and by night, part {number}.md", "The walrus sleeps.")
+    open_project(app, papers)
+
+    def check() -> None:
+        QApplication.processEvents()
+        row = sources(app)
+        parts = [each for each in row.findChildren(QWidget) if each.isVisible() and each.parent() is row]
+        assert len(parts) == len(row.buttons()) + 1  # and what they are
+        assert "Given to the model:" in words(last(app))
+        places = [part.geometry() for part in parts]
+        assert all(row.rect().contains(place) for place in places)
+        assert not any(one.intersects(other) for one, other in combinations(places, 2))
+
+    ask(qtbot, app, "when does the walrus sleep?")
+    check()
+    with qtbot.waitSignal(app.chat_controller.answered, timeout=WAIT):
+        app.chat_controller.regenerate_last()
+    check()
+    app.chat_controller.session.switch_version(app.chat_controller.session.path[-1].id, -1)
+    check()
+    app.chat_controller.edit_last()
+    app.window.chat.composer.set_text("why does the walrus sleep by night?")
+    with qtbot.waitSignal(app.chat_controller.answered, timeout=WAIT):
+        type_and_send(app, "")
+    check()
+    for width in (700, 1300):
+        app.window.resize(width, 700)
+        check()
+    for zoom in (150, 100):
+        app.settings.change(zoom=zoom)
+        check()
 
 
 def test_file_of_a_passage_is_opened_but_never_run(

@@ -61,12 +61,12 @@ def test_acceptance_counts_positions_after_accepted_ones() -> None:
 def test_panel_shows_acceptance_by_position(panel: LivePanel) -> None:
     once = Timing(1, 1, 1)
     panel.grow([step(1, 0, 0, once), step(3, 4, 2, once), step(1, 4, 0, once)])
-    assert label_of(panel, "First / last proposed").text() == "50 / 0 %"
+    assert label_of(panel, "Accepted by place").text() == "first 50 %, last 0 %"
 
 
 @pytest.mark.parametrize(
     ("earned", "words"),
-    [(0.0, "nothing yet"), (4.9, "nothing yet"), (12_345.0, "12.35 s"), (-20.0, "0.02 s lost")],
+    [(0.0, "none yet"), (4.9, "none yet"), (12_345.0, "12.35 s"), (-20.0, "none yet")],
 )
 def test_panel_shows_the_saved_time(panel: LivePanel, earned: float, words: str) -> None:
     panel.grow([earning(0.0)])
@@ -75,6 +75,7 @@ def test_panel_shows_the_saved_time(panel: LivePanel, earned: float, words: str)
     saved_ms = label_of(panel, "Time saved (estimate)")
     assert saved_ms.text() == words
     assert "as estimated for this answer" in saved_ms.toolTip()
+    assert ("Proposing took 0.02 s more than it saved." in saved_ms.toolTip()) == (earned < 0)
     panel.grow([step(0, 0, 0, Timing())])
     assert saved_ms.text() == words  # text left over at the end is told without
     panel.begin()

@@ -4,8 +4,17 @@ import random
 from collections.abc import Callable
 
 import pytest
-from PySide6.QtCore import QPoint, QPointF, Qt, QUrl
-from PySide6.QtGui import QColor, QDesktopServices, QGuiApplication, QImage, QTextCursor, QTextDocument, QWheelEvent
+from PySide6.QtCore import QEvent, QPoint, QPointF, Qt, QUrl
+from PySide6.QtGui import (
+    QColor,
+    QDesktopServices,
+    QEnterEvent,
+    QGuiApplication,
+    QImage,
+    QTextCursor,
+    QTextDocument,
+    QWheelEvent,
+)
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QLabel, QMessageBox, QScrollBar, QToolButton, QToolTip
 from pytestqt.qtbot import QtBot
@@ -54,6 +63,23 @@ def _button(view: MessageView, name: str) -> QToolButton:
     return found
 
 
+def _labels(view: MessageView) -> list[str]:
+    """The visible words beside the name, the text and the buttons."""
+    labels = [label.text() for label in view.findChildren(QLabel) if label.isVisible()]
+    return [text for text in labels if text not in ("", "Assistant")]
+
+
+def _is_painted(view: MessageView, name: str) -> bool:
+    """Return whether a button of the footer shows its icon."""
+    button = _button(view, name)
+    picture = button.grab().toImage()
+    return any(
+        picture.pixelColor(x, y) != picture.pixelColor(0, 0)
+        for x in range(picture.width())
+        for y in range(picture.height())
+    )
+
+
 def _text(view: MessageView) -> TextView:
     return view._text
 
@@ -95,8 +121,9 @@ def test_stopped_answer_keeps_its_text_and_says_so(show: Show) -> None:
     view.begin_stream()
     view.append("half **a", [OriginRun(8, "target")])
     view.end_stream(_answer("", state=MessageState.STOPPED, notice="You stopped this answer."))
-    labels = [label.text() for label in view.findChildren(QLabel) if label.isVisible()]
-    assert {"stopped", "You stopped this answer."} <= set(labels)
+    assert _labels(view) == ["You stopped this answer."]  # once
+    view.end_stream(_answer("", state=MessageState.STOPPED))
+    assert _labels(view) == ["stopped"]
     assert view.content.text == "half **a"
 
 
@@ -130,6 +157,44 @@ def test_user_message_is_plain_and_not_regenerated(show: Show) -> None:
     view = show(MessageContent("u", "user", "# not a heading\n    **as typed**"))
     assert not _button(view, "regenerate").isVisible()
     assert _shown(view) == "# not a heading\n    **as typed**"
+
+
+@pytest.mark.parametrize("direction", [Qt.LayoutDirection.LeftToRight, Qt.LayoutDirection.RightToLeft])
+def test_question_is_a_bubble_at_the_end_of_the_line(show: Show, direction: Qt.LayoutDirection) -> None:
+    view = show(MessageContent("u", "user", "Why?"))
+    view.setLayoutDirection(direction)
+    for text, share in (("Why?", 0.0), ("Why do leaves change their colour? " * 20, 0.6)):
+        view.set_message(MessageContent("u", "user", text))
+        view.set_width(700)
+        place = _text(view).geometry()
+        is_at_the_right = direction is Qt.LayoutDirection.LeftToRight
+        assert (700 - place.right() if is_at_the_right else place.left()) < 20
+        assert 700 * share < place.width() <= 700 * 0.75
+        assert _text(view).document().idealWidth() <= place.width()
+        assert _labels(view) == []
+    assert view.set_width(400) > view.set_width(700)
+
+
+def test_actions_show_at_the_pointer_at_the_focus_and_below_the_last_message(show: Show) -> None:
+    view = show(_answer("Answer", versions=2))
+    view.activateWindow()
+    QApplication.processEvents()
+    QApplication.sendEvent(view, QEvent(QEvent.Type.Leave))  # the pointer may be there
+    _text(view).setFocus()
+    names = ("copy", "edit", "regenerate", "more", "compare")
+    assert not any(_is_painted(view, name) for name in names)
+    assert _is_painted(view, "next")  # it says that there is another version
+    QApplication.sendEvent(view, QEnterEvent(QPointF(5, 5), QPointF(5, 5), QPointF(5, 5)))
+    assert all(_is_painted(view, name) for name in names)
+    QApplication.sendEvent(view, QEvent(QEvent.Type.Leave))
+    assert not _is_painted(view, "copy")
+    _button(view, "edit").setFocus()
+    assert all(_is_painted(view, name) for name in names)
+    _text(view).setFocus()
+    assert not _is_painted(view, "copy")
+    view.set_last(True)
+    assert all(_is_painted(view, name) for name in names)
+    assert all(_button(view, name).accessibleName() for name in names)
 
 
 def test_streaming_message_has_no_actions(show: Show) -> None:

@@ -14,7 +14,7 @@ from headstart.library import exporter, library, manifest
 from headstart.ui.engine_request import installed_model
 from headstart.ui.program import Program
 from tests.model_folders import write_model
-from tests.ui.person import WAIT, ask
+from tests.ui.person import WAIT, ask, words
 
 Open = Callable[..., Program]
 
@@ -22,6 +22,7 @@ Open = Callable[..., Program]
 CHECK = """
 import json, sys, time
 from pathlib import Path
+print("2 of 3: Reading the test text ...", file=sys.stderr, flush=True)
 folder, go_on, words = Path(sys.argv[1]), Path(sys.argv[2]), json.loads(sys.argv[3])
 while not go_on.exists():
     time.sleep(0.01)
@@ -54,7 +55,8 @@ def check(imported: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Ca
 
 
 def state(app: Program) -> str:
-    return app.window.chat.composer.model_button.accessibleName() + app.window.chat.composer.model_button.text()
+    """Return what the model's name says when you point at it."""
+    return app.window.chat.composer.model_button.toolTip()
 
 
 def test_model_is_marked_until_it_is_checked(
@@ -65,8 +67,15 @@ def test_model_is_marked_until_it_is_checked(
     assert "being checked" not in state(app)
     ask(qtbot, app, "Hello")
     qtbot.waitUntil(lambda: "being checked" in state(app), timeout=WAIT)
+    button, card = app.window.chat.composer.model_button, app.window.models.card("smol")
+    assert "checked" not in button.text() + button.accessibleName()  # a chat can go on
+    assert card
+    qtbot.waitUntil(lambda: "It is being checked in the background. Step 2 of 3." in words(card), timeout=WAIT)
     go_on.touch()
     qtbot.waitUntil(lambda: "being checked" not in state(app), timeout=WAIT)
+    card = app.window.models.card("smol")
+    assert card
+    assert "being checked" not in words(card)
     assert library.find("smol").is_checked
     assert app.loader.is_ready
     ask(qtbot, app, "Once more")

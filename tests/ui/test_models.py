@@ -1,8 +1,10 @@
 """The page of models: what it shows, choosing, verifying, removing, exporting, and a first start without any."""
 
 import json
+import re
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import msgspec
@@ -17,6 +19,7 @@ from pytestqt.qtbot import QtBot
 from headstart import paths
 from headstart.engine.measurements import Measurements
 from headstart.engine.validation import Verdict, store_verdict
+from headstart.errors import Translatable
 from headstart.library import exporter as exporting
 from headstart.library import manifest
 from headstart.library.library import installed
@@ -106,18 +109,33 @@ def test_models_are_listed_with_their_facts(qtbot: QtBot, root: Path, open_progr
     app.window.actions_by_name["models"].trigger()
     page = app.window.models
     smol, both, torn = (card_of(app, name) for name in ("smol", "both", "torn"))
-    for fact in ("1.78 GB", "INT8", "quality 98.7 % of the original", "Apache-2.0"):
+    for fact in ("1.78 GB", "8 bits", "quality 98.7 % of the original", "Apache-2.0"):
         assert fact in words(smol)
     details = " ".join(part.toolTip() for part in smol.findChildren(QLabel))
     for fact in ("98.7 % of 512 tokens", "KL 0.0040", "perplexity ×1.012"):
         assert fact in details
     assert "Takes about 2.10 GB of memory; 1.00 GB is free." in words(smol)
     assert smol._memory.property("kind") == "danger"
-    assert "pair" in words(both)
+    assert "with a small helper" in words(both)
+    for shown in (smol, both):
+        assert not re.search(r"\bpair\b|\bg\d+|INT\d|not measured|draft", words(shown), re.I)
     assert "in use" in words(both)
     assert "openvino_model.bin is missing" in words(torn)
     assert "is free for a model" in words(page.placement)
     qtbot.waitUntil(lambda: "TOY: everything runs here." in words(page.placement), timeout=WAIT)
+
+
+def test_card_tells_of_slow_answers(root: Path, open_program: Open) -> None:
+    write_model(root / "smol")
+    app = open_program(find=installed_model)
+    facts, sentence = app.link.facts, Translatable("Answers are about half as fast as they could be.")
+    assert facts
+    app.link.loaded.emit(replace(facts, slowness=sentence))
+    for _ in range(2):
+        assert sentence in words(card_of(app, "smol"))
+        app.model_in_use.show_installed()
+    app.link.loaded.emit(facts)
+    assert sentence not in words(card_of(app, "smol"))
 
 
 def test_cards_tell_of_the_other_form(qtbot: QtBot, root: Path, open_program: Open) -> None:

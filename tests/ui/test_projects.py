@@ -17,7 +17,7 @@ from headstart.ui.program import Program
 from headstart.ui.sidebar.chat_list import CHATS_MIME
 from headstart.ui.sidebar.projects import ProjectDialog
 from headstart.ui.sidebar.sidebar import ProjectMenu
-from tests.ui.person import WAIT, ask, chat_rows, press, texts
+from tests.ui.person import WAIT, ask, chat_rows, click_chat, press, texts, words
 
 Open = Callable[..., Program]
 
@@ -62,7 +62,6 @@ def test_new_chat_of_a_project_has_its_prompt_and_files(qtbot: QtBot, app: Progr
     (tmp_path / "rules.md").write_text("all rules")
     make(app, "Thesis", "Be brief.", (tmp_path / "rules.md",))
     assert app.window.sidebar.projects.isVisible()
-    choose(app, "Thesis")
     assert "No chat is in “Thesis” yet" in app.window.sidebar._empty.text()
     assert app.window.chat._title.text() == "Thesis · New chat"
     assert app.window.chat.composer.attached == (Attachment("rules.md", "all rules"),)
@@ -73,7 +72,9 @@ def test_new_chat_of_a_project_has_its_prompt_and_files(qtbot: QtBot, app: Progr
     assert session.path[0].attachments == (Attachment("rules.md", "all rules"),)
     assert app.store.projects() == (Group("Thesis", 1),)
     assert app.window.chat._title.text() == "Thesis · why?"
-    choose(app, "Thesis")  # once more: all chats again
+    choose(app, "Thesis")  # once more
+    assert app.window.chat._title.text() == "Thesis · why?"
+    press(app.window.sidebar.place, "All chats")
     app.window.sidebar.new_requested.emit()
     assert app.window.chat._title.text() == "New chat"
     assert app.chat_controller.session.settings.system_prompt == ""
@@ -86,10 +87,34 @@ def test_chat_moved_out_of_a_project_loses_its_files(qtbot: QtBot, app: Program,
     make(app, "Thesis", files=(tmp_path / "rules.md",))
     app.window.chat.composer.attach([tmp_path / "own.md"])
     app.chat_controller.composing.save_draft()
-    choose(app, "Thesis")
     assert [file.name for file in app.window.chat.composer.attached] == ["rules.md", "own.md"]
-    choose(app, "Thesis")
+    press(app.window.sidebar.place, "All chats")
     assert [file.name for file in app.window.chat.composer.attached] == ["own.md"]
+
+
+def test_project_opens_a_chat_of_its_own_and_leads_back(qtbot: QtBot, app: Program, tmp_path: Path) -> None:
+    (tmp_path / "rules.md").write_text("all rules")
+    ask(qtbot, app, "before")
+    make(app, "Thesis", "Be brief.", (tmp_path / "rules.md",))
+    assert texts(app) == []  # the old chat does not stay
+    assert app.window.chat._title.text() == "Thesis · New chat"
+    assert "A new chat in the project “Thesis”, with: a system prompt, 1 file" in words(app.window.chat.empty)
+    ask(qtbot, app, "within")
+    assert [chat.title for chat in app.store.chats(project="Thesis")] == ["within"]
+    assert chat_rows(app)[-1:] == ["within"]
+    press(app.window.sidebar.place, "All chats")
+    assert {"before", "within"} <= set(chat_rows(app))
+    assert app.window.sidebar.place.isHidden()
+    click_chat(app, "before")
+    choose(app, "Thesis")  # with a chat open that is not in it
+    assert texts(app) == []
+    assert app.window.chat._title.text() == "Thesis · New chat"
+    press(app.window.chat.empty, "Edit project…")
+    assert dialog(app).name.text() == "Thesis"
+    dialog(app).close()
+    click_chat(app, "within")
+    app.projects.changed.emit({})
+    assert texts(app)[0] == "within"  # a chat of the project stays open
 
 
 def test_project_has_its_own_model(qtbot: QtBot, app: Program) -> None:
@@ -108,6 +133,7 @@ def test_project_has_its_own_model(qtbot: QtBot, app: Program) -> None:
 def test_chats_are_moved_by_menu_and_drag(qtbot: QtBot, app: Program) -> None:
     make(app, "A & B")
     make(app, "Home")
+    press(app.window.sidebar.place, "All chats")
     ids = [app.store.create_chat(title).id for title in ("one", "two")]
     app.chats.refresh()
     sidebar = app.window.sidebar
@@ -182,7 +208,7 @@ def test_search_stays_within_the_project(qtbot: QtBot, app: Program) -> None:
     make(app, "Thesis")
     choose(app, "Thesis")
     ask(qtbot, app, "walrus inside")
-    choose(app, "Thesis")
+    press(app.window.sidebar.place, "All chats")
     app.window.sidebar.new_requested.emit()
     ask(qtbot, app, "walrus outside")
     choose(app, "Thesis")

@@ -49,6 +49,20 @@ def test_regenerate_shows_another_version(qtbot: QtBot, app: Program) -> None:
     assert "temperature 0" in app.window.chat.notice.text
 
 
+def test_regenerated_greedy_answer_varies(qtbot: QtBot, app: Program) -> None:
+    app.settings.change(temperature=0.0)
+    ask(qtbot, app, "again")
+    app.settings.change(model="toy")  # as after a first load; the same model answers
+    for version in (2, 3):
+        regenerate(qtbot, app)
+        message = app.chat_controller.session.path[-1]
+        assert message.settings["temperature"] == 0.7
+        assert message.settings["seed"] == version - 1
+        assert "would be the same" in app.window.chat.notice.text
+    ask(qtbot, app, "and on")
+    assert app.chat_controller.session.path[-1].settings["temperature"] == 0.0
+
+
 def test_regenerate_hint_is_for_greedy_sampling(qtbot: QtBot, app: Program) -> None:
     ask(qtbot, app, "with a temperature of the model's own")
     regenerate(qtbot, app)
@@ -65,7 +79,7 @@ def test_regenerate_hint_is_for_greedy_sampling(qtbot: QtBot, app: Program) -> N
     app.window.chat.composer.set_text("my own words")
     app.window.chat.composer.submit()
     regenerate(qtbot, app)
-    assert app.window.chat.notice.text == ""
+    assert "would be the same" in app.window.chat.notice.text  # as the one before the edit
 
 
 def regenerate(qtbot: QtBot, app: Program) -> None:

@@ -147,11 +147,11 @@ def test_message_range_is_copied_by_keyboard(qtbot: QtBot, app: Program) -> None
 
 def test_click_on_a_name_selects_the_message(qtbot: QtBot, app: Program) -> None:
     ask(qtbot, app, "one")
-    header = app.window.chat.transcript.view(0)._header
+    header = app.window.chat.transcript.view(1)._header
     QTest.mouseClick(header, Qt.MouseButton.LeftButton)
     assert app.window.chat.transcript.hasFocus()
     QTest.keyClick(app.window.chat.transcript, Qt.Key.Key_C, Qt.KeyboardModifier.ControlModifier)
-    assert QGuiApplication.clipboard().text() == "**You:**\n\none"
+    assert QGuiApplication.clipboard().text() == "**toy:**\n\nYou wrote: one "
 
 
 def _choose(view: MessageView, text: str) -> None:

@@ -90,6 +90,7 @@ class LoadedModel:
     source: VerifiedModel
     properties: Properties  # that it was compiled with
     notes: tuple[Translatable, ...] = ()  # sentences for the user about how it was loaded
+    slowness: Translatable | None = None  # the note that our own kernels are not used, among `notes`
     is_batch_invariant: bool = False  # a token's logits have the same bits in every pass
     draft_vocab: Ids | None = None  # tokens that a trimmed output head scores
 
@@ -148,10 +149,11 @@ def load_model(spec: ModelSpec, config: RunnerConfig, watcher: Watcher | None = 
                 warm_up(runner)
         except RuntimeError as error:
             raise load_error(model.folder, model.device, first_line(error)) from None
-    if config.decides and config.precision is Precision.AUTO and (note := _note_without_kernels(model, chosen)):
-        notes = (note,) if hint_of(requested) == OWN else (note, *notes)
+    slowness: Translatable | None = None
+    if config.decides and config.precision is Precision.AUTO and (slowness := _note_without_kernels(model, chosen)):
+        notes = (slowness,) if hint_of(requested) == OWN else (slowness, *notes)
     is_invariant = config.decides and _is_invariant(runner, measurements, chosen, watcher)
-    return LoadedModel(runner, model, chosen, notes, is_invariant, runner.draft_vocab)
+    return LoadedModel(runner, model, chosen, notes, slowness, is_invariant, runner.draft_vocab)
 
 
 def _build_first(

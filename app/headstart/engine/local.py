@@ -113,6 +113,11 @@ class LocalEngine:
         return tuple(note for model in (self.target, *self.drafting.values()) for note in model.notes)
 
     @property
+    def slowness(self) -> Translatable | None:
+        """The note that our own kernels are not used; None if they are."""
+        return self.target.slowness
+
+    @property
     def arithmetic(self) -> str:
         """The name of the target's precision."""
         return name_of(self.target.properties)

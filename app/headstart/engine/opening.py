@@ -183,6 +183,7 @@ def _model_info(engine: "LocalEngine | GenaiEngine", resolved: ResolvedOptions) 
         engine=engine.kind.value,
         reason=engine.reason,
         notes=(*filter(None, [misreading, None if is_batch_invariant else varies]), *getattr(engine, "notes", ())),
+        slowness=getattr(engine, "slowness", None),
         sampling=engine.sampling,
         head=next((model.name for model in drafting if model.is_eagle or model.is_hydra), None),
         parallel=1 + len(getattr(engine, "others", ())),

@@ -157,6 +157,7 @@ class ModelInfo:
     engine: str = EngineKind.HEADSTART.value
     reason: str = ""  # why another engine than Headstart's own was chosen automatically
     notes: tuple[Translatable, ...] = ()  # sentences for you
+    slowness: Translatable | None = None  # the note that our own kernels are not used, among `notes`
     sampling: Sampling | None = None  # what "automatic" means for this model; None if only a server knows
     head: str | None = None  # name of the head that guesses
     parallel: int = 1  # answers at the same time; other requests wait

@@ -7,7 +7,7 @@ from PySide6.QtCore import QObject, QTimer, Signal, Slot
 
 from headstart import remotes
 from headstart.chat.store import Store
-from headstart.engine.protocol import Description
+from headstart.engine.protocol import Description, ModelInfo
 from headstart.errors import EngineBusyError, HeadstartError
 from headstart.library import library
 from headstart.settings import Settings
@@ -109,6 +109,7 @@ class ModelInUse(QObject):
         loader.link.loaded.connect(loader.link.describe)
         loader.link.loaded.connect(self._remember_model)
         loader.link.loaded.connect(self._on_loaded)
+        loader.link.loaded.connect(self._show_slowness)
         models.chosen.connect(self._choose_model)
         models.changed.connect(self._on_models_changed)
         models.removing.connect(self._on_removing)
@@ -119,6 +120,7 @@ class ModelInUse(QObject):
         models.servers.chosen.connect(self._choose_model)
         models.servers.changed.connect(self._on_servers_changed)
         models.servers.removing.connect(self._on_server_removing)
+        self._check.progressed.connect(models.show_check)
         self._check.ended.connect(self._on_checked)
         self._window.hidden_changed.connect(loader.link.set_hidden)
         self._window.actions_by_name["load"].triggered.connect(self.load_again)
@@ -183,8 +185,10 @@ class ModelInUse(QObject):
         )
         engine = titled(title("engine"), label("engine", facts.engine))
         entry = self._entry()
-        state = self.tr("being checked") if entry and self._check.name == entry.name else ""
-        return name, "\n".join((words, engine, *map(translate_error, facts.notes))), state, ""
+        checking = (
+            [self.tr("It is being checked in the background.")] if entry and self._check.name == entry.name else []
+        )
+        return name, "\n".join((words, engine, *checking, *map(translate_error, facts.notes))), "", ""
 
     def _thinks(self) -> bool | None:
         """Return whether the model thinks with the settings of the open chat; None if it has no switch."""
@@ -210,6 +214,15 @@ class ModelInUse(QObject):
     @Slot()
     def _on_loaded(self) -> None:
         self._window.chat.notice.retract(Cause.MODEL)
+
+    @Slot(object)
+    def _show_slowness(self, facts: ModelInfo) -> None:
+        """Say that answers are slower than they could be: above the message box, and on the card of the model."""
+        sentence = translate_error(facts.slowness) if facts.slowness else ""
+        notice = self._window.chat.notice
+        self._models.show_slowness(self._loader.model, sentence)
+        if sentence and not notice.text:  # an error, or a message that is edited, stays
+            notice.say(sentence, cause=Cause.MODEL)
 
     @Slot(str, bool)
     def _on_refused(self, sentence: str, can_insist: bool) -> None:

@@ -272,6 +272,8 @@ class Program(QObject):
         ):
             troubled.connect(lambda sentence: self.chat_controller.show_error(sentence, Cause.TAGS))
             changed.connect(lambda _: self.window.chat.notice.retract(Cause.TAGS))
+        self.projects.changed.connect(self._show_project)
+        self.window.chat.empty.project_edit_requested.connect(self.projects.edit)
         sidebar.new_requested.connect(self._on_new_requested)
         sidebar.list.chosen.connect(self._on_chosen)
 
@@ -338,9 +340,16 @@ class Program(QObject):
         self.window.sidebar.list.set_open(session.chat.id)
         self.panel.show_settings(session.settings)
         self.window.chat.empty.show_settings(session.settings)
+        self._show_project()
         self.switch.settings = session.settings
         self.model_in_use.show()
         self.commands.update()
+
+    @Slot()
+    def _show_project(self) -> None:
+        """Show the project of the open chat where that has no messages."""
+        name = self.chats.current.chat.project if self.chats.current else ""
+        self.window.chat.empty.show_project(self.projects.read(name) if name else None)
 
     @Slot(object)
     def _on_listed(self, listing: Listing) -> None:

@@ -30,7 +30,7 @@ from headstart.ui.widgets.layouts import set_margins, stacked
 from headstart.ui.widgets.legend import Legend
 from headstart.ui.widgets.progress import NoticeBar, WorkBar
 from headstart.ui.widgets.stylesheet import set_style_class
-from headstart.ui.widgets.theme import MEDIUM, SMALL, TEXT_WIDTH, TINY, Theme
+from headstart.ui.widgets.theme import MEDIUM, SMALL, TEXT_WIDTH, TINY, Theme, scaled
 
 
 class SelectionBar(QFrame):
@@ -126,6 +126,9 @@ class FindBar(QFrame):
             super().keyPressEvent(event)
 
 
+_WIDE = 720  # pixels at the usual size of text, from which on the buttons of the header have words
+
+
 class ChatPage(QFrame):
     """The page of the open chat, whose parts are public."""
 
@@ -144,6 +147,13 @@ class ChatPage(QFrame):
         self.origins_button = icon_button("origins", self.tr("Mark faster words"), self, colour=dark)
         self.live_button = icon_button("chart", self.tr("Live figures"), self, colour=dark)
         self.panel_button = icon_button("panel", self.tr("Settings of this chat"), self, colour=dark)
+        names = {
+            self.origins_button: self.tr("Faster words"),
+            self.live_button: self.tr("Figures"),
+            self.panel_button: self.tr("Settings"),
+        }
+        for button, name in names.items():
+            button.setText(name)
         self.legend = Legend(self)
         self.live = LivePanel(self)
         self.live.hide()
@@ -198,16 +208,27 @@ class ChatPage(QFrame):
         bold = QFont(font)
         bold.setBold(True)
         self._title.setFont(bold)
+        self._fit_header()
         self.transcript.apply_theme(theme, font)
         self.comparison.apply_theme(theme, font)
 
     def resizeEvent(self, event: QResizeEvent) -> None:  # noqa: N802
         super().resizeEvent(event)
+        self._fit_header()
         bar = self.transcript.verticalScrollBar().sizeHint().width()
         side = max((self.width() - bar - TEXT_WIDTH) // 2, SMALL)  # the width of the messages above
         foot = self._foot.layout()
         assert foot
         set_margins(foot, start=side, top=SMALL, end=side + bar, bottom=MEDIUM)
+
+    def _fit_header(self) -> None:
+        """Show words beside the icons where there is room for them."""
+        styles = Qt.ToolButtonStyle
+        style = (
+            styles.ToolButtonTextBesideIcon if self.width() >= scaled(_WIDE, self.font()) else styles.ToolButtonIconOnly
+        )
+        for button in (self.origins_button, self.live_button, self.panel_button):
+            button.setToolButtonStyle(style)
 
     def dragEnterEvent(self, event: QDragEnterEvent) -> None:  # noqa: N802
         if any(url.isLocalFile() for url in event.mimeData().urls()):

@@ -32,14 +32,17 @@ from headstart.tools.servers import Offer
 from headstart.ui import engine_request
 from headstart.ui.chat import live_answer
 from headstart.ui.chat.live_answer import NOTICE, LiveAnswer
+from headstart.ui.chat.message import WARMER
 from headstart.ui.chat.tools import ToolsController
-from headstart.ui.formatting import sentences, whole
+from headstart.ui.formatting import decimal, sentences, whole
 from headstart.ui.models.model_loader import ModelLoader
 from headstart.ui.translation import showing_errors, translate_error
 from headstart.ui.widgets.progress import Cause
 
 _SAVE_MS = 700  # a kill must cost less than a second of text, and timers fire late
 _RETRY_MS = 4000
+
+_WITHOUT_EFFECT = ("seed", "model", "draft")  # on a greedy answer whose model is known by name
 
 
 @dataclass(frozen=True)
@@ -236,20 +239,24 @@ class ChatSession(QObject):
             self._add_result(call, REFUSED)
 
     def regenerate(self, id_: int, temperature: float | None = None) -> None:
-        """Write another version of this answer with the next seed, and with `temperature` if given."""
+        """Write another version of this answer with the next seed, and with `temperature` if given.
+
+        Where that would be the same answer once more, as it is at temperature 0, the temperature is raised.
+        """
         if not self._is_free():
             return
-        changed: dict[str, object] = {"seed": self.settings.sampling.seed + len(self.conversation.versions(id_))}
+        versions = self.conversation.versions(id_)
+        settings = self.settings.with_values({"seed": self.settings.sampling.seed + len(versions)})
+        model = self._loader.name(settings)
+        is_known = any(self._has_same_input(version, model, settings.chat_values()) for version in versions)
+        if is_repeated := temperature is None and self._temperature(settings) == 0 and is_known:
+            temperature = WARMER
         if temperature is not None:
-            changed["temperature"] = temperature
-        settings = self.settings.with_values(changed)
-        model, values = self._loader.name(settings), settings.chat_values()
-        is_repeated = self._temperature(settings) == 0 and self._has_same_input(self.message(id_), model, values)
-        self._answer(self.conversation.regenerate(id_, model, values), settings)
+            settings = settings.with_values({"temperature": temperature})
+        self._answer(self.conversation.regenerate(id_, model, settings.chat_values()), settings)
         if is_repeated:
-            self._events.hint_shown.emit(
-                self.tr("At temperature 0 the same question gets the same answer; raise it to see others.")
-            )
+            words = self.tr("At temperature 0 the answer would be the same; this one is written at temperature {}.")
+            self._events.hint_shown.emit(words.format(decimal(WARMER, 1)))
 
     def answer_with(self, id_: int, changed: Mapping[str, object]) -> None:
         """Write another version of this answer with its settings and seed, except those in `changed`."""
@@ -265,9 +272,10 @@ class ChatSession(QObject):
         return default if "temperature" in settings.sampling.automatic else settings.sampling.temperature
 
     def _has_same_input(self, message: Message, model: str, values: dict[str, object]) -> bool:
-        """Return whether this is a complete answer of the same model with the same settings except the seed."""
+        """Return whether this is a complete answer of the same model with the same settings, as far as they matter."""
+        same = {name: values[name] for name in _WITHOUT_EFFECT}
         is_complete = message.state is State.COMPLETE and not message.edited
-        return is_complete and message.model == model and {**message.settings, "seed": values["seed"]} == values
+        return is_complete and message.model == model and {**message.settings, **same} == values
 
     def resume(self, id_: int, *, stop_on_repetition: bool = True) -> None:
         """Continue this answer from its end."""

@@ -7,12 +7,14 @@ from functools import partial
 from PySide6.QtCore import QEvent, QSize, Qt, Signal, Slot
 from PySide6.QtWidgets import QFrame, QGridLayout, QLabel, QPushButton, QSizePolicy, QVBoxLayout, QWidget
 
+from headstart.chat.conversation import Project
 from headstart.settings import Settings
+from headstart.ui.formatting import listed
 from headstart.ui.models.catalogue import Strength, strength
 from headstart.ui.settings.presets import PresetButton
 from headstart.ui.translation import translate
 from headstart.ui.widgets.labels import Heading, button, muted
-from headstart.ui.widgets.layouts import Flow, row, scrolled, stacked
+from headstart.ui.widgets.layouts import Flow, add, beside, row, scrolled, stacked
 from headstart.ui.widgets.stylesheet import hide_idle_bar, set_style_class
 from headstart.ui.widgets.theme import MEDIUM, SMALL, TEXT_WIDTH, TINY, scaled
 
@@ -152,6 +154,7 @@ class EmptyPage(QFrame):
     example_chosen = Signal(str)  # text
     prompt_chosen = Signal(str)  # name
     library_requested = Signal()
+    project_edit_requested = Signal(str)  # name
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -161,6 +164,12 @@ class EmptyPage(QFrame):
         self._greeting = Heading(self.tr("What would you like to know?"), 1.5, self)
         self._greeting.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self._greeting.setWordWrap(True)
+        self._project_name = ""
+        self._project = muted("", self)
+        self._project.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        self._edit_project = button(self.tr("Edit project…"), self, "link")
+        self._edit_project.clicked.connect(lambda: self.project_edit_requested.emit(self._project_name))
+        self.show_project(None)
         self.preset = PresetButton(self)
         self._prompts = QWidget(self)
         self._flow = Flow(self._prompts, SMALL)
@@ -177,6 +186,22 @@ class EmptyPage(QFrame):
             old.deleteLater()
         self._examples = [self._example(example) for example in examples(model_strength)]
         self._arrange()
+
+    def show_project(self, project: Project | None) -> None:
+        """Show what a chat in this project begins with; None for a chat in no project."""
+        for part in (self._project, self._edit_project):
+            part.setVisible(project is not None)
+        if project is None:
+            return
+        files, folders = len(project.files), len(project.folders)
+        parts = [self.tr("a system prompt")] if project.settings.get("system_prompt") else []
+        parts += [self.tr("1 file") if files == 1 else self.tr("{} files").format(files)] if files else []
+        parts += [self.tr("1 folder") if folders == 1 else self.tr("{} folders").format(folders)] if folders else []
+        words = self.tr("A new chat in the project “{}”").format(project.name)
+        self._project_name = project.name
+        self._project.setText(
+            self.tr("{chat}, with: {parts}").format(chat=words, parts=listed(parts)) if parts else words
+        )
 
     def show_prompts(self, names: Collection[str]) -> None:
         """Show a button for each prompt and one for the library."""
@@ -235,8 +260,11 @@ class EmptyPage(QFrame):
         self._column = QVBoxLayout(inner)
         self._column.setSpacing(MEDIUM)
         self._column.addStretch(1)
-        for part in (self._greeting, self._grid_widget, self._prompts):
-            self._column.addWidget(part)
+        self._column.addWidget(self._greeting)
+        edit = beside(None, self._edit_project)
+        edit.insertStretch(0, 1)
+        edit.addStretch(1)
+        add(self._column, self._project, edit, self._grid_widget, self._prompts)
         self._column.addLayout(row(self.preset))  # with its own direction it would stand on the other side
         self._column.addStretch(1)
         self._scroll = scrolled(inner, self)

@@ -197,7 +197,7 @@ class LivePanel(QFrame):
         self._titles = (
             self.tr("Speed"),
             self.tr("Accepted"),
-            self.tr("First / last proposed"),
+            self.tr("Accepted by place"),
             self.tr("Proposed"),
             self.tr("Time saved (estimate)"),
             self.tr("Time spent"),
@@ -286,7 +286,7 @@ class LivePanel(QFrame):
             percent(1),
             self._pair_text((1.0, 0.88)),
             decimal(16.8, 1),
-            self.tr("{} s lost").format(decimal(88.88, 2)),
+            self.tr("{} s").format(decimal(88.88, 2)),
             self._shares_text({"draft": 0.44, "verify": 0.44, "other": 0.12}),
         )
         metrics = self.fontMetrics()
@@ -332,24 +332,30 @@ class LivePanel(QFrame):
         return (
             self.tr("While the answer grows: of the last steps. At its end: of the whole answer."),
             self.tr("How many of the proposed tokens the model accepts."),
-            self.tr("The same for the first token of each step, and for the last one."),
+            self.tr("How often the first token proposed in a step is accepted, and how often the last one."),
             self.tr("Tokens proposed in each step, before the model checks them all at once."),
-            unknown if self._figures.is_saving_unknown else estimate,
+            unknown if self._figures.is_saving_unknown else " ".join(filter(None, (estimate, self._loss_text()))),
             self.tr("Proposing, checking, and the rest."),
         )
 
     def _pair_text(self, shares: tuple[float, float]) -> str:
-        return self.tr("{first} / {last} %").format(first=whole(shares[0] * 100), last=whole(shares[1] * 100))
+        return self.tr("first {first} %, last {last} %").format(
+            first=whole(shares[0] * 100), last=whole(shares[1] * 100)
+        )
 
     def _saved_text(self) -> str:
-        """Return the time saved or lost since the answer began."""
+        """Return the time saved since the answer began."""
         if not self._figures.saved_ms:
             return _UNKNOWN
         seconds = round(self._figures.saved_ms[-1] / 1000.0, 2)
-        if not seconds:
-            return self.tr("nothing yet")
-        words = self.tr("{} s") if seconds > 0 else self.tr("{} s lost")
-        return words.format(decimal(abs(seconds), 2))
+        if seconds > 0:
+            return self.tr("{} s").format(decimal(seconds, 2))
+        return self.tr("none") if self._whole else self.tr("none yet")
+
+    def _loss_text(self) -> str:
+        """Return a sentence if proposing took longer than it saved."""
+        seconds = round(self._figures.saved_ms[-1] / 1000.0, 2) if self._figures.saved_ms else 0.0
+        return self.tr("Proposing took {} s more than it saved.").format(decimal(-seconds, 2)) if seconds < 0 else ""
 
     def _shares_text(self, shares: Mapping[str, float]) -> str:
         names = {"draft": self.tr("propose"), "verify": self.tr("check"), "other": self.tr("other")}

@@ -3,12 +3,15 @@
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
+from math import ceil
 from pathlib import Path
 
-from PySide6.QtCore import QCoreApplication, QRectF, QSize, Qt, QUrl, Signal, Slot
+from PySide6.QtCore import QCoreApplication, QEvent, QRect, QRectF, QSize, Qt, QUrl, Signal, Slot
 from PySide6.QtGui import (
     QColor,
     QDesktopServices,
+    QEnterEvent,
+    QFocusEvent,
     QFont,
     QGuiApplication,
     QMouseEvent,
@@ -17,7 +20,7 @@ from PySide6.QtGui import (
     QPen,
     QTextCursor,
 )
-from PySide6.QtWidgets import QBoxLayout, QLabel, QPushButton, QToolButton, QWidget
+from PySide6.QtWidgets import QBoxLayout, QLabel, QPushButton, QStyle, QToolButton, QWidget
 
 from headstart.chat.conversation import Attachment
 from headstart.markdown.blocks import Block, plain_text
@@ -66,9 +69,8 @@ class MessageHeader(QWidget):
     def show_content(self, content: MessageContent) -> None:
         """Show the author and the state."""
         self._author.setText(author(content))
-        writing = "" if content.notice else self.tr("writing…")  # the notice says what it waits for
-        states = {MessageState.STREAMING: writing, MessageState.STOPPED: self.tr("stopped")}
-        self._state.setText(states.get(content.state, ""))
+        states = {MessageState.STREAMING: self.tr("writing…"), MessageState.STOPPED: self.tr("stopped")}
+        self._state.setText("" if content.notice else states.get(content.state, ""))  # the notice says more
 
     def apply_theme(self, theme: Theme, font: QFont) -> None:
         bold = QFont(font)
@@ -84,12 +86,40 @@ class MessageHeader(QWidget):
             self._on_action(MessageAction.SELECT_UP_TO if extends else MessageAction.SELECT)
 
 
+_ALWAYS_SHOWN = frozenset({"previous", "next", "details"})  # buttons
+
+
+class FooterButton(QToolButton):
+    """A button that may show only while its footer is revealed. It keeps its place, and Tab reaches it."""
+
+    def __init__(self, name: str, footer: "MessageFooter") -> None:
+        super().__init__(footer)
+        self.setObjectName(name)
+        self._footer, self._is_always_shown = footer, name in _ALWAYS_SHOWN
+
+    def paintEvent(self, event: QPaintEvent) -> None:  # noqa: N802
+        if self._is_always_shown or self._footer.is_revealed:
+            super().paintEvent(event)
+
+    def focusInEvent(self, event: QFocusEvent) -> None:  # noqa: N802
+        super().focusInEvent(event)
+        self._footer.update()
+
+    def focusOutEvent(self, event: QFocusEvent) -> None:  # noqa: N802
+        super().focusOutEvent(event)
+        self._footer.update()
+
+
 class MessageFooter(QWidget):
-    """The buttons of a message, the number of its version and its statistics."""
+    """The buttons of a message, the number of its version and its statistics.
+
+    The buttons show below the last message, and below others while the pointer or the focus is there.
+    """
 
     def __init__(self, on_action: Callable[[MessageAction], None], parent: QWidget) -> None:
         super().__init__(parent)
         self._on_action = on_action
+        self._is_last = self._is_hovered = False
         self._more = ""  # the statistics that are not shown
         self._copy = self._button("copy", self.tr("Copy message"), MessageAction.COPY)
         self._edit = self._button("edit", self.tr("Edit message"), MessageAction.EDIT)
@@ -113,8 +143,22 @@ class MessageFooter(QWidget):
         """Return all buttons in reading order."""
         return [*self._icons(), self._details]
 
+    @property
+    def is_revealed(self) -> bool:
+        """True if its buttons show."""
+        return self._is_last or self._is_hovered or any(button.hasFocus() for button in self.buttons())
+
+    def set_last(self, is_last: bool) -> None:
+        self._is_last = is_last
+        self.update()
+
+    def set_hovered(self, is_hovered: bool) -> None:
+        self._is_hovered = is_hovered
+        self.update()
+
     def show_content(self, content: MessageContent) -> None:
         """Update buttons and texts."""
+        self._align(at_end=content.role == "user")
         busy = content.state is MessageState.STREAMING
         for button in (self._edit, self._regenerate, self.more):
             button.setEnabled(not busy)
@@ -160,8 +204,7 @@ class MessageFooter(QWidget):
         TextPopup(self._more, self).open_below(self._details)
 
     def _button(self, name: str, label: str, action: MessageAction | None = None) -> QToolButton:
-        button = QToolButton(self)
-        button.setObjectName(name)
+        button = FooterButton(name, self)
         button.setAutoRaise(True)
         button.setToolTip(label)
         button.setAccessibleName(label)
@@ -172,12 +215,19 @@ class MessageFooter(QWidget):
     def _lay_out(self) -> None:
         self._rows.setContentsMargins(0, 0, 0, 0)
         self._rows.setSpacing(TINY)
+        self._buttons.insertStretch(0, 0)
         self._buttons.addSpacing(SMALL)
         for widget in (self._previous, self._count, self._next, self._compare):
             self._buttons.addWidget(widget)
         self._buttons.addStretch(1)
         self._rows.addLayout(self._buttons)
         self._rows.addLayout(self._figures, 1)
+
+    def _align(self, *, at_end: bool) -> None:
+        """Put the buttons below a question at the end of the row, where its bubble is."""
+        for layout, last in ((self._buttons, self._buttons.count() - 1), (self._rows, 1)):
+            layout.setStretch(0, int(at_end))
+            layout.setStretch(last, int(not at_end))
 
 
 class SuggestedActions(QWidget):
@@ -194,9 +244,10 @@ class SuggestedActions(QWidget):
             MessageAction.GO_ON: self.tr("Go on anyway"),
         }
         self._buttons = {action: self._button(action, text) for action, text in words.items()}
-        row = beside(self, *self._buttons.values())
-        row.setContentsMargins(0, TINY, 0, TINY)
-        row.addStretch(1)
+        self._row = beside(self, *self._buttons.values())
+        self._row.setContentsMargins(0, TINY, 0, TINY)
+        self._row.insertStretch(0, 0)
+        self._row.addStretch(1)
 
     def buttons(self) -> list[QPushButton]:
         """Return the buttons in reading order."""
@@ -206,6 +257,7 @@ class SuggestedActions(QWidget):
         """Show the buttons of these actions and no others."""
         for action, button in self._buttons.items():
             button.setVisible(action in actions)
+        self._row.setStretch(0, int(MessageAction.ANSWER in actions))  # below the bubble of a question
 
     def apply_theme(self, theme: Theme, font: QFont) -> None:
         """Set a style sheet: the transcript, for speed, inherits none."""
@@ -264,7 +316,7 @@ class SourceList(QWidget):
             button = self._button(number, source)
             before = sources[number - 1] if number else None
             if source.place and not (before and before.place):
-                self._add_label(self.tr("Found in:"), "", button.sizeHint().height())
+                self._add_label(self.tr("Given to the model:"), "", button.sizeHint().height())
             elif not source.place and not (before and source.file == before.file):
                 words = self.tr("From {}:").format(shorten_name(source.file))
                 self._add_label(words, source.file, button.sizeHint().height())
@@ -330,6 +382,7 @@ def _set_text_colour(widget: QWidget, colour: str) -> None:
 
 
 COMPARE_ENTRY = "compare"  # name of an action of the menu
+_BUBBLE = 0.75  # of the width, at most
 _MAX_NAMES = 3  # attached files named while they are folded
 
 
@@ -362,6 +415,7 @@ class MessageView(QWidget):
         self._sources: SourceList | None = None  # likewise
         self._passage: TextView | None = None
         self._open_number: int | None = None  # of the open passage
+        self._bubble = QRect()  # of a question
         self._footer.more.clicked.connect(self._open_menu)
         self._apply_theme()
 
@@ -442,6 +496,10 @@ class MessageView(QWidget):
         self._origins_visible = visible
         self._text.set_origins(self._source.origins, visible)
 
+    def set_last(self, is_last: bool) -> None:
+        """Show the buttons always, as below the last message, or only while the pointer or the focus is there."""
+        self._footer.set_last(is_last)
+
     def set_selected(self, selected: bool) -> None:
         """Show whether the message belongs to the selected range."""
         self._selected = selected
@@ -498,19 +556,46 @@ class MessageView(QWidget):
 
     def set_width(self, width: int) -> int:
         """Lay everything out for this width and return the height."""
-        left = MEDIUM
-        room = width - 2 * left
-        y = SMALL
-        for widget in self._rows():
-            indent = LARGE if widget in (self._unfolded, self._passage) else 0
-            height = self._height_of(widget, room - indent)
-            breadth = widget.sizeHint().width() if widget is self._fold else room - indent
-            widget.setGeometry(left + indent, y, breadth, height)
-            y += height + TINY
-        height = y + SMALL - TINY
+        y, rows = SMALL, self._rows()
+        if self._is_question:
+            said = [row for row in rows if row in (self._fold, self._unfolded, self._text)]
+            breadth = self._bubble_width(width)
+            y = self._stack(said, QRect(width - breadth, y, breadth, 0), width) + SMALL
+            self._bubble = QStyle.visualRect(
+                self.layoutDirection(), QRect(0, 0, width, y), QRect(width - breadth, 0, breadth, y)
+            )
+            rows = [row for row in rows if row not in said]
+            y += TINY
+        height = self._stack(rows, QRect(0, y, width, 0), width) + SMALL
         if self.size() != QSize(width, height):
             self.resize(width, height)
         return height
+
+    def _stack(self, rows: Sequence[QWidget], place: QRect, width: int) -> int:
+        """Put rows below each other from the top of `place`, with room at its sides. Return where they end."""
+        y, room = place.top(), place.width() - 2 * MEDIUM
+        for widget in rows:
+            indent = LARGE if widget in (self._unfolded, self._passage) else 0
+            height = self._height_of(widget, room - indent)
+            breadth = widget.sizeHint().width() if widget is self._fold else room - indent
+            rect = QRect(place.left() + MEDIUM + indent, y, breadth, height)
+            widget.setGeometry(QStyle.visualRect(self.layoutDirection(), QRect(0, 0, width, height), rect))
+            y += height + TINY
+        return y - TINY
+
+    @property
+    def _is_question(self) -> bool:
+        return self._content.role == "user"
+
+    def _bubble_width(self, width: int) -> int:
+        """Return the width of a question's bubble: that of its text, up to a share of the whole width."""
+        most = round(width * _BUBBLE)
+        if self._unfolded:
+            return most
+        self._text.height_for(most - 2 * MEDIUM)
+        wanted = [ceil(self._text.document().idealWidth())] if self._source.blocks else []
+        wanted += [] if self._fold.isHidden() else [self._fold.sizeHint().width()]
+        return min(most, max(wanted, default=0) + 2 * MEDIUM)
 
     def _height_of(self, widget: QWidget, width: int) -> int:
         if isinstance(widget, TextView | MessageFooter):
@@ -519,7 +604,7 @@ class MessageView(QWidget):
 
     def _rows(self) -> list[QWidget]:
         """Return the visible parts from top to bottom."""
-        parts: list[QWidget] = [] if self._is_bare else [self._header]
+        parts: list[QWidget] = [] if self._header.isHidden() else [self._header]
         if not self._fold.isHidden():
             parts.append(self._fold)
             parts += [self._unfolded] if self._unfolded else []
@@ -532,6 +617,7 @@ class MessageView(QWidget):
 
     def paintEvent(self, _event: QPaintEvent) -> None:  # noqa: N802
         ground = self._theme.bubble if self._content.role != "assistant" else ""
+        area = self._bubble if self._is_question else self.rect()
         if not ground and not self._selected and not self._unfolded:
             return
         painter = QPainter(self)
@@ -541,8 +627,16 @@ class MessageView(QWidget):
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         painter.setPen(QPen(QColor(self._theme.accent), 2) if self._selected else Qt.PenStyle.NoPen)
         painter.setBrush(QColor(ground) if ground else Qt.BrushStyle.NoBrush)
-        painter.drawRoundedRect(QRectF(self.rect()).adjusted(1, 1, -1, -1), RADIUS, RADIUS)
+        painter.drawRoundedRect(QRectF(area).adjusted(1, 1, -1, -1), RADIUS, RADIUS)
         painter.end()
+
+    def enterEvent(self, event: QEnterEvent) -> None:  # noqa: N802
+        super().enterEvent(event)
+        self._footer.set_hovered(True)
+
+    def leaveEvent(self, event: QEvent) -> None:  # noqa: N802
+        super().leaveEvent(event)
+        self._footer.set_hovered(False)
 
     # Menu
 
@@ -688,8 +782,8 @@ class MessageView(QWidget):
         content = self._content
         self._header.show_content(content)
         self._footer.show_content(content)
-        for part in (self._header, self._footer):
-            part.setVisible(not self._is_bare)
+        self._header.setVisible(not self._is_bare and not self._is_question)  # the bubble says whose it is
+        self._footer.setVisible(not self._is_bare)
         self._update_notice()
         self._update_suggestions()
         self._text.setVisible(bool(self._source.blocks))

@@ -434,6 +434,7 @@ class Transcript(QScrollArea):
             entry.view.set_message(entry.content)
             entry.view.set_origins_visible(self._origins_visible)
             entry.view.set_selected(self._is_selected(index))
+            entry.view.set_last(index == len(self._entries) - 1)
             self._mark(index, entry.view)
             entry.view.show()
         self._heights.set(index, entry.view.set_width(width))
@@ -574,6 +575,8 @@ class Transcript(QScrollArea):
 
     def _renumber(self) -> None:
         self._index = {entry.content.id: index for index, entry in enumerate(self._entries)}
+        for index, view in self.views():
+            view.set_last(index == len(self._entries) - 1)
 
     # Events
 

@@ -1287,6 +1287,18 @@
         <source>Settings of this chat</source>
         <translation>本对话的设置</translation>
     </message>
+    <message>
+        <source>Faster words</source>
+        <translation>更快的词</translation>
+    </message>
+    <message>
+        <source>Figures</source>
+        <translation>数据</translation>
+    </message>
+    <message>
+        <source>Settings</source>
+        <translation>设置</translation>
+    </message>
 </context>
 <context>
     <name>ChatRows</name>
@@ -1326,12 +1338,12 @@
         <translation>模型未能加载。</translation>
     </message>
     <message>
-        <source>At temperature 0 the same question gets the same answer; raise it to see others.</source>
-        <translation>温度为 0 时，相同的问题总是得到相同的回答；调高温度可得到不同的回答。</translation>
-    </message>
-    <message>
         <source>Calling {}…</source>
         <translation>正在调用 {}…</translation>
+    </message>
+    <message>
+        <source>At temperature 0 the answer would be the same; this one is written at temperature {}.</source>
+        <translation>温度为 0 时回答会完全相同；这一版以温度 {} 写成。</translation>
     </message>
     <message>
         <source>{} (fork)</source>
@@ -1791,6 +1803,38 @@
     <message>
         <source>What would you like to know?</source>
         <translation>您想了解些什么？</translation>
+    </message>
+    <message>
+        <source>Edit project…</source>
+        <translation>编辑项目…</translation>
+    </message>
+    <message>
+        <source>a system prompt</source>
+        <translation>系统提示词</translation>
+    </message>
+    <message>
+        <source>1 file</source>
+        <translation>1 个文件</translation>
+    </message>
+    <message>
+        <source>{} files</source>
+        <translation>{} 个文件</translation>
+    </message>
+    <message>
+        <source>1 folder</source>
+        <translation>1 个文件夹</translation>
+    </message>
+    <message>
+        <source>{} folders</source>
+        <translation>{} 个文件夹</translation>
+    </message>
+    <message>
+        <source>A new chat in the project “{}”</source>
+        <translation>项目“{}”中的新对话</translation>
+    </message>
+    <message>
+        <source>{chat}, with: {parts}</source>
+        <translation>{chat}，附带：{parts}</translation>
     </message>
     <message>
         <source>Edit prompts…</source>
@@ -4351,6 +4395,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>接受率</translation>
     </message>
     <message>
+        <source>Accepted by place</source>
+        <translation>按位置的采纳率</translation>
+    </message>
+    <message>
         <source>Time saved (estimate)</source>
         <translation>节省的时间（估算）</translation>
     </message>
@@ -4363,12 +4411,28 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>生成过程中：最近几步的数据；结束后：整个回答的数据。</translation>
     </message>
     <message>
-        <source>{first} / {last} %</source>
-        <translation>{first}/{last}%</translation>
-    </message>
-    <message>
         <source>{} s</source>
         <translation>{} 秒</translation>
+    </message>
+    <message>
+        <source>How often the first token proposed in a step is accepted, and how often the last one.</source>
+        <translation>每一步中第一个试写的词元被采纳的比例，以及最后一个被采纳的比例。</translation>
+    </message>
+    <message>
+        <source>first {first} %, last {last} %</source>
+        <translation>首个 {first} %，末个 {last} %</translation>
+    </message>
+    <message>
+        <source>none</source>
+        <translation>无</translation>
+    </message>
+    <message>
+        <source>none yet</source>
+        <translation>暂无</translation>
+    </message>
+    <message>
+        <source>Proposing took {} s more than it saved.</source>
+        <translation>试写所用的时间比节省的多 {} 秒。</translation>
     </message>
     <message>
         <source>check</source>
@@ -4377,10 +4441,6 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>{} tokens/s</source>
         <translation>{} token/秒</translation>
-    </message>
-    <message>
-        <source>First / last proposed</source>
-        <translation>首个 / 末个试写</translation>
     </message>
     <message>
         <source>Proposed</source>
@@ -4399,10 +4459,6 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>提前试写的 token 中被模型接受的比例。</translation>
     </message>
     <message>
-        <source>The same for the first token of each step, and for the last one.</source>
-        <translation>每步首个 token 的同一比例，以及末个 token 的。</translation>
-    </message>
-    <message>
         <source>Tokens proposed in each step, before the model checks them all at once.</source>
         <translation>每步在模型一次检查之前提前试写的 token 数。</translation>
     </message>
@@ -4411,16 +4467,8 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>提前试写、检查以及其余部分。</translation>
     </message>
     <message>
-        <source>nothing yet</source>
-        <translation>暂无</translation>
-    </message>
-    <message>
         <source>propose</source>
         <translation>试写</translation>
-    </message>
-    <message>
-        <source>{} s lost</source>
-        <translation>亏 {} 秒</translation>
     </message>
     <message>
         <source>other</source>
@@ -4450,8 +4498,8 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>正在启动 OpenVINO</translation>
     </message>
     <message>
-        <source>trying the precision</source>
-        <translation>正在试用该精度</translation>
+        <source>testing the fastest way to compute, only the first time</source>
+        <translation>正在测试最快的计算方式，仅首次需要</translation>
     </message>
     <message>
         <source>checking and compiling the model</source>
@@ -4773,8 +4821,20 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>打开 {} 的文件夹</translation>
     </message>
     <message>
-        <source>pair</source>
-        <translation>组合</translation>
+        <source>with a small helper</source>
+        <translation>附带小助手</translation>
+    </message>
+    <message>
+        <source>Small helper: </source>
+        <translation>小助手：</translation>
+    </message>
+    <message>
+        <source>{} parameters</source>
+        <translation>{} 参数</translation>
+    </message>
+    <message>
+        <source>{} bits</source>
+        <translation>{} 位</translation>
     </message>
     <message>
         <source>Its fast form</source>
@@ -4795,14 +4855,6 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>Model: </source>
         <translation>模型：</translation>
-    </message>
-    <message>
-        <source>Draft model: </source>
-        <translation>草稿模型：</translation>
-    </message>
-    <message>
-        <source>{role}{parameters} parameters · {quality}</source>
-        <translation>{role}{parameters} 参数 · {quality}</translation>
     </message>
     <message>
         <source>cannot be used</source>
@@ -4853,10 +4905,6 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>No model is installed yet.</source>
         <translation>尚未安装模型。</translation>
-    </message>
-    <message>
-        <source>quality not measured</source>
-        <translation>未测量质量</translation>
     </message>
     <message>
         <source>quality {} % of the original</source>
@@ -4938,8 +4986,8 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>{model}，运行于 {device}，提速来自：{guessing}</translation>
     </message>
     <message>
-        <source>being checked</source>
-        <translation>正在检查</translation>
+        <source>It is being checked in the background.</source>
+        <translation>正在后台检查。</translation>
     </message>
     <message>
         <source>Load anyway</source>
@@ -4994,6 +5042,14 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
 </context>
 <context>
     <name>ModelsController</name>
+    <message>
+        <source>It is being checked in the background.</source>
+        <translation>正在后台检查。</translation>
+    </message>
+    <message>
+        <source>Step {step} of {steps}.</source>
+        <translation>第 {step} 步，共 {steps} 步。</translation>
+    </message>
     <message>
         <source>Every file is as it was exported; it loads and answers.</source>
         <translation>所有文件均与导出时一致；模型可以加载并回答。</translation>
@@ -5209,10 +5265,6 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
 <context>
     <name>PlaceBar</name>
     <message>
-        <source>Back to the chats</source>
-        <translation>返回对话列表</translation>
-    </message>
-    <message>
         <source>Restore</source>
         <translation>恢复</translation>
     </message>
@@ -5231,6 +5283,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>After {} days they are deleted for good.</source>
         <translation>{} 天后将永久删除。</translation>
+    </message>
+    <message>
+        <source>All chats</source>
+        <translation>所有对话</translation>
     </message>
     <message>
         <source>The search finds these chats, too.</source>
@@ -5918,8 +5974,8 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>两个回答长度不同，因此无法比较时间。</translation>
     </message>
     <message>
-        <source>Without speed-up it was run twice, to see how steady this computer is: {first} s and {second} s.</source>
-        <translation>为了解这台电脑有多稳定，不加速运行了两次：{first} 秒和 {second} 秒。</translation>
+        <source>Without speed-up it was run twice, to see how steady this computer is: {faster} s, which counts, and {slower} s.</source>
+        <translation>不加速的运行进行了两次，以了解这台电脑有多稳定：{faster} 秒（以此为准）和 {slower} 秒。</translation>
     </message>
     <message>
         <source>The answer is too short for a speed.</source>
@@ -7033,8 +7089,8 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>文件中的段落</translation>
     </message>
     <message>
-        <source>Found in:</source>
-        <translation>出处：</translation>
+        <source>Given to the model:</source>
+        <translation>提供给模型：</translation>
     </message>
     <message>
         <source>From {}:</source>

@@ -1287,6 +1287,18 @@
         <source>Settings of this chat</source>
         <translation>此對話的設定</translation>
     </message>
+    <message>
+        <source>Faster words</source>
+        <translation>更快的字詞</translation>
+    </message>
+    <message>
+        <source>Figures</source>
+        <translation>數據</translation>
+    </message>
+    <message>
+        <source>Settings</source>
+        <translation>設定</translation>
+    </message>
 </context>
 <context>
     <name>ChatRows</name>
@@ -1326,12 +1338,12 @@
         <translation>模型未能載入。</translation>
     </message>
     <message>
-        <source>At temperature 0 the same question gets the same answer; raise it to see others.</source>
-        <translation>溫度為 0 時，相同的問題總是得到相同的回答；調高溫度可得到不同的回答。</translation>
-    </message>
-    <message>
         <source>Calling {}…</source>
         <translation>正在呼叫 {}…</translation>
+    </message>
+    <message>
+        <source>At temperature 0 the answer would be the same; this one is written at temperature {}.</source>
+        <translation>溫度為 0 時回答會完全相同；這一版以溫度 {} 寫成。</translation>
     </message>
     <message>
         <source>{} (fork)</source>
@@ -1791,6 +1803,38 @@
     <message>
         <source>What would you like to know?</source>
         <translation>您想了解些什麼？</translation>
+    </message>
+    <message>
+        <source>Edit project…</source>
+        <translation>編輯專案…</translation>
+    </message>
+    <message>
+        <source>a system prompt</source>
+        <translation>系統提示詞</translation>
+    </message>
+    <message>
+        <source>1 file</source>
+        <translation>1 個檔案</translation>
+    </message>
+    <message>
+        <source>{} files</source>
+        <translation>{} 個檔案</translation>
+    </message>
+    <message>
+        <source>1 folder</source>
+        <translation>1 個資料夾</translation>
+    </message>
+    <message>
+        <source>{} folders</source>
+        <translation>{} 個資料夾</translation>
+    </message>
+    <message>
+        <source>A new chat in the project “{}”</source>
+        <translation>專案「{}」中的新對話</translation>
+    </message>
+    <message>
+        <source>{chat}, with: {parts}</source>
+        <translation>{chat}，附帶：{parts}</translation>
     </message>
     <message>
         <source>Edit prompts…</source>
@@ -4351,6 +4395,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>接受率</translation>
     </message>
     <message>
+        <source>Accepted by place</source>
+        <translation>依位置的採納率</translation>
+    </message>
+    <message>
         <source>Time saved (estimate)</source>
         <translation>節省的時間（估算）</translation>
     </message>
@@ -4363,12 +4411,28 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>產生過程中：最近幾步的資料；結束後：整個回答的資料。</translation>
     </message>
     <message>
-        <source>{first} / {last} %</source>
-        <translation>{first}/{last}%</translation>
-    </message>
-    <message>
         <source>{} s</source>
         <translation>{} 秒</translation>
+    </message>
+    <message>
+        <source>How often the first token proposed in a step is accepted, and how often the last one.</source>
+        <translation>每一步中第一個試寫的詞元被採納的比例，以及最後一個被採納的比例。</translation>
+    </message>
+    <message>
+        <source>first {first} %, last {last} %</source>
+        <translation>首個 {first} %，末個 {last} %</translation>
+    </message>
+    <message>
+        <source>none</source>
+        <translation>無</translation>
+    </message>
+    <message>
+        <source>none yet</source>
+        <translation>暫無</translation>
+    </message>
+    <message>
+        <source>Proposing took {} s more than it saved.</source>
+        <translation>試寫所用的時間比節省的多 {} 秒。</translation>
     </message>
     <message>
         <source>check</source>
@@ -4377,10 +4441,6 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>{} tokens/s</source>
         <translation>{} token/秒</translation>
-    </message>
-    <message>
-        <source>First / last proposed</source>
-        <translation>首個 / 末個試寫</translation>
     </message>
     <message>
         <source>Proposed</source>
@@ -4399,10 +4459,6 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>提前試寫的 token 中被模型接受的比例。</translation>
     </message>
     <message>
-        <source>The same for the first token of each step, and for the last one.</source>
-        <translation>每步首個 token 的同一比例，以及末個 token 的。</translation>
-    </message>
-    <message>
         <source>Tokens proposed in each step, before the model checks them all at once.</source>
         <translation>每步在模型一次檢查之前提前試寫的 token 數。</translation>
     </message>
@@ -4411,16 +4467,8 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>提前試寫、檢查以及其餘部分。</translation>
     </message>
     <message>
-        <source>nothing yet</source>
-        <translation>尚無</translation>
-    </message>
-    <message>
         <source>propose</source>
         <translation>試寫</translation>
-    </message>
-    <message>
-        <source>{} s lost</source>
-        <translation>虧 {} 秒</translation>
     </message>
     <message>
         <source>other</source>
@@ -4450,8 +4498,8 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>正在啟動 OpenVINO</translation>
     </message>
     <message>
-        <source>trying the precision</source>
-        <translation>正在試用該精度</translation>
+        <source>testing the fastest way to compute, only the first time</source>
+        <translation>正在測試最快的計算方式，僅首次需要</translation>
     </message>
     <message>
         <source>checking and compiling the model</source>
@@ -4773,8 +4821,20 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>開啟 {} 的資料夾</translation>
     </message>
     <message>
-        <source>pair</source>
-        <translation>組合</translation>
+        <source>with a small helper</source>
+        <translation>附帶小助手</translation>
+    </message>
+    <message>
+        <source>Small helper: </source>
+        <translation>小助手：</translation>
+    </message>
+    <message>
+        <source>{} parameters</source>
+        <translation>{} 參數</translation>
+    </message>
+    <message>
+        <source>{} bits</source>
+        <translation>{} 位元</translation>
     </message>
     <message>
         <source>Its fast form</source>
@@ -4795,14 +4855,6 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>Model: </source>
         <translation>模型：</translation>
-    </message>
-    <message>
-        <source>Draft model: </source>
-        <translation>草稿模型：</translation>
-    </message>
-    <message>
-        <source>{role}{parameters} parameters · {quality}</source>
-        <translation>{role}{parameters} 參數 · {quality}</translation>
     </message>
     <message>
         <source>cannot be used</source>
@@ -4853,10 +4905,6 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>No model is installed yet.</source>
         <translation>尚未安裝模型。</translation>
-    </message>
-    <message>
-        <source>quality not measured</source>
-        <translation>未測量品質</translation>
     </message>
     <message>
         <source>quality {} % of the original</source>
@@ -4938,8 +4986,8 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>{model}，執行於 {device}，加速來自：{guessing}</translation>
     </message>
     <message>
-        <source>being checked</source>
-        <translation>正在檢查</translation>
+        <source>It is being checked in the background.</source>
+        <translation>正在背景檢查。</translation>
     </message>
     <message>
         <source>Load anyway</source>
@@ -4994,6 +5042,14 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
 </context>
 <context>
     <name>ModelsController</name>
+    <message>
+        <source>It is being checked in the background.</source>
+        <translation>正在背景檢查。</translation>
+    </message>
+    <message>
+        <source>Step {step} of {steps}.</source>
+        <translation>第 {step} 步，共 {steps} 步。</translation>
+    </message>
     <message>
         <source>Every file is as it was exported; it loads and answers.</source>
         <translation>所有檔案均與匯出時一致；模型可以載入並回答。</translation>
@@ -5209,10 +5265,6 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
 <context>
     <name>PlaceBar</name>
     <message>
-        <source>Back to the chats</source>
-        <translation>返回對話清單</translation>
-    </message>
-    <message>
         <source>Restore</source>
         <translation>還原</translation>
     </message>
@@ -5231,6 +5283,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>After {} days they are deleted for good.</source>
         <translation>{} 天後將永久刪除。</translation>
+    </message>
+    <message>
+        <source>All chats</source>
+        <translation>所有對話</translation>
     </message>
     <message>
         <source>The search finds these chats, too.</source>
@@ -5918,8 +5974,8 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>兩個回答長度不同，因此無法比較時間。</translation>
     </message>
     <message>
-        <source>Without speed-up it was run twice, to see how steady this computer is: {first} s and {second} s.</source>
-        <translation>為了解這台電腦有多穩定，不加速執行了兩次：{first} 秒和 {second} 秒。</translation>
+        <source>Without speed-up it was run twice, to see how steady this computer is: {faster} s, which counts, and {slower} s.</source>
+        <translation>不加速的執行進行了兩次，以了解這台電腦有多穩定：{faster} 秒（以此為準）和 {slower} 秒。</translation>
     </message>
     <message>
         <source>The answer is too short for a speed.</source>
@@ -7033,8 +7089,8 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>檔案中的段落</translation>
     </message>
     <message>
-        <source>Found in:</source>
-        <translation>出處：</translation>
+        <source>Given to the model:</source>
+        <translation>提供給模型：</translation>
     </message>
     <message>
         <source>From {}:</source>

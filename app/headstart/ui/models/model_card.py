@@ -121,7 +121,7 @@ class ModelCard(NamedCard):
 
     def __init__(self, entry: Entry, parent: QWidget | None = None) -> None:
         super().__init__(entry.name, parent)
-        self._memory = StatusLine(self)
+        self._memory, self._slowness = StatusLine(self), StatusLine(self)
         self._check = self.button(self.tr("Verify"), self.tr("Verify {}"), "check")
         self._lay_out(entry)
 
@@ -132,13 +132,17 @@ class ModelCard(NamedCard):
         )
         self._memory.say(words, bad=needed > free)
 
+    def show_slowness(self, sentence: str) -> None:
+        """Show why its answers are slower than they could be."""
+        self._slowness.say(sentence, bad=True)
+
     def _lay_out(self, entry: Entry) -> None:
         add(self.column, self.heading(), self.badges(_badges(entry)))
         for text, kind, tooltip in _lines(entry):
             line = label(text, self, kind)
             line.setToolTip(tooltip)
             self.column.addWidget(line)
-        self.column.addWidget(self._memory)
+        add(self.column, self._memory, self._slowness)
         self._add_buttons(usable=not isinstance(entry, Broken))
 
     def _add_buttons(self, *, usable: bool) -> None:
@@ -153,7 +157,7 @@ def _badges(entry: Entry) -> list[str]:
         return [translate("ModelCard", "cannot be used")]
     licences = dict.fromkeys(model.manifest.licence for model in model_choices.models_of(entry))
     facts = [_precision(entry), format_size(model_choices.size_of(entry)), ", ".join(licences)]
-    return [translate("ModelCard", "pair"), *facts] if isinstance(entry, Pair) else facts
+    return [translate("ModelCard", "with a small helper"), *facts] if isinstance(entry, Pair) else facts
 
 
 def _lines(entry: Entry) -> list[tuple[str, str, str]]:
@@ -189,22 +193,18 @@ def _speed_here(model: Model) -> float | None:
 def _part_line(model: Model, entry: Model | Pair) -> str:
     role = ""
     if isinstance(entry, Pair):
-        role = translate("ModelCard", "Model: ") if model is entry.target else translate("ModelCard", "Draft model: ")
-    return translate("ModelCard", "{role}{parameters} parameters · {quality}").format(
-        role=role, parameters=_parameters(model), quality=_quality(model)
-    )
+        role = translate("ModelCard", "Model: ") if model is entry.target else translate("ModelCard", "Small helper: ")
+    words = role + translate("ModelCard", "{} parameters").format(_parameters(model))
+    quality = model.manifest.quality
+    if quality is None:
+        return words
+    kept = translate("ModelFacts", "quality {} % of the original").format(decimal(quality.top1_agreement * 100, 1))
+    return f"{words} · {kept}"
 
 
 def _precision(entry: Model | Pair) -> str:
-    return " + ".join(_weights_word(model.manifest.precision) for model in model_choices.models_of(entry))
-
-
-def _quality(model: Model) -> str:
-    """Describe how true the compressed model is to its source weights, as measured by the export."""
-    quality = model.manifest.quality
-    if quality is None:
-        return translate("ModelFacts", "quality not measured")
-    return translate("ModelFacts", "quality {} % of the original").format(decimal(quality.top1_agreement * 100, 1))
+    words = (_weights_word(model.manifest.precision) for model in model_choices.models_of(entry))
+    return " + ".join(dict.fromkeys(words))
 
 
 def _quality_details(model: Model) -> str:
@@ -230,5 +230,5 @@ def _parameters(model: Model) -> str:
 
 
 def _weights_word(precision: Precision) -> str:
-    size = precision.group_size
-    return precision.weights.upper() + (f" (g{size})" if size and size > 0 else "")
+    bits = {"int4": 4, "int8": 8, "fp16": 16}.get(precision.weights.removesuffix("-sym"))
+    return translate("ModelCard", "{} bits").format(bits) if bits else precision.weights.upper()

@@ -1,5 +1,7 @@
 """The check of an imported model in the background."""
 
+import re
+
 from PySide6.QtCore import QObject, Signal, Slot
 
 from headstart.library import exporter
@@ -7,10 +9,13 @@ from headstart.library.library import Model, Pair
 from headstart.ui.line_process import Ending, LineProcess
 from headstart.ui.translation import translate_error
 
+_STEP = re.compile(r"(\d+) of (\d+): ")  # the beginning of a line about the next step
+
 
 class ModelCheck(QObject):
     """A process that checks one model at a time. A check that cannot be made is not begun again in this session."""
 
+    progressed = Signal(str, int, int)  # name, step, steps; 0 of 0 when it begins
     ended = Signal(str, str)  # name, what is wrong with it; empty: nothing, or the check could not be made
 
     def __init__(self, parent: QObject | None = None) -> None:
@@ -28,7 +33,8 @@ class ModelCheck(QObject):
         if command and not entry.is_checked and not self.name and entry.name not in self._begun:
             self._begun.add(entry.name)
             self.name, self._fault = entry.name, ""
-            self._child.start(command, merged=False)
+            self._child.start(command)
+            self.progressed.emit(self.name, 0, 0)
 
     def close(self) -> None:
         if self._child.is_running:
@@ -39,6 +45,8 @@ class ModelCheck(QObject):
     def _on_line(self, line: str) -> None:
         if fault := exporter.failed_check(line):
             self._fault = translate_error(fault)
+        elif step := _STEP.match(line):
+            self.progressed.emit(self.name, int(step[1]), int(step[2]))
 
     @Slot(object)
     def _on_ended(self, _ending: Ending) -> None:

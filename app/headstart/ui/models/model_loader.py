@@ -66,7 +66,7 @@ class LoadProgress(QObject):
             case Phase.RUNTIME:
                 return self.tr("starting OpenVINO")
             case Phase.PROOF:
-                return self.tr("trying the precision")
+                return self.tr("testing the fastest way to compute, only the first time")
             case Phase.MODEL:
                 return self.tr("checking and compiling the model")
             case Phase.DRAFT:

@@ -119,6 +119,7 @@ class ModelsController(QObject):
         self._page, self.choices, self._find, self._make_link = page, choices, find, make_link
         self._settings = Settings()
         self._verifications: dict[str, Verification] = {}
+        self._slowness: dict[str, str] = {}  # by name: why its answers are slower than they could be
         self.adding = AddModelController(page.work, self)
         self.servers = RemoteServersController(page.servers, make_link, self)
         self._connect_page()
@@ -143,7 +144,22 @@ class ModelsController(QObject):
         for entry in self.choices.usable:
             card = self._page.card(entry.name)
             if card:
+                card.show_slowness(self._slowness.get(entry.name, ""))
                 card.show_memory(model_choices.memory_of(model_choices.models_of(entry), self._settings), free)
+
+    def show_slowness(self, name: str, sentence: str) -> None:
+        """Show on the card of a model why its answers are slower than they could be; "" if they are not."""
+        self._slowness[name] = sentence
+        if card := self._page.card(name):
+            card.show_slowness(sentence)
+
+    @Slot(str, int, int)
+    def show_check(self, name: str, step: int, steps: int) -> None:
+        """Show on the card of a model how its check in the background goes."""
+        if (card := self._page.card(name)) and name not in self._verifications:
+            words = self.tr("It is being checked in the background.")
+            more = self.tr("Step {step} of {steps}.").format(step=step, steps=steps) if steps else ""
+            card.show_state(sentences(words, more).strip())
 
     def close(self) -> None:
         """End an export, and wait for verifications."""

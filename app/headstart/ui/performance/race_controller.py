@@ -45,6 +45,13 @@ class Replay(QObject):
         self._clock.start()
         self._timer.start()
 
+    def show_at_end(self, lanes: Iterable[Lane]) -> None:
+        """Show the lanes as they ended, without playing them."""
+        self._lanes = tuple(lanes)
+        for view in self._views:
+            view.clear()
+        self.finish()
+
     def stop(self) -> None:
         """Leave everything as it is."""
         self._timer.stop()
@@ -213,7 +220,12 @@ class RaceController(EngineJob):
             self._run(_NEXT_PHASE[phase])
 
     def _finish(self, plain_repeat: Lane) -> None:
-        result = RaceResult(self._lanes[RacePhase.PLAIN], self._lanes[RacePhase.SPECULATIVE], plain_repeat)
+        """Compare with the faster plain answer, which stays in its lane."""
+        both = (self._lanes[RacePhase.PLAIN], plain_repeat)
+        plain, slower = sorted(both, key=lambda lane: lane.total_ms)
+        self._lanes[RacePhase.PLAIN] = plain
+        self._replay.show_at_end(self._lanes[phase] for phase in _LANES)
+        result = RaceResult(plain, self._lanes[RacePhase.SPECULATIVE], slower)
         self._page.show_result(result, self._setting_text())
         self._end("")
         if not self._is_still and not self._page.isHidden():

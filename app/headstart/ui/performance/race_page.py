@@ -69,17 +69,16 @@ _MIN_RATIO = 1.05  # of two times; what is less is no difference
 
 @dataclass(frozen=True)
 class RaceResult:
-    """Both lanes of a request, and the plain answer once more, which shows how steady the machine is."""
+    """Both lanes of a request, and the slower of two plain answers, which shows how steady the machine is."""
 
     plain: Lane
     speculative: Lane
-    plain_repeat: Lane
+    slower_plain: Lane
 
     @property
     def noise(self) -> float:
         """The time of the slower plain answer over that of the faster one."""
-        times = (self.plain.total_ms, self.plain_repeat.total_ms)
-        return max(times) / min(times)
+        return self.slower_plain.total_ms / self.plain.total_ms
 
     @property
     def is_repetitive(self) -> bool:
@@ -96,9 +95,8 @@ class RaceResult:
     @property
     def is_clear(self) -> bool:
         """True if the other lane is faster, or slower, than both plain answers by more than these differ."""
-        plain, other = (self.plain.total_ms, self.plain_repeat.total_ms), self.speculative.total_ms
-        limit = max(self.noise, _MIN_RATIO)
-        return min(plain) / other >= limit or other / max(plain) >= limit
+        limit, other = max(self.noise, _MIN_RATIO), self.speculative.total_ms
+        return self.plain.total_ms / other >= limit or other / self.slower_plain.total_ms >= limit
 
     @property
     def matches(self) -> tuple[bool, ...]:
@@ -201,7 +199,7 @@ class RaceRequest:
 
 
 class RaceForm(Card):
-    """The request of a race. Ctrl+Enter in the prompt submits it."""
+    """The request of a race. Enter in the prompt submits it, Shift+Enter begins a line."""
 
     submitted = Signal()
 
@@ -246,11 +244,13 @@ class RaceForm(Card):
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:  # noqa: N802
         if watched is self.prompt and event.type() == QEvent.Type.FontChange:
             self._size_prompt()
-        if watched is self.prompt and isinstance(event, QKeyEvent) and event.type() == QEvent.Type.KeyPress:
-            is_enter = event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter)
-            if is_enter and event.modifiers() & Qt.KeyboardModifier.ControlModifier:
+        is_key = watched is self.prompt and event.type() == QEvent.Type.KeyPress
+        if is_key and isinstance(event, QKeyEvent) and event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
+            if event.modifiers() & (Qt.KeyboardModifier.ShiftModifier | Qt.KeyboardModifier.AltModifier):
+                self.prompt.insertPlainText("\n")
+            else:
                 self.submitted.emit()
-                return True
+            return True
         return super().eventFilter(watched, event)
 
     def _size_prompt(self) -> None:
@@ -368,10 +368,11 @@ class RacePage(JobPage):
             return self.tr("The answers differ in length, so their times cannot be compared.")
         if result.speedup is None:
             return self.tr("The answer is too short for a speed.")
-        first, second = (decimal(lane.total_ms / 1000, 2) for lane in (result.plain, result.plain_repeat))
+        faster, slower = (decimal(lane.total_ms / 1000, 2) for lane in (result.plain, result.slower_plain))
         return self.tr(
-            "Without speed-up it was run twice, to see how steady this computer is: {first} s and {second} s."
-        ).format(first=first, second=second)
+            "Without speed-up it was run twice, to see how steady this computer is: {faster} s, which counts, and "
+            "{slower} s."
+        ).format(faster=faster, slower=slower)
 
     def _verdict_bar(self) -> QWidget:
         self._verdict = QFrame(self)

@@ -260,6 +260,12 @@ class ChatsController(QObject):
         if self.current and not self.current.is_stored:
             self.open_new()
 
+    def show_project(self, name: str) -> None:
+        """List only chats in this project, and open a new one unless one of them is open; "" lists all."""
+        self.filter_project(name)
+        if name and self.current and self.current.chat.project != name:
+            self.open_new()
+
     def show_place(self, place: Place) -> None:
         """List the chats of another place."""
         self._place, self._limit = place, _PAGE_SIZE

@@ -160,6 +160,7 @@ class ProjectsController(QObject):
     """Controller of the projects. Every change is on disk when its method returns."""
 
     changed = Signal(object)  # dict[str, str]: old names to new ones, "" for a project that is gone
+    created = Signal(str)  # name of a new project without chats
     error_occurred = Signal(str)
     model_requested = Signal()  # the one that finds passages in other words
 
@@ -182,13 +183,13 @@ class ProjectsController(QObject):
 
     def edit(self, name: str) -> None:
         """Open the dialog of a project."""
-        project = self._read(name)
+        project = self.read(name)
         if project:
             self._open(project)
 
     def rename(self, name: str, new: str) -> None:
         """Rename a project; the name of another one is refused."""
-        project = self._read(name)
+        project = self.read(name)
         if project and new.strip() and new.strip() != name:
             with showing_errors(self.error_occurred.emit):
                 renamed = self._store.change_project(name, replace(project, name=new))
@@ -208,7 +209,8 @@ class ProjectsController(QObject):
                 self._store.delete_project(name)
                 self.changed.emit({name: ""})
 
-    def _read(self, name: str) -> Project | None:
+    def read(self, name: str) -> Project | None:
+        """Return a project; None if it is gone or cannot be read."""
         with showing_errors(self.error_occurred.emit):
             return self._store.project(name)
         return None
@@ -221,6 +223,8 @@ class ProjectsController(QObject):
                 renamed = self._save(project.name, changed, chats)
                 dialog.accept()
                 self.changed.emit(renamed)
+                if not project.name and not chats:
+                    self.created.emit(changed.name)
 
         dialog.saved.connect(save)
         dialog.model_requested.connect(self.model_requested)

@@ -18,6 +18,7 @@ from PySide6.QtWidgets import (
 
 from headstart.chat.conversation import Chat
 from headstart.chat.reader import Group
+from headstart.ui.formatting import listed
 from headstart.ui.sidebar.chat_list import SMALLER, ChatList
 from headstart.ui.sidebar.chats_controller import BIN_DAYS, ChatsController, Listing, Place, TagsController
 from headstart.ui.sidebar.projects import ProjectsController
@@ -114,7 +115,7 @@ _TYPING_MS = 40  # the pause of a fast typist between two letters
 
 
 class PlaceBar(QFrame):
-    """The head of the list while it shows the archive or the bin."""
+    """The head of the list while it shows a project, a tag, the archive or the bin, with the way back to all chats."""
 
     left = Signal()
     restore_requested = Signal()
@@ -124,30 +125,36 @@ class PlaceBar(QFrame):
         super().__init__(parent)
         self._title = Heading("", 1.0, self)
         self._about = muted("", self)
-        self._leave = icon_button("close", self.tr("Back to the chats"), self)
+        self._leave = button(self.tr("All chats"), self, "flat")
+        self._leave.setIcon(icon("previous"))
         self.restore, self._empty = button(self.tr("Restore"), self), button(self.tr("Empty Now…"), self)
-        head = beside(None, self._title, self._leave, spacing=TINY, growing=self._title)
+        head = beside(None, self._leave)
+        head.addStretch(1)
+        words = stacked(None, self._title, self._about, spacing=TINY)
+        set_margins(words, start=SMALL, top=0, end=0, bottom=0)
         foot = beside(None, self.restore, self._empty, spacing=TINY)
         foot.addStretch(1)
         foot.setContentsMargins(0, TINY, 0, 0)
-        set_margins(
-            stacked(self, head, self._about, foot, spacing=TINY), start=SMALL + TINY, top=TINY, end=TINY, bottom=0
-        )
+        set_margins(stacked(self, head, words, foot, spacing=TINY), start=TINY, top=TINY, end=TINY, bottom=0)
         self._leave.clicked.connect(self.left)
         self.restore.clicked.connect(self.restore_requested)
         self._empty.clicked.connect(self.empty_requested)
 
     def show_place(self, listing: Listing) -> None:
         is_bin = listing.place is Place.BIN
-        self._title.setText(self.tr("Recently deleted") if is_bin else self.tr("Archive"))
-        self._about.setText(
-            self.tr("After {} days they are deleted for good.").format(BIN_DAYS)
-            if is_bin
-            else self.tr("The search finds these chats, too.")
-        )
+        about = {
+            Place.LIST: "",
+            Place.ARCHIVE: self.tr("The search finds these chats, too."),
+            Place.BIN: self.tr("After {} days they are deleted for good.").format(BIN_DAYS),
+        }
+        titles = {Place.LIST: "", Place.ARCHIVE: self.tr("Archive"), Place.BIN: self.tr("Recently deleted")}
+        filters = () if is_bin else (listing.project, listing.tag)
+        self._title.setText(listed(filter(None, (titles[listing.place], *filters))))
+        self._about.setText(about[listing.place])
+        self._about.setVisible(listing.place is not Place.LIST)
         for part in (self.restore, self._empty):
             part.setVisible(is_bin and bool(listing.num_deleted))
-        self.setVisible(listing.place is not Place.LIST and not listing.query)
+        self.setVisible(bool(self._title.text()) and not listing.query)
 
 
 class Sidebar(QFrame):
@@ -183,9 +190,9 @@ class Sidebar(QFrame):
         self.search.setAccessibleName(self.tr("Search chats"))
         self.search.setClearButtonEnabled(True)
         self.search.installEventFilter(self)
-        self.projects = TagList(self.tr("Projects"), "project", self)
+        self.projects = TagList(self.tr("Projects"), "project", self, toggles=False)
         self._new_project = icon_button("new", self.tr("New project"), self)
-        self.tags = TagList(self.tr("Tags"), "tag", self)
+        self.tags = TagList(self.tr("Tags"), "tag", self, toggles=True)
         self._new_tag = icon_button("new", self.tr("New tag"), self)
         self.list = ChatList(self)
         self._empty = QLabel(self)
@@ -298,7 +305,7 @@ class Sidebar(QFrame):
         self._new_project.clicked.connect(lambda: self.new_project_requested.emit(()))
         self.archive.clicked.connect(lambda: self.place_requested.emit(Place.ARCHIVE))
         self.bin.clicked.connect(lambda: self.place_requested.emit(Place.BIN))
-        self.place.left.connect(lambda: self.place_requested.emit(Place.LIST))
+        self.place.left.connect(self._list_all)
         self.list.selectionModel().selectionChanged.connect(self._on_selection_changed)
         self.place.empty_requested.connect(self.empty_requested)
         self.place.restore_requested.connect(lambda: self.restore_requested.emit(self.list.selected()))
@@ -333,6 +340,17 @@ class Sidebar(QFrame):
         set_style_class(button, "flat")
         button.setStyleSheet("text-align: left")
         return button
+
+    @Slot()
+    def _list_all(self) -> None:
+        """End the filters, and leave the archive or the bin."""
+        listing = self._listing
+        if listing.place is not Place.LIST:
+            self.place_requested.emit(Place.LIST)
+        if listing.tag:
+            self.tags.chosen.emit("")
+        if listing.project:
+            self.projects.chosen.emit("")
 
     @Slot()
     def _search_now(self) -> None:
@@ -435,7 +453,8 @@ class SidebarController(QObject):
 
     def _connect_projects(self, projects: ProjectsController) -> None:
         sidebar = self._sidebar
-        sidebar.projects.chosen.connect(self._chats.filter_project)
+        sidebar.projects.chosen.connect(self._chats.show_project)
+        projects.created.connect(self._chats.show_project)
         sidebar.move_requested.connect(self._chats.move)
         sidebar.new_project_requested.connect(projects.create)
         sidebar.project_edit_requested.connect(projects.edit)

@@ -36,7 +36,7 @@ _MAX_ROWS = 6
 
 
 class TagList(QListView):
-    """A list of tags or projects, up to six rows high. `name` is for screen readers, `icon_name` the icon of a row."""
+    """A list of tags or projects, up to six rows high."""
 
     chosen = Signal(str)  # "" for no filter
     dropped = Signal(object, str)  # tuple of chat ids, tag
@@ -44,8 +44,10 @@ class TagList(QListView):
     delete_requested = Signal(str)
     menu_requested = Signal(str, QPoint)
 
-    def __init__(self, name: str, icon_name: str, parent: QWidget | None = None) -> None:
+    def __init__(self, name: str, icon_name: str, parent: QWidget | None = None, *, toggles: bool) -> None:
+        """`name` is for screen readers, `icon_name` the icon of a row. `toggles`: a second click ends the filter."""
         super().__init__(parent)
+        self._toggles = toggles
         self._items = QStandardItemModel(self)
         self._painter = _TagPainter(icon_name, self)
         self._tags: tuple[Group, ...] = ()
@@ -59,7 +61,7 @@ class TagList(QListView):
         self.setMouseTracking(True)
         self.setAcceptDrops(True)
         self.customContextMenuRequested.connect(self._on_menu_requested)
-        self.clicked.connect(self._toggle)
+        self.clicked.connect(self._choose)
         self._items.itemChanged.connect(self._on_item_changed)
 
     def show_tags(self, tags: Sequence[Group], chosen: str) -> None:
@@ -97,7 +99,7 @@ class TagList(QListView):
 
     def keyPressEvent(self, event: QKeyEvent) -> None:  # noqa: N802
         if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter, Qt.Key.Key_Space):
-            self._toggle(self.currentIndex())
+            self._choose(self.currentIndex())
         elif event.key() == Qt.Key.Key_F2 and self.at_cursor():
             self.begin_rename(self.at_cursor())
         elif event.key() == Qt.Key.Key_Delete and self.at_cursor():
@@ -139,10 +141,10 @@ class TagList(QListView):
                 self.setCurrentIndex(self._items.index(row, 0))
 
     @Slot(QModelIndex)
-    def _toggle(self, index: QModelIndex) -> None:
+    def _choose(self, index: QModelIndex) -> None:
         name = _name(index)
         if name:
-            self.chosen.emit("" if name == self._painter.chosen else name)
+            self.chosen.emit("" if self._toggles and name == self._painter.chosen else name)
 
     @Slot(QStandardItem)
     def _on_item_changed(self, item: QStandardItem) -> None:

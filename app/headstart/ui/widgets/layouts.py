@@ -52,6 +52,7 @@ class Flow(QLayout):
 
     def addItem(self, item: QLayoutItem) -> None:  # noqa: N802
         self._items.append(item)
+        self.invalidate()  # Qt leaves that to the layout: an item that was shown before it was added has no place yet
 
     def count(self) -> int:
         return len(self._items)
@@ -90,6 +91,8 @@ class Flow(QLayout):
         direction = parent.layoutDirection() if parent else Qt.LayoutDirection.LeftToRight
         x, y, line = rect.x(), rect.y(), 0
         for item in self._items:
+            if item.isEmpty():  # hidden
+                continue
             size = item.sizeHint().boundedTo(QSize(rect.width(), item.sizeHint().height()))
             if x > rect.x() and x + size.width() > rect.right() + 1:
                 x, y, line = rect.x(), y + line + self.spacing(), 0
