@@ -23,7 +23,7 @@ from headstart.library import manifest
 from headstart.library.manifest import Manifest
 from headstart_export import forms, process, progress, quantize, table
 from headstart_export import recipe as recipes
-from headstart_export.recipe import HubSource, ModelRecipe, PackageSource, PairRecipe
+from headstart_export.recipe import HubSource, PackageSource, PairRecipe
 
 TRUST_WARNING = "Warning: --trust-remote-code runs the Python code that comes with the model, as you, on this computer."
 # Files for OpenVINO Model Server. Fields and defaults: its `LLMCalculatorOptions`. Paths in the graph are relative to
@@ -280,6 +280,8 @@ def _export(options: argparse.Namespace) -> None:
         with _libraries(options, reporter):
             from headstart_export import pipeline  # noqa: PLC0415
 
+            if cost := forms.cost(order):
+                reporter.note(cost)
             pipeline.export(
                 order,
                 output,
@@ -417,12 +419,16 @@ def _list_recipes(*, as_json: bool) -> None:
     if as_json:
         print(json.dumps(rows))
         return
+    print(f"{'name':32} download     disk   memory")
     for item in rows:
-        sizes = f"{item['result'] / 1e9:5.1f} GB {item['result_int4'] / 1e9:5.1f} GB"
-        print(f"{item['name']:32} {item['kind']:6} {sizes} {item['title']} ({item['checked']})")
+        sizes = (item["download"], item["result"], int(item["result"] * manifest.MEMORY_FACTOR))
+        needs = ", needs PyTorch" if item["needs_pytorch"] else ""
+        words = " ".join(f"{progress.megabytes(size):>8}" for size in sizes)
+        print(f"{item['name']:32} {words}  {item['title']} ({item['checked']}{needs})")
     print(
-        "Sizes: the most that a model takes as it is (precise), and as NAME-int4 (fast). What INT4 costs in quality is "
-        "measured at the export; headstart models shows it."
+        "disk, memory: the most that the model takes, the memory with a conversation. NAME-int4 has weights of 4 bits: "
+        "it is smaller where the others are not of 4 bits already. What it costs in quality is measured at the export; "
+        "headstart models shows it."
     )
 
 
@@ -434,6 +440,8 @@ def _listed(name: str) -> dict[str, Any]:
     recipe = recipes.find(name)
     assert recipe is not None
     parts = forms.parts(recipe)
+    chosen = [part.suited(weights).sources[0] for part, weights in parts]  # the others stand in for them
+    sources = [source for source in chosen if isinstance(source, HubSource | PackageSource)]
     return {
         "name": name,
         "kind": "pair" if isinstance(recipe, PairRecipe) else "model",
@@ -444,15 +452,11 @@ def _listed(name: str) -> dict[str, Any]:
         "purpose": parts[0][0].purpose,
         "parameters": parts[0][0].parameters,
         "notes": list(dict.fromkeys(note for part, _ in parts for note in part.notes)),
-        "download": sum(_download(part) for part, _ in parts),
+        "download": sum(source.bytes for source in sources),
+        "needs_pytorch": not all(map(recipes.is_gguf, sources)),
         "result": sum(forms.size(part, weights) for part, weights in parts),
         "result_int4": sum(forms.size(part, quantize.INT4) for part, _ in parts),
     }
-
-
-def _download(recipe: ModelRecipe) -> int:
-    source = recipe.sources[0]  # the others stand in for it
-    return source.bytes if isinstance(source, HubSource | PackageSource) else 0
 
 
 def configure_server(folder: Path) -> Path:

@@ -8,8 +8,9 @@ from headstart.errors import ExportError
 from headstart.library import manifest
 from headstart.library.manifest import FAST, MEMORY_FACTOR
 from headstart_export import quality, quantize, recipe
-from headstart_export.recipe import ModelRecipe, PairRecipe, Recipe
-from headstart_export.workspace import STORED, TOKENIZER
+from headstart_export.progress import megabytes
+from headstart_export.recipe import LocalSource, ModelRecipe, Order, PairOrder, PairRecipe, Recipe
+from headstart_export.workspace import stored
 
 
 @dataclass(frozen=True)
@@ -31,14 +32,16 @@ def parts(named: Recipe) -> Sequence[tuple[ModelRecipe, str]]:
 
 def size(model: ModelRecipe, weights: str) -> int:
     """Return the bytes that a model takes on the disk at most."""
-    return int(model.parameters * STORED[weights]) + TOKENIZER
+    return stored(model, weights, model.parameters)
 
 
 def choose(named: Recipe, free: int, installed: Collection[str]) -> Form:
-    """Choose the precise form, unless `free` bytes of memory do not hold it and hold the fast one."""
+    """Choose the precise form, unless `free` bytes of memory do not hold it and hold the fast one.
+
+    A model with the 4-bit blocks of its file is as small as its fast form, or smaller, so that is not spoken of.
+    """
     target, *others = parts(named)
     precise, name, fast_name = target[1], named.name, named.name + FAST
-    other = f"--weights {quantize.INT4} takes the fast form"
     if fast_name in installed:
         return Form(
             quantize.INT4, f"{name} is here in its fast form ({fast_name}); --weights {precise} takes the precise one."
@@ -48,14 +51,31 @@ def choose(named: Recipe, free: int, installed: Collection[str]) -> Form:
         return int(MEMORY_FACTOR * (size(target[0], weights) + sum(size(*each) for each in others)))
 
     needed, room = _gigabytes(memory(precise)), _gigabytes(free)
+    is_smallest = memory(precise) <= memory(quantize.INT4)
+    other = "" if is_smallest else f"; --weights {quantize.INT4} takes the fast form"
     if memory(precise) <= free:
         fit = f"it fits into the memory ({needed} at most of {room} that are free)"
-        return Form(precise, f"{name} in its precise form ({precise}), as {fit}; {other}.")
-    if memory(quantize.INT4) <= free:
+        return Form(precise, f"{name} in its precise form ({precise}), as {fit}{other}.")
+    if memory(quantize.INT4) <= free and not is_smallest:
         reason = f"{fast_name}, the fast form, as the precise one takes up to {needed} of memory and {room} are free"
         return Form(quantize.INT4, f"{reason}; --weights {precise} takes the precise one.", for_memory=True)
-    reason = f"neither form fits into the memory ({needed} at most, and {room} are free)"
-    return Form(precise, f"{name} in its precise form ({precise}), though {reason}; {other}.")
+    both = "it does not fit" if is_smallest else "neither form fits"
+    reason = f"{both} into the memory ({needed} at most, and {room} are free)"
+    return Form(precise, f"{name} in its precise form ({precise}), though {reason}{other}.")
+
+
+def cost(order: Order) -> str | None:
+    """Return a sentence about what an order fetches and what it takes on the disk; None if its sources do not say."""
+    models = (order.target, order.draft) if isinstance(order, PairOrder) else (order,)
+    download = disk = 0
+    for model in models:
+        source = model.recipe.sources[0]
+        if isinstance(source, LocalSource) or not (source.bytes and model.recipe.parameters):
+            return None
+        download += source.bytes
+        disk += size(model.recipe, model.weights)
+    words = f"{order.name}: {megabytes(download)} to download, at most {megabytes(disk)} on the disk"
+    return words + (", and no PyTorch." if all(model.may_be_imported for model in models) else ".")
 
 
 def require_quality(folder: Path) -> None:

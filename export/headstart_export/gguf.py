@@ -445,6 +445,7 @@ SPLITTINGS = {
     **dict.fromkeys(("smollm", "starcoder", "refact"), Splitting((r"\p{N}", _WORDS))),
     **dict.fromkeys(("qwen2", "deepseek-r1-qwen"), Splitting((_QWEN,), normal_form=True)),
     **dict.fromkeys(("llama3", "llama-v3", "llama-bpe"), Splitting((_LLAMA,), ignore_merges=True)),
+    "smaug-bpe": Splitting((_LLAMA,)),
 }
 
 

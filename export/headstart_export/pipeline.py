@@ -454,7 +454,9 @@ def _import(model: Prepared, folder: Path, job: Job, shortlist: manifest.Shortli
         described = replace(
             described,
             tokenizer=replace(described.tokenizer, proof=None),
-            source=replace(described.source, sha256=manifest.hash_file(source), path=str(source)),
+            source=replace(
+                described.source, sha256=described.source.sha256 or manifest.hash_file(source), path=str(source)
+            ),
             is_checked=False,
         )
         manifest.write(folder, described)
@@ -660,6 +662,7 @@ def check(folder: Path, cache: Path, progress: Progress) -> None:
 def _check_part(folder: Path, proven: manifest.Tokenizer | None, job: Job, *, is_alone: bool) -> manifest.Manifest:
     """Check one model, and make its table of usual words if it is no part of a pair. `proven`: a proven tokenizer."""
     recorded = gguf_import.check(folder, job.space, job.progress, proven)
+    sources.drop(recorded.source, job.cache)
     if is_alone and manifest.TABLE_FILE not in recorded.files:
         recorded = _add_table(folder, recorded, job)
     if recorded.quality:

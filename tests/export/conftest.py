@@ -30,6 +30,12 @@ def refuse(*_arguments, **_options):
 
 socket.socket.connect = socket.socket.connect_ex = socket.create_connection = socket.getaddrinfo = refuse
 """
+NO_CONVERTERS = """
+import sys
+
+for name in ("torch", "nncf", "optimum", "accelerate"):
+    sys.modules[name] = None
+"""
 
 
 @dataclass(frozen=True)

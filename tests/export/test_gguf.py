@@ -212,6 +212,7 @@ def test_padding_rows_are_no_tokens(make_gguf: Callable[..., Path]) -> None:
 def test_bos_token_is_added_where_the_file_asks(make_gguf: Callable[..., Path]) -> None:
     assert rebuild(make_gguf("llama-bpe")).encode("x").ids == rebuild(make_gguf("gpt-2")).encode("x").ids
     assert rebuild(make_gguf("llama-bpe", bos=True)).encode("x").ids[0] == 1
+    assert rebuild(make_gguf("smaug-bpe", bos=True)).encode("x").ids[0] != 1  # SmolLM3's
     assert rebuild(make_gguf("qwen2", bos=True)).encode("x").ids[0] != 1
 
 

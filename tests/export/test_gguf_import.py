@@ -11,16 +11,9 @@ from headstart.engine.kernels import selftest
 from headstart.errors import BrokenModelError, ExporterNeededError
 from headstart.library import library, manifest
 from headstart_export import gguf_import, recipe
-from tests.export.conftest import NO_NETWORK, Offline
+from tests.export.conftest import NO_CONVERTERS, NO_NETWORK, Offline
 
 pytestmark = pytest.mark.slow
-
-NO_CONVERTERS = """
-import sys
-
-for name in ("torch", "nncf", "optimum", "accelerate"):
-    sys.modules[name] = None
-"""
 
 
 @pytest.fixture(scope="module")

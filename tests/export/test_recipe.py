@@ -13,7 +13,16 @@ from headstart.errors import ExportError
 from headstart.library import manifest
 from headstart_export import forms, recipe
 from headstart_export.quantize import Int4
-from headstart_export.recipe import Arguments, HubSource, LocalSource, ModelOrder, ModelRecipe, PackageSource, PairOrder
+from headstart_export.recipe import (
+    Arguments,
+    HubSource,
+    LocalSource,
+    ModelOrder,
+    ModelRecipe,
+    PackageSource,
+    PairOrder,
+    PairRecipe,
+)
 from tests.model_folders import write_pair
 
 PAIR = "qwen2.5-coder"
@@ -92,7 +101,7 @@ def test_recipes_of_ci_have_a_mirror_and_sampling(name: str) -> None:
     assert bool(found.sampling.temperature) == (found.purpose != "embedding")
     (mirror,) = (source for source in found.sources if isinstance(source, PackageSource))
     assert len(mirror.packages) == len(mirror.members) == len(set(mirror.packages))
-    pinned = [source for source in found.sources if isinstance(source, HubSource) and source.file]
+    pinned = [source for source in found.sources if isinstance(source, HubSource) and source.sha256]
     assert all(source.sha256 == mirror.sha256 for source in pinned)
 
 
@@ -134,7 +143,7 @@ def test_commit_or_hash_pins_a_source(source: HubSource, *, pinned: bool) -> Non
         ('checked = "run"', 'checked = "run"\nnotes = "one"', "notes"),
         ('kind = "hub"', 'kind = "torrent"', "kind"),
         ('kind = "hub"', 'kind = "LocalSource"\npath = "/"', "source"),
-        ("bytes = 10", 'bytes = 10\nfile = "a.gguf"', "sha256"),
+        ("bytes = 10", f'bytes = 10\nsha256 = "{"ab" * 32}"', "sha256"),
         ("bytes = 10", 'bytes = 10\nfile = "a.gguf"\nsha256 = "12"', "sha256"),
         ("bytes = 10", "bytes = ", "Invalid value"),
         *(
@@ -334,6 +343,41 @@ def test_both_models_of_a_pair_may_have_a_revision(words: dict[str, Any]) -> Non
     assert [source.revision for source in sources if isinstance(source, HubSource)] == ["a1", "b2"]
 
 
+@pytest.mark.parametrize(
+    ("words", "files"),
+    [
+        (Arguments("qwen3-4b"), ["Qwen3-4B-Q4_K_M.gguf"]),
+        (Arguments("qwen3-4b-int4"), ["Qwen3-4B-Q4_K_M.gguf"]),
+        (Arguments("qwen3-4b", weights="int8"), [None]),
+        (Arguments("qwen3-4b", adapter=Path("style")), [None]),
+        (Arguments("qwen3-4b", weights="int4", calibration="awq"), [None]),
+        (Arguments("gemma-3-4b-it", weights="int8"), ["gemma-3-4b-it-Q4_K_M.gguf"]),  # there are no other weights
+    ],
+)
+def test_source_weights_are_for_what_a_file_does_not_do(words: Arguments, files: list[str | None]) -> None:
+    sources = model(words).recipe.sources
+    assert [source.file for source in sources if isinstance(source, HubSource)] == files
+    assert len(sources) == len(files)
+
+
+def test_recommended_pair_needs_no_pytorch_and_few_bytes() -> None:
+    order = pair(Arguments("qwen3-4b+0.6b"))
+    assert order.target.may_be_imported
+    assert order.draft.may_be_imported
+    assert forms.cost(order) == "qwen3-4b+0.6b: 3.1 GB to download, at most 3.2 GB on the disk, and no PyTorch."
+    assert (forms.cost(model(Arguments("phi-4-mini-instruct"))) or "").endswith("4.3 GB on the disk.")
+
+
+def test_drafts_of_recipes_are_of_their_targets_family() -> None:
+    pairs = [found for name in recipe.names() if isinstance(found := recipe.find(name), PairRecipe)]
+    assert pairs
+    for found in pairs:
+        target, draft = recipe.find_model(found.target), recipe.find_model(found.draft)
+        assert target.name.partition("-")[0] == draft.name.partition("-")[0]
+        assert target.chat == draft.chat
+        assert draft.parameters < target.parameters / 2
+
+
 class TestForm:
     """The form of a recipe that fits this computer."""
 
@@ -341,20 +385,30 @@ class TestForm:
         form = chosen("qwen2.5-coder", 16)
         assert (form.weights, form.for_memory) == ("gguf", False)
         assert form.reason == (
-            "qwen2.5-coder in its precise form (gguf), as it fits into the memory (3.2 GB at most of 16.0 GB that are "
-            "free); --weights int4 takes the fast form."
+            "qwen2.5-coder in its precise form (gguf), as it fits into the memory (2.1 GB at most of 16.0 GB that are "
+            "free)."
+        )
+        form = chosen("phi-4-mini-instruct", 16)
+        assert form.reason == (
+            "phi-4-mini-instruct in its precise form (int8), as it fits into the memory (5.3 GB at most of 16.0 GB "
+            "that are free); --weights int4 takes the fast form."
         )
 
     def test_fast_form_is_taken_where_only_that_fits(self) -> None:
-        form = chosen("qwen3-8b+0.6b", 10.5)
+        form = chosen("phi-4-mini-instruct", 4.5)
         assert (form.weights, form.for_memory) == ("int4", True)
-        assert form.reason.startswith("qwen3-8b+0.6b-int4, the fast form, as the precise one takes up to 12.")
-        assert form.reason.endswith(" and 10.5 GB are free; --weights int8 takes the precise one.")
+        assert form.reason.startswith("phi-4-mini-instruct-int4, the fast form, as the precise one takes up to 5.3 GB")
+        assert form.reason.endswith(" and 4.5 GB are free; --weights int8 takes the precise one.")
 
     def test_precise_form_is_taken_where_neither_fits(self) -> None:
-        form = chosen("qwen3-8b+0.6b", 2)
+        form = chosen("phi-4-mini-instruct", 2)
         assert (form.weights, form.for_memory) == ("int8", False)
         assert "though neither form fits into the memory" in form.reason
+
+    def test_form_with_the_blocks_of_its_file_is_taken_where_it_does_not_fit(self) -> None:
+        form = chosen("qwen3-8b+0.6b", 2)
+        assert (form.weights, form.for_memory) == ("gguf", False)
+        assert form.reason.endswith("though it does not fit into the memory (7.2 GB at most, and 2.0 GB are free).")
 
     def test_form_that_is_here_is_taken(self) -> None:
         form = chosen("qwen2.5-coder", 16, ["qwen2.5-coder-int4"])

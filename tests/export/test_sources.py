@@ -116,7 +116,9 @@ def test_cached_model_needs_no_network(tmp_path: Path, monkeypatch: pytest.Monke
     (repository / "refs" / "main").write_text(commit, encoding="utf-8")
     assert sources.fetch_from_hub(HUB, ignore, code=False) == (repository / "snapshots" / commit, commit)
     gguf = HubSource("org/model", commit, "weights/model.gguf", hashlib.sha256(b"GGUF").hexdigest())
-    assert sources.fetch_from_hub(gguf, ignore, code=False)[1] == commit
+    assert sources.fetch_file(gguf, tmp_path / "own", ignore).source.revision == commit
+    with pytest.raises(ExportError, match="does not have the expected SHA-256"):
+        sources.fetch_file(replace(gguf, sha256="0" * 64), tmp_path / "own", ignore)
 
 
 def test_unreachable_hub_is_an_error_after_bounded_retries(
@@ -132,15 +134,6 @@ def test_unreachable_hub_is_an_error_after_bounded_retries(
         sources.fetch(replace(recipe(HUB), name=sources.WITHOUT_HUB), tmp_path, spoken.progress)
     assert sources.size(HUB) == 0
     assert sources.size(HubSource("org/model", bytes=7)) == 7
-
-
-def test_file_of_the_hub_is_verified(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = tmp_path / "model.gguf"
-    path.write_bytes(b"tampered")
-    monkeypatch.setattr(sources, "_download", lambda *_given, code: path if not code else None)
-    with pytest.raises(ExportError, match=r"org/model/model\.gguf does not have the expected SHA-256; it was deleted"):
-        sources.fetch_from_hub(HubSource("org/model", "main", "model.gguf", "0" * 64), ignore, code=False)
-    assert not path.exists()
 
 
 def test_local_sources_are_recorded(tmp_path: Path) -> None:

@@ -126,23 +126,24 @@ def model(name: str) -> ModelOrder:
 @pytest.mark.parametrize(
     ("free", "sentence"),
     [
-        ({"disk": 1}, r"qwen3-0\.6b needs \d\.\d GB of disk space at .*, but only 1\.0 GB is free; make room"),
-        ({"memory": 1}, r"qwen3-0\.6b needs about 2\.6 GB of memory, but only 1\.0 GB is free; close"),
+        ({"disk": 1}, r"qwen3-0\.6b-int8 needs \d\.\d GB of disk space at .*, but only 1\.0 GB is free; make room"),
+        ({"memory": 1}, r"qwen3-0\.6b-int8 needs about 2\.6 GB of memory, but only 1\.0 GB is free; close"),
     ],
 )
 def test_low_disk_space_is_refused_with_both_sizes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, free: dict[str, float], sentence: str
 ) -> None:
     give(monkeypatch, **free)
+    order = understand(Arguments("qwen3-0.6b", weights="int8"))
     with pytest.raises(NotEnoughSpaceError, match=sentence):
-        workspace.require_room(model("qwen3-0.6b"), tmp_path / "out", tmp_path / "cache")
+        workspace.require_room(order, tmp_path / "out", tmp_path / "cache")
 
 
-@pytest.mark.parametrize(("disk", "is_enough"), [(9, False), (10, True)])
+@pytest.mark.parametrize(("disk", "is_enough"), [(5.5, False), (7, True)])
 def test_pair_needs_space_for_sources_and_results(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, disk: int, is_enough: bool
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, disk: float, is_enough: bool
 ) -> None:
-    # Three times 1.6 GB of sources, results of 2.0 and 0.6 by a rough count, and the first of them again, on one disk.
+    # Twice 1.6 GB of sources, as packages are joined, results of 1.1 and 0.6, and the first of them again, on one disk.
     give(monkeypatch, disk=disk)
     with nullcontext() if is_enough else pytest.raises(NotEnoughSpaceError):
         workspace.require_room(understand(Arguments("qwen2.5-coder")), tmp_path / "out", tmp_path / "cache")

@@ -254,7 +254,8 @@ def test_first_start_offers_a_model_that_fits(open_program: Open) -> None:
     welcome = open_program(find=installed_model, loaded=False).window.models.welcome
     for free, names in (
         (0, ["qwen3-0.6b", "qwen2.5-coder", "smollm2-135m-instruct"]),
-        (8e9, ["qwen3-0.6b", "qwen2.5-coder", "smollm2-135m-instruct"]),
+        (3e9, ["qwen3-0.6b", "qwen2.5-coder", "smollm2-135m-instruct"]),
+        (6e9, ["qwen3-1.7b", "qwen2.5-coder", "smollm2-135m-instruct"]),
         (64e9, ["qwen3-4b+0.6b", "qwen2.5-coder", "smollm2-135m-instruct"]),
     ):
         assert [recipe.name for recipe in offers(int(free))] == names
@@ -268,6 +269,15 @@ def test_first_start_offers_a_model_that_fits(open_program: Open) -> None:
         gaps = {top - end for top, end in zip(tops[1:], ends, strict=False)}
         assert len(gaps) == 1  # whatever is hidden between them
         assert len({row.get.width() for row in welcome.rows if not row.isHidden()}) == 1
+
+
+def test_first_start_says_what_the_recommended_model_takes(open_program: Open) -> None:
+    welcome = open_program(find=installed_model, loaded=False).window.models.welcome
+    welcome.show_memory(int(16e9))
+    (best,) = [row for row in welcome.rows if row.recipe.name == "qwen3-4b+0.6b"]
+    assert "3.1 GB to download · 3.2 GB on the disk" in words(best)
+    assert "Fits your memory: it takes about 4.0 GB of 16 GB." in words(best)
+    assert not any("PyTorch" in words(row) for row in welcome.rows)
 
 
 def test_catalogue_equals_that_of_the_exporter(capsys: pytest.CaptureFixture[str]) -> None:
@@ -299,18 +309,19 @@ def test_catalogue_search_shows_what_fits(open_program: Open, root: Path) -> Non
     catalogue = app.window.models.catalogue
     catalogue.show_memory(int(4e9))
     first = titles(catalogue)
-    assert first[:2] == ["Qwen3 0.6B", "Qwen2.5 Coder 1.5B + 0.5B"]
+    assert first[:2] == ["Qwen3 0.6B", "Qwen3 4B + 0.6B"]
     assert "Qwen3 8B" not in first
-    press(catalogue, "Show all 11 models")
+    press(catalogue, "Show all 16 models")
     assert titles(catalogue)[: len(first)] == first
     QTest.keyClicks(catalogue.search, "qwen APACHE")
     assert titles(catalogue) == [
-        "Qwen3 0.6B", "Qwen2.5 Coder 1.5B + 0.5B", "Qwen2.5 Coder 1.5B Instruct", "Qwen2.5 Coder 0.5B Instruct"
+        "Qwen3 0.6B", "Qwen3 4B + 0.6B", "Qwen3 4B", "Qwen3 1.7B",
+        "Qwen2.5 Coder 1.5B + 0.5B", "Qwen2.5 Coder 1.5B Instruct", "Qwen2.5 Coder 0.5B Instruct",
     ]  # fmt: skip
     catalogue.fitting.setChecked(False)
     assert "Qwen3 8B" in titles(catalogue)
     (large,) = [row for row in catalogue.rows if row.recipe.name == "qwen3-8b"]
-    assert "Too large: it takes about 11 GB of memory, and 4.0 GB is free." in words(large)
+    assert "Too large: it takes about 6.3 GB of memory, and 4.0 GB is free." in words(large)
     (here,) = [row for row in catalogue.rows if row.recipe.name == "qwen3-4b"]
     assert "installed" in words(here)
     assert here.get.isHidden()
@@ -326,15 +337,18 @@ def test_catalogue_offers_precise_and_fast_variants(qtbot: QtBot) -> None:
     qtbot.addWidget(catalogue)
     asked: list[tuple[str, ...]] = []
     catalogue.start_requested.connect(asked.append)
-    catalogue.show_installed(("qwen3-4b",))
-    (row,) = [row for row in catalogue.rows if row.recipe.name == "qwen3-4b"]
+    catalogue.show_installed(("phi-4-mini-instruct",))
+    (row,) = [row for row in catalogue.rows if row.recipe.name == "phi-4-mini-instruct"]
     assert row.get.isHidden()
-    press(catalogue, "Get Qwen3 4B fast (4 bits)")
-    assert asked == [("qwen3-4b-int4",)]
-    catalogue.show_installed(("qwen3-4b-int4",))
+    assert "Needs PyTorch, fetched once for all models: 500 MB, and 2.1 GB on the disk." in words(row)
+    press(catalogue, "Get Phi-4 mini Instruct fast (4 bits)")
+    assert asked == [("phi-4-mini-instruct-int4",)]
+    catalogue.show_installed(("phi-4-mini-instruct-int4",))
     assert row.get_fast.isHidden()
-    press(catalogue, "Get Qwen3 4B")
-    assert asked[1:] == [("qwen3-4b",)]
+    press(catalogue, "Get Phi-4 mini Instruct")
+    assert asked[1:] == [("phi-4-mini-instruct",)]
+    (blocks,) = [row for row in catalogue.rows if row.recipe.name == "qwen3-4b"]
+    assert blocks.get_fast.isHidden()  # it has 4 bits as it is
 
 
 def test_download_is_paused_and_resumed(

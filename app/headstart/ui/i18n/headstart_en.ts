@@ -324,6 +324,10 @@
         <translation>{path} is no file; choose one with a chat template.</translation>
     </message>
     <message>
+        <source>{source} asks for your consent: accept its licence on huggingface.co, and log in with `hf auth login`</source>
+        <translation>{source} asks for your consent: accept its licence on huggingface.co, and log in with the hub’s program</translation>
+    </message>
+    <message>
         <source>{source} must be exported first, and the exporter is not installed; run: {command}</source>
         <translation>{source} must be exported first, and the exporter is not installed.</translation>
     </message>

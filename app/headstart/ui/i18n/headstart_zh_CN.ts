@@ -1144,6 +1144,10 @@
         <translation>太大：约需 {needed} 内存，可用 {free}。</translation>
     </message>
     <message>
+        <source>Needs PyTorch, fetched once for all models: {fetched}, and {size} on the disk.</source>
+        <translation>需要 PyTorch，所有模型只需下载一次：{fetched}，占用磁盘 {size}。</translation>
+    </message>
+    <message>
         <source>Accept its licence on huggingface.co first, and log in with the hub&apos;s program.</source>
         <translation>请先在 huggingface.co 上接受其许可证，并用 Hugging Face 的程序登录。</translation>
     </message>
@@ -2110,8 +2114,8 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>导出工具用于转换非 GGUF 格式的模型；这里没有安装，需要手动设置。</translation>
     </message>
     <message>
-        <source>A GGUF file is ready in seconds. Models of other formats go through the exporter. It needs PyTorch and is set up in a folder of its own before the first such model, which takes Python 3.11 or newer with venv and the network. It fetches about {fetched}, which take {size} on the disk, and much more where PyTorch comes with libraries for graphics cards, as it usually does on Linux. Nothing is fetched before you choose a model.</source>
-        <translation>GGUF 文件几秒即可使用。其他格式的模型要经过导出工具。它需要 PyTorch，在第一个这样的模型之前装进自己的文件夹，为此需要带 venv 的 Python 3.11 或更新版本以及网络。它大约下载 {fetched}，占用磁盘 {size}；如果 PyTorch 带有显卡的库（在 Linux 上通常如此），则会大得多。在您选择模型之前不会下载任何东西。</translation>
+        <source>Most models come as a GGUF file, which is ready in seconds. Others go through the exporter. It needs PyTorch and is set up in a folder of its own before the first such model, which takes Python 3.11 or newer with venv and the network. It fetches about {fetched}, which take {size} on the disk, and much more where PyTorch comes with libraries for graphics cards, as it usually does on Linux. Nothing is fetched before you choose a model.</source>
+        <translation>大多数模型是 GGUF 文件，几秒即可使用。其他模型要经过导出工具。它需要 PyTorch，在第一个这样的模型之前装进自己的文件夹，为此需要带 venv 的 Python 3.11 或更新版本以及网络。它大约下载 {fetched}，占用磁盘 {size}；如果 PyTorch 带有显卡的库（在 Linux 上通常如此），则会大得多。在您选择模型之前不会下载任何东西。</translation>
     </message>
 </context>
 <context>
@@ -3908,6 +3912,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>{source!r} 不是配方、文件夹、.gguf 文件或 hub ID；配方有 {names}。</translation>
     </message>
     <message>
+        <source>{source} asks for your consent: accept its licence on huggingface.co, and log in with `hf auth login`</source>
+        <translation>{source} 需要您的同意：请在 huggingface.co 上接受其许可证，并用 Hugging Face 的程序登录</translation>
+    </message>
+    <message>
         <source>{source} cannot be had from the hub ({error})</source>
         <translation>无法从 hub 获取 {source}（{error}）</translation>
     </message>
@@ -3934,10 +3942,6 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>{source} {reason} ({kind})</source>
         <translation>{source} {reason}（{kind}）</translation>
-    </message>
-    <message>
-        <source>{source}/{file} does not have the expected SHA-256; it was deleted. Try again.</source>
-        <translation>{source}/{file} 的 SHA-256 与预期不符；已将其删除。请重试。</translation>
     </message>
     <message>
         <source>{target} and {draft}</source>
@@ -4058,6 +4062,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>{recipe} was not downloaded: {failures}. Check the name and the network. {other} needs no Hugging Face.</source>
         <translation>{recipe} 未能下载：{failures}。请检查名称和网络。{other} 不需要 Hugging Face。</translation>
+    </message>
+    <message>
+        <source>{source}/{file} does not have the expected SHA-256, so it is not used. Try again, or take another model.</source>
+        <translation>{source}/{file} 的 SHA-256 与预期不符，因此不会使用。请重试，或选择其他模型。</translation>
     </message>
     <message>
         <source>{url!r} is not the address of a server; write it like https://host:8000/v1.</source>

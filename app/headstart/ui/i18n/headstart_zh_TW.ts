@@ -1144,6 +1144,10 @@
         <translation>太大：約需 {needed} 記憶體，可用 {free}。</translation>
     </message>
     <message>
+        <source>Needs PyTorch, fetched once for all models: {fetched}, and {size} on the disk.</source>
+        <translation>需要 PyTorch，所有模型只需下載一次：{fetched}，佔用磁碟 {size}。</translation>
+    </message>
+    <message>
         <source>Accept its licence on huggingface.co first, and log in with the hub&apos;s program.</source>
         <translation>請先在 huggingface.co 上接受其授權條款，並以 Hugging Face 的程式登入。</translation>
     </message>
@@ -2110,8 +2114,8 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>匯出工具用於轉換非 GGUF 格式的模型；這裡沒有安裝，需要手動設定。</translation>
     </message>
     <message>
-        <source>A GGUF file is ready in seconds. Models of other formats go through the exporter. It needs PyTorch and is set up in a folder of its own before the first such model, which takes Python 3.11 or newer with venv and the network. It fetches about {fetched}, which take {size} on the disk, and much more where PyTorch comes with libraries for graphics cards, as it usually does on Linux. Nothing is fetched before you choose a model.</source>
-        <translation>GGUF 檔案幾秒即可使用。其他格式的模型要經過匯出工具。它需要 PyTorch，在第一個這樣的模型之前裝進自己的資料夾，為此需要帶 venv 的 Python 3.11 或更新版本以及網路。它大約下載 {fetched}，佔用磁碟 {size}；如果 PyTorch 帶有顯示卡的程式庫（在 Linux 上通常如此），則會大得多。在您選擇模型之前不會下載任何東西。</translation>
+        <source>Most models come as a GGUF file, which is ready in seconds. Others go through the exporter. It needs PyTorch and is set up in a folder of its own before the first such model, which takes Python 3.11 or newer with venv and the network. It fetches about {fetched}, which take {size} on the disk, and much more where PyTorch comes with libraries for graphics cards, as it usually does on Linux. Nothing is fetched before you choose a model.</source>
+        <translation>大多數模型是 GGUF 檔案，幾秒即可使用。其他模型要經過匯出工具。它需要 PyTorch，在第一個這樣的模型之前裝進自己的資料夾，為此需要帶 venv 的 Python 3.11 或更新版本以及網路。它大約下載 {fetched}，佔用磁碟 {size}；如果 PyTorch 帶有顯示卡的程式庫（在 Linux 上通常如此），則會大得多。在您選擇模型之前不會下載任何東西。</translation>
     </message>
 </context>
 <context>
@@ -3908,6 +3912,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>{source!r} 不是配方、資料夾、.gguf 檔案或 hub ID；配方有 {names}。</translation>
     </message>
     <message>
+        <source>{source} asks for your consent: accept its licence on huggingface.co, and log in with `hf auth login`</source>
+        <translation>{source} 需要您的同意：請在 huggingface.co 上接受其授權條款，並用 Hugging Face 的程式登入</translation>
+    </message>
+    <message>
         <source>{source} cannot be had from the hub ({error})</source>
         <translation>無法從 hub 取得 {source}（{error}）</translation>
     </message>
@@ -3934,10 +3942,6 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>{source} {reason} ({kind})</source>
         <translation>{source} {reason}（{kind}）</translation>
-    </message>
-    <message>
-        <source>{source}/{file} does not have the expected SHA-256; it was deleted. Try again.</source>
-        <translation>{source}/{file} 的 SHA-256 與預期不符；已將其刪除。請重試。</translation>
     </message>
     <message>
         <source>{target} and {draft}</source>
@@ -4058,6 +4062,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>{recipe} was not downloaded: {failures}. Check the name and the network. {other} needs no Hugging Face.</source>
         <translation>{recipe} 未能下載：{failures}。請檢查名稱和網路。{other} 不需要 Hugging Face。</translation>
+    </message>
+    <message>
+        <source>{source}/{file} does not have the expected SHA-256, so it is not used. Try again, or take another model.</source>
+        <translation>{source}/{file} 的 SHA-256 與預期不符，因此不會使用。請重試，或選擇其他模型。</translation>
     </message>
     <message>
         <source>{url!r} is not the address of a server; write it like https://host:8000/v1.</source>

@@ -40,11 +40,11 @@ class ExporterNote(Card):
                 "up by hand."
             )
         return self.tr(
-            "A GGUF file is ready in seconds. Models of other formats go through the exporter. It needs PyTorch and is "
-            "set up in a folder of its own before the first such model, which takes Python 3.11 or newer with venv and "
-            "the network. It fetches about {fetched}, which take {size} on the disk, and much more where PyTorch comes "
-            "with libraries for graphics cards, as it usually does on Linux. Nothing is fetched before you choose a "
-            "model."
+            "Most models come as a GGUF file, which is ready in seconds. Others go through the exporter. It needs "
+            "PyTorch and is set up in a folder of its own before the first such model, which takes Python 3.11 or "
+            "newer with venv and the network. It fetches about {fetched}, which take {size} on the disk, and much more "
+            "where PyTorch comes with libraries for graphics cards, as it usually does on Linux. Nothing is fetched "
+            "before you choose a model."
         ).format(fetched=format_size(FETCHED), size=format_size(SIZE))
 
 

@@ -11,6 +11,7 @@ from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtWidgets import QCheckBox, QGridLayout, QLabel, QLineEdit, QVBoxLayout, QWidget
 
 from headstart.library import forms
+from headstart.library.exporter import FETCHED, SIZE
 from headstart.library.manifest import FAST, MEMORY_FACTOR
 from headstart.ui.formatting import rough_size, sentences
 from headstart.ui.models.add_model import AddModel
@@ -21,7 +22,7 @@ from headstart.ui.widgets.stylesheet import set_style_class, set_style_property
 from headstart.ui.widgets.theme import LARGE, MEDIUM, SMALL, TINY
 
 FIRST = "smollm2-135m-instruct"
-_GENERAL = ("qwen3-4b+0.6b", "qwen3-0.6b")  # good at most things, best first; one of them is recommended
+_GENERAL = ("qwen3-4b+0.6b", "qwen3-1.7b", "qwen3-0.6b")  # good at most things, best first; one is recommended
 _FIRST_OFFERS = (*_GENERAL, "qwen2.5-coder", FIRST)  # for a first start
 _COMFORT = 0.5  # share of the free memory that a recommended model takes at most
 _TESTED = "run"  # the exporter's word for a recipe that its tests carry out
@@ -51,6 +52,7 @@ class Recipe(msgspec.Struct, frozen=True):
     parameters: int
     notes: tuple[str, ...]
     download: int
+    needs_pytorch: bool
     result: int
     result_int4: int
 
@@ -63,6 +65,11 @@ class Recipe(msgspec.Struct, frozen=True):
     def memory(self) -> int:
         """Bytes that the loaded model takes, roughly."""
         return int(self.result * MEMORY_FACTOR)
+
+    @property
+    def has_smaller_form(self) -> bool:
+        """Return whether INT4 makes it smaller: it does not if it has the 4-bit blocks of a GGUF file."""
+        return self.result_int4 < self.result
 
 
 @cache
@@ -87,9 +94,9 @@ def is_large(recipe: Recipe) -> bool:
 
 
 def recommended(free: int) -> Recipe:
-    """Return the general model that leaves most of `free` bytes of memory to other programs; 0 is unknown."""
-    best, *_, smallest = (recipe for name in _GENERAL for recipe in recipes() if recipe.name == name)
-    return best if best.memory <= free * _COMFORT else smallest
+    """Return the best general model that leaves most of `free` bytes of memory to other programs; 0 is unknown."""
+    general = [recipe for name in _GENERAL for recipe in recipes() if recipe.name == name]
+    return next((recipe for recipe in general if recipe.memory <= free * _COMFORT), general[-1])
 
 
 def offers(free: int) -> tuple[Recipe, ...]:
@@ -146,6 +153,9 @@ def facts(recipe: Recipe, free: int) -> str:
             needed=rough_size(recipe.memory), free=rough_size(free)
         )
         words = f"{words}\n{fit}"
+    if recipe.needs_pytorch:
+        more = translate("Catalogue", "Needs PyTorch, fetched once for all models: {fetched}, and {size} on the disk.")
+        words = f"{words}\n{more.format(fetched=rough_size(FETCHED), size=rough_size(SIZE))}"
     if any(note.startswith(_GATED) for note in recipe.notes):
         gated = translate("Catalogue", "Accept its licence on huggingface.co first, and log in with the hub's program.")
         words = f"{words}\n{gated}"
@@ -201,7 +211,7 @@ class RecipeRow(QWidget):
     def show_installed(self, names: Collection[str]) -> None:
         self._badge.setVisible(self.recipe.name in names)
         self.get.setHidden(self.recipe.name in names)
-        self.get_fast.setHidden(self.recipe.fast_name in names)
+        self.get_fast.setVisible(self.recipe.has_smaller_form and self.recipe.fast_name not in names)
 
     def matches(self, words: Iterable[str]) -> bool:
         """Return whether all words, in lower case, occur in what is known of the model."""
