@@ -66,6 +66,16 @@ FAMILIES = {
 {%- if m.content is string -%}{{ m.content | trim }}{%- elif m.content is iterable -%}
 {%- for item in m.content -%}{{ '<start_of_image>' if item.type == 'image' else item['text'] | trim }}{%- endfor -%}
 {%- else -%}{{ raise_exception('Invalid content type') }}{%- endif -%}{{ '<end_of_turn>\\n' }}{%- endfor -%}""",
+    "gemma-3-tools": """{{ bos_token }}{%- set functions -%}{%- for t in tools or [] %}
+def {{ t.function.name }}({{ (t.function.parameters.properties or {}) | join(', ') }}): \'{{ t.function.description }}\'
+{%- endfor %}{%- endset -%}{%- for m in messages -%}
+{{ '<start_of_turn>' ~ ('model' if m.role == 'assistant' else 'user') ~ '\\n' }}
+{%- if loop.first and tools %}{{ 'Call functions in ```tool_code blocks.\\n' ~ functions ~ '\\n\\n' }}{%- endif -%}
+{%- if m.role == 'tool' %}{{ '```tool_output\\n' ~ m.content ~ '\\n```' }}{%- else %}{{ m.content | trim }}{%- endif -%}
+{%- if m.tool_calls %}{{ '```tool_code\\n' }}{%- for c in m.tool_calls -%}{{ c.function.name ~ '(' }}
+{%- for k, v in c.function.arguments.items() -%}{{ k ~ '=' ~ ("'" ~ v ~ "'" if v is string else v) ~ (', ' if not loop.last else '') }}
+{%- endfor -%}{{ ')' ~ ('\\n' if not loop.last else '') }}{%- endfor -%}{{ '\\n```' }}{%- endif -%}
+{{ '<end_of_turn>\\n' }}{%- endfor -%}{%- if add_generation_prompt %}{{ '<start_of_turn>model\\n' }}{%- endif %}""",
     "gemma-4": """{%- macro typed(v) -%}{%- if v is string -%}<|"|>{{ v }}<|"|>{%- elif v is boolean -%}
 {{ 'true' if v else 'false' }}{%- elif v is mapping -%}{ {%- for k, w in v | dictsort -%}{{ k }}:{{ typed(w) }}
 {{- ',' if not loop.last }}{%- endfor -%} }{%- elif v is sequence -%}[{%- for w in v -%}{{ typed(w) }}
@@ -182,6 +192,7 @@ type {{ tool.name }} = (_: {{ render_typescript_type(tool.parameters) }}) => any
 {%- set last = namespace(name=none) -%}{%- for m in turns -%}
 {%- if m.role == "assistant" and "tool_calls" in m -%}{%- set call = m.tool_calls[0].function -%}
 {%- if m.content and m.thinking %}{{- raise_exception("Cannot pass both content and thinking.") }}{%- endif %}
+{%- if m.thinking %}<|start|>assistant<|channel|>analysis<|message|>{{ m.thinking }}<|end|>{%- endif -%}
 {%- set last.name = call.name -%}<|start|>assistant to=functions.{{ call.name }}<|channel|>commentary json<|message|>
 {{- call.arguments | tojson }}<|call|>
 {%- elif m.role == "tool" -%}{%- if last.name is none %}{{- raise_exception("A result without a call") }}{%- endif %}

@@ -32,6 +32,7 @@ from headstart.engine.tokenizer import Tokenizer
 from headstart.errors import ChatTemplateError
 from headstart.parameters import Mode
 from tests.engine.answers import load
+from tests.engine.family_templates import FAMILIES
 
 TURN = "<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>\n"
 # Each shortened to what concerns thinking, in the form of its author.
@@ -263,6 +264,51 @@ def test_answer_cut_inside_a_mark_shows_none_of_it(tiny_thinking: Make) -> None:
             reader = tokens.reader(is_open=is_open)
             parts = [*(reader.push("", token) for token in ids[:count] if token in tokens.names), reader.finish()]
             assert {part for pair in parts for part in pair} == {""}
+
+
+ANALYSIS, TURN_ENDS = "<|channel|>analysis<|message|>", "<|end|><|start|>assistant"
+CALL = '<|channel|>commentary to=functions.look <|constrain|>json<|message|>{"n": true}'
+SHOWN_CALL = '<tool_call>\n{"name": "look", "arguments": {"n": true}}\n</tool_call>'
+FINAL = "<|channel|>final<|message|>"
+
+
+@pytest.mark.parametrize("size", [1, 1000])
+@pytest.mark.parametrize(
+    ("written", "thinking", "text"),
+    [
+        (f"{ANALYSIS}I look.{TURN_ENDS}{CALL}", "I look.", SHOWN_CALL),
+        (f"{ANALYSIS}I{TURN_ENDS}{ANALYSIS}look.{TURN_ENDS}{CALL}", "Ilook.", SHOWN_CALL),
+        (f"{ANALYSIS}No.{TURN_ENDS}{FINAL}Yes.", "No.", "Yes."),
+        (f"{FINAL}Yes.", "", "Yes."),
+        (f"{CALL}", "", SHOWN_CALL),
+        (' to=functions.look<|channel|>commentary json<|message|>{"n": true}', "", SHOWN_CALL),
+        (f"{ANALYSIS}Hm.{TURN_ENDS}<|channel|>commentary<|message|>So:{TURN_ENDS}{CALL}", "Hm.", f"So:{SHOWN_CALL}"),
+        (f"{ANALYSIS}Hm.{TURN_ENDS}<|channel|>", "Hm.", ""),
+        ("<|channel|>", "", ""),
+    ],
+)
+def test_answer_with_channels_is_thinking_text_and_calls(
+    tiny_thinking: Make, written: str, thinking: str, text: str, size: int
+) -> None:
+    tokenizer = Tokenizer(tiny_thinking(FAMILIES["gpt-oss"]))
+    request = Request(HI, tools=Tools((LOOK,)))
+    answer_text = tokenizer.answer_text(request, tokenizer.prompt_of(request, 10_000))
+    ids = tokenizer.raw_prompt(written, add_special=False)
+    pushed = [answer_text.push(ids[at : at + size]) for at in range(0, len(ids), size)]
+    last_thinking, last_text = answer_text.finish()
+    assert "".join(part for each in pushed for part in each.thinking) + last_thinking == thinking
+    assert "".join(each.text for each in pushed) + last_text == text
+    assert answer_text.token_ids == tuple(ids)
+
+
+def test_budget_ends_thinking_before_the_next_channel(tiny_thinking: Make) -> None:
+    begun = (*HI, Message("assistant", "", thinking="Well"))
+    with opened(tiny_thinking(FAMILIES["gpt-oss"])) as engine:
+        _, _, finish = answer(engine, messages=begun, tools=Tools((LOOK,)), thinking_budget=5)
+        turn = engine.tokenizer.raw_prompt(TURN_ENDS, add_special=False)
+    assert finish.token_ids[5 : 5 + len(turn)] == tuple(turn)
+    assert finish.stats.thinking_tokens == 5 + len(turn)
+    assert len(finish.token_ids) > 5 + len(turn)
 
 
 def test_stop_texts_are_those_of_the_answer(tiny_thinking: Make) -> None:

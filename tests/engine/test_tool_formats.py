@@ -21,6 +21,8 @@ OSLO: CallData = ("get_weather", {"city": "Oslo"})
 ROME: CallData = ("get_weather", {"city": "Rome", "days": 3})
 NOW: CallData = ("get_time", {})
 ODD: CallData = ("get_weather", {"city": 'a "quote" } ] </b> \\ 奥斯陆\n'})
+GETS = {"a": [1, -2.5, True, None, {"b": "x, )"}], "c": []}
+COMMENTARY = "<|channel|>commentary"
 BY_FAMILY = {each.family: each for each in FORMATS}
 
 CALLS = [
@@ -96,6 +98,31 @@ CALLS = [
     ),
     ("Gemma", "<start_function_call>call:get_weather{city:<escape>Oslo<escape>}<end_function_call>", "", [OSLO]),
     ("Gemma", f'<|tool_call>call:get_weather{{city:<|"|>{ODD[1]["city"]}<|"|>}}<tool_call|>', "", [ODD]),
+    ("Gemma 3", '```tool_code\nget_weather(city="Oslo")\n```', "", [OSLO]),
+    ("Gemma 3", "Let me look.\n```tool_code\nprint(get_weather('Rome', days=3))\n```", "Let me look.\n", [ROME]),
+    ("Gemma 3", '```tool_code\nget_weather(city="Oslo")\nget_time()\n```\n', "", [OSLO, NOW]),
+    ("Gemma 3", '```tool_code\nget_weather(city="Oslo")\n```\n```tool_code\nget_time()\n```', "", [OSLO, NOW]),
+    ("Gemma 3", "```tool_code\nget(a=[1, -2.5, True, None, {'b': 'x, )'}], c=[])\n```", "", [("get", GETS)]),
+    ("Gemma 3", f"```tool_code\nget_weather(city={ODD[1]['city']!r})\n```", "", [ODD]),
+    ("gpt-oss", f"{COMMENTARY} to=functions.get_time <|constrain|>json<|message|>{{}}<|call|>", "", [NOW]),
+    ("gpt-oss", f'{COMMENTARY} to=functions.get_weather json<|message|>{{"city": "Oslo"}}', "", [OSLO]),
+    ("gpt-oss", f'{COMMENTARY} to=functions.get_weather code<|message|>{{"city": "Oslo"}}<|call|>', "", [OSLO]),
+    ("gpt-oss", f"to=functions.get_time{COMMENTARY} json<|message|>{{}}<|call|>", "", [NOW]),
+    (
+        "gpt-oss",
+        f"{COMMENTARY}<|message|>I look.<|end|><|start|>assistant{COMMENTARY} to=functions.get_weather "
+        '<|constrain|>json<|message|>{"city": "Rome", "days": 3}<|call|><|start|>functions.get_weather',
+        "I look.",
+        [ROME],
+    ),
+    (
+        "gpt-oss",
+        f"{COMMENTARY}<|message|>I look.<|end|><|start|>assistant<|channel|>analysis<|message|>Oslo, then.<|end|>"
+        '<|start|>assistant to=functions.get_weather<|channel|>commentary json<|message|>{"city":"Oslo"}<|call|>',
+        "I look.",
+        [OSLO],
+    ),
+    ("gpt-oss", f"{COMMENTARY} to=functions.get_weather <|message|>{json.dumps(ODD[1])}", "", [ODD]),
 ]
 TEXTS = [
     ("Llama", '{"name": "Ann", "parameters": {}}'),
@@ -124,6 +151,28 @@ TEXTS = [
     ("Gemma", "<|tool_call>call:get_weather{city:Oslo}<tool_call|>"),
     ("Gemma", "```tool_code\nget_weather(city='Oslo')\n```"),
     ("Gemma", "a <|tool b < c"),
+    ("Gemma 3", "```python\nget_weather(city='Oslo')\n```"),
+    ("Gemma 3", "```tool_code\nother(city='Oslo')\n```"),
+    ("Gemma 3", "```tool_code\nget_weather(city=input())\n```"),
+    ("Gemma 3", "```tool_code\nget_weather(**{'city': 'Oslo'})\n```"),
+    ("Gemma 3", "```tool_code\nget_weather('Oslo', 3, 5)\n```"),
+    ("Gemma 3", "```tool_code\nget_weather('Oslo', city='Rome')\n```"),
+    ("Gemma 3", "```tool_code\nget(a={1, 2})\n```"),
+    ("Gemma 3", "```tool_code\nget(a=1e999)\n```"),
+    ("Gemma 3", "```tool_code\nx = get_time()\n```"),
+    ("Gemma 3", "```tool_code\n\n```"),
+    ("Gemma 3", "```tool_code\nget_weather(city='Os"),
+    ("Gemma 3", "```tool_code\nget(" + "[" * 5000 + "\n```"),
+    ("Gemma 3", "Write get_time() in a block of `tool_code`."),
+    ("gpt-oss", f"{COMMENTARY} to=functions.other <|constrain|>json<|message|>{{}}"),
+    ("gpt-oss", f"{COMMENTARY} to=functions.get_time <|constrain|>json<|message|>[]"),
+    ("gpt-oss", f'{COMMENTARY} to=functions.get_weather json<|message|>{{"city": "Os'),
+    ("gpt-oss", "The address to=functions.get_time is a recipient."),
+    ("gpt-oss", "a <| b, a <|start|>user"),
+]
+CHANNELS = [
+    ("<|channel|>final<|message|>Hello", "Hello"),
+    (f"{COMMENTARY}<|message|>First.<|end|><|start|>assistant<|channel|>final<|message|> Then.", "First. Then."),
 ]
 
 
@@ -159,6 +208,12 @@ def test_text_that_looks_like_a_call_stays_as_it_is(family: str, answer: str, si
     pieces = rewritten(family, answer, size)
     assert "".join(pieces) == answer
     assert read(pieces) == (answer, [])
+
+
+@pytest.mark.parametrize("size", [1, 3, 1000])
+@pytest.mark.parametrize(("answer", "text"), CHANNELS)
+def test_headers_of_channels_are_left_out(answer: str, text: str, size: int) -> None:
+    assert read(rewritten("gpt-oss", answer, size)) == (text, [])
 
 
 @pytest.mark.parametrize("family", BY_FAMILY)
@@ -220,6 +275,8 @@ HISTORY = [
         ),
         ("qwen-3-coder", "Qwen3-Coder", "<parameter=city>\nOslo\n</parameter>\n</function>\n</tool_call>"),
         ("gemma-4", "Gemma", '<|tool_call>call:get_weather{city:<|"|>Oslo<|"|>}<tool_call|>'),
+        ("gemma-3-tools", "Gemma 3", "```tool_code\nget_weather(city='Oslo')\nget_time()\n```"),
+        ("gpt-oss", "gpt-oss", 'to=functions.get_weather<|channel|>commentary json<|message|>{"city": "Oslo"}<|call|>'),
     ],
 )
 def test_template_shows_calls_in_its_own_format(family: str, known: str, shown: str) -> None:

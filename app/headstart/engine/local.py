@@ -322,8 +322,8 @@ class LocalEngine:
     def _constraint(self, request: Request, ids: list[int]) -> Constraint | None:
         """Return the constraint of an answer and of the section before it, if there is one."""
         held = replace(request, tools=None) if self.tokenizer.tool_format(request) else request
-        constraint, thinking = grammar.constraint_for(held, self._token_bytes), self.tokenizer.thinking
-        if thinking is None or request.is_text:
+        constraint, thinking = grammar.constraint_for(held, self._token_bytes), self.tokenizer.thinking_of(request)
+        if thinking is None:
             return constraint
         if constraint is None and request.thinking_budget is None and not thinking.skip_ids:
             return None

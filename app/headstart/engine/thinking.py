@@ -2,7 +2,7 @@
 
 import copy
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -23,6 +23,7 @@ class Marks:
     after_begin: str = "\n"
     before_end: str = "\n"
     after_end: str = "\n\n"
+    before_channel: str = ""  # ends a section where the answer names its channel, as one that calls a tool does
 
     @property
     def opening(self) -> str:
@@ -42,6 +43,7 @@ _HARMONY = Marks(  # gpt-oss
     "",
     "",
     "",
+    "<|end|><|start|>assistant",
 )
 _KNOWN = (
     THINK,
@@ -69,14 +71,22 @@ class ThinkingReader:
     """
 
     def __init__(
-        self, begins: str, ends: str, skips: str = "", names: Mapping[int, str] | None = None, *, is_open: bool = False
+        self,
+        begins: str,
+        ends: str,
+        skips: str = "",
+        names: Mapping[int, str] | None = None,
+        *,
+        is_open: bool = False,
+        has_channels: bool = False,
     ) -> None:
         """Read an answer.
 
         `names` has the tokens that occur in the marks, by id: their texts are marked there. `is_open`: the prompt ends
-        inside a section.
+        inside a section. `has_channels`: these tokens belong to the answer, too, and sections follow one another.
         """
         self._begins, self._ends, self._skips, self._names = begins, ends, skips, names or {}
+        self._has_channels = has_channels
         self._place = "thinking" if is_open else "start"
         self._held = ""  # not certain yet: it may belong to a mark, or to the white space before one
         self._is_bare = True  # nothing of this part was returned yet; white space is skipped there
@@ -130,8 +140,8 @@ class ThinkingReader:
         elif self._skips and rest.startswith(self._skips):
             self._place, self._held = "answer", rest[len(self._skips) :]
         elif not any(mark.startswith(rest) for mark in (self._begins, self._ends, self._skips)):
-            self._place, self._is_bare, self.is_plain = "answer", False, True  # its white space stays
-            self._held = self._without_marks(self._held)
+            self._place, self._is_bare, self.is_plain = "answer", self._has_channels, True  # its white space stays
+            self._held = self._held if self._has_channels else self._without_marks(self._held)
 
     def _take_thinking(self) -> str:
         if self._is_bare:  # some models open a section again
@@ -156,6 +166,13 @@ class ThinkingReader:
 
     def _take_answer(self) -> str:
         answer = self._held.lstrip() if self._is_bare else self._held
+        if self._has_channels and self._is_bare:
+            if answer.startswith(self._begins):
+                self._place, self._held = "thinking", answer.removeprefix(self._begins)
+                return ""
+            if self._begins.startswith(answer):
+                return ""
+            answer = answer.replace(_NONCHARACTER, "")
         self._held = "" if answer else self._held
         self._is_bare = self._is_bare and not answer
         return answer
@@ -173,10 +190,19 @@ class ThinkingTokens:
     skip_ids: tuple[int, ...]
     closing_ids: tuple[int, ...]  # the end mark with the white space before it
     decode: Callable[[int], str]  # text of one token, for marks without tokens of their own
+    before_channel_ids: tuple[int, ...] = ()
+    has_channels: bool = False  # the answer names its channel
+
+    def with_channels(self) -> "ThinkingTokens":
+        """Return the marks for an answer that may call tools: a section ends before the name of the next channel."""
+        if not self.before_channel_ids:
+            return self
+        ends = self.before_channel_ids
+        return replace(self, end_ids=ends, closing_ids=ends, skip_ids=(), has_channels=True)
 
     def reader(self, *, is_open: bool) -> ThinkingReader:
         begins, ends, skips = ("".join(map(self._text, ids)) for ids in (self.begin_ids, self.end_ids, self.skip_ids))
-        return ThinkingReader(begins, ends, skips, self.names, is_open=is_open)
+        return ThinkingReader(begins, ends, skips, self.names, is_open=is_open, has_channels=self.has_channels)
 
     def reader_of(self, messages: Sequence[Message], prompt: Sequence[int]) -> ThinkingReader:
         """Return the reader of the answer to a conversation, which continues the last message if that is an answer."""
@@ -275,7 +301,7 @@ class ThinkingConstraint:
         """Return what may follow before it is known whether the answer has a section."""
         count = len(written)
         begun = [ids for ids in (self._tokens.begin_ids, self._tokens.skip_ids) if list(ids[:count]) == written]
-        following = [ids[count] for ids in begun if len(ids) > count]
+        following = [ids[count] for ids in begun if len(ids) > count and not self._tokens.has_channels]
         # Every answer of gpt-oss begins with a mark. A mark begun with a token of its own is written to its end.
         if following and (self._tokens.skip_ids or (written and written[0] in self._tokens.names)):
             return self._only(following)

@@ -101,8 +101,9 @@ class Tokenizer:
         marks, support = self._template.marks, self._template.support
         if marks is None or support is None:
             return None
-        begin, end, skip = (
-            tuple(self._parse(text)) if text else () for text in (marks.begins, marks.ends, marks.skips)
+        begin, end, skip, before_channel = (
+            tuple(self._parse(text)) if text else ()
+            for text in (marks.begins, marks.ends, marks.skips, marks.before_channel)
         )
         named = {token: self.decode([token], keep_special=True) for token in (*begin, *end, *skip)}
         return ThinkingTokens(
@@ -114,7 +115,13 @@ class Tokenizer:
             skip,
             (*self._parse_further(marks.before_end), *end) if marks.before_end else end,
             lru_cache(maxsize=4096)(lambda token: self.decode([token])),
+            before_channel,
         )
+
+    def thinking_of(self, request: Request) -> ThinkingTokens | None:
+        """Return the marks of thinking in the answer to a request; None if there is none."""
+        thinking = None if request.is_text else self.thinking
+        return thinking.with_channels() if thinking and self.tool_format(request) else thinking
 
     def raw_prompt(self, text: str, *, add_special: bool = True) -> list[int]:
         """Return the tokens of a text to continue, in which control tokens count.
@@ -194,7 +201,7 @@ class Tokenizer:
         calls = None
         if format_ and tools:
             calls = Rewriter(format_, tools.callable, MAX_CALLS if tools.parallel else 1, self._marks_of(format_))
-        thinking = None if request.is_text else self.thinking
+        thinking = self.thinking_of(request)
         return AnswerText(
             self.texts,
             request.stop,

@@ -24,14 +24,15 @@ class NoCallError(Exception):
 class Found:
     calls: tuple[Call, ...]
     end: int  # characters that they take
+    is_last: bool = False  # nothing may follow
 
 
 @dataclass(frozen=True)
 class Format:
     """The form of calls of one family of models.
 
-    `read` reads calls at the beginning of a text that starts with one of the marks. It raises UnfinishedError or
-    NoCallError.
+    `read` reads calls at the beginning of a text that starts with one of the marks; no calls: a part that is left out.
+    It raises UnfinishedError or NoCallError.
     """
 
     family: str

@@ -1,13 +1,15 @@
 """The known formats of calls. A new family needs a file and a line here."""
 
 from headstart.engine.engine import Tool
-from headstart.engine.tool_formats import gemma, llama, mistral, qwen_coder
+from headstart.engine.tool_formats import gemma, gemma_python, harmony, llama, mistral, qwen_coder
 from headstart.engine.tool_formats.form import Format, NoCallError, UnfinishedError
 
 FORMATS = (
     mistral.FORMAT,
     qwen_coder.FORMAT,
     gemma.FORMAT,
+    gemma_python.FORMAT,
+    harmony.FORMAT,
     llama.FORMAT,
 )
 

@@ -94,5 +94,5 @@ class Rewriter:
             if self.is_done:
                 break
             self._calls.append(call)
-        self.is_done |= len(self._calls) == self._most
+        self.is_done |= found.is_last or len(self._calls) == self._most
         return "\n".join(map(written_call, self._calls[before:]))
