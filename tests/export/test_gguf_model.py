@@ -25,9 +25,10 @@ from headstart.library import manifest
 from headstart_export import gguf as files
 from headstart_export import gguf_model, gguf_weights, quantize
 from headstart_export.decoder import ARCHITECTURES, Sizes, tensors
+from headstart_export.rotation import Rotation
 
 LAYERS, WIDTH, INNER, HEADS, KV_HEADS, HEAD, ROWS, CONTEXT, WINDOW = 2, 256, 512, 4, 2, 64, 96, 512, 8
-SIZES = Sizes(LAYERS, WIDTH, INNER, HEADS, KV_HEADS, HEAD, ROWS, CONTEXT, 1e-6, 10000.0)
+SIZES = Sizes(LAYERS, WIDTH, INNER, HEADS, KV_HEADS, HEAD, ROWS, CONTEXT, 1e-6, Rotation(HEAD, 10000.0))
 SETTINGS = {
     "block_count": LAYERS,
     "context_length": CONTEXT,
@@ -310,8 +311,8 @@ def test_conversion_needs_no_library_of_the_exporter(make: Make, tmp_path: Path)
 REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "a kind": ({"name": "mamba"}, "the kind 'mamba'"),
     "experts": ({"settings": {"expert_count": 8}}, "llama.expert_count"),
-    "a cap of logits": ({"name": "gemma3", "settings": {"final_logit_softcapping": 30.0}}, "final_logit_softcapping"),
-    "a scaling": ({"settings": {"rope.scaling.type": "yarn"}}, "the rule 'yarn'"),
+    "a cap of logits": ({"settings": {"final_logit_softcapping": 30.0}}, "final_logit_softcapping"),
+    "a scaling": ({"settings": {"rope.scaling.type": "dynamic"}}, "the rule 'dynamic'"),
     "a window": ({"settings": {"attention.sliding_window": 64}}, "a window of 64 tokens"),
     "a list of windows": (
         {"name": "gemma3", "settings": {"attention.sliding_window_pattern": [True]}},
@@ -322,7 +323,7 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "sizes by layer": ({"settings": {"attention.head_count_kv": [2, 2]}}, "llama.attention.head_count_kv is [2, 2]"),
     "a setting of another type": ({"settings": {"block_count": "2"}}, "llama.block_count is 2"),
     "too many layers": ({"settings": {"block_count": 10**9}}, "does not hold all weights"),
-    "partly rotated heads": ({"settings": {"rope.dimension_count": 32}}, "rope.dimension_count is 32 and not 64"),
+    "heads that rotate beyond their end": ({"settings": {"rope.dimension_count": 96}}, "96 numbers of a head of 64"),
     "values of another size": ({"settings": {"attention.value_length": 32}}, "value_length is 32 and not 64"),
     "heads that do not fit": ({"settings": {"attention.head_count_kv": 3}}, "do not fit 3 heads"),
     "a missing tensor": ({"weights": {"blk.1.ffn_up.weight": None}}, "blk.1.ffn_up.weight is missing"),
