@@ -4,11 +4,14 @@ Nodes have the names that optimum gives them where the app looks for them: the l
 """
 
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from headstart.engine import runtime
+from headstart.engine.kernels.experts import CLAMPED, SILU, plain
 from headstart_export.rotation import Rotation, order
 
 if TYPE_CHECKING:
@@ -37,12 +40,18 @@ class Architecture:
     rotation_period: int = 0  # of layers, the last of which does not rotate; 0: all do
     factors: tuple[str, ...] = ()  # tensors that may divide the frequencies; of two, the first is for short texts
     fused: bool = False  # queries, keys and values come from one product, and so do gate and up
+    sinks: bool = False  # each head has a number that takes a part of its attention away
+    experts: Literal["", "may", "must"] = ""  # instead of an MLP
+    is_normed: bool = True  # the weights of a token's experts add up to 1
+    biased_experts: bool = False  # they and the router add biases; the activation is gpt-oss's
 
 
 _QKV = ("attn_q", "attn_k", "attn_v")
 _BIASES = (*_QKV, "attn_output")
 _SANDWICHED = ("attn_norm", "post_attention_norm", "ffn_norm", "post_ffw_norm")
-_LLAMA = Architecture("LlamaForCausalLM", "llama", paired=True, may_be_biased=_BIASES, factors=("rope_freqs",))
+_LLAMA = Architecture(
+    "LlamaForCausalLM", "llama", paired=True, may_be_biased=_BIASES, factors=("rope_freqs",), experts="may"
+)
 _GEMMA = Architecture("GemmaForCausalLM", "gemma", activation="gelu", scales_embeddings=True)
 ARCHITECTURES = {  # by the name in a GGUF file
     "llama": _LLAMA,
@@ -76,7 +85,30 @@ ARCHITECTURES = {  # by the name in a GGUF file
         factors=("rope_factors_short", "rope_factors_long"),
     ),
     "smollm3": Architecture("SmolLM3ForCausalLM", "smollm3", paired=True, rotation_period=4),
+    "qwen3moe": Architecture("Qwen3MoeForCausalLM", "qwen3_moe", head_norms="head", experts="must"),
+    "olmoe": Architecture("OlmoeForCausalLM", "olmoe", head_norms="all", experts="must", is_normed=False),
+    "granitemoe": replace(_LLAMA, model_class="GraniteMoeForCausalLM", model_type="granitemoe", experts="must"),
+    "gpt-oss": Architecture(
+        "GptOssForCausalLM",
+        "gpt_oss",
+        biased=_BIASES,
+        norms=("attn_norm", "", "post_attention_norm", ""),
+        window_period=2,
+        sinks=True,
+        experts="must",
+        biased_experts=True,
+    ),
 }
+
+
+@dataclass(frozen=True)
+class Experts:
+    """The measures of a mixture of experts."""
+
+    count: int
+    used: int  # by a token
+    inner: int  # width of each
+    shared: int = 0  # width of one that every token uses; 0: there is none
 
 
 @dataclass(frozen=True)
@@ -101,6 +133,7 @@ class Sizes:
     embedding_scale: float = 1.0
     residual_scale: float = 1.0  # of what attention and MLP add
     logit_scale: float = 1.0  # by which logits are divided
+    experts: Experts | None = None
     cap: float = 0.0  # of logits: cap * tanh(logit / cap); 0: none
     temperature: float = 0.0  # by which queries grow with the logarithm of the times that a text is longer than usual
 
@@ -130,20 +163,38 @@ def tensors(kind: Architecture, sizes: Sizes) -> tuple[dict[str, Shape], dict[st
         required |= {f"{at}{name}.weight": (width,) for name, width in norms.items()}
         required |= {f"{at}{name}.bias": linears[name][:1] for name in kind.biased}
         optional |= {f"{at}{name}.bias": linears[name][:1] for name in kind.may_be_biased}
+        if kind.sinks:
+            required[f"{at}attn_sinks.weight"] = (sizes.heads,)
+        if sizes.experts:
+            required |= {f"{at}{name}": shape for name, shape in _experts(kind, sizes, sizes.experts).items()}
     return required, optional
+
+
+def _experts(kind: Architecture, sizes: Sizes, experts: Experts) -> dict[str, Shape]:
+    narrow, wide = (experts.inner, sizes.width), (sizes.width, experts.inner)
+    shapes: dict[str, Shape] = {"ffn_gate_inp": (experts.count, sizes.width)}
+    each = {"ffn_gate_exps": narrow, "ffn_up_exps": narrow, "ffn_down_exps": wide}
+    shapes |= {name: (experts.count, *shape) for name, shape in each.items()}
+    tensors = {f"{name}.weight": shape for name, shape in shapes.items()}
+    if kind.biased_experts:
+        tensors |= {f"{name}.bias": shape[: max(1, len(shape) - 1)] for name, shape in shapes.items()}
+    return tensors
 
 
 def _linears(sizes: Sizes) -> dict[str, Shape]:
     queries, keys = sizes.heads * sizes.head, sizes.kv_heads * sizes.head
-    return {
+    linears: dict[str, Shape] = {
         "attn_q": (queries, sizes.width),
         "attn_k": (keys, sizes.width),
         "attn_v": (keys, sizes.width),
         "attn_output": (sizes.width, queries),
-        "ffn_gate": (sizes.inner, sizes.width),
-        "ffn_up": (sizes.inner, sizes.width),
-        "ffn_down": (sizes.width, sizes.inner),
     }
+    mlps = {"": sizes.inner} if sizes.experts is None else {"_shexp": sizes.experts.shared}
+    for suffix, inner in mlps.items():
+        if inner:
+            linears |= {f"ffn_gate{suffix}": (inner, sizes.width), f"ffn_up{suffix}": (inner, sizes.width)}
+            linears[f"ffn_down{suffix}"] = (sizes.width, inner)
+    return linears
 
 
 _MODULES = {
@@ -154,6 +205,9 @@ _MODULES = {
     "ffn_gate": "mlp.gate_proj",
     "ffn_up": "mlp.up_proj",
     "ffn_down": "mlp.down_proj",
+    "ffn_gate_shexp": "shared_mlp.gate_proj",
+    "ffn_up_shexp": "shared_mlp.up_proj",
+    "ffn_down_shexp": "shared_mlp.down_proj",
 }
 
 
@@ -164,6 +218,8 @@ class Decoder:
         import openvino  # noqa: PLC0415
 
         self.ov, self.ops, self.opset6 = openvino, openvino.opset13, openvino.opset6
+        factory = openvino.utils.node_factory.NodeFactory("opset13")  # its Python function knows no sinks
+        self.attend = partial(factory.create, "ScaledDotProductAttention", attributes={"causal": False})
         self.kind, self.sizes, self.weights = kind, sizes, weights
         self.sinks: list[Any] = []
         types = {"input_ids": "i64", "attention_mask": "i64", "position_ids": "i64", "beam_idx": "i32"}
@@ -213,10 +269,33 @@ class Decoder:
         return self.ops.add(x, h, name=f"__module.model.layers.{number}/aten::add/Add_1")
 
     def mlp(self, x: Any, number: int) -> Any:
+        """Return what the MLP, or the experts, make of the tokens."""
+        if self.sizes.experts is None:
+            return self._gated(x, number, "")
+        mixed = self._mixed(x, number, self.sizes.experts)
+        return self.ops.add(self._gated(x, number, "_shexp"), mixed) if self.sizes.experts.shared else mixed
+
+    def _gated(self, x: Any, number: int, suffix: str) -> Any:
         """Return the product of a gate and what it lets through, brought back to the width."""
-        gate, up = self.linear(x, number, "ffn_gate"), self.linear(x, number, "ffn_up")
+        gate, up = (self.linear(x, number, f"ffn_{name}{suffix}") for name in ("gate", "up"))
         gate = self.ops.gelu(gate, "TANH") if self.kind.activation == "gelu" else self.ops.swish(gate)
-        return self.linear(self.ops.multiply(gate, up), number, "ffn_down")
+        return self.linear(self.ops.multiply(gate, up), number, f"ffn_down{suffix}")
+
+    def _mixed(self, x: Any, number: int, experts: Experts) -> Any:
+        """Return the sum of the experts that the router chooses for each token, by their weights."""
+        names = {"router": "ffn_gate_inp", **{name: f"ffn_{name}_exps" for name in ("gate", "up", "down")}}
+        tensors = {name: f"blk.{number}.{tensor}" for name, tensor in names.items()}
+        inputs = {"x": x, "router": self.ops.constant(self.weights.full(f"{tensors['router']}.weight"))}
+        inputs |= {name: self.weights.matrix(f"{tensors[name]}.weight") for name in ("gate", "up", "down")}
+        if self.kind.biased_experts:
+            biases = {f"{name}_bias": self.weights.full(f"{tensor}.bias") for name, tensor in tensors.items()}
+            biases |= {name: bias[:, None] for name, bias in biases.items() if bias.ndim == 2}  # for each token
+            inputs |= {name: self.ops.constant(bias) for name, bias in biases.items()}
+        activation = CLAMPED if self.kind.biased_experts else SILU
+        attributes = {"used": experts.used, "is_normed": int(self.kind.is_normed), "activation": activation}
+        if self.weights.keeps_blocks:
+            return runtime.experts()([value.output(0) for value in inputs.values()], **attributes)
+        return plain(inputs, attributes)
 
     def attention(self, x: Any, number: int) -> Any:
         """Return the attention of the tokens to all before them, or to those of the window."""
@@ -236,7 +315,11 @@ class Decoder:
             q = ops.multiply(q, self.queries_scale)
         k, v = self._cached(k, f"{number}.key"), self._cached(v, f"{number}.value")
         scale = ops.constant(np.array(sizes.scale or sizes.head**-0.5, np.float32))
-        y = ops.scaled_dot_product_attention(q, k, v, mask, scale, causal=False)
+        inputs = [q, k, v, mask, scale]
+        if self.kind.sinks:
+            sinks = self.weights.vector(f"{at}attn_sinks.weight").reshape(1, -1, 1, 1)
+            inputs.append(ops.constant(sinks))
+        y = self.attend(inputs)
         y = ops.transpose(y, self._numbers(0, 2, 1, 3))
         y = ops.reshape(y, self._numbers(0, 0, sizes.heads * sizes.head), special_zero=True)
         return self.linear(y, number, "attn_output")

@@ -65,14 +65,26 @@ MODEL: Mapping[str, Meaning] = {  # below the name of the architecture
     **dict.fromkeys(("rope.scaling.attn_factor", "rope.scaling.alpha"), _ONE),
     "rope.scaling.yarn_ext_factor": (1, -1),
 }
+_EXPERTS: Mapping[str, Meaning] = {
+    **dict.fromkeys(("expert_count", "expert_used_count", "expert_feed_forward_length"), USED),
+    "expert_weights_scale": _ONE,
+}
+_GRANITE = dict.fromkeys(
+    ("logit_scale", "residual_scale", "embedding_scale", "attention.scale", "rope.scaling.finetuned"), USED
+)
 KINDS: Mapping[str, Mapping[str, Meaning]] = {  # what only some architectures use
-    "gemma2": {"final_logit_softcapping": USED},
     "gemma3": {"final_logit_softcapping": USED},
-    "granite": dict.fromkeys(
-        ("logit_scale", "residual_scale", "embedding_scale", "attention.scale", "rope.scaling.finetuned"), USED
-    ),
-    "mistral3": dict.fromkeys(("attention.temperature_scale", "rope.scaling.yarn_log_multiplier"), USED),
+    "granite": {**_GRANITE, **_EXPERTS},
+    "granitemoe": {**_GRANITE, **_EXPERTS, "expert_shared_feed_forward_length": USED},
+    "llama": _EXPERTS,
+    "mistral3": {
+        **dict.fromkeys(("attention.temperature_scale", "rope.scaling.yarn_log_multiplier"), USED),
+        **_EXPERTS,
+    },
     "phi3": {"rope.scaling.attn_factor": USED},
+    "qwen3moe": {**_EXPERTS, "expert_weights_norm": (True,), "expert_gating_func": (1,)},
+    "olmoe": {**_EXPERTS, "expert_gating_func": (1,)},
+    "gpt-oss": {**_EXPERTS, "expert_gating_func": (1, 3)},
 }
 OTHERS: Mapping[str, Meaning] = {
     **dict.fromkeys(("split.no", "split.count", "split.tensors.count"), USED),

@@ -14,7 +14,7 @@ from typing import Any
 from headstart.errors import ExportError
 from headstart.library.manifest import BLOCKS
 from headstart_export import gguf, gguf_keys, gguf_weights, process
-from headstart_export.decoder import ARCHITECTURES, Architecture, Decoder, Shape, Sizes, tensors
+from headstart_export.decoder import ARCHITECTURES, Architecture, Decoder, Experts, Shape, Sizes, tensors
 from headstart_export.progress import Advance, ignore
 from headstart_export.rotation import Rotation, yarn_gain
 
@@ -147,16 +147,17 @@ def _sizes(reader: Any, name: str, found: Mapping[str, Any]) -> Sizes:
     window, period = _window(of("attention.sliding_window", 0), context), kind.window_period
     if window and period is None:
         raise ValueError(f"it has a window of {window} tokens, which is not known of the kind {name}")
-    rotation = _rotation(of, head, context)
+    rotation = replace(_rotation(of, head, context), is_rounded=name != "gpt-oss")
     local = _local(of("attention.sliding_window_pattern", period), layers) if window else ()
     local_base = of.positive("rope.freq_base_swa", _ROPE_BASE if name == "gemma3" else rotation.base)
+    inner = of.count("feed_forward_length")
     scales = {key: of.factor(key) for key in ("embedding_scale", "residual_scale", "logit_scale")}
     if kind.scales_embeddings:
         scales["embedding_scale"] = math.sqrt(width)
     return Sizes(
         layers=layers,
         width=width,
-        inner=of.count("feed_forward_length"),
+        inner=inner,
         heads=heads,
         kv_heads=kv_heads,
         head=head,
@@ -164,16 +165,27 @@ def _sizes(reader: Any, name: str, found: Mapping[str, Any]) -> Sizes:
         context=context,
         epsilon=of.positive("attention.layer_norm_rms_epsilon"),
         # Granite's converter says so of models whose positions count for nothing.
-        rotation=None if name == "granite" and not of("rope.scaling.finetuned", 1) else rotation,
+        rotation=None if name.startswith("granite") and not of("rope.scaling.finetuned", 1) else rotation,
         local_rotation=Rotation(rotation.size, local_base) if kind.two_rotations else None,
         factors=_factors(of, kind, context, found),
         scale=_attention_scale(of, name, layers, width / heads),
         window=window,
         local=local,
+        experts=_experts(of, kind, inner),
         cap=of.factor("final_logit_softcapping", 0.0),
         temperature=of.factor("attention.temperature_scale", 0.0),
         **scales,
     )
+
+
+def _experts(of: _Settings, kind: Architecture, inner: int) -> Experts | None:
+    if not kind.experts or (kind.experts == "may" and not of("expert_count", 0)):
+        return None
+    count, used = of.count("expert_count"), of.count("expert_used_count")
+    if used > count:
+        raise ValueError(f"it says that a token uses {used} of {count} experts")
+    shared = of.count("expert_shared_feed_forward_length") if of("expert_shared_feed_forward_length", 0) else 0
+    return Experts(count, used, of.count("expert_feed_forward_length", inner), shared)
 
 
 def _rotation(of: _Settings, head: int, context: int) -> Rotation:
