@@ -428,6 +428,13 @@ _ENDINGS = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)"
 _TAIL = r"| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
 _QWEN = _ENDINGS + r"|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}" + _TAIL
 _LLAMA = _ENDINGS + r"|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}" + _TAIL
+_UPPER, _LOWER = r"[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]", r"[\p{Ll}\p{Lm}\p{Lo}\p{M}]"
+_CAPITALIZED = (rf"[^\r\n\p{{L}}\p{{N}}]?{_UPPER}*{_LOWER}+", rf"[^\r\n\p{{L}}\p{{N}}]?{_UPPER}+{_LOWER}*")
+_PATHS = r"| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+"
+_GPT_4O = "|".join(f"{word}{_ENDINGS}?" for word in _CAPITALIZED) + r"|\p{N}{1,3}" + _PATHS
+_TEKKEN = "|".join(_CAPITALIZED) + r"|\p{N}" + _PATHS
+_OTHERS = r"| ?[^\s\p{L}\p{M}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
+_QWEN_3_5 = _ENDINGS + r"|[^\r\n\p{L}\p{N}]?[\p{L}\p{M}]+|\p{N}" + _OTHERS
 
 
 @dataclass(frozen=True)
@@ -444,8 +451,11 @@ SPLITTINGS = {
     **dict.fromkeys(("gpt-2", "mpt", "olmo", "phi-2"), Splitting((_WORDS,))),
     **dict.fromkeys(("smollm", "starcoder", "refact"), Splitting((r"\p{N}", _WORDS))),
     **dict.fromkeys(("qwen2", "deepseek-r1-qwen"), Splitting((_QWEN,), normal_form=True)),
-    **dict.fromkeys(("llama3", "llama-v3", "llama-bpe"), Splitting((_LLAMA,), ignore_merges=True)),
-    "smaug-bpe": Splitting((_LLAMA,)),
+    "qwen35": Splitting((_QWEN_3_5,), normal_form=True),
+    **dict.fromkeys(("llama3", "llama-v3", "llama-bpe", "lfm2"), Splitting((_LLAMA,), ignore_merges=True)),
+    **dict.fromkeys(("dbrx", "smaug-bpe"), Splitting((_LLAMA,))),
+    "gpt-4o": Splitting((_GPT_4O,)),
+    "tekken": Splitting((_TEKKEN,), ignore_merges=True),
 }
 
 

@@ -55,16 +55,36 @@ MODEL: Mapping[str, Meaning] = {  # below the name of the architecture
     **dict.fromkeys(("attention.value_length", "attention.layer_norm_rms_epsilon", "attention.sliding_window"), USED),
     **dict.fromkeys(("attention.sliding_window_pattern", "rope.freq_base", "rope.freq_base_swa"), USED),
     **dict.fromkeys(("rope.dimension_count", "rope.scaling.type", "rope.scaling.factor"), USED),
+    **{f"rope.scaling.{name}": USED for name in ("original_context_length", "yarn_attn_factor")},
+    **{f"rope.scaling.yarn_beta_{name}": USED for name in ("fast", "slow")},
     "attention.causal": (True,),
     # The table of the tokens has its size; the other norms' epsilon and facts of the training are not read.
     **dict.fromkeys(("vocab_size", "attention.layer_norm_epsilon", "rope.scaling.finetuned"), HARMLESS),
-    "rope.scaling.original_context_length": HARMLESS,
     "tensor_data_layout": ("", "Meta AI original pth"),
     **dict.fromkeys(("logit_scale", "residual_scale", "embedding_scale", "attention.output_scale"), _ONE),
-    **dict.fromkeys(("rope.scaling.attn_factor", "rope.scaling.yarn_attn_factor", "rope.scaling.alpha"), _ONE),
-    "rope.scaling.yarn_ext_factor": (0, -1),
-    "rope.scaling.yarn_beta_fast": (0, 32),
-    "rope.scaling.yarn_beta_slow": (0, 1),
+    **dict.fromkeys(("rope.scaling.attn_factor", "rope.scaling.alpha"), _ONE),
+    "rope.scaling.yarn_ext_factor": (1, -1),
+}
+_EXPERTS: Mapping[str, Meaning] = {
+    **dict.fromkeys(("expert_count", "expert_used_count", "expert_feed_forward_length"), USED),
+    "expert_weights_scale": _ONE,
+}
+_GRANITE = dict.fromkeys(
+    ("logit_scale", "residual_scale", "embedding_scale", "attention.scale", "rope.scaling.finetuned"), USED
+)
+KINDS: Mapping[str, Mapping[str, Meaning]] = {  # what only some architectures use
+    "gemma3": {"final_logit_softcapping": USED},
+    "granite": {**_GRANITE, **_EXPERTS},
+    "granitemoe": {**_GRANITE, **_EXPERTS, "expert_shared_feed_forward_length": USED},
+    "llama": _EXPERTS,
+    "mistral3": {
+        **dict.fromkeys(("attention.temperature_scale", "rope.scaling.yarn_log_multiplier"), USED),
+        **_EXPERTS,
+    },
+    "phi3": {"rope.scaling.attn_factor": USED},
+    "qwen3moe": {**_EXPERTS, "expert_weights_norm": (True,), "expert_gating_func": (1,)},
+    "olmoe": {**_EXPERTS, "expert_gating_func": (1,)},
+    "gpt-oss": {**_EXPERTS, "expert_gating_func": (1, 3)},
 }
 OTHERS: Mapping[str, Meaning] = {
     **dict.fromkeys(("split.no", "split.count", "split.tensors.count"), USED),
@@ -102,7 +122,8 @@ _OTHER_SAMPLERS = {"xtc_probability": 0, "mirostat": 0}
 def meaning(key: str, architecture: str) -> Meaning | None:
     """Return what a key means; None for one that is not known."""
     space, _, name = key.partition(".")
-    table = {"general": GENERAL, "tokenizer": TOKENIZER, architecture: MODEL}.get(space)
+    model = {**MODEL, **KINDS.get(architecture, {})}
+    table = {"general": GENERAL, "tokenizer": TOKENIZER, architecture: model}.get(space)
     if table is None:
         return OTHERS.get(key, OTHERS.get(space))
     if known := table.get(name):

@@ -6,7 +6,7 @@ A file is converted only if all it says of its model is known here: each setting
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -14,8 +14,9 @@ from typing import Any
 from headstart.errors import ExportError
 from headstart.library.manifest import BLOCKS
 from headstart_export import gguf, gguf_keys, gguf_weights, process
-from headstart_export.decoder import ARCHITECTURES, Architecture, Decoder, Shape, Sizes, tensors
+from headstart_export.decoder import ARCHITECTURES, Architecture, Decoder, Experts, Shape, Sizes, tensors
 from headstart_export.progress import Advance, ignore
+from headstart_export.rotation import Rotation, yarn_gain
 
 MODEL_FILE = "openvino_model.xml"
 _STORE = "weights.part"  # beside the model while it is made
@@ -100,63 +101,130 @@ def _read(path: Path) -> _File:
     return file
 
 
-def _sizes(reader: Any, name: str, found: Mapping[str, Any]) -> Sizes:
-    """Raises ValueError for a setting that is unknown, missing or absurd, TypeError for one of another type."""
+class _Settings:
+    """The settings of a file. One that is missing or absurd raises ValueError, one of another type TypeError."""
 
-    def of(key: str, default: Any = None) -> Any:
-        setting = gguf.value(reader, f"{name}.{key}", default)
-        if setting is None:
-            raise ValueError(f"it does not say {name}.{key}")
-        return setting
+    def __init__(self, reader: Any, name: str) -> None:
+        self._reader, self._name = reader, name
 
-    def count(key: str, default: int | None = None) -> int:
-        number = of(key, default)
+    def __call__(self, key: str, default: Any = None) -> Any:
+        value = gguf.value(self._reader, f"{self._name}.{key}", default)
+        if value is None:
+            raise ValueError(f"it does not say {self._name}.{key}")
+        return value
+
+    def count(self, key: str, default: int | None = None) -> int:
+        number = self(key, default)
         if type(number) is not int or number < 1:
-            raise ValueError(f"its {name}.{key} is {number}")
+            raise ValueError(f"its {self._name}.{key} is {number}")
         return number
 
-    def positive(key: str, default: float | None = None) -> float:
-        number = of(key, default)
+    def positive(self, key: str, default: float | None = None) -> float:
+        number = self(key, default)
         if type(number) not in {int, float} or not 0 < number < math.inf:
-            raise ValueError(f"its {name}.{key} is {number}")
+            raise ValueError(f"its {self._name}.{key} is {number}")
         return float(number)
 
+    def factor(self, key: str, neutral: float = 1.0) -> float:
+        """Return a factor, which 0 leaves out."""
+        return self.positive(key, neutral) if self(key, neutral) else neutral
+
+
+def _sizes(reader: Any, name: str, found: Mapping[str, Any]) -> Sizes:
+    """Raises ValueError for a setting that is unknown, missing or absurd, TypeError for one of another type."""
+    of, kind = _Settings(reader, name), ARCHITECTURES[name]
     gguf_keys.require_known(reader.fields, partial(gguf.value, reader), reader.name, name, with_model=True)
-    layers, width, heads = count("block_count"), count("embedding_length"), count("attention.head_count")
-    head, kv_heads = count("attention.key_length", width // heads), count("attention.head_count_kv", heads)
-    context, table = count("context_length"), found.get("token_embd.weight")
+    layers, width, heads = of.count("block_count"), of.count("embedding_length"), of.count("attention.head_count")
+    head = of.count("attention.key_length", width // heads)
+    kv_heads = of.count("attention.head_count_kv", heads)
+    context, table = of.count("context_length"), found.get("token_embd.weight")
     if table is None or len(table.shape) != 2 or layers > len(found):
         raise ValueError("it does not hold all weights")
-    _require_equal(f"{name}.attention.value_length", count("attention.value_length", head), head)
-    _require_equal(f"{name}.rope.dimension_count", count("rope.dimension_count", head), head)
+    if (values := of.count("attention.value_length", head)) != head:
+        raise ValueError(f"its {name}.attention.value_length is {values} and not {head}, the size of a head")
     if heads % kv_heads or head % 2:
         raise ValueError(f"{heads} heads of {head} numbers do not fit {kv_heads} heads of keys and values")
-    window, period = _window(of("attention.sliding_window", 0), context), ARCHITECTURES[name].window_period
+    window, period = _window(of("attention.sliding_window", 0), context), kind.window_period
     if window and period is None:
         raise ValueError(f"it has a window of {window} tokens, which is not known of the kind {name}")
-    base = positive("rope.freq_base", _ROPE_BASE)
+    rotation = replace(_rotation(of, head, context), is_rounded=name != "gpt-oss")
+    local = _local(of("attention.sliding_window_pattern", period), layers) if window else ()
+    local_base = of.positive("rope.freq_base_swa", _ROPE_BASE if name == "gemma3" else rotation.base)
+    inner = of.count("feed_forward_length")
+    scales = {key: of.factor(key) for key in ("embedding_scale", "residual_scale", "logit_scale")}
+    if kind.scales_embeddings:
+        scales["embedding_scale"] = math.sqrt(width)
     return Sizes(
         layers=layers,
         width=width,
-        inner=count("feed_forward_length"),
+        inner=inner,
         heads=heads,
         kv_heads=kv_heads,
         head=head,
         vocabulary=int(table.shape[1]),
         context=context,
-        epsilon=positive("attention.layer_norm_rms_epsilon"),
-        base=base,
-        stretch=_stretch(of("rope.scaling.type", "none"), of("rope.scaling.factor", 1.0)),
-        scale=(width / heads) ** -0.5 if name == "gemma3" and layers == _GEMMA_27B else 0.0,
+        epsilon=of.positive("attention.layer_norm_rms_epsilon"),
+        # Granite's converter says so of models whose positions count for nothing.
+        rotation=None if name.startswith("granite") and not of("rope.scaling.finetuned", 1) else rotation,
+        local_rotation=Rotation(rotation.size, local_base) if kind.two_rotations else None,
+        factors=_factors(of, kind, context, found),
+        scale=_attention_scale(of, name, layers, width / heads),
         window=window,
-        local=_local(of("attention.sliding_window_pattern", period), layers) if window else (),
-        local_base=positive("rope.freq_base_swa", _ROPE_BASE if period else base),
+        local=local,
+        experts=_experts(of, kind, inner),
+        cap=of.factor("final_logit_softcapping", 0.0),
+        temperature=of.factor("attention.temperature_scale", 0.0),
+        **scales,
     )
 
 
-def _require_equal(key: str, found: int, expected: int) -> None:
-    if found != expected:
-        raise ValueError(f"its {key} is {found} and not {expected}, the size of a head")
+def _experts(of: _Settings, kind: Architecture, inner: int) -> Experts | None:
+    if not kind.experts or (kind.experts == "may" and not of("expert_count", 0)):
+        return None
+    count, used = of.count("expert_count"), of.count("expert_used_count")
+    if used > count:
+        raise ValueError(f"it says that a token uses {used} of {count} experts")
+    shared = of.count("expert_shared_feed_forward_length") if of("expert_shared_feed_forward_length", 0) else 0
+    return Experts(count, used, of.count("expert_feed_forward_length", inner), shared)
+
+
+def _rotation(of: _Settings, head: int, context: int) -> Rotation:
+    size, base = of.count("rope.dimension_count", head), of.positive("rope.freq_base", _ROPE_BASE)
+    if size % 2 or size > head:
+        raise ValueError(f"it rotates {size} numbers of a head of {head}")
+    rule, factor = of("rope.scaling.type", "none"), of.factor("rope.scaling.factor")
+    rotation = Rotation(size, base, gain=of.factor("rope.scaling.attn_factor"))
+    if rule in {"none", "longrope"}:
+        return rotation
+    if rule == "linear":
+        return replace(rotation, factor=factor)
+    if rule != "yarn":
+        raise ValueError(f"it scales its positions by the rule {rule!r}, which is not known here")
+    multiplier = of.factor("rope.scaling.yarn_log_multiplier", 0.0)
+    gain = yarn_gain(factor) / yarn_gain(factor, multiplier) if multiplier else yarn_gain(factor)
+    return replace(
+        rotation,
+        factor=factor,
+        trained=of.count("rope.scaling.original_context_length", context),
+        fast=of.positive("rope.scaling.yarn_beta_fast", 32.0),
+        slow=of.positive("rope.scaling.yarn_beta_slow", 1.0),
+        gain=of.factor("rope.scaling.yarn_attn_factor", gain),
+    )
+
+
+def _factors(of: _Settings, kind: Architecture, context: int, found: Mapping[str, Any]) -> str:
+    """Return the tensor that divides the frequencies: of two, the one for texts as long as the model takes."""
+    present = [f"{name}.weight" for name in kind.factors if f"{name}.weight" in found]
+    if not present:
+        return ""
+    return present[-1 if context > of.count("rope.scaling.original_context_length", context) else 0]
+
+
+def _attention_scale(of: _Settings, name: str, layers: int, share: float) -> float:
+    """Return the factor of the attention; 0 for the usual one. `share`: numbers of the width for each head."""
+    if name == "gemma3" and layers == _GEMMA_27B:
+        return 1.0 / math.sqrt(share)
+    return of.factor("attention.scale", 0.0)
 
 
 def _window(window: Any, context: int) -> int:
@@ -173,15 +241,6 @@ def _local(pattern: Any, layers: int) -> tuple[bool, ...]:
     if not isinstance(pattern, list) or len(pattern) != layers:
         raise ValueError("its list of layers with a window does not fit its layers")
     return tuple(map(bool, pattern))
-
-
-def _stretch(kind: str, factor: float) -> float:
-    """Return the number by which positions are divided."""
-    if kind == "none":
-        return 1.0
-    if kind != "linear" or not 0 < factor < math.inf:
-        raise ValueError(f"it scales its positions by the rule {kind!r}, which is not known here")
-    return float(factor)
 
 
 def _require_tensors(file: _File, name: str) -> None:
@@ -231,7 +290,7 @@ def _config(file: _File) -> dict[str, Any]:
         "num_hidden_layers": sizes.layers,
         "num_key_value_heads": sizes.kv_heads,
         "rms_norm_eps": sizes.epsilon,
-        "rope_parameters": {"rope_theta": sizes.base, "rope_type": "default"},
+        "rope_parameters": {"rope_theta": sizes.rotation.base, "rope_type": "default"} if sizes.rotation else None,
         "tie_word_embeddings": "output.weight" not in file.tensors,
         "vocab_size": sizes.vocabulary,
     }

@@ -5,6 +5,7 @@ zero point for each row; `int4` is symmetric by groups, with INT8 embeddings and
 INT8 of what the file stores in more bits than most of its layers; `fp16` is the weights.
 """
 
+import math
 import os
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -24,6 +25,7 @@ from headstart_export.progress import Advance
 MIXED = "int4-mixed"
 FORMS = ("gguf", "int8", "int4", MIXED, "fp16")
 BLOCKS = frozenset(format_.name for format_ in Format if format_.is_gguf)  # types that the kernels know
+LIKE = {"MXFP4": "Q5_0"}  # types whose weights are whole multiples of a scale, as another type can store them
 VOCABULARY = ("token_embd.weight", "output.weight")
 _INT4_GROUPS = (128, 64, 32)
 _PIECE = 1 << 18  # weights that are worked on at a time: they stay in the cache
@@ -47,12 +49,15 @@ class Packing:
 def packing(tensor: Any, form: str) -> Packing:
     """Return how a matrix of the file is stored in a form."""
     width, kind = int(tensor.shape[0]), tensor.tensor_type.name
+    row = int(tensor.n_bytes) * width // int(tensor.n_elements)  # bytes
     group = next((size for size in _INT4_GROUPS if width % size == 0), 0)
     parts: Parts
     if form == "gguf" and kind == "F32":
         return Packing((("f32", (width,)),), lambda data: (data.view(np.float32),))
     if form == "gguf" and kind in BLOCKS:
-        return Packing((("u8", (tensor.n_bytes // int(tensor.shape[1]),)),), lambda data: (data,))
+        return Packing((("u8", (row,)),), lambda data: (data,))
+    if form == "gguf" and kind in LIKE:
+        return Packing((("u8", (row // 17 * 22,)),), lambda data: (_q5_0(data),))
     if form == "fp16":
         return Packing((("f16", (width,)),), lambda data: (_dequantize(tensor, data).astype(np.float16),))
     if form == "int4" and group and tensor.name not in VOCABULARY:
@@ -63,7 +68,7 @@ def packing(tensor: Any, form: str) -> Packing:
 
 def forms(tensors: Mapping[str, Any], form: str) -> dict[str, str]:
     """Return the form of each matrix, by name, in a model of a form."""
-    matrices = {name: tensor for name, tensor in tensors.items() if len(tensor.shape) == 2}
+    matrices = {name: tensor for name, tensor in tensors.items() if len(tensor.shape) > 1}
     if form != MIXED:
         return dict.fromkeys(matrices, form)
     layers = [tensor for name, tensor in matrices.items() if name not in VOCABULARY]
@@ -117,19 +122,30 @@ class Weights:
         _require_finite(name, values)
         return values if order is None else values[order]
 
+    @property
+    def keeps_blocks(self) -> bool:
+        """True if matrices are nodes that only Headstart knows."""
+        return "gguf" in self._forms.values()
+
+    def full(self, name: str) -> Floats:
+        """Return a small tensor unpacked."""
+        tensor = self._tensors[name]
+        return self.vector(name).reshape(*_leading(tensor), int(tensor.shape[0]))
+
     def matrix(self, name: str, order: NDArray[np.int64] | None = None) -> Any:
-        """Return a node that gives f32 [rows, width]. `order`: which rows of the file to take."""
+        """Return a node that gives f32 [.., width]. `order`: which rows of the file to take, of a matrix."""
         import openvino  # noqa: PLC0415
 
         operations, half = openvino.opset13, openvino.Type.f16
         tensor = self._tensors[name]
-        rows = int(tensor.shape[1]) if order is None else len(order)
+        width, kind = int(tensor.shape[0]), tensor.tensor_type.name
         if self._is_in_blocks(tensor):
-            stored = self._in_place(tensor) if order is None else self._stored(tensor, order, rows)[0]
-            node = gguf_weights()([stored.output(0)], type=tensor.tensor_type.name, cols=int(tensor.shape[0]))
+            is_whole = order is None and kind in BLOCKS
+            stored = self._in_place(tensor) if is_whole else self._stored(tensor, order)[0]
+            node = gguf_weights()([stored.output(0)], type=LIKE.get(kind, kind), cols=width)
             node.set_friendly_name(f"self.{name}")
             return node
-        stored = self._stored(tensor, order, rows)
+        stored = self._stored(tensor, order)
         if stored[0].get_element_type() == openvino.Type.f32:
             stored[0].set_friendly_name(f"self.{name}")
             return stored[0]
@@ -140,33 +156,35 @@ class Weights:
             values = operations.subtract(values, further[1])
         if further:
             values = operations.multiply(values, further[0])
-        if len(values.get_output_shape(0)) == 3:
-            shape = operations.constant(np.array([rows, int(tensor.shape[0])], np.int64))
+        if values.get_output_shape(0)[-1] != width:
+            shape = operations.constant(np.array([*values.get_output_shape(0)[:-2], width], np.int64))
             values = operations.reshape(values, shape, special_zero=False)
         return operations.convert(values, openvino.Type.f32, name=f"self.{name}")
 
     def _is_in_blocks(self, tensor: Any) -> bool:
-        return self._forms[tensor.name] == "gguf" and tensor.tensor_type.name in BLOCKS
+        return self._forms[tensor.name] == "gguf" and tensor.tensor_type.name in {*BLOCKS, *LIKE}
 
     def _in_place(self, tensor: Any) -> Any:
         """Return a constant over a matrix where the file has it."""
         import openvino  # noqa: PLC0415
 
-        data = tensor.data.view(np.uint8).reshape(int(tensor.shape[1]), -1)
+        data = _rows(tensor)
         step = max(1, _PLACE // data.shape[1])
         pieces = [data[start : start + step] for start in range(0, len(data), step)]
         are_finite = self._pool.map(lambda piece: blocks.are_finite(tensor.tensor_type.name, piece), pieces)
         for piece, is_finite in zip(pieces, are_finite, strict=True):
             _require(tensor.name, is_finite=is_finite)
             self._count(piece.size)
-        stored = openvino.Tensor(data, openvino.Shape(list(data.shape)), openvino.Type.u8)
+        stored = openvino.Tensor(data, openvino.Shape([*_leading(tensor), data.shape[1]]), openvino.Type.u8)
         self._views += [data, stored]
         return openvino.op.Constant(stored, shared_memory=True)
 
-    def _stored(self, tensor: Any, order: NDArray[np.int64] | None, rows: int) -> list[Any]:
+    def _stored(self, tensor: Any, order: NDArray[np.int64] | None) -> list[Any]:
         """Store a matrix, and return a constant for each of its parts."""
         packed = packing(tensor, self._forms[tensor.name])
-        data = tensor.data.view(np.uint8).reshape(int(tensor.shape[1]), -1)
+        data = _rows(tensor)
+        leading = _leading(tensor) if order is None else [len(order)]
+        rows = math.prod(leading)
         step = max(1, _PIECE // int(tensor.shape[0]))
         starts = range(0, rows, step)
         sizes = [_bytes_of(*part) for part in packed.parts]  # of a row
@@ -181,7 +199,8 @@ class Weights:
             stream.truncate(places[-1])
             for start, arrays in zip(starts, self._pool.map(pack, starts), strict=True):
                 if self._is_in_blocks(tensor):
-                    _require(tensor.name, is_finite=blocks.are_finite(tensor.tensor_type.name, arrays[0]))
+                    kind = tensor.tensor_type.name
+                    _require(tensor.name, is_finite=blocks.are_finite(LIKE.get(kind, kind), arrays[0]))
                 else:
                     _require_finite(tensor.name, arrays[1] if len(arrays) > 1 else arrays[0])
                 for size, place, array in zip(sizes, places, arrays, strict=False):
@@ -189,7 +208,7 @@ class Weights:
                     stream.write(array.tobytes())
                 self._count(min(step, rows - start) * data.shape[1])
         return [
-            self._constant(kind, (rows, *shape), place)
+            self._constant(kind, (*leading, *shape), place)
             for (kind, shape), place in zip(packed.parts, places, strict=False)
         ]
 
@@ -204,6 +223,17 @@ class Weights:
     def _count(self, read: int) -> None:
         self._done += read
         self._advance(min(self._done, self._total), self._total)
+
+
+def _rows(tensor: Any) -> Bytes:
+    """Return a tensor of the file as it is stored: [rows, bytes]."""
+    data: Bytes = tensor.data.view(np.uint8).reshape(math.prod(_leading(tensor)), -1)
+    return data
+
+
+def _leading(tensor: Any) -> list[int]:
+    """Return the sizes of all axes but the last."""
+    return [int(size) for size in reversed(tensor.shape[1:])]
 
 
 def _bytes_of(kind: str, shape: tuple[int, ...]) -> int:
@@ -234,6 +264,27 @@ def _dequantize(tensor: Any, data: Bytes) -> Floats:
 
     values: Floats = gguf.dequantize(data, tensor.tensor_type)
     return values
+
+
+def _q5_0(data: Bytes) -> Bytes:
+    """Return blocks of MXFP4 as blocks of Q5_0, which stand for the same weights.
+
+    Both have 32 weights a block. The scale of MXFP4 is 2^(e - 128) for multiples up to 12; outside the range of f16 it
+    becomes infinite or loses bits, and the file is refused or such tiny weights become 0.
+    """
+    stored = data.reshape(-1, 17)
+    codes = np.concatenate([stored[:, 1:] & 15, stored[:, 1:] >> 4], 1)  # the first 16 weights, then the others
+    values = (_MXFP4[codes] + 16).astype(np.uint8)
+    out = np.empty((len(stored), 22), np.uint8)
+    with np.errstate(over="ignore", under="ignore"):
+        scale = np.ldexp(np.float32(1.0), stored[:, 0].astype(np.int32) - 128).astype("<f2")
+    out[:, :2] = scale.view(np.uint8).reshape(-1, 2)
+    out[:, 2:6] = np.packbits(values >> 4, axis=1, bitorder="little")
+    out[:, 6:] = values[:, :16] & 15 | (values[:, 16:] & 15) << 4
+    return out.reshape(len(data), -1)
+
+
+_MXFP4 = np.array([0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12], np.int8)  # twice the weights
 
 
 def _int4(weights: Floats, group: int) -> Arrays:

@@ -15,6 +15,7 @@ from tests.export import tiny_gguf, torch_logits
 from tests.export.tiny_decoders import IDS, KINDS
 
 TOKENS = 320
+REFUSED = (5, 6, 7)  # guesses that are forgotten
 # Real files by their SHA-256, and the most that each form may differ by from the file's own weights, in nats a token.
 REAL = {
     "smollm2-135m-instruct": (
@@ -38,10 +39,15 @@ def decoders() -> Path:
 @pytest.mark.parametrize("kind", KINDS)
 def test_logits_equal_those_of_transformers(kind: str, decoders: Path, tmp_path: Path) -> None:
     gguf_model.convert(decoders / f"{kind}.gguf", tmp_path, "fp16")
-    runner = PagedRunner(tmp_path, "CPU", reference(), len(IDS))
-    steps = [runner.forward(IDS[start : start + 5], rows=5).copy() for start in range(0, len(IDS), 5)]
+    runner = PagedRunner(tmp_path, "CPU", reference(), len(IDS) + len(REFUSED))
     expected = np.load(decoders / f"{kind}.npy")
-    assert np.abs(np.concatenate(steps) - expected).max() < 1e-4 * np.abs(expected).max()
+    for tokens, refused in ((len(IDS), ()), (1, ()), (5, ()), (4, REFUSED)):
+        runner.rollback(0)
+        for start in range(0, len(IDS), tokens):
+            ids = IDS[start : start + tokens]
+            logits = runner.forward([*ids, *refused], rows=len(ids) + len(refused))[: len(ids)]
+            runner.rollback(start + len(ids))
+            assert np.abs(logits - expected[start : start + len(ids)]).max() < 1e-4 * np.abs(expected).max()
 
 
 @pytest.mark.slow

@@ -1,10 +1,13 @@
 """GGUF files as OpenVINO models: every kind of decoder, every type of weights, and refusals by name."""
 
 import json
+import math
+import shutil
 import struct
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,16 +21,19 @@ from headstart.engine.kernels.selftest import proven, unsupported_reason
 from headstart.engine.runners.graph import add_taps, count_layers, keep_rows
 from headstart.engine.runners.paged import BranchingRunner
 from headstart.engine.runners.precision import OWN, properties, reference
-from headstart.engine.runners.selftest import ROOM, self_test
+from headstart.engine.runners.selftest import ROOM, batch_invariance, self_test
 from headstart.engine.runtime import core, openvino
 from headstart.errors import ExportError
 from headstart.library import manifest
 from headstart_export import gguf as files
 from headstart_export import gguf_model, gguf_weights, quantize
-from headstart_export.decoder import ARCHITECTURES, Sizes, tensors
+from headstart_export.decoder import ARCHITECTURES, Experts, Sizes, tensors
+from headstart_export.rotation import Rotation
+from tests.engine.test_histories import fuzz
 
+HISTORIES = 12
 LAYERS, WIDTH, INNER, HEADS, KV_HEADS, HEAD, ROWS, CONTEXT, WINDOW = 2, 256, 512, 4, 2, 64, 96, 512, 8
-SIZES = Sizes(LAYERS, WIDTH, INNER, HEADS, KV_HEADS, HEAD, ROWS, CONTEXT, 1e-6, 10000.0)
+SIZES = Sizes(LAYERS, WIDTH, INNER, HEADS, KV_HEADS, HEAD, ROWS, CONTEXT, 1e-6, Rotation(HEAD, 10000.0))
 SETTINGS = {
     "block_count": LAYERS,
     "context_length": CONTEXT,
@@ -37,7 +43,14 @@ SETTINGS = {
     "attention.head_count_kv": KV_HEADS,
     "attention.layer_norm_rms_epsilon": 1e-6,
 }
-WINDOWS = {"gemma3": {"attention.sliding_window": WINDOW, "attention.sliding_window_pattern": 2}}
+MIXTURES = {name: Experts(4, 2, 128) for name, kind in ARCHITECTURES.items() if kind.experts == "must"}
+FURTHER: dict[str, dict[str, Any]] = {  # settings
+    "gemma3": {"attention.sliding_window": WINDOW, "attention.sliding_window_pattern": 2},
+    **{
+        name: {"expert_count": sizes.count, "expert_used_count": sizes.used, "expert_feed_forward_length": sizes.inner}
+        for name, sizes in MIXTURES.items()
+    },
+}
 IDS = [int(place) for place in np.random.default_rng(0).integers(0, ROWS, 24)]
 # Types of quantized weights, and where in a block of so many bytes its f16 scales are: random bytes may be no number.
 BLOCKS = {
@@ -84,22 +97,25 @@ def make(tmp_path: Path) -> Make:
         weights: Mapping[str, tuple[int, ...] | None] | None = None,
         path: Path = tmp_path / "model.gguf",
         drop: Callable[[str], bool] = lambda _: False,
+        sizes: Sizes = SIZES,
     ) -> Path:
         import gguf  # noqa: PLC0415
 
         writer = gguf.GGUFWriter(path, name)
-        for key, value in {**SETTINGS, **WINDOWS.get(name, {}), **(settings or {})}.items():
+        for key, value in {**SETTINGS, **FURTHER.get(name, {}), **(settings or {})}.items():
             if value is not None:
                 _add(writer, key if key.startswith(("tokenizer", "split")) else f"{name}.{key}", value)
-        required, _ = tensors(ARCHITECTURES.get(name, ARCHITECTURES["llama"]), SIZES)
+        sizes = replace(sizes, experts=MIXTURES.get(name))
+        required, _ = tensors(ARCHITECTURES.get(name, ARCHITECTURES["llama"]), sizes)
         for number, (tensor, shape) in enumerate({**required, **(weights or {})}.items()):
             if shape is None or drop(tensor):
                 continue
-            if len(shape) == 2 and kind in BLOCKS:
-                writer.add_tensor(tensor, blocks(kind, *shape, seed=number), raw_dtype=gguf.GGMLQuantizationType[kind])
+            if len(shape) > 1 and kind in BLOCKS and tensor.endswith(".weight") and "inp" not in tensor:
+                data = blocks(kind, math.prod(shape[:-1]), shape[-1], seed=number).reshape(*shape[:-1], -1)
+                writer.add_tensor(tensor, data, raw_dtype=gguf.GGMLQuantizationType[kind])
                 continue
-            data = np.random.default_rng(number).standard_normal(shape, np.float32) * 0.05 + (len(shape) == 1)
-            writer.add_tensor(tensor, data.astype(np.float16) if kind == "F16" and len(shape) == 2 else data)
+            numbers = np.random.default_rng(number).standard_normal(shape, np.float32) * 0.05 + (len(shape) == 1)
+            writer.add_tensor(tensor, numbers.astype(np.float16) if kind == "F16" and len(shape) == 2 else numbers)
         writer.write_header_to_file()
         writer.write_kv_data_to_file()
         writer.write_tensors_to_file()
@@ -171,6 +187,23 @@ def test_our_own_kernels_take_all_products(make: Make, tmp_path: Path) -> None:
         own = BranchingRunner(tmp_path / kind, "CPU", properties(OWN), 64)
         expected, found = (runner.forward(IDS, rows=len(IDS)) for runner in (exact, own))
         assert np.abs(found - expected).mean() < 0.05 * expected.std(), kind
+
+
+@pytest.mark.parametrize("name", MIXTURES)
+def test_our_own_kernels_compute_mixtures_of_experts(name: str, make: Make, tmp_path: Path) -> None:
+    kernels = proven()
+    if kernels is None:
+        pytest.skip(unsupported_reason())
+    path = make(name, "Q8_0")
+    for form in ("gguf", "fp16"):
+        gguf_model.convert(path, tmp_path / form, form)
+    exact = BranchingRunner(tmp_path / "fp16", "CPU", reference(), 64)
+    without = BranchingRunner(tmp_path / "gguf", "CPU", reference(), 64)
+    own = BranchingRunner(tmp_path / "gguf", "CPU", properties(OWN), 64)
+    expected = exact.forward(IDS, rows=len(IDS))
+    for runner in (without, own):
+        assert np.abs(runner.forward(IDS, rows=len(IDS)) - expected).mean() < 0.05 * expected.std()
+    assert batch_invariance(own).min_tokens
 
 
 @pytest.mark.parametrize("kind", [*BLOCKS, "F16", "F32"])
@@ -294,6 +327,22 @@ def test_conversion_writes_what_the_app_reads(make: Make, tmp_path: Path) -> Non
     assert (config["max_position_embeddings"], config["vocab_size"], config["eos_token_id"]) == (CONTEXT, ROWS, 7)
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ARCHITECTURES)
+def test_histories_have_the_same_bits_with_guesses(
+    name: str, make: Make, tiny_quantized: Path, tiny_draft: Path, headstart_home: Path, tmp_path: Path
+) -> None:
+    folder = tmp_path / "target"
+    shutil.copytree(tiny_quantized, folder)
+    path = make(name, "Q8_0", {"context_length": 1024}, sizes=replace(SIZES, vocabulary=640))
+    gguf_model.convert(path, tmp_path / "ir", "gguf")
+    for file in (tmp_path / "ir").iterdir():
+        shutil.copy(file, folder)
+    known = replace(manifest.read_model(folder), files=manifest.hash_files(folder))
+    manifest.write(folder, replace(known, precision=manifest.Precision("gguf")))
+    assert not fuzz(folder, tiny_draft, headstart_home, {}, histories=HISTORIES)
+
+
 WITHOUT = """
 import pathlib, sys
 from headstart_export import gguf_model
@@ -309,9 +358,10 @@ def test_conversion_needs_no_library_of_the_exporter(make: Make, tmp_path: Path)
 
 REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "a kind": ({"name": "mamba"}, "the kind 'mamba'"),
-    "experts": ({"settings": {"expert_count": 8}}, "llama.expert_count"),
-    "a cap of logits": ({"name": "gemma3", "settings": {"final_logit_softcapping": 30.0}}, "final_logit_softcapping"),
-    "a scaling": ({"settings": {"rope.scaling.type": "yarn"}}, "the rule 'yarn'"),
+    "experts": ({"name": "gemma", "settings": {"expert_count": 8}}, "gemma.expert_count"),
+    "more experts than there are": ({"name": "olmoe", "settings": {"expert_used_count": 5}}, "uses 5 of 4 experts"),
+    "a cap of logits": ({"settings": {"final_logit_softcapping": 30.0}}, "final_logit_softcapping"),
+    "a scaling": ({"settings": {"rope.scaling.type": "dynamic"}}, "the rule 'dynamic'"),
     "a window": ({"settings": {"attention.sliding_window": 64}}, "a window of 64 tokens"),
     "a list of windows": (
         {"name": "gemma3", "settings": {"attention.sliding_window_pattern": [True]}},
@@ -322,7 +372,7 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "sizes by layer": ({"settings": {"attention.head_count_kv": [2, 2]}}, "llama.attention.head_count_kv is [2, 2]"),
     "a setting of another type": ({"settings": {"block_count": "2"}}, "llama.block_count is 2"),
     "too many layers": ({"settings": {"block_count": 10**9}}, "does not hold all weights"),
-    "partly rotated heads": ({"settings": {"rope.dimension_count": 32}}, "rope.dimension_count is 32 and not 64"),
+    "heads that rotate beyond their end": ({"settings": {"rope.dimension_count": 96}}, "96 numbers of a head of 64"),
     "values of another size": ({"settings": {"attention.value_length": 32}}, "value_length is 32 and not 64"),
     "heads that do not fit": ({"settings": {"attention.head_count_kv": 3}}, "do not fit 3 heads"),
     "a missing tensor": ({"weights": {"blk.1.ffn_up.weight": None}}, "blk.1.ffn_up.weight is missing"),

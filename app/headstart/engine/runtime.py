@@ -9,6 +9,7 @@ import psutil
 from headstart.engine import machine
 
 GGUF_WEIGHTS = "GGUFWeights"  # the type of the operation that holds weights in the blocks of a GGUF file
+EXPERTS = "Experts"  # the type of the operation that stands for a mixture of experts
 _TELEMETRY = "openvino_telemetry"
 
 
@@ -35,6 +36,7 @@ def core() -> Any:
     """
     only = openvino().Core()
     only.add_extension(gguf_weights())
+    only.add_extension(experts())
     if limit := thread_limit():
         only.set_property("CPU", limit)
     return only
@@ -52,7 +54,7 @@ def thread_limit() -> dict[str, int]:
 
 @functools.cache
 def gguf_weights() -> Any:
-    """The operation that holds weights in the blocks of a GGUF file: u8 [rows, bytes] stands for f32 [rows, cols].
+    """The operation that holds weights in the blocks of a GGUF file: u8 [.., bytes] stands for f32 [.., cols].
 
     `type` is the name of the blocks' type. OpenVINO cannot compute it: `kernels.fusion` replaces it before a model is
     compiled. Other programs refuse a model that has it, by its name.
@@ -68,8 +70,8 @@ def gguf_weights() -> Any:
                 self.constructor_validate_and_infer_types()
 
         def validate_and_infer_types(self) -> None:
-            rows = self.get_input_partial_shape(0)[0]
-            self.set_output_type(0, ov.Type.f32, ov.PartialShape([rows, self._attributes["cols"]]))
+            *rows, _ = self.get_input_partial_shape(0)
+            self.set_output_type(0, ov.Type.f32, ov.PartialShape([*rows, self._attributes["cols"]]))
 
         def clone_with_new_inputs(self, inputs: Any) -> Any:
             return GGUFWeights(inputs, **self._attributes)
@@ -82,6 +84,39 @@ def gguf_weights() -> Any:
             return ov.DiscreteTypeInfo(GGUF_WEIGHTS, "headstart")
 
     return GGUFWeights
+
+
+@functools.cache
+def experts() -> Any:
+    """The operation that stands for a mixture of experts, which `kernels.experts` replaces before a model is compiled.
+
+    Its inputs are those of `kernels.experts.plain`, without biases or with all. `used`: experts of a token;
+    `is_normed`: their weights add up to 1.
+    """
+    ov = openvino()
+
+    class Experts(ov.Op):  # type: ignore[misc, name-defined]
+        def __init__(self, inputs: Any = None, used: int = 0, is_normed: int = 0, activation: str = "") -> None:
+            super().__init__(self)
+            self._attributes: dict[str, Any] = {"used": used, "is_normed": is_normed, "activation": activation}
+            if inputs is not None:
+                self.set_arguments(inputs)
+                self.constructor_validate_and_infer_types()
+
+        def validate_and_infer_types(self) -> None:
+            self.set_output_type(0, ov.Type.f32, self.get_input_partial_shape(0))
+
+        def clone_with_new_inputs(self, inputs: Any) -> Any:
+            return Experts(inputs, **self._attributes)
+
+        def visit_attributes(self, visitor: Any) -> bool:
+            visitor.on_attributes(self._attributes)
+            return True
+
+        def get_type_info(self) -> Any:
+            return ov.DiscreteTypeInfo(EXPERTS, "headstart")
+
+    return Experts
 
 
 @functools.cache

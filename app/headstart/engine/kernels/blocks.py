@@ -31,6 +31,7 @@ def weights_of(node: Any) -> Weights | None:
         return None
     attributes = node.get_attributes()
     blocks = node.input_value(0).get_node().data
+    blocks = blocks.reshape(-1, blocks.shape[-1])
     return Weights(Format[attributes["type"]], 0, blocks.shape[0], int(attributes["cols"]), blocks)
 
 
@@ -50,21 +51,21 @@ def replace_blocks(model: Any) -> None:
 
 
 def decompressed(node: Any) -> Any:
-    """Return a node that gives nearly the same f32 [rows, cols] from constants of OpenVINO."""
+    """Return a node that gives nearly the same f32 [.., cols] from constants of OpenVINO."""
     weights, ov = weights_of(node), openvino()
     assert weights is not None
     operations, half = ov.opset13, ov.Type.f16
-    rows, cols = weights.rows, weights.cols
+    cols, whole = weights.cols, [int(size) for size in node.get_output_shape(0)]
     kind, unpack = _FOUR_BITS.get(weights.format.name, ("u8", None))
     step = max(1, _PIECE // cols)
-    pieces = [weights.values[start : start + step] for start in range(0, rows, step)]
+    pieces = [weights.values[start : start + step] for start in range(0, weights.rows, step)]
 
     def pack(blocks: Bytes) -> Arrays:
         return unpack(blocks) if unpack else int8(dequantize(weights.format.name, blocks))
 
     with ThreadPoolExecutor(devices.cores(), "blocks") as pool:
         parts = [np.concatenate(part) for part in zip(*pool.map(pack, pieces), strict=True)]
-    shape = [rows, cols // GROUP, GROUP] if unpack else [rows, cols]
+    shape = [*whole[:-1], cols // GROUP, GROUP] if unpack else whole
     tensor = ov.Tensor(parts[0], ov.Shape(shape), getattr(ov.Type, kind))
     stored = ov.op.Constant(tensor, shared_memory=False)
     values = operations.convert(stored, half)
@@ -73,7 +74,7 @@ def decompressed(node: Any) -> Any:
         values = operations.subtract(values, zero if unpack else operations.convert(zero, half))
     values = operations.multiply(values, scale)
     if unpack:
-        values = operations.reshape(values, operations.constant(np.array([rows, cols], np.int64)), special_zero=False)
+        values = operations.reshape(values, operations.constant(np.array(whole, np.int64)), special_zero=False)
     return operations.convert(values, ov.Type.f32)
 
 

@@ -12,6 +12,7 @@ from typing import Any
 
 from headstart.engine import devices
 from headstart.engine.kernels.blocks import replace_blocks, weights_of
+from headstart.engine.kernels.experts import replace_experts
 from headstart.engine.kernels.library import OUTPUTS, Attention, Kind, Library, Weights
 from headstart.engine.kernels.operation import Layout, Piece, PlannedStep, Rows, lookup_operation, operation, pack
 from headstart.engine.kernels.patterns import PAGED_ATTENTION, PLACES, Graph, Key, Node, are_alike, find, key_of
@@ -41,6 +42,7 @@ def compile_model(model: Any, device: str, properties: Mapping[str, str]) -> Com
         if library is None:
             raise RuntimeError(f"our own kernels are not used: {unsupported_reason()}")
         pieces = fuse(model, library, devices.cores(), attention=properties.get("KV_CACHE_PRECISION") == "f16")
+    replace_experts(model, None, 1)
     replace_blocks(model)
     compiled = core().compile_model(model, device, own)
     for piece in pieces:
@@ -54,6 +56,7 @@ def fuse(model: Any, library: Library, threads: int, *, attention: bool = False)
     The model must be as it is going to be compiled: an output head that is edited later would not be found.
     `attention`: replace paged attention, too, if all of it can be; inputs of the model for keys and values then go.
     """
+    experts = replace_experts(model, library, threads)
     graph = Graph(model)
     nodes = find(graph, library, attention=attention)
     paged = sum(node.get_type_name() == PAGED_ATTENTION for node in graph.nodes)
@@ -83,7 +86,7 @@ def fuse(model: Any, library: Library, threads: int, *, attention: bool = False)
         model.remove_parameter(graph.parameters[name].get_node())
     if regions or lookups:
         model.validate_nodes_and_infer_types()
-    return pieces
+    return [*pieces, *experts]
 
 
 def _table(node: Any) -> Weights | None:
