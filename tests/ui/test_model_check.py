@@ -67,15 +67,18 @@ def test_model_is_marked_until_it_is_checked(
     assert "being checked" not in state(app)
     ask(qtbot, app, "Hello")
     qtbot.waitUntil(lambda: "being checked" in state(app), timeout=WAIT)
-    button, card = app.window.chat.composer.model_button, app.window.models.card("smol")
+    button = app.window.chat.composer.model_button
     assert "checked" not in button.text() + button.accessibleName()  # a chat can go on
-    assert card
-    qtbot.waitUntil(lambda: "It is being checked in the background. Step 2 of 3." in words(card), timeout=WAIT)
+
+    def card() -> str:
+        found = app.window.models.card("smol")
+        assert found
+        return words(found)
+
+    qtbot.waitUntil(lambda: "It is being checked in the background. Step 2 of 3." in card(), timeout=WAIT)
     go_on.touch()
     qtbot.waitUntil(lambda: "being checked" not in state(app), timeout=WAIT)
-    card = app.window.models.card("smol")
-    assert card
-    assert "being checked" not in words(card)
+    assert "being checked" not in card()
     assert library.find("smol").is_checked
     assert app.loader.is_ready
     ask(qtbot, app, "Once more")
