@@ -1,6 +1,6 @@
 """Draw the chart of the README out of files that `app/bench/peers.py --json FILE` wrote.
 
-python app/bench/chart.py PRECISE [--fast FAST] [--output app/docs/speed.svg]
+python app/bench/chart.py PRECISE [--fast FAST] [--processor NAME] [--output app/docs/speed.svg]
 
 It shows how many times as fast as plain decoding automatic mode is in each class, and how many times as fast as the one
 setting of llama.cpp that was fastest on each prompt; --fast adds the same of a second race, as of weights in 4 bits. A
@@ -11,6 +11,7 @@ import argparse
 import json
 import sys
 from collections.abc import Mapping
+from html import escape
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -35,11 +36,12 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("precise", type=Path, metavar="PRECISE")
     parser.add_argument("--fast", type=Path)
+    parser.add_argument("--processor", default="", help="what stands above the bars")
     parser.add_argument("--output", type=Path, default=Path("app/docs/speed.svg"))
     arguments = parser.parse_args()
     files = {"precise": arguments.precise} | ({"fast": arguments.fast} if arguments.fast else {})
     speeds = {name: speedups(json.loads(file.read_text(encoding="utf-8"))) for name, file in files.items()}
-    arguments.output.write_text(drawing(speeds), encoding="utf-8")
+    arguments.output.write_text(drawing(speeds, arguments.processor), encoding="utf-8")
     json.dump(speeds, sys.stdout, indent=2)
     return 0
 
@@ -53,7 +55,7 @@ def speedups(result: Mapping[str, Any]) -> dict[str, dict[str, float]]:
     }
 
 
-def drawing(speeds: Speeds) -> str:
+def drawing(speeds: Speeds, processor: str = "") -> str:
     """An SVG with a row for each class, a column for each comparison, a bar for each race, and a line at 1."""
     first = next(iter(speeds.values()))
     columns = list(first)
@@ -63,6 +65,8 @@ def drawing(speeds: Speeds) -> str:
     bottom = _TOP + row * len(kinds)
     height = bottom + _BOTTOM
     drawn = _legend(list(speeds)) if len(speeds) > 1 else []
+    if processor:
+        drawn.append(f'<text x="{_WIDTH - 4}" y="18" text-anchor="end">{escape(processor)}</text>')
     for number, kind in enumerate(kinds):
         style = ' class="bold"' if kind == _ALL else ""
         middle = _TOP + number * row + (row - _GAP) / 2 + 4
