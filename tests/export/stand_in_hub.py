@@ -4,6 +4,7 @@ import hashlib
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 COMMIT = "c0ffee" * 6 + "c0ff"
@@ -38,8 +39,13 @@ class Hub(ThreadingHTTPServer):
         revision, _, name = rest.partition("/")
         if revision in {"main", self.commit}:
             return self.files.get((place, name))
-        by_hash = {hashlib.sha256(content).hexdigest(): content for content in self.files.values()}
+        by_hash = {_sha256(content): content for content in self.files.values()}
         return by_hash.get(place.removeprefix("content/"))
+
+
+@cache
+def _sha256(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
 
 
 @contextmanager
@@ -81,7 +87,7 @@ class _Answer(BaseHTTPRequestHandler):
             self._say(403 if hub.gated else 404, {"X-Error-Code": "GatedRepo" if hub.gated else "EntryNotFound"})
             return None
         if "/resolve/" in self.path:
-            sha256 = hashlib.sha256(content).hexdigest()
+            sha256 = _sha256(content)
             stated = {"X-Repo-Commit": hub.commit, "X-Linked-ETag": f'"{sha256}"', "X-Linked-Size": str(len(content))}
             self._say(302, {"Location": f"{hub.url}/content/{sha256}", **stated})
             return None

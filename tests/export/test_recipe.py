@@ -165,7 +165,7 @@ def test_unknown_model_lists_the_known_ones() -> None:
 
 def test_recipe_has_precision_and_role() -> None:
     order = model(Arguments("qwen2.5-coder-0.5b-instruct"))
-    assert (order.name, order.weights, order.role) == ("qwen2.5-coder-0.5b-instruct", "int8", "draft")
+    assert (order.name, order.weights, order.role) == ("qwen2.5-coder-0.5b-instruct", "gguf", "draft")
     both = pair(Arguments(PAIR))
     assert [(each.weights, each.role) for each in (both.target, both.draft)] == [("gguf", "target"), ("int4", "draft")]
 

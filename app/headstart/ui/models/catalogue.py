@@ -85,7 +85,8 @@ def recipes() -> tuple[Recipe, ...]:
 def _rank(recipe: Recipe) -> tuple[bool, bool, int, bool, int]:
     kind = strength(recipe.name, recipe.parameters)
     groups = (kind is Strength.GENERAL and not is_large(recipe), kind is Strength.CODE, kind is Strength.SMALL, True)
-    return recipe.purpose != "chat", bool(recipe.notes), groups.index(True), recipe.kind != "pair", -recipe.result
+    asks_more = bool(recipe.notes) or recipe.needs_pytorch
+    return recipe.purpose != "chat", asks_more, groups.index(True), recipe.kind != "pair", -recipe.result
 
 
 def is_large(recipe: Recipe) -> bool:
