@@ -54,8 +54,7 @@ def convert(path: Path, folder: Path, weights: str, advance: Advance = ignore) -
     folder.mkdir(exist_ok=True)
     store = folder / _STORE
     store.write_bytes(b"")
-    with gguf_weights.Weights(file.tensors, weights, store, advance) as stored:
-        model = Decoder(file.kind, file.sizes, stored).build()
+    model, stored = _build(file, weights, store, advance)
     for name, value in _compression(file, weights).items():
         model.set_rt_info(value, ["nncf", "weight_compression", name])
     config = json.dumps(_config(file), indent=2) + "\n"
@@ -64,6 +63,22 @@ def convert(path: Path, folder: Path, weights: str, advance: Advance = ignore) -
     del model, stored
     store.unlink()
     (folder / "config.json").write_text(config, encoding="utf-8")
+
+
+def exact(path: Path, store: Path) -> tuple[Any, gguf_weights.Weights]:
+    """Return a model that computes with the file's own weights in f32, and what it reads them from, to be kept with it.
+
+    `store`: a file to write, for weights in types that have no blocks.
+    """
+    store.write_bytes(b"")
+    model, stored = _build(_read(path), gguf_weights.EXACT, store, ignore)
+    gguf_weights.dequantize_when_read(model)
+    return model, stored
+
+
+def _build(file: _File, weights: str, store: Path, advance: Advance) -> tuple[Any, gguf_weights.Weights]:
+    with gguf_weights.Weights(file.tensors, weights, store, advance) as stored:
+        return Decoder(file.kind, file.sizes, stored).build(), stored
 
 
 def _compression(file: _File, weights: str) -> dict[str, str]:

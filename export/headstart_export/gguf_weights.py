@@ -2,9 +2,11 @@
 
 `gguf` keeps the file's own blocks, which Headstart's kernels read; `int8` has a scale and a
 zero point for each row; `int4` is symmetric by groups, with INT8 embeddings and output head; `int4-mixed` also makes
-INT8 of what the file stores in more bits than most of its layers; `fp16` is the weights.
+INT8 of what the file stores in more bits than most of its layers; `fp16` is the weights. `EXACT` is what quality is
+measured against: blocks, of which `dequantize_when_read` makes f32, and 16 bits for types that have none.
 """
 
+import functools
 import math
 import os
 from collections.abc import Callable, Mapping
@@ -24,6 +26,7 @@ from headstart_export.progress import Advance
 
 MIXED = "int4-mixed"
 FORMS = ("gguf", "int8", "int4", MIXED, "fp16")
+EXACT = "exact"
 BLOCKS = frozenset(format_.name for format_ in Format if format_.is_gguf)  # types that the kernels know
 LIKE = {"MXFP4": "Q5_0"}  # types whose weights are whole multiples of a scale, as another type can store them
 VOCABULARY = ("token_embd.weight", "output.weight")
@@ -69,6 +72,12 @@ def packing(tensor: Any, form: str) -> Packing:
 def forms(tensors: Mapping[str, Any], form: str) -> dict[str, str]:
     """Return the form of each matrix, by name, in a model of a form."""
     matrices = {name: tensor for name, tensor in tensors.items() if len(tensor.shape) > 1}
+    if form == EXACT:
+        as_stored = BLOCKS | {"F32"}
+        return {
+            name: "gguf" if each.tensor_type.name in as_stored and len(each.shape) == 2 else "fp16"
+            for name, each in matrices.items()
+        }
     if form != MIXED:
         return dict.fromkeys(matrices, form)
     layers = [tensor for name, tensor in matrices.items() if name not in VOCABULARY]
@@ -234,6 +243,69 @@ def _rows(tensor: Any) -> Bytes:
 def _leading(tensor: Any) -> list[int]:
     """Return the sizes of all axes but the last."""
     return [int(size) for size in reversed(tensor.shape[1:])]
+
+
+def dequantize_when_read(model: Any) -> None:
+    """Replace blocks by operations that give their f32 numbers anew in each pass, one matrix at a time."""
+    for node in blocks.nodes_with_blocks(model):
+        stored = blocks.weights_of(node)
+        for reader in list(node.output(0).get_target_inputs()):
+            user = reader.get_node()
+            is_table = user.get_type_name() == "Gather"
+            # A matrix takes the other factor for input, so that it is made when its turn comes, and no constant.
+            source = user.input_value(1 if is_table else 1 - reader.get_index())
+            numbers = _dequantized()([source], stored, node.get_friendly_name(), is_table=is_table)
+            if is_table:
+                user.output(0).replace(numbers.output(0))
+            else:
+                reader.replace_source_output(numbers.output(0))
+    model.validate_nodes_and_infer_types()
+
+
+@functools.cache
+def _dequantized() -> Any:
+    """Return the class of the operation that gives the f32 numbers of blocks: all, or some rows of a table."""
+    import openvino  # noqa: PLC0415
+
+    class Dequantized(openvino.Op):  # type: ignore[misc]
+        def __init__(self, inputs: Any, stored: Any, name: str, *, is_table: bool) -> None:
+            super().__init__(self)
+            self._stored, self._name, self._is_table = stored, name, is_table
+            self.set_arguments(inputs)
+            self.constructor_validate_and_infer_types()
+
+        def validate_and_infer_types(self) -> None:
+            rows = [*self.get_input_partial_shape(0)] if self._is_table else [openvino.Dimension(self._stored.rows)]
+            shape = openvino.PartialShape([*rows, openvino.Dimension(self._stored.cols)])
+            self.set_output_type(0, openvino.Type.f32, shape)
+
+        def clone_with_new_inputs(self, inputs: Any) -> Any:
+            return Dequantized(inputs, self._stored, self._name, is_table=self._is_table)
+
+        def visit_attributes(self, visitor: Any) -> bool:
+            visitor.on_attributes({"name": self._name})  # OpenVINO takes operations with equal inputs for one
+            return True
+
+        def has_evaluate(self) -> bool:
+            return True
+
+        def evaluate(self, outputs: Any, inputs: Any) -> bool:
+            data, kind, cols = self._stored.values, self._stored.format.name, self._stored.cols
+            if self._is_table:
+                numbers = inputs[0].data
+                outputs[0].shape = [*numbers.shape, cols]
+                outputs[0].data[:] = blocks.dequantize(kind, data[numbers.reshape(-1)]).reshape(*numbers.shape, cols)
+                return True
+            result, step = outputs[0].data, max(1, _PIECE // cols)
+
+            def write(start: int) -> None:
+                result[start : start + step] = blocks.dequantize(kind, data[start : start + step])
+
+            with ThreadPoolExecutor(os.cpu_count() or 1, "weights") as pool:
+                list(pool.map(write, range(0, len(data), step)))
+            return True
+
+    return Dequantized
 
 
 def _bytes_of(kind: str, shape: tuple[int, ...]) -> int:

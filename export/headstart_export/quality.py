@@ -20,7 +20,7 @@ from headstart.engine.kernels.fusion import KERNELS, compile_model
 from headstart.engine.runtime import core
 from headstart.errors import FailedCheckError, Translatable
 from headstart.library.manifest import Quality
-from headstart_export import process, quantize
+from headstart_export import gguf_model, process, quantize
 from headstart_export.convert import MODEL_FILE
 from headstart_export.progress import Advance, ignore
 
@@ -53,14 +53,18 @@ def write_reference(
         np.save(path, logits.float().numpy())
 
 
-def save_logits(folder: Path, ids: list[int], path: Path) -> None:
-    """Save the logits of the model in `folder`, computed in 32 bits in a child process, as `write_reference` does."""
+def save_logits(source: Path, ids: list[int], path: Path) -> None:
+    """Save the logits of a GGUF file's own weights, computed in f32 in a child process, as `write_reference` does."""
     failure = Translatable("The weights of the file cannot be used ({reason}).")
-    process.call(_save_logits, minutes=_MINUTES, failure=failure, folder=str(folder), ids=ids, path=str(path))
+    process.call(_save_logits, minutes=_MINUTES, failure=failure, source=str(source), ids=ids, path=str(path))
 
 
-def _save_logits(folder: str, ids: list[int], path: str) -> None:
-    np.save(path, read(_session(folder, "0"), ids))
+def _save_logits(source: str, ids: list[int], path: str) -> None:
+    store = Path(path).with_suffix(".weights")
+    model, _stored = gguf_model.exact(Path(source), store)
+    session = core().compile_model(model, "CPU", _EXACT).create_infer_request()
+    np.save(path, read(session, ids))
+    store.unlink()
 
 
 def compare(reference: Logits, logits: Logits, ids: list[int]) -> Quality:
@@ -132,6 +136,7 @@ WORSE = 2.0  # times the loss at export: above it the source is another one, bel
 PROPERTY = "DYNAMIC_QUANTIZATION_GROUP_SIZE"
 GROUPS = (64, 128, 256)  # numbers that share a scale
 PASS = 8  # tokens at once, as when guesses are checked; longer passes are computed in another way
+_EXACT = {**SETTINGS, "KV_CACHE_PRECISION": "f16", PROPERTY: "0"}
 _TOKENS = 256  # of the fixed text
 _MAX_LOSS_SHARE = 0.5  # of the loss by compressed weights
 _PARTS = 3 + len(GROUPS)  # of the measurement, about equally long
@@ -252,7 +257,7 @@ def _read_in_passes(session: Any, ids: list[int]) -> Logits:
 
 def _session(folder: str, group: str) -> Any:
     """Compile the model with a 16-bit cache, as it runs, and with this group size of activations."""
-    return _compiled(folder, {"KV_CACHE_PRECISION": "f16", PROPERTY: group})
+    return _compiled(folder, {**_EXACT, PROPERTY: group})
 
 
 def _compiled(folder: str, settings: Mapping[str, str]) -> Any:
