@@ -1,9 +1,13 @@
-"""`python -m tests`: format, lint, types, imports, tests, in this order, stopping at the first that fails."""
+"""`python -m tests`: format, lint and imports, stopping at the first that fails, then types beside the tests.
+
+`python -m tests --fast` runs the tests of engine and library that load no model and try few inputs.
+"""
 
 import os
 import shlex
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -14,10 +18,12 @@ LINT_IMPORTS = "from importlinter.cli import lint_imports_command as lint_import
 CHECKS = (
     ["-m", "ruff", "format", "--check"],
     ["-m", "ruff", "check"],
-    ["-m", "mypy", "--strict"],
     ["-c", LINT_IMPORTS, "--no-logo", "--no-cache"],  # it has no module to run
-    ["-m", "pytest", "-n", "auto", "--maxprocesses", "4", "--dist", "worksteal"],
 )
+TYPES = ["-m", "mypy", "--strict"]
+TESTS = ["-m", "pytest", "-n", "auto", "--maxprocesses", "4", "--dist", "worksteal"]
+FAST_FLAG = "--fast"
+FAST = [*TESTS, "-m", "not (model or fuzz)", "tests/engine", "tests/library"]
 
 
 def main(arguments: list[str]) -> int:
@@ -28,12 +34,26 @@ def main(arguments: list[str]) -> int:
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # each of some hundred processes would compile what it imports
     os.environ.setdefault("PYTEST_XDIST_AUTO_NUM_WORKERS", str((os.cpu_count() or 1) + 1))  # tests wait, too
     for check in CHECKS:
-        command = [*check, *(arguments if check == CHECKS[-1] else [])]
-        print("$", shlex.join(["python", *command]), flush=True)
-        code = subprocess.run([sys.executable, *command], cwd=ROOT, check=False).returncode
+        print(_shown(check), flush=True)
+        code = subprocess.run([sys.executable, *check], cwd=ROOT, check=False).returncode
         if code:
             return code
-    return 0
+    further = [argument for argument in arguments if argument != FAST_FLAG]
+    tests = [*(FAST if FAST_FLAG in arguments else TESTS), *further]
+    print(_shown(tests), flush=True)
+    with (
+        tempfile.TemporaryFile("w+", encoding="utf-8") as found,  # printed below the tests, not amid them
+        subprocess.Popen([sys.executable, *TYPES], cwd=ROOT, stdout=found, stderr=subprocess.STDOUT) as types,
+    ):
+        code = subprocess.run([sys.executable, *tests], cwd=ROOT, check=False).returncode
+        types.wait()
+        found.seek(0)
+        print(_shown(TYPES), found.read(), sep="\n", end="", flush=True)
+    return code or types.returncode
+
+
+def _shown(command: list[str]) -> str:
+    return f"$ {shlex.join(['python', *command])}"
 
 
 if __name__ == "__main__":

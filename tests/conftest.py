@@ -25,8 +25,10 @@ SMOLLM2 = "smollm2-135m-instruct"
 GEMMA = "gemma-3-270m"
 MINILM = "all-minilm-l6-v2"
 PAIR = "qwen2.5-coder"
-# Fixtures with the markers of the tests that use them: real models, and exports in processes of their own.
+# Fixtures with the markers of the tests that use them: models, and exports in processes of their own.
 MARKED = {
+    "tiny_models": ("model",),
+    "tokenizer_folders": ("model",),
     "real_smollm2": ("real", "slow"),
     "real_gemma": ("real", "slow"),
     "real_minilm": ("real", "slow"),
