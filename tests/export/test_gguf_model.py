@@ -329,7 +329,7 @@ def test_conversion_writes_what_the_app_reads(make: Make, tmp_path: Path) -> Non
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ARCHITECTURES)
-def test_histories_have_the_same_bits_with_guesses(
+def test_histories_of_a_family_have_the_same_bits_with_guesses(
     name: str, make: Make, tiny_quantized: Path, tiny_draft: Path, headstart_home: Path, tmp_path: Path
 ) -> None:
     folder = tmp_path / "target"
