@@ -4,15 +4,23 @@ import gzip
 import http.client
 import json
 import random
+import shutil
+import sys
+import zlib
 from collections.abc import Callable, Iterator
 from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
+import brotli
 import pytest
+import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headstart.engine.engine import Message, Request
+from headstart.engine.engine import Request
+from headstart.engine.tokenizer import Tokenizer
 from headstart.errors import SettingsError
 from headstart.server import fields
 from headstart.server.anthropic import MessagesRequest, messages_to_request
@@ -27,6 +35,8 @@ from headstart.server.tokens import DetokenizeRequest, TokenizeRequest, tokenize
 from headstart.server.worker import Limits
 from tests.fakes import ScriptedEngine
 from tests.junk import fuzz
+from tests.server import histories
+from tests.server.histories import Turn
 from tests.server.serving import KEY, Running, serving
 from tests.waiting import PATIENCE
 
@@ -54,7 +64,8 @@ TRANSLATE: dict[str, Callable[[Any], list[Request]]] = {
 }
 VALUES = [None, True, False, 0, -1, 1, 2**31, 2**63, -(2**64), 0.5, 1e308, 5.0, "", "a", "none", "json", "\ud83d", "\0"]
 TEXTS = st.one_of(
-    st.text(max_size=20), st.sampled_from(["👩‍👩‍👧", "\u202eabc", "e\u0301\u0323", "\ufeff", "𝒳", "\0", "<|im_end|>"])
+    st.text(max_size=20),
+    st.sampled_from(["👩‍👩‍👧", "\u202eabc", "e\u0301\u0323", "\ufeff", "𝒳", "\0", "<|im_end|>", "\ud83d"]),
 )
 FOX = "The quick brown fox jumps over the lazy dog."
 
@@ -133,37 +144,119 @@ def test_bodies_over_http_are_answered_or_refused_in_a_sentence(running: Running
                 assert (error if path.startswith("/api/") else error["message"]).endswith((".", "?")), (data, text)
 
 
-def turns_of(path: str, history: list[tuple[str, list[str]]]) -> dict[str, Any]:
-    """Return a body with a history of roles and texts, as a client of a route sends it."""
-    if path == "/api/chat":
-        return {"messages": [{"role": role, "content": "\n".join(texts)} for role, texts in history], "stream": False}
-    kinds = {"user": "input_text", "assistant": "output_text"} if path == "/v1/responses" else {}
-    turns = [
-        {"role": role, "content": [{"type": kinds.get(role, "text"), "text": text} for text in texts]}
-        for role, texts in history
-    ]
-    return {"input" if path == "/v1/responses" else "messages": turns}
+@pytest.fixture(scope="module")
+def tokenizer(tiny_target: Path, tmp_path_factory: pytest.TempPathFactory) -> Tokenizer:
+    folder = Path(shutil.copytree(tiny_target, tmp_path_factory.mktemp("templated") / "model"))
+    (folder / "chat_template.jinja").write_text(histories.TEMPLATE, encoding="utf-8")
+    return Tokenizer(folder)
 
 
-@fuzz("histories")
+@pytest.fixture(scope="module")
+def reference(tiny_source: Path) -> histories.Reference:
+    return histories.Reference(tiny_source)
+
+
+ARGUMENTS = st.dictionaries(
+    TEXTS, TEXTS | st.integers() | st.booleans() | st.none() | st.lists(TEXTS, max_size=2), max_size=2
+)
+SPOKEN = st.lists(TEXTS.filter(bool), min_size=1, max_size=3).map(tuple)
+PACK: dict[str, Callable[[bytes], bytes]] = {
+    "": bytes,
+    "gzip": gzip.compress,
+    "deflate": zlib.compress,
+    "zstd": zstandard.compress,
+    "br": brotli.compress,
+}
+
+
+@st.composite
+def conversations(draw: st.DrawFn) -> list[Turn]:
+    """Draw turns whose results are those of their calls, in order; some are missing."""
+    turns = [Turn("system", draw(SPOKEN))] if draw(st.booleans()) else []
+    for number in range(draw(st.integers(0, 3))):
+        turns.append(Turn("user", draw(SPOKEN)))
+        names = draw(st.lists(st.sampled_from([name for name, *_ in histories.TOOLS]), max_size=3))
+        calls = tuple((f"c{number}{at}", name, draw(ARGUMENTS)) for at, name in enumerate(names))
+        texts = draw(SPOKEN) if not calls or draw(st.booleans()) else ()
+        is_whole = len(set(names)) < len(names)  # Ollama's API pairs by names alone
+        results = tuple((id_, draw(TEXTS)) for id_, *_ in calls if is_whole or draw(st.integers(0, 4)))
+        turns.append(Turn("assistant", texts, calls, results))
+    if not turns or not turns[-1].results or draw(st.booleans()):
+        turns.append(Turn("user", draw(SPOKEN)))
+    return turns
+
+
+def shuffled(data: st.DataObject, turn: Turn, *, by_name: bool) -> Turn:
+    """Return a turn with its results in another order; `by_name`: those of one tool keep theirs."""
+    results = data.draw(st.permutations(turn.results))
+    if by_name:
+        names = {id_: name for id_, name, _ in turn.calls}
+        places = {id_: at for at, (id_, _) in enumerate(turn.results)}
+        queues = {
+            name: sorted((r for r in results if names[r[0]] == name), key=lambda r: places[r[0]])
+            for name in names.values()
+        }
+        results = [queues[names[id_]].pop(0) for id_, _ in results]
+    return replace(turn, results=tuple(results))
+
+
+# The prompt of a request to a route; None if the request is refused.
+PromptOf = Callable[[str, bytes, str], list[int] | None]
+
+
+def check_history(prompt_of: PromptOf, reference: histories.Reference, data: st.DataObject) -> None:
+    """Send a conversation in four ways, and once with a result too many."""
+    turns = data.draw(conversations())
+    packing, ascii_ = data.draw(st.sampled_from(list(PACK))), data.draw(st.booleans())
+    sent = {path: [shuffled(data, turn, by_name=path == "/api/chat") for turn in turns] for path in histories.ROUTES}
+    answered = [at for at, turn in enumerate(turns) if turn.results]
+    at = data.draw(st.sampled_from(answered)) if answered else -1
+    doubled = replace(turns[at], results=(*turns[at].results, *turns[at].results[:1]))
+    path_with_ids = data.draw(st.sampled_from([path for path in histories.ROUTES if path != "/api/chat"]))
+    expected = reference.prompt(turns)
+    for path, body_of in histories.ROUTES.items():
+        assert prompt_of(path, encoded(body_of(sent[path]), ascii_=ascii_), packing) == expected, path
+    if answered:
+        body = histories.ROUTES[path_with_ids]([*turns[:at], doubled, *turns[at + 1 :]])
+        assert prompt_of(path_with_ids, encoded(body, ascii_=ascii_), packing) is None
+
+
+def encoded(body: dict[str, Any], *, ascii_: bool) -> bytes:
+    try:
+        return json.dumps(body, ensure_ascii=ascii_).encode()
+    except UnicodeEncodeError:  # UTF-8 has no halves of surrogate pairs; escapes have them
+        return json.dumps(body).encode()
+
+
+@fuzz("histories", 12)
 @given(st.data())
-def test_histories_reach_the_engine_alike_on_four_routes(
-    running: Running, engine: ScriptedEngine, data: st.DataObject
+def test_histories_give_the_same_prompt_on_four_routes(
+    running: Running,
+    engine: ScriptedEngine,
+    tokenizer: Tokenizer,
+    reference: histories.Reference,
+    data: st.DataObject,
 ) -> None:
-    count = data.draw(st.integers(0, 4))
-    texts = st.lists(TEXTS.filter(bool), min_size=1, max_size=3)
-    history = [(role, data.draw(texts)) for _ in range(count) for role in ("user", "assistant")]
-    history.append(("user", data.draw(texts)))
-    # Written independently: lone halves of surrogate pairs become the replacement character.
-    expected = [
-        (role, "\n".join(text.encode("utf-16", "surrogatepass").decode("utf-16", "replace") for text in parts))
-        for role, parts in history
-    ]
-    for path in ("/v1/chat/completions", "/v1/responses", "/v1/messages", "/api/chat"):
-        body = json.dumps(turns_of(path, history), ensure_ascii=data.draw(st.booleans())).encode("utf-8", "replace")
-        is_packed = data.draw(st.booleans())
-        headers = {"Content-Encoding": "gzip"} if is_packed else {}
-        status, _, text = running.ask("POST", path, headers, gzip.compress(body) if is_packed else body)
-        assert (status, FOX in text) == (200, True), text
-        got: tuple[Message, ...] = engine.requests[-1].messages
-        assert [(message.role, message.content) for message in got] == expected
+    def prompt_of(path: str, body: bytes, packing: str) -> list[int] | None:
+        headers = {"Content-Encoding": packing} if packing else {}
+        status, _, text = running.ask("POST", path, headers, PACK[packing](body))
+        assert status in {200, 400}, text
+        return tokenizer.prompt_of(engine.requests[-1], sys.maxsize) if status == 200 else None
+
+    check_history(prompt_of, reference, data)
+
+
+@pytest.mark.slow
+@fuzz("many histories", 500)
+@given(st.data())
+def test_many_histories_give_the_same_prompt_on_four_routes(
+    tokenizer: Tokenizer, reference: histories.Reference, data: st.DataObject
+) -> None:
+    def prompt_of(path: str, body: bytes, _: str) -> list[int] | None:
+        try:
+            [request] = TRANSLATE[path](parse_request(body, ROUTES[path][0]))
+        except RefusedError:
+            return None
+        return tokenizer.prompt_of(request, sys.maxsize)
+
+    check_history(prompt_of, reference, data)
