@@ -24,6 +24,7 @@ from headstart.engine.engine import (
 )
 from headstart.engine.grammar import TokenBytes
 from headstart.engine.local import LocalEngine
+from headstart.engine.sampling import Constraint
 from headstart.engine.tool_calls import MAX_CALLS
 from headstart.errors import SettingsError
 from tests.engine.answers import LIST, ask, request
@@ -241,6 +242,44 @@ def test_number_of_calls_is_limited(token_bytes: TokenBytes) -> None:
     tools = replace(TOOLS, parallel=True)
     assert reads(grammar.tool_constraint(tools, token_bytes), token_bytes, "\n".join([PAINTED] * MAX_CALLS))
     assert not reads(grammar.tool_constraint(tools, token_bytes), token_bytes, "\n".join([PAINTED] * 17))
+
+
+def free_constraint(token_bytes: TokenBytes) -> Constraint:
+    constraint = grammar.constraint_for(replace(request(LIST), tools=TOOLS), token_bytes)
+    assert constraint
+    return constraint
+
+
+@pytest.mark.parametrize("text", ['{"name": "paint"} and ```json\n{', "Explain <tool_cal", "So: "])
+def test_text_before_a_call_needs_no_mask(token_bytes: TokenBytes, text: str) -> None:
+    constraint, ids = free_constraint(token_bytes), token_bytes.native.tokenize_str(text)
+    for at, token in enumerate(ids):
+        assert constraint.allowed(ids[at:]) is None
+        constraint.commit(token)
+
+
+@pytest.mark.parametrize(
+    "text", [f"So:\n{PAINTED}", f"```\n{PAINTED}\n```\n{PAINTED}", f"<tool_call> is a mark. {PAINTED}"]
+)
+def test_masks_after_the_mark_are_those_of_the_whole_answer(token_bytes: TokenBytes, text: str) -> None:
+    constraint, ids = free_constraint(token_bytes), token_bytes.native.tokenize_str(text)
+    whole = grammar.tool_constraint(TOOLS, token_bytes)
+    for at in range(len(ids)):
+        for end in (at, at + 1, at + 5, at):
+            has_mark = b"<tool_call>" in b"".join(map(token_bytes.decode, ids[:end]))
+            allowed, expected = constraint.allowed(ids[at:end]), whole.allowed(ids[at:end])
+            assert np.array_equal(allowed, expected) if has_mark else allowed is None
+        constraint.commit(ids[at])
+        whole.commit(ids[at])
+
+
+def test_call_after_a_broken_character_is_free(token_bytes: TokenBytes) -> None:
+    constraint = free_constraint(token_bytes)
+    broken = next(token for token in range(600) if token_bytes.decode(token) == b"\xe2")
+    for token in [broken, *token_bytes.native.tokenize_str(PAINTED)]:
+        assert constraint.allowed([]) is None
+        assert constraint.settle(token, [], 100) == token
+        constraint.commit(token)
 
 
 def write(constraint: grammar.GrammarConstraint, token_bytes: TokenBytes, text: str) -> None:

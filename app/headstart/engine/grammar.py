@@ -13,7 +13,7 @@ import numpy as np
 from headstart.engine import json_schema
 from headstart.engine.engine import CALL_BEGINS, CALL_ENDS, Request, Tool, Tools, call_head, without_blanks
 from headstart.engine.runners.runner import common_prefix
-from headstart.engine.sampling import Allowed
+from headstart.engine.sampling import Allowed, Constraint
 from headstart.engine.tool_calls import MAX_CALLS, name_pattern
 from headstart.errors import SettingsError, Translatable
 from headstart.library import vocabulary
@@ -84,11 +84,13 @@ class TokenBytes:
         return text
 
 
-def constraint_for(request: Request, token_bytes: TokenBytes) -> "GrammarConstraint | None":
+def constraint_for(request: Request, token_bytes: TokenBytes) -> Constraint | None:
     """Return the constraint of a request's answer, or None. Raises SettingsError if it cannot be enforced."""
-    room = request.max_new_tokens
-    if request.tools:
-        return tool_constraint(request.tools, token_bytes, request.schema, room)
+    room, tools = request.max_new_tokens, request.tools
+    if tools:
+        calls = tool_constraint(tools, token_bytes, request.schema, room)
+        is_free = not (tools.required or tools.hidden or request.schema)
+        return FreeTextConstraint(calls, token_bytes, CALL_BEGINS.encode()) if is_free else calls
     if request.grammar:
         return grammar_constraint(request.grammar, token_bytes)
     return schema_constraint(request.schema, token_bytes, room) if request.schema else None
@@ -320,6 +322,14 @@ class GrammarConstraint:
         self._masks, self._ends = _after(token, self._masks), _after(token, self._ends)
         self._replaced = _after(token, self._replaced)
 
+    def read(self, tokens: Sequence[int]) -> bool:
+        """Append tokens that were written without this constraint. Return whether they keep to it."""
+        self._roll_back(0)
+        num_read: int = self._matcher.try_consume_tokens(list(tokens))
+        self._written += tokens
+        self._masks, self._ends, self._replaced = {}, {}, {}
+        return num_read == len(tokens)
+
     def _mask(self, run: Sequence[int]) -> Allowed | None:
         if not self._reads(run):
             return None
@@ -384,6 +394,52 @@ class GrammarConstraint:
     def _roll_back(self, num_kept: int) -> None:
         self._matcher.rollback(len(self._read_ahead) - num_kept)
         del self._read_ahead[num_kept:]
+
+
+class FreeTextConstraint:
+    """The tokens that may come next in an answer that is free up to a mark; see sampling.Constraint.
+
+    Before the mark no mask is computed, so text costs nothing. Control tokens and broken characters may stand there, as
+    in any text; an answer with them is free after the mark, too.
+    """
+
+    def __init__(self, inner: GrammarConstraint, token_bytes: TokenBytes, mark: bytes) -> None:
+        self._inner, self._token_bytes, self._mark = inner, token_bytes, mark
+        self._end = b""  # of the text so far: a mark may have begun in it
+        self._unread: list[int] = []  # tokens that `inner` has not read
+        self._has_mark = False
+        self._is_off = False
+
+    @property
+    def is_cut(self) -> bool:
+        return self._inner.is_cut
+
+    def allowed(self, run: Sequence[int]) -> Allowed | None:
+        return self._inner.allowed(run) if self._applies(run) else None
+
+    def settle(self, token: int, run: Sequence[int], room: int) -> int:
+        return self._inner.settle(token, run, room) if self._applies(run) else token
+
+    def commit(self, token: int) -> None:
+        if self._applies(()):
+            self._inner.commit(token)
+        elif not self._is_off:
+            text = self._text_with([token])
+            self._has_mark = self._mark in text
+            self._end = text[1 - len(self._mark) :]
+            self._unread.append(token)
+
+    def _applies(self, run: Sequence[int]) -> bool:
+        """Return whether the mark stands in the answer and `run`. If so, `inner` has read the answer."""
+        if self._is_off or not (self._has_mark or self._mark in self._text_with(run)):
+            return False
+        if self._unread:
+            self._is_off = not self._inner.read(self._unread)
+            self._unread = []
+        return not self._is_off
+
+    def _text_with(self, run: Sequence[int]) -> bytes:
+        return self._end + b"".join(map(self._token_bytes.decode, run))
 
 
 def _after(token: int, values: dict[tuple[int, ...], _Value]) -> dict[tuple[int, ...], _Value]:
