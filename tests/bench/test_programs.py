@@ -13,7 +13,7 @@ from typing import Any
 import openai
 import pytest
 
-from bench import clients, passages, two_checkouts, two_models
+from bench import clients, passages, routes, two_checkouts, two_models
 from bench.many_requests import measure, throughput
 from bench.soak import slopes
 from bench.ui import table
@@ -142,6 +142,21 @@ def test_clients_call_tools_of_a_real_model(real_pair: Path, monkeypatch: pytest
         monkeypatch.setattr("sys.argv", ["clients.py", running.url, MODEL])
         assert clients.main() == 0
     assert len(capsys.readouterr().out.splitlines()) >= 4  # of the one that the tests have
+
+
+def test_servers_are_compared_by_route(monkeypatch: pytest.MonkeyPatch, capsys: Captured) -> None:
+    monkeypatch.setenv("HEADSTART_SERVE_KEY", KEY)
+    with serving(ScriptedEngine([WORDS], pause=0.02)) as old, serving(ScriptedEngine([WORDS])) as new:
+        urls = [running.url.removesuffix("/v1") for running in (old, new)]
+        monkeypatch.setattr(sys, "argv", ["", *urls, "--rounds", "2", "--routes", "chat", "ollama"])
+        routes.main()
+        raced = json.loads(capsys.readouterr().out)
+        monkeypatch.setattr(sys, "argv", ["", *urls, "--resend", "300"])
+        routes.main()
+        resent = json.loads(capsys.readouterr().out)
+    assert len(raced) == 2 * len(routes.KINDS)
+    assert all(each["times as fast"] > 1 for each in raced.values())
+    assert set(resent) == set(urls)
 
 
 def test_failed_answer_is_counted_as_lost() -> None:
