@@ -1,17 +1,20 @@
 """Count the answers that a model gives as text, and as calls, to questions that need no tool, and to some that do.
 
-python -m bench.forced_calls MODEL_FOLDER
+python -m bench.forced_calls MODEL_FOLDER, of one model or of a pair. A call is forced if the model writes another text
+without the grammar.
 """
 
 import json
 import sys
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 from headstart.engine import local
 from headstart.engine.engine import LoadOptions, Message, Request, Sampling, Speculation, Step, Tool, Tools
 from headstart.engine.load_options import ResolvedOptions
 from headstart.engine.local import LocalEngine
+from headstart.library.manifest import DRAFT_FOLDER, TARGET_FOLDER
 from headstart.server.replies import read_whole
 from headstart.tools.calls import reader_of
 
@@ -48,26 +51,46 @@ CALLS = ("What is the weather in Oslo?", "Is it raining in Paris right now?", "H
 MAX_TOKENS = 120
 
 
-def answers(engine: LocalEngine, questions: tuple[str, ...]) -> Iterator[tuple[str, int, bool]]:
-    """Yield each question's answer, the number of its calls, and whether text and calls are all that was written."""
+@dataclass(frozen=True)
+class Outcome:
+    written: str
+    num_calls: int
+    is_whole: bool  # text and calls are all that was written
+    is_forced: bool
+
+
+def answers(engine: LocalEngine, questions: tuple[str, ...]) -> Iterator[Outcome]:
+    """Yield the outcome of each question."""
     for question in questions:
         request = Request((Message("user", question),), MAX_TOKENS, Sampling(), Speculation(), tools=TOOLS)
-        written = "".join(event.text for event in engine.generate(request) if isinstance(event, Step))
+        written = _text(engine, request)
         text, calls = read_whole(written, reader_of(request))
-        yield written, len(calls), bool(calls) or text == written
+        ids = tuple(engine.tokenizer.prompt_of(request, sys.maxsize))
+        free = Request((), MAX_TOKENS, Sampling(), Speculation(), prompt_ids=ids)
+        is_forced = bool(calls) and _text(engine, free) != written
+        yield Outcome(written, len(calls), bool(calls) or text == written, is_forced)
 
 
-def main(folder: str) -> None:
-    engine = local.load(ResolvedOptions.read(LoadOptions(Path(folder), context=2048)))
+def _text(engine: LocalEngine, request: Request) -> str:
+    return "".join(event.text for event in engine.generate(request) if isinstance(event, Step))
+
+
+def main(folder: Path) -> None:
+    is_pair = (folder / TARGET_FOLDER).is_dir()
+    models = (folder / TARGET_FOLDER, folder / DRAFT_FOLDER) if is_pair else (folder,)
+    engine = local.load(ResolvedOptions.read(LoadOptions(*models, context=2048)))
     for kind, questions in (("need no tool", TEXTS), ("need the tool", CALLS)):
-        results = list(answers(engine, questions))
-        for question, (written, calls, is_whole) in zip(questions, results, strict=True):
-            if calls or not is_whole:
-                print(f"{question!r}: {calls} calls, {'whole' if is_whole else 'cut'}: {written!r}")
-        num_called = sum(calls > 0 for _, calls, _ in results)
-        num_cut = sum(not is_whole for *_, is_whole in results)
-        print(f"{len(results)} questions that {kind}: {num_called} called, {num_cut} cut", flush=True)
+        outcomes = list(answers(engine, questions))
+        for question, each in zip(questions, outcomes, strict=True):
+            if each.num_calls or not each.is_whole:
+                cause = "forced" if each.is_forced else "by the model itself"
+                print(
+                    f"{question!r}: {each.num_calls} calls {cause}, {'whole' if each.is_whole else 'cut'}: {each.written!r}"
+                )
+        called, forced = sum(each.num_calls > 0 for each in outcomes), sum(each.is_forced for each in outcomes)
+        num_cut = sum(not each.is_whole for each in outcomes)
+        print(f"{len(outcomes)} questions that {kind}: {called} called, {forced} forced, {num_cut} cut", flush=True)
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main(Path(sys.argv[1]))
