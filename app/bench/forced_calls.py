@@ -84,9 +84,8 @@ def main(folder: Path) -> None:
         for question, each in zip(questions, outcomes, strict=True):
             if each.num_calls or not each.is_whole:
                 cause = "forced" if each.is_forced else "by the model itself"
-                print(
-                    f"{question!r}: {each.num_calls} calls {cause}, {'whole' if each.is_whole else 'cut'}: {each.written!r}"
-                )
+                extent = "whole" if each.is_whole else "cut"
+                print(f"{question!r}: {each.num_calls} calls {cause}, {extent}: {each.written!r}")
         called, forced = sum(each.num_calls > 0 for each in outcomes), sum(each.is_forced for each in outcomes)
         num_cut = sum(not each.is_whole for each in outcomes)
         print(f"{len(outcomes)} questions that {kind}: {called} called, {forced} forced, {num_cut} cut", flush=True)
