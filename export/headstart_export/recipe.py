@@ -134,6 +134,7 @@ class ModelRecipe(Struct, frozen=True, forbid_unknown_fields=True):
     weights: Precision
     sources: tuple[Source, ...] = field(name="source")
     parameters: _Count = 0  # 0: found out from the source
+    disk: _Count = 0  # bytes with the weights of a GGUF file, where they take another size than there; 0: the same
     checked: _Checked = "run"
     purpose: _Purpose = "chat"
     native: bool = False  # Python code beside the weights is ignored: transformers has this architecture

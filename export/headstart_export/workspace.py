@@ -171,7 +171,7 @@ def stored(recipe: ModelRecipe, weights: str, count: int) -> int:
     """Return the bytes that a model of `count` weights takes on the disk at most; blocks take what their file takes."""
     file = next(filter(is_gguf, recipe.sources), None)
     if weights == AS_IN_FILE and isinstance(file, HubSource | PackageSource) and file.bytes:
-        return file.bytes + TOKENIZER
+        return (recipe.disk or file.bytes) + TOKENIZER
     return int(count * STORED[weights]) + TOKENIZER
 
 

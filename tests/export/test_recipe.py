@@ -95,6 +95,12 @@ def test_every_shipped_recipe_is_valid(name: str) -> None:
         assert found.target_weights in {"gguf", "int8"}
 
 
+@pytest.mark.parametrize("path", sorted(recipe.folder().glob("waiting/*.toml")), ids=lambda path: path.stem)
+def test_every_waiting_recipe_is_valid_and_not_offered(path: Path) -> None:
+    assert isinstance(recipe.load(path), ModelRecipe)
+    assert path.stem not in recipe.names()
+
+
 @pytest.mark.parametrize("name", MODELS_OF_CI)
 def test_recipes_of_ci_have_a_mirror_and_sampling(name: str) -> None:
     found = recipe.find_model(name)

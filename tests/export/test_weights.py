@@ -144,7 +144,7 @@ def test_unsupported_kind_is_refused_with_an_alternative(tmp_path: Path, kind: o
     [
         ("lfm2", "gpt2", {"kind": "lfm2", "recipe": "qwen3-4b"}),
         ("nomic-bert", "bert", {"kind": "nomic-bert", "recipe": "qwen3-4b"}),
-        ("olmo2", "gpt2", {"kind": "olmo2"}),  # from .safetensors files alone
+        ("opt", "gpt2", {"kind": "opt"}),  # from .safetensors files alone
         ("llama", "bert", {"model": "bert"}),  # the tokenizer's kind
     ],
 )
