@@ -77,8 +77,8 @@ def _text(engine: LocalEngine, request: Request) -> str:
 
 def main(folder: Path) -> None:
     is_pair = (folder / TARGET_FOLDER).is_dir()
-    models = (folder / TARGET_FOLDER, folder / DRAFT_FOLDER) if is_pair else (folder,)
-    engine = local.load(ResolvedOptions.read(LoadOptions(*models, context=2048)))
+    target, draft = (folder / TARGET_FOLDER, folder / DRAFT_FOLDER) if is_pair else (folder, None)
+    engine = local.load(ResolvedOptions.read(LoadOptions(target, draft, context=2048)))
     for kind, questions in (("need no tool", TEXTS), ("need the tool", CALLS)):
         outcomes = list(answers(engine, questions))
         for question, each in zip(questions, outcomes, strict=True):

@@ -79,7 +79,7 @@ def race(
 ) -> dict[str, dict[str, object]]:
     """Return how many times as fast the second server is, by route and kind."""
     models = [client.get(f"{url}/v1/models").raise_for_status().json()["data"][0]["id"] for url in urls]
-    results = {}
+    results = dict[str, dict[str, object]]()
     for route in routes:
         path = PATHS[route]
         for kind in KINDS:
@@ -96,7 +96,7 @@ def race(
                     times.append(found[1])
             interval = bootstrap_interval(ratios)
             results[f"{route} {kind}"] = {
-                "times as fast": round(geometric_mean(ratios), 3),
+                "times as fast": round(geometric_mean(ratios) or 0, 3),
                 "from": interval and round(interval.low, 3),
                 "to": interval and round(interval.high, 3),
                 "ms a token": round(statistics.median(times), 2),
