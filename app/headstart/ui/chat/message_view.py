@@ -103,11 +103,11 @@ class FooterButton(QToolButton):
 
     def focusInEvent(self, event: QFocusEvent) -> None:  # noqa: N802
         super().focusInEvent(event)
-        self._footer.update()
+        self._footer.reveal(is_focused=True)
 
     def focusOutEvent(self, event: QFocusEvent) -> None:  # noqa: N802
         super().focusOutEvent(event)
-        self._footer.update()
+        self._footer.reveal(is_focused=False)
 
 
 class MessageFooter(QWidget):
@@ -119,7 +119,7 @@ class MessageFooter(QWidget):
     def __init__(self, on_action: Callable[[MessageAction], None], parent: QWidget) -> None:
         super().__init__(parent)
         self._on_action = on_action
-        self._is_last = self._is_hovered = False
+        self._is_last = self._is_hovered = self._is_focused = False
         self._more = ""  # the statistics that are not shown
         self._copy = self._button("copy", self.tr("Copy message"), MessageAction.COPY)
         self._edit = self._button("edit", self.tr("Edit message"), MessageAction.EDIT)
@@ -146,15 +146,18 @@ class MessageFooter(QWidget):
     @property
     def is_revealed(self) -> bool:
         """True if its buttons show."""
-        return self._is_last or self._is_hovered or any(button.hasFocus() for button in self.buttons())
+        return self._is_last or self._is_hovered or self._is_focused
 
-    def set_last(self, is_last: bool) -> None:
-        self._is_last = is_last
-        self.update()
-
-    def set_hovered(self, is_hovered: bool) -> None:
-        self._is_hovered = is_hovered
-        self.update()
+    def reveal(
+        self, *, is_last: bool | None = None, is_hovered: bool | None = None, is_focused: bool | None = None
+    ) -> None:
+        """Change one of the reasons to show the buttons."""
+        was_revealed = self.is_revealed
+        self._is_last = self._is_last if is_last is None else is_last
+        self._is_hovered = self._is_hovered if is_hovered is None else is_hovered
+        self._is_focused = self._is_focused if is_focused is None else is_focused
+        if self.is_revealed != was_revealed:
+            self.update()
 
     def show_content(self, content: MessageContent) -> None:
         """Update buttons and texts."""
@@ -498,7 +501,7 @@ class MessageView(QWidget):
 
     def set_last(self, is_last: bool) -> None:
         """Show the buttons always, as below the last message, or only while the pointer or the focus is there."""
-        self._footer.set_last(is_last)
+        self._footer.reveal(is_last=is_last)
 
     def set_selected(self, selected: bool) -> None:
         """Show whether the message belongs to the selected range."""
@@ -558,9 +561,10 @@ class MessageView(QWidget):
         """Lay everything out for this width and return the height."""
         y, rows = SMALL, self._rows()
         if self._is_question:
+            y += TINY  # a line of text has more room below its letters than above them
             said = [row for row in rows if row in (self._fold, self._unfolded, self._text)]
             breadth = self._bubble_width(width)
-            y = self._stack(said, QRect(width - breadth, y, breadth, 0), width) + SMALL
+            y = self._stack(said, QRect(width - breadth, y, breadth, 0), width) + TINY
             self._bubble = QStyle.visualRect(
                 self.layoutDirection(), QRect(0, 0, width, y), QRect(width - breadth, 0, breadth, y)
             )
@@ -632,11 +636,11 @@ class MessageView(QWidget):
 
     def enterEvent(self, event: QEnterEvent) -> None:  # noqa: N802
         super().enterEvent(event)
-        self._footer.set_hovered(True)
+        self._footer.reveal(is_hovered=True)
 
     def leaveEvent(self, event: QEvent) -> None:  # noqa: N802
         super().leaveEvent(event)
-        self._footer.set_hovered(False)
+        self._footer.reveal(is_hovered=False)
 
     # Menu
 

@@ -4404,7 +4404,7 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     </message>
     <message>
         <source>Accepted by place</source>
-        <translation>按位置的采纳率</translation>
+        <translation>按位置的接受率</translation>
     </message>
     <message>
         <source>Time saved (estimate)</source>
@@ -4424,7 +4424,7 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     </message>
     <message>
         <source>How often the first token proposed in a step is accepted, and how often the last one.</source>
-        <translation>每一步中第一个试写的词元被采纳的比例，以及最后一个被采纳的比例。</translation>
+        <translation>每一步中第一个试写的 token 被接受的比例，以及最后一个被接受的比例。</translation>
     </message>
     <message>
         <source>first {first} %, last {last} %</source>
