@@ -95,7 +95,9 @@ class Runner(Protocol):
         ...
 
     def rollback(self, length: int, branch: int | None = None) -> None:
-        """Forget all tokens after the first `length`; does nothing when there are no more than that.
+        """Forget all tokens after the first `length`, or some before them, too, if the model keeps states of its own.
+
+        Does nothing when there are no more than `length`.
 
         `branch`: append that one of the last pass, by number, which belongs there.
         """
@@ -107,6 +109,8 @@ class Runner(Protocol):
 
     def restore(self, tokens: Sequence[int], saved: Saved) -> bool:
         """Append tokens whose keys and values were saved after the same text; `saved` may hold more than these.
+
+        A model that keeps states of its own takes none then.
 
         Returns False, and does nothing, if `saved` cannot be that.
         """
