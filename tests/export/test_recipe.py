@@ -95,12 +95,6 @@ def test_every_shipped_recipe_is_valid(name: str) -> None:
         assert found.target_weights in {"gguf", "int8"}
 
 
-@pytest.mark.parametrize("path", sorted(recipe.folder().glob("waiting/*.toml")), ids=lambda path: path.stem)
-def test_every_waiting_recipe_is_valid_and_not_offered(path: Path) -> None:
-    assert isinstance(recipe.load(path), ModelRecipe)
-    assert path.stem not in recipe.names()
-
-
 @pytest.mark.parametrize("name", MODELS_OF_CI)
 def test_recipes_of_ci_have_a_mirror_and_sampling(name: str) -> None:
     found = recipe.find_model(name)
@@ -239,7 +233,7 @@ def test_trust_comes_from_the_command_line_alone(*, trusted: bool) -> None:
     ("words", "reason"),
     [
         (Arguments("no thing"), "'no thing' is no recipe, no folder, no .gguf file and no hub id; the recipes are"),
-        (Arguments("smolm2-135m"), "no hub id; did you mean smollm2-135m-instruct?"),
+        (Arguments("smolm2-135m"), "no hub id; did you mean smollm2-135m-instruct"),
         (Arguments("./nothing.gguf"), "There is no file or folder ./nothing.gguf; check the path."),
         (Arguments("nothing.GGUF"), "There is no file or folder nothing.GGUF; check the path."),
         (Arguments(PAIR, draft="org/x"), "is the recipe of a pair: it names both models"),
