@@ -43,8 +43,6 @@ class Architecture:
     sinks: bool = False  # each head has a number that takes a part of its attention away
     experts: Literal["", "may", "must"] = ""  # instead of an MLP
     is_normed: bool = True  # the weights of a token's experts add up to 1
-    convolves: bool = False  # some layers have a short convolution instead of attention
-    final_norm: str = "output_norm"
     biased_experts: bool = False  # they and the router add biases; the activation is gpt-oss's
 
 
@@ -90,7 +88,6 @@ ARCHITECTURES = {  # by the name in a GGUF file
     "qwen3moe": Architecture("Qwen3MoeForCausalLM", "qwen3_moe", head_norms="head", experts="must"),
     "olmoe": Architecture("OlmoeForCausalLM", "olmoe", head_norms="all", experts="must", is_normed=False),
     "granitemoe": replace(_LLAMA, model_class="GraniteMoeForCausalLM", model_type="granitemoe", experts="must"),
-    "lfm2": Architecture("Lfm2ForCausalLM", "lfm2", head_norms="head", convolves=True, final_norm="token_embd_norm"),
     "gpt-oss": Architecture(
         "GptOssForCausalLM",
         "gpt_oss",
@@ -137,8 +134,6 @@ class Sizes:
     residual_scale: float = 1.0  # of what attention and MLP add
     logit_scale: float = 1.0  # by which logits are divided
     experts: Experts | None = None
-    convolved: tuple[bool, ...] = ()  # which layers have a short convolution instead of attention; none: no layer
-    taps: int = 0  # tokens that it sums
     cap: float = 0.0  # of logits: cap * tanh(logit / cap); 0: none
     temperature: float = 0.0  # by which queries grow with the logarithm of the times that a text is longer than usual
 
@@ -158,18 +153,14 @@ def tensors(kind: Architecture, sizes: Sizes) -> tuple[dict[str, Shape], dict[st
     elif kind.head_norms:
         norms |= {"attn_q_norm": linears["attn_q"][0], "attn_k_norm": linears["attn_k"][0]}
     table = (sizes.vocabulary, sizes.width)
-    required: dict[str, Shape] = {"token_embd.weight": table, f"{kind.final_norm}.weight": (sizes.width,)}
+    required: dict[str, Shape] = {"token_embd.weight": table, "output_norm.weight": (sizes.width,)}
     optional: dict[str, Shape] = {"output.weight": table}
     if sizes.rotation:
         optional |= {f"{name}.weight": (sizes.rotation.size // 2,) for name in kind.factors}
     for layer in range(sizes.layers):
         at = f"blk.{layer}."
-        own: dict[str, Shape] = linears | {name: (width,) for name, width in norms.items()}
-        if sizes.convolved and sizes.convolved[layer]:
-            own = {name: shape for name, shape in own.items() if not name.startswith("attn_") or name in kind.norms}
-            own["shortconv.conv"] = (sizes.width, sizes.taps)
-            own |= _convolution(sizes)
-        required |= {f"{at}{name}.weight": shape for name, shape in own.items()}
+        required |= {f"{at}{name}.weight": shape for name, shape in linears.items()}
+        required |= {f"{at}{name}.weight": (width,) for name, width in norms.items()}
         required |= {f"{at}{name}.bias": linears[name][:1] for name in kind.biased}
         optional |= {f"{at}{name}.bias": linears[name][:1] for name in kind.may_be_biased}
         if kind.sinks:
@@ -206,10 +197,6 @@ def _linears(sizes: Sizes) -> dict[str, Shape]:
     return linears
 
 
-def _convolution(sizes: Sizes) -> dict[str, Shape]:
-    return {"shortconv.in_proj": (3 * sizes.width, sizes.width), "shortconv.out_proj": (sizes.width, sizes.width)}
-
-
 _MODULES = {
     "attn_q": "self_attn.q_proj",
     "attn_k": "self_attn.k_proj",
@@ -218,8 +205,6 @@ _MODULES = {
     "ffn_gate": "mlp.gate_proj",
     "ffn_up": "mlp.up_proj",
     "ffn_down": "mlp.down_proj",
-    "shortconv.in_proj": "conv.in_proj",
-    "shortconv.out_proj": "conv.out_proj",
     "ffn_gate_shexp": "shared_mlp.gate_proj",
     "ffn_up_shexp": "shared_mlp.up_proj",
     "ffn_down_shexp": "shared_mlp.down_proj",
@@ -265,7 +250,7 @@ class Decoder:
             x = ops.multiply(x, self._float(scale))
         for layer in range(sizes.layers):
             x = self.layer(x, layer)
-        x = self.norm(x, self.kind.final_norm, scale=1.0 / sizes.logit_scale)
+        x = self.norm(x, "output_norm", scale=1.0 / sizes.logit_scale)
         head = weights.matrix("output.weight") if "output.weight" in weights else table
         logits = self._product(x, head, "__module.lm_head/aten::linear/MatMul")
         if sizes.cap:
@@ -277,8 +262,7 @@ class Decoder:
     def layer(self, x: Any, number: int) -> Any:
         """Return what a layer makes of [batch, tokens, width]."""
         before, behind, before_mlp, behind_mlp = (name and f"blk.{number}.{name}" for name in self.kind.norms)
-        mix = self.convolution if self.sizes.convolved and self.sizes.convolved[number] else self.attention
-        h = mix(self.norm(x, before) if before else x, number)
+        h = self.attention(self.norm(x, before) if before else x, number)
         x = self.ops.add(x, self.norm(h, behind) if behind else h, name=f"__module.model.layers.{number}/aten::add/Add")
         h = self.mlp(self.norm(x, before_mlp) if before_mlp else x, number)
         h = self.norm(h, behind_mlp) if behind_mlp else h
@@ -312,14 +296,6 @@ class Decoder:
         if self.weights.keeps_blocks:
             return runtime.experts()([value.output(0) for value in inputs.values()], **attributes)
         return plain(inputs, attributes)
-
-    def convolution(self, x: Any, number: int) -> Any:
-        """Return the sum of each token with a few before it, between two gates."""
-        parts = self.ops.split(self.linear(x, number, "shortconv.in_proj"), self._number(2), 3)
-        before, behind, values = (parts.output(part) for part in range(3))
-        weights = self.ops.constant(self.weights.full(f"blk.{number}.shortconv.conv.weight"))
-        summed = runtime.short_convolution()([self.ops.multiply(before, values).output(0), weights.output(0)])
-        return self.linear(self.ops.multiply(behind, summed), number, "shortconv.out_proj")
 
     def attention(self, x: Any, number: int) -> Any:
         """Return the attention of the tokens to all before them, or to those of the window."""
@@ -372,7 +348,7 @@ class Decoder:
 
     def _rows(self, name: str) -> tuple[str, NDArray[np.int64] | None]:
         """Return the tensor that holds a matrix, and which of its rows; None: all, in order."""
-        linears = _linears(self.sizes) | _convolution(self.sizes)
+        linears = _linears(self.sizes)
         rows: NDArray[np.int64] = np.arange(linears[name][0])
         if name in {"attn_q", "attn_k"} and self.order is not None:
             rows = rows.reshape(-1, self.sizes.head)[:, self.order].reshape(-1)

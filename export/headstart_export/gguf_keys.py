@@ -76,7 +76,6 @@ KINDS: Mapping[str, Mapping[str, Meaning]] = {  # what only some architectures u
     "gemma3": {"final_logit_softcapping": USED},
     "granite": {**_GRANITE, **_EXPERTS},
     "granitemoe": {**_GRANITE, **_EXPERTS, "expert_shared_feed_forward_length": USED},
-    "lfm2": {"shortconv.l_cache": USED},
     "llama": _EXPERTS,
     "mistral3": {
         **dict.fromkeys(("attention.temperature_scale", "rope.scaling.yarn_log_multiplier"), USED),

@@ -151,7 +151,7 @@ def _sizes(reader: Any, name: str, found: Mapping[str, Any]) -> Sizes:
     gguf_keys.require_known(reader.fields, partial(gguf.value, reader), reader.name, name, with_model=True)
     layers, width, heads = of.count("block_count"), of.count("embedding_length"), of.count("attention.head_count")
     head = of.count("attention.key_length", width // heads)
-    kv_heads, convolved = _kv_heads(of, kind, heads, layers)
+    kv_heads = of.count("attention.head_count_kv", heads)
     context, table = of.count("context_length"), found.get("token_embd.weight")
     if table is None or len(table.shape) != 2 or layers > len(found):
         raise ValueError("it does not hold all weights")
@@ -187,23 +187,10 @@ def _sizes(reader: Any, name: str, found: Mapping[str, Any]) -> Sizes:
         window=window,
         local=local,
         experts=_experts(of, kind, inner),
-        convolved=convolved,
-        taps=of.count("shortconv.l_cache") if convolved else 0,
         cap=of.factor("final_logit_softcapping", 0.0),
         temperature=of.factor("attention.temperature_scale", 0.0),
         **scales,
     )
-
-
-def _kv_heads(of: _Settings, kind: Architecture, heads: int, layers: int) -> tuple[int, tuple[bool, ...]]:
-    """Return the heads of keys and values, and which layers have none and a convolution instead; empty if no layer."""
-    listed = of("attention.head_count_kv", heads)
-    if not kind.convolves or not isinstance(listed, list):
-        return of.count("attention.head_count_kv", heads), ()
-    counts = {count for count in listed if count}
-    if len(listed) != layers or len(counts) != 1 or type(count := counts.pop()) is not int or count < 1:
-        raise ValueError("its list of heads of keys and values does not fit its layers")
-    return count, tuple(not each for each in listed)
 
 
 def _experts(of: _Settings, kind: Architecture, inner: int) -> Experts | None:

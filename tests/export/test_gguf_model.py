@@ -44,9 +44,7 @@ SETTINGS = {
     "attention.layer_norm_rms_epsilon": 1e-6,
 }
 MIXTURES = {name: Experts(4, 2, 128) for name, kind in ARCHITECTURES.items() if kind.experts == "must"}
-CONVOLVED: dict[str, dict[str, Any]] = {"lfm2": {"convolved": (True, False), "taps": 3}}  # sizes
 FURTHER: dict[str, dict[str, Any]] = {  # settings
-    "lfm2": {"attention.head_count_kv": [0, KV_HEADS], "shortconv.l_cache": 3},
     "gemma3": {"attention.sliding_window": WINDOW, "attention.sliding_window_pattern": 2},
     **{
         name: {"expert_count": sizes.count, "expert_used_count": sizes.used, "expert_feed_forward_length": sizes.inner}
@@ -107,13 +105,12 @@ def make(tmp_path: Path) -> Make:
         for key, value in {**SETTINGS, **FURTHER.get(name, {}), **(settings or {})}.items():
             if value is not None:
                 _add(writer, key if key.startswith(("tokenizer", "split")) else f"{name}.{key}", value)
-        sizes = replace(sizes, experts=MIXTURES.get(name), **CONVOLVED.get(name, {}))
+        sizes = replace(sizes, experts=MIXTURES.get(name))
         required, _ = tensors(ARCHITECTURES.get(name, ARCHITECTURES["llama"]), sizes)
         for number, (tensor, shape) in enumerate({**required, **(weights or {})}.items()):
             if shape is None or drop(tensor):
                 continue
-            is_small = tensor.endswith(("ffn_gate_inp.weight", "shortconv.conv.weight", ".bias"))
-            if len(shape) > 1 and kind in BLOCKS and not is_small:
+            if len(shape) > 1 and kind in BLOCKS and tensor.endswith(".weight") and "inp" not in tensor:
                 data = blocks(kind, math.prod(shape[:-1]), shape[-1], seed=number).reshape(*shape[:-1], -1)
                 writer.add_tensor(tensor, data, raw_dtype=gguf.GGMLQuantizationType[kind])
                 continue
@@ -158,8 +155,7 @@ def test_every_kind_of_decoder_runs_as_the_app_runs_it(name: str, make: Make, tm
     gguf_model.convert(path, tmp_path / "ir", "gguf")
     model = core().read_model(tmp_path / "ir" / gguf_model.MODEL_FILE)
     assert count_layers(model) == LAYERS
-    layers = LAYERS - sum(gguf_model.inspect(path).convolved)  # that have keys and values
-    assert quantize.shapes(tmp_path / "ir" / gguf_model.MODEL_FILE) == (ROWS, 2 * 2 * layers * KV_HEADS * HEAD)
+    assert quantize.shapes(tmp_path / "ir" / gguf_model.MODEL_FILE) == (ROWS, 2 * 2 * LAYERS * KV_HEADS * HEAD)
     assert add_taps(model, [0, 1], with_head=True)
     assert keep_rows(model, np.arange(0, ROWS, 2))
     assert model.output("logits").partial_shape[2].get_length() == ROWS // 2
@@ -370,10 +366,6 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "a list of windows": (
         {"name": "gemma3", "settings": {"attention.sliding_window_pattern": [True]}},
         "does not fit its layers",
-    ),
-    "heads of no layer": (
-        {"name": "lfm2", "settings": {"attention.head_count_kv": [0, 0]}},
-        "list of heads of keys and values does not fit",
     ),
     "a missing setting": ({"settings": {"context_length": None}}, "llama.context_length"),
     "an absurd setting": ({"settings": {"embedding_length": 0}}, "llama.embedding_length is 0"),

@@ -108,15 +108,6 @@ KINDS: dict[str, tuple[str, dict[str, Any]]] = {
         "GraniteMoeShared",
         {"tie_word_embeddings": True, "residual_multiplier": 0.5, "shared_intermediate_size": 32, **EXPERTS},
     ),
-    "lfm2": (
-        "Lfm2",
-        {
-            "tie_word_embeddings": True,
-            "layer_types": ["conv", "full_attention"] * (LAYERS // 2),
-            "block_auto_adjust_ff_dim": False,
-            "conv_L_cache": 3,
-        },
-    ),
     "gpt-oss": (
         "GptOss",
         {
@@ -145,7 +136,6 @@ SETTINGS: dict[str, dict[str, Any]] = {  # beside those that the configuration g
     "mistral3": {"attention.temperature_scale": 0.3, "rope.scaling.yarn_log_multiplier": 1.0},
     "olmo2 olmo3": {"attention.sliding_window_pattern": [True, False] * (LAYERS // 2)},
     "granitemoe": {"attention.scale": 1.0, "residual_scale": 0.5, "expert_shared_feed_forward_length": 32},
-    "lfm2": {"attention.head_count_kv": [0, KV_HEADS] * (LAYERS // 2), "shortconv.l_cache": 3},
     "qwen3moe": {"expert_feed_forward_length": 32},
     "granite": {"embedding_scale": 12.0, "attention.scale": 0.1, "residual_scale": 0.22, "logit_scale": 8.0},
 }
@@ -177,18 +167,6 @@ _SANDWICH = {
 _RENAMED = {
     **dict.fromkeys(("gemma3", "olmo2"), _SANDWICH),
     "gpt-oss": {"post_attention_layernorm": "post_attention_norm"},
-    "lfm2": {
-        "model.embedding_norm": "token_embd_norm",
-        "operator_norm": "attn_norm",
-        "ffn_norm": "ffn_norm",
-        "self_attn.q_layernorm": "attn_q_norm",
-        "self_attn.k_layernorm": "attn_k_norm",
-        "self_attn.out_proj": "attn_output",
-        "feed_forward.w1": "ffn_gate",
-        "feed_forward.w3": "ffn_up",
-        "feed_forward.w2": "ffn_down",
-        **{f"conv.{name}": f"shortconv.{name}" for name in ("conv", "in_proj", "out_proj")},
-    },
 }
 
 
@@ -224,10 +202,9 @@ def write(path: Path, kind: str, config: Any, state: dict[str, Any]) -> None:
     writer.add_embedding_length(config.hidden_size)
     writer.add_feed_forward_length(config.intermediate_size)
     writer.add_head_count(config.num_attention_heads)
-    if architecture != "lfm2":
-        writer.add_head_count_kv(config.num_key_value_heads)
-    writer.add_key_length(getattr(config, "head_dim", HEAD))
-    writer.add_layer_norm_rms_eps(getattr(config, "norm_eps", None) or config.rms_norm_eps)
+    writer.add_head_count_kv(config.num_key_value_heads)
+    writer.add_key_length(HEAD if architecture == "phi3" else config.head_dim)
+    writer.add_layer_norm_rms_eps(config.rms_norm_eps)
     rotation = config.rope_parameters
     rotation = rotation.get("full_attention", rotation)
     writer.add_rope_freq_base(rotation["rope_theta"])
@@ -272,7 +249,6 @@ def _tensors(architecture: str, config: Any, state: dict[str, Any]) -> Iterator[
             data = halves.swapaxes(1, 2).reshape(data.shape)
         if architecture.startswith("gemma") and part.endswith("norm"):
             data = data + 1
-        data = data.squeeze(1) if part == "conv.conv" else data
         at = f"blk.{stem.split('.')[2]}." if ".layers." in stem else ""
         if architecture == "gpt-oss" and "experts" in part and suffix == "weight":
             data = data.swapaxes(1, 2)

@@ -10,7 +10,6 @@ from headstart.engine import machine
 
 GGUF_WEIGHTS = "GGUFWeights"  # the type of the operation that holds weights in the blocks of a GGUF file
 EXPERTS = "Experts"  # the type of the operation that stands for a mixture of experts
-SHORT_CONVOLUTION = "ShortConvolution"  # the type of the operation that sums each token with a few before it
 _TELEMETRY = "openvino_telemetry"
 
 
@@ -38,7 +37,6 @@ def core() -> Any:
     only = openvino().Core()
     only.add_extension(gguf_weights())
     only.add_extension(experts())
-    only.add_extension(short_convolution())
     if limit := thread_limit():
         only.set_property("CPU", limit)
     return only
@@ -119,36 +117,6 @@ def experts() -> Any:
             return ov.DiscreteTypeInfo(EXPERTS, "headstart")
 
     return Experts
-
-
-@functools.cache
-def short_convolution() -> Any:
-    """The operation that sums each token with a few before it: x [.., width] by weights [width, taps].
-
-    `kernels.states` replaces it before a model is compiled.
-    """
-    ov = openvino()
-
-    class ShortConvolution(ov.Op):  # type: ignore[misc, name-defined]
-        def __init__(self, inputs: Any = None) -> None:
-            super().__init__(self)
-            if inputs is not None:
-                self.set_arguments(inputs)
-                self.constructor_validate_and_infer_types()
-
-        def validate_and_infer_types(self) -> None:
-            self.set_output_type(0, ov.Type.f32, self.get_input_partial_shape(0))
-
-        def clone_with_new_inputs(self, inputs: Any) -> Any:
-            return ShortConvolution(inputs)
-
-        def visit_attributes(self, _visitor: Any) -> bool:
-            return True
-
-        def get_type_info(self) -> Any:
-            return ov.DiscreteTypeInfo(SHORT_CONVOLUTION, "headstart")
-
-    return ShortConvolution
 
 
 @functools.cache

@@ -17,7 +17,6 @@ from headstart.engine.kernels.library import OUTPUTS, Attention, Kind, Library, 
 from headstart.engine.kernels.operation import Layout, Piece, PlannedStep, Rows, lookup_operation, operation, pack
 from headstart.engine.kernels.patterns import PAGED_ATTENTION, PLACES, Graph, Key, Node, are_alike, find, key_of
 from headstart.engine.kernels.selftest import proven, unsupported_reason
-from headstart.engine.kernels.states import Convolution, replace_convolutions
 from headstart.engine.runtime import core
 
 KERNELS = "HEADSTART_KERNELS"  # among the properties of a compiled model, not one of OpenVINO's: see compile_model
@@ -29,7 +28,6 @@ class Compiled:
 
     model: Any
     attentions: Sequence[Attention] = ()  # our own, in the order of the layers; empty if OpenVINO's are used
-    states: Sequence[Convolution] = ()  # what it keeps of a text besides keys and values, in the order of the layers
 
 
 def compile_model(model: Any, device: str, properties: Mapping[str, str]) -> Compiled:
@@ -39,7 +37,6 @@ def compile_model(model: Any, device: str, properties: Mapping[str, str]) -> Com
     """
     own = {name: value for name, value in properties.items() if name != KERNELS}
     pieces: Sequence[Piece] = ()
-    states = replace_convolutions(model)
     if properties.get(KERNELS):
         library = proven()
         if library is None:
@@ -50,7 +47,7 @@ def compile_model(model: Any, device: str, properties: Mapping[str, str]) -> Com
     compiled = core().compile_model(model, device, own)
     for piece in pieces:
         piece.threads = int(compiled.get_property("INFERENCE_NUM_THREADS"))
-    return Compiled(compiled, [attention for piece in pieces for attention in piece.attentions], states)
+    return Compiled(compiled, [attention for piece in pieces for attention in piece.attentions])
 
 
 def fuse(model: Any, library: Library, threads: int, *, attention: bool = False) -> Sequence[Piece]:

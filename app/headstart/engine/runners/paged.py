@@ -18,7 +18,6 @@ import numpy as np
 from headstart.engine.cancelling import CancelEvent
 from headstart.engine.kernels.fusion import Compiled, compile_model
 from headstart.engine.kernels.library import BLOCK
-from headstart.engine.kernels.states import has_states
 from headstart.engine.runners.graph import Ids, gather_rows, keep_rows
 from headstart.engine.runners.passes import CHUNK, Pass, Passes
 from headstart.engine.runners.runner import Branch, Hidden, Interrupted, Joined, Logits, Saved
@@ -26,7 +25,6 @@ from headstart.engine.runtime import core, openvino
 
 _CACHE_INPUTS = ("key_cache.", "value_cache.")
 Edit = Callable[[Any], None]  # edits a model's graph before any other change
-_COUNT = 8  # bytes behind saved states that say how many tokens were saved
 _SPARE = 2  # places beyond the context: a recovery takes up to three, and the next call finds one or more
 
 
@@ -53,7 +51,6 @@ class PagedRunner:
         if self.can_branch and device != "CPU":
             raise RuntimeError(f"nothing is known of branches on {device}")
         model = _paged_model(folder, edit, allow_qq_bias=self.can_branch)
-        self.can_branch = any("qq_bias" in port.names for port in model.inputs)
         self.vocabulary: int = model.output(0).get_partial_shape()[2].get_length()
         self.draft_vocab = draft_vocab if draft_vocab is not None and keep_rows(model, draft_vocab) else None
         compiled = compile_model(model, device, properties)
@@ -62,7 +59,6 @@ class PagedRunner:
         self.can_save = device == "CPU"  # other devices may compute with other memory than these tensors
         self._branches: Sequence[Branch] = ()  # of the last pass
         self._fork = 0  # tokens before these
-        self._states = compiled.states
         self._bind_cache(compiled, context, sequences)
         # The hidden states that a head reads, of the cached tokens from `hidden_from` on; None: the graph has none.
         widths = [port.partial_shape[-1].get_length() for port in compiled.model.outputs[1:]]
@@ -130,8 +126,6 @@ class PagedRunner:
         return together
 
     def rollback(self, length: int, branch: int | None = None) -> None:
-        length = min(length, len(self._tokens))
-        length = min((state.last_known(self._first, length) for state in self._states), default=length)
         del self._tokens[length:]
         self.hidden_from = min(self.hidden_from, len(self._tokens))
         if branch is not None:
@@ -139,30 +133,19 @@ class PagedRunner:
 
     def save(self, start: int, stop: int) -> Saved:
         blocks = slice(self._first + start // self.block, self._first - (-stop // self.block))
-        arrays = [cache.data[blocks] for cache in self.caches]
-        if self._states:
-            states = [state.snapshot(self._first, stop) for state in self._states]
-            arrays += [*states, np.array(stop - start, np.int64)]
-        return np.concatenate([array.reshape(-1).view(np.uint8) for array in arrays])
+        return np.concatenate([cache.data[blocks].view(np.uint8).ravel() for cache in self.caches])
 
     def restore(self, tokens: Sequence[int], saved: Saved) -> bool:
         first, num_blocks = len(self._tokens) // self.block, -(-len(tokens) // self.block)
         of_block = [cache.data[:1].nbytes for cache in self.caches]
-        of_states = sum(state.size for state in self._states) + _COUNT if self._states else 0
-        present, rest = divmod(saved.size - of_states, sum(of_block))
+        present, rest = divmod(saved.size, sum(of_block))
         if rest or present < num_blocks or len(self._tokens) % self.block:
             return False
-        if self._states and saved[-_COUNT:].view(np.int64)[0] != len(tokens):
-            return True  # the state is that behind all of the tokens
         start = 0
         for cache, size in zip(self.caches, of_block, strict=True):
             slots = cache.data[self._first + first : self._first + first + num_blocks].view(np.uint8)
             slots[...] = saved[start : start + num_blocks * size].reshape(slots.shape)
             start += present * size
-        for state in self._states:
-            rows = saved[start : start + state.size].view(np.float32).reshape(-1, state.width)
-            state.restore(self._first, len(self._tokens) + len(tokens), rows.copy())
-            start += state.size
         self._tokens.extend(tokens)
         self.hidden_from = len(self._tokens)
         return True
@@ -263,7 +246,6 @@ def _paged_model(folder: Path, edit: Edit | None, *, allow_qq_bias: bool) -> Any
     from openvino._offline_transformations import paged_attention_transformation  # noqa: PLC0415
 
     model = core().read_model(folder / "openvino_model.xml")
-    allow_qq_bias = allow_qq_bias and not has_states(model)  # a branch would be in the state of what follows it
     if edit is not None:
         edit(model)
     paged_attention_transformation(model, allow_qq_bias=allow_qq_bias)

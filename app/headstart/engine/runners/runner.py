@@ -95,9 +95,7 @@ class Runner(Protocol):
         ...
 
     def rollback(self, length: int, branch: int | None = None) -> None:
-        """Forget all tokens after the first `length`, or some before them, too, if the model keeps states of its own.
-
-        Does nothing when there are no more than `length`.
+        """Forget all tokens after the first `length`; does nothing when there are no more than that.
 
         `branch`: append that one of the last pass, by number, which belongs there.
         """
@@ -109,8 +107,6 @@ class Runner(Protocol):
 
     def restore(self, tokens: Sequence[int], saved: Saved) -> bool:
         """Append tokens whose keys and values were saved after the same text; `saved` may hold more than these.
-
-        A model that keeps states of its own takes none then.
 
         Returns False, and does nothing, if `saved` cannot be that.
         """
