@@ -1,10 +1,11 @@
-"""Times the products of each weight format, one format after the other, beside a pure read of the same bytes.
+"""Times products of each weight format, or attention behind a context, beside a pure read of the same bytes.
 
 `python app/bench/kernels.py` prints JSON, and a table to standard error: GB/s, and the time in multiples of a read.
-Random weights, many times what the caches hold, are packed and multiplied by the library, as in a step of a model. Each
-figure has a read of its own just before it, with as many threads, because memory changes its speed. The table has
-medians over turns; the JSON also has the geometric mean of the ratios, with a 95 % bootstrap interval. `--set` builds
-the library with other constants and times it in turns with the library as it is.
+Random weights, many times what the caches hold, are packed and multiplied by the library, as in a step of a model. With
+`--attention`, its keys and values are as many instead. Each figure has a read of its own just before it, with as many
+threads, because memory changes its speed. The table has medians over turns; the JSON also has the geometric mean of the
+ratios, with a 95 % bootstrap interval. `--set` builds the library with other constants and times it in turns with the
+library as it is.
 """
 
 import argparse
@@ -15,8 +16,8 @@ import shutil
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Sequence
-from ctypes import POINTER, c_int32, c_void_p
+from collections.abc import Callable, Iterator, Sequence
+from ctypes import c_int32, c_void_p, pointer
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
@@ -31,6 +32,7 @@ from headstart.engine.bench.result import bootstrap_interval, geometric_mean
 from headstart.engine.kernels.blocks import random_blocks
 from headstart.engine.kernels.library import (
     BLOCK,
+    Attention,
     Bytes,
     Format,
     Kind,
@@ -46,13 +48,16 @@ from headstart.engine.kernels.library import (
 
 _GROUPS = {"INT4": 128, "INT4_MIN": 32}  # columns, the usual ones; other formats have none
 _BUILT = "as it is"
+_HEADS = re.compile(r"(\d+)/(\d+)x(\d+)@(\d+)")
+_ROOM = 1024  # tokens of a pass, at most
+_FILLING = 0x3C  # keys and values of usual size
 _ROOT = Path(__file__).resolve().parents[2]
 _THP_DISABLE = 41  # of prctl
 
 
 @dataclass(frozen=True)
 class Case:
-    """A product that is timed. `build`: the constants that differ, or _BUILT."""
+    """What is timed. `format`: of weights, or the heads of attention. `build`: the constants that differ, or _BUILT."""
 
     format: str
     isa: str
@@ -92,6 +97,14 @@ def main() -> int:
     """Time, and print what came of it."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--formats", type=_formats, default=list(Format), help="with commas")
+    parser.add_argument(
+        "--attention",
+        type=_words,
+        default=[],
+        metavar="HEADS/KV_HEADSxSIZE@DEPTH",
+        help="such as 12/2x128@8192, with commas",
+    )
+    parser.add_argument("--bits", type=_numbers, default=[16, 8], help="of keys and values, with commas")
     parser.add_argument("--isas", type=_words, help="instruction sets; default: all that this processor has")
     parser.add_argument("--tokens", type=_numbers, default=[1, 2, 4, 8, 16, 64], help="with commas")
     parser.add_argument("--threads", type=_numbers, default=sorted({1, devices.cores()}), help="with commas")
@@ -116,17 +129,16 @@ def main() -> int:
         builds |= {change: _changed(change, Path(folder, str(number))) for number, change in enumerate(given.set)}
         isas = given.isas or list(builds[_BUILT].isas[1:])
         timed = []
-        for format_ in given.formats:
-            rooms = Rooms(builds[_BUILT], format_, given.rows, given.cols, given.mb * 10**6)
+        for rooms in _rooms(builds[_BUILT], given):
             cases = [
-                Case(format_.name, isa, threads, tokens, build)
+                Case(rooms.name, isa, threads, tokens, build)
                 for threads in given.threads
                 for isa in isas
                 for tokens in given.tokens
                 for build in builds
             ]
             timed += rooms.time(cases, builds, given.turns)
-            _show(timed[-len(cases) :], header=format_ is given.formats[0])
+            _show(timed[-len(cases) :], header=len(timed) == len(cases))
     shape = {"rows": given.rows, "cols": given.cols, "turns": given.turns, "small pages": given.small_pages}
     report = {"processor": machine.processor(), "stepping": machine.stepping(), **shape}
     text = json.dumps(report | {"cases": [each.report() for each in timed]}, indent=1)
@@ -137,47 +149,96 @@ def main() -> int:
     return 0
 
 
-class Rooms:
-    """Several packed matrices of one format, which a step multiplies by one after the other."""
+def _rooms(library: Library, given: argparse.Namespace) -> "Iterator[Rooms]":
+    size = given.mb * 10**6
+    for heads in given.attention:
+        for bits in given.bits:
+            yield Attentions(library, heads, bits, size)
+    for format_ in () if given.attention else given.formats:
+        yield Products(library, format_, given.rows, given.cols, size)
 
-    def __init__(self, library: Library, format_: Format, rows: int, cols: int, size: int) -> None:
-        weights = _random_weights(format_, rows, cols)
-        self._library, block = library, library.block_size(weights)
-        if not block:
-            sys.exit(f"{format_.name} has no matrix of {cols} columns")
-        each = block * weights.blocks
-        count = -(-size // each)
-        self._room = large_pages(each * count)
-        for number in range(count):
-            library.pack(weights, self._room[number * each :], block)
-        self._steps = (Step * count)()
-        for number, step in enumerate(self._steps):
-            step.kind, step.input, step.residual, step.count = Kind.LINEAR, 0, -1, 1
-            step.outputs[0], step.rows[0] = 1, rows
-            at = self._room.ctypes.data + number * each
-            step.matrix = Matrix(format_, weights.group, weights.blocks * BLOCK, cols, at)
-        self._widths = (c_int32 * 2)(cols, rows)
-        self._program = Program(self._steps, count, self._widths, 2, 2, POINTER(Sequences)())
+
+class Rooms:
+    """Several steps of one kind, each over memory of its own."""
+
+    def __init__(self, library: Library, name: str, steps: Any, room: Bytes, widths: Sequence[int]) -> None:
+        self.name, self._library, self._room = name, library, room
+        self._steps, self._widths = steps, (c_int32 * len(widths))(*widths)
+
+    def program(self, _tokens: int) -> Program:
+        return Program(self._steps, len(self._steps), self._widths, len(self._widths), len(self._widths))
 
     def time(self, cases: Sequence[Case], builds: dict[str, Library], turns: int) -> list[Timed]:
         """Time all cases in turns. The first turn is not counted."""
         random = np.random.default_rng(0)
+        sizes = {case.tokens for case in cases}
+        programs = {tokens: self.program(tokens) for tokens in sizes}
         buffers = {
             tokens: [random.standard_normal((tokens, width)).astype(np.float32) for width in self._widths]
-            for tokens in {case.tokens for case in cases}
+            for tokens in sizes
         }
         times: list[tuple[list[float], list[float]]] = [([], []) for _ in cases]
         for turn in range(turns + 1):
-            for case, (products, reads) in zip(cases, times, strict=True):
+            for case, (own, reads) in zip(cases, times, strict=True):
                 build, arrays = builds[case.build], buffers[case.tokens]
                 build.use(case.isa)
-                addresses = (c_void_p * 2)(*(array.ctypes.data for array in arrays))
+                addresses = (c_void_p * len(arrays))(*(array.ctypes.data for array in arrays))
                 read = _ms(partial(self._library.read, self._room, case.threads))
-                product = _ms(partial(build.run, self._program, case.tokens, addresses, case.threads))
+                run = _ms(partial(build.run, programs[case.tokens], case.tokens, addresses, case.threads))
                 if turn:
-                    products.append(product)
+                    own.append(run)
                     reads.append(read)
         return [Timed(case, self._room.nbytes, *found) for case, found in zip(cases, times, strict=True)]
+
+
+class Products(Rooms):
+    """Packed matrices of one format, which a step multiplies by one after the other."""
+
+    def __init__(self, library: Library, format_: Format, rows: int, cols: int, size: int) -> None:
+        weights, block = _random_weights(format_, rows, cols), 0
+        block = library.block_size(weights)
+        if not block:
+            sys.exit(f"{format_.name} has no matrix of {cols} columns")
+        each = block * weights.blocks
+        count = -(-size // each)
+        room, steps = large_pages(each * count), (Step * count)()
+        for number, step in enumerate(steps):
+            library.pack(weights, room[number * each :], block)
+            step.kind, step.input, step.residual, step.count = Kind.LINEAR, 0, -1, 1
+            step.outputs[0], step.rows[0] = 1, rows
+            at = room.ctypes.data + number * each
+            step.matrix = Matrix(format_, weights.group, weights.blocks * BLOCK, cols, at)
+        super().__init__(library, format_.name, steps, room, (cols, rows))
+
+
+class Attentions(Rooms):
+    """Attention of some layers behind a context, each over keys and values of its own."""
+
+    def __init__(self, library: Library, name: str, bits: int, size: int) -> None:
+        match = _HEADS.fullmatch(name)
+        if not match:
+            sys.exit(f"{name} is not HEADS/KV_HEADSxSIZE@DEPTH")
+        self._kept: dict[int, Sequence[NDArray[np.int32]]] = {}
+        heads, kv_heads, numbers, self._depth = map(int, match.groups())
+        self._blocks = np.arange(self._depth // BLOCK + _ROOM // BLOCK, dtype=np.int32)
+        each = len(self._blocks) * kv_heads * library.kv_record_size(numbers, bits)
+        count = -(-size // each)
+        room, steps = large_pages(each * count), (Step * count)()
+        room[:] = _FILLING
+        for number, step in enumerate(steps):
+            attention = Attention(heads, kv_heads, numbers, 1, 2, -1, -1, bits, scale=numbers**-0.5)
+            attention.cache, attention.blocks = room.ctypes.data + number * each, len(self._blocks)
+            step.kind, step.input, step.residual, step.count = Kind.ATTENTION, 0, -1, 1
+            step.outputs[0], step.attention = 3, pointer(attention)
+        widths = [numbers * each for each in (heads, kv_heads, kv_heads, heads)]
+        super().__init__(library, f"{name} {bits}", steps, room, widths)
+
+    def program(self, tokens: int) -> Program:
+        program = super().program(tokens)
+        places: Sequence[Any] = ([self._depth], [0, tokens], self._blocks, [0, len(self._blocks)], [], [0, 0])
+        arrays = self._kept[tokens] = [np.array(values, np.int32) for values in places]
+        program.sequences = pointer(Sequences(1, *(array.ctypes.data for array in arrays)))
+        return program
 
 
 def _random_weights(format_: Format, rows: int, cols: int) -> Weights:
@@ -238,13 +299,13 @@ def _show(timed: Sequence[Timed], *, header: bool) -> None:
         tokens = sorted({each.case.tokens for each in timed})
         print("GB/s, and the time in multiples of a read", file=sys.stderr)
         columns = (f"{number:>13}" for number in tokens)
-        print(f"{'format':9}{'set':12}{'threads':>7} {'build':16}{'read':>6}", *columns, file=sys.stderr)
+        print(f"{'format':20}{'set':12}{'threads':>7} {'build':16}{'read':>6}", *columns, file=sys.stderr)
     for (isa, threads, build), found in lines.items():
         read = found[0].size / float(np.median([ms for each in found for ms in each.read_ms])) / 1e6
         reports = [each.report() for each in sorted(found, key=lambda each: each.case.tokens)]
         cells = (f"{report['GB/s']:6.1f} {report['times a read']['median']:6.2f}" for report in reports)  # type: ignore[index]
         print(
-            f"{timed[0].case.format:9}{isa:12}{threads:>7} {build:16}{read:6.1f}", *cells, file=sys.stderr, flush=True
+            f"{timed[0].case.format:20}{isa:12}{threads:>7} {build:16}{read:6.1f}", *cells, file=sys.stderr, flush=True
         )
 
 

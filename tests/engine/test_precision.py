@@ -90,12 +90,12 @@ def test_switch_ms_is_the_extra_time_of_the_first_pass(monkeypatch: pytest.Monke
     assert runner.calls == [6, 6, 1, 1, 6, 6, 1, 1]
 
 
-@pytest.mark.parametrize(("kv", "kinds"), [(KvPrecision.F16, {"f16", "bf16"}), (KvPrecision.U8, {"u8"})])
+@pytest.mark.parametrize(("kv", "kinds"), [(KvPrecision.F16, {"float16", "bfloat16"}), (KvPrecision.U8, {"uint8"})])
 def test_cache_is_kept_as_asked(tiny_target: Path, kv: KvPrecision, kinds: set[str]) -> None:
     runner = load_model(ModelSpec.read(tiny_target), RunnerConfig("CPU", 100, kv=kv)).runner
     assert isinstance(runner, PagedRunner)
     assert isinstance(runner, BranchingRunner) == (kv is KvPrecision.F16)
-    assert {cache.element_type.get_type_name() for cache in runner.caches} <= kinds
+    assert {cache.dtype.name for cache in runner.caches} <= kinds
     assert runner.block == 32
     ids = probe_ids(runner.vocabulary, 100, seed=1)
     at_once = runner.forward(ids, rows=1).copy()

@@ -18,7 +18,7 @@ from headstart.engine.memory import released
 from headstart.engine.runners.graph import Ids
 from headstart.engine.runners.head import HeadRunner
 from headstart.engine.runners.hydra import HydraRunner
-from headstart.engine.runners.paged import BranchingRunner, Edit, PagedRunner
+from headstart.engine.runners.paged import BranchingRunner, Edit, PagedRunner, UnmovableError
 from headstart.engine.runners.precision import (
     OWN,
     VERIFY,
@@ -374,11 +374,11 @@ def _broken(folder: Path, fault: Translatable) -> BrokenModelError:
 def _build(
     kind: RunnerClass, folder: Path, device: str, chosen: Properties, config: RunnerConfig, draft_vocab: Ids | None
 ) -> AnyRunner:
-    # The keys of a kept branch are moved. 8-bit keys cannot be moved, as they share a scale with their neighbours.
-    scaled = kind is BranchingRunner and chosen.get("KV_CACHE_PRECISION") == KvPrecision.U8.value
-    kind = PagedRunner if scaled else kind
     more: tuple[Any, ...] = () if kind is StatefulRunner else (config.edit, config.sequences)
-    return kind(folder, device, chosen, config.context, draft_vocab, *more)
+    try:
+        return kind(folder, device, chosen, config.context, draft_vocab, *more)
+    except UnmovableError:
+        return PagedRunner(folder, device, chosen, config.context, draft_vocab, *more)
 
 
 def _trial_subject(model: VerifiedModel) -> Subject:

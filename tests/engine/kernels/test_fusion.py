@@ -102,28 +102,33 @@ def test_sequences_in_one_pass_do_not_touch_each_other(tiny_quantized: Path, run
         assert np.array_equal(made.logits[-1], read(runner, text, len(text))[-1])
 
 
-def test_where_the_cache_has_8_bits_attention_is_openvino_s(tiny_quantized: Path) -> None:
-    chosen = properties(OWN, KvPrecision.U8)
-    runner = PagedRunner(tiny_quantized, "CPU", chosen, 128)
-    assert {cache.element_type.get_type_name() for cache in runner.caches} == {"u8"}
-    exact = PagedRunner(tiny_quantized, "CPU", EXACT, 128)
+@pytest.fixture(scope="module")
+def runner_of_8_bits(tiny_quantized: Path) -> BranchingRunner:
+    return BranchingRunner(tiny_quantized, "CPU", properties(OWN, KvPrecision.U8), 512)
+
+
+def test_cache_of_8_bits_takes_half_and_keeps_the_logits(
+    runner: BranchingRunner, runner_of_8_bits: BranchingRunner
+) -> None:
+    halves = [sum(cache.nbytes for cache in each.caches) for each in (runner_of_8_bits, runner)]
+    assert halves[0] <= 0.55 * halves[1]
     ids = probe_ids(runner.vocabulary, 60, seed=1)
-    expected, found = (read(each, ids, 50, 10) for each in (exact, runner))
-    assert np.abs(found - expected).mean() < 0.1 * expected.std()
+    expected, found = (read(each, ids, 50, 10) for each in (runner, runner_of_8_bits))
+    assert 0 < np.abs(found - expected).mean() < 0.1 * expected.std()
 
 
 @pytest.mark.parametrize("branches", [True, False])
-@pytest.mark.parametrize(("attention", "operations"), [(True, 2), (False, 4)])
+@pytest.mark.parametrize(("kv_bits", "operations"), [(16, 2), (8, 2), (0, 4)])
 def test_fusion_leaves_few_operations(
-    tiny_quantized: Path, kernels: Library, *, branches: bool, attention: bool, operations: int
+    tiny_quantized: Path, kernels: Library, *, branches: bool, kv_bits: int, operations: int
 ) -> None:
     """All layers, and the head. With OpenVINO's attention, what lies around it in two layers."""
     model = paged._paged_model(tiny_quantized, None, allow_qq_bias=branches)
-    assert len(fuse(model, kernels, 2, attention=attention)) == operations
+    assert len(fuse(model, kernels, 2, kv_bits=kv_bits)) == operations
     kinds = [node.get_type_name() for node in model.get_ordered_ops()]
     assert kinds.count("HeadstartKernel") == operations
-    assert kinds.count("PagedAttentionExtension") == (0 if attention else 2)
-    assert sum("cache" in port.any_name for port in model.inputs) == (0 if attention else 4)
+    assert kinds.count("PagedAttentionExtension") == (0 if kv_bits else 2)
+    assert sum("cache" in port.any_name for port in model.inputs) == (0 if kv_bits else 4)
 
 
 def test_graph_without_branches_gives_the_same_bits(tiny_quantized: Path, runner: BranchingRunner) -> None:

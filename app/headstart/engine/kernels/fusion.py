@@ -10,15 +10,28 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from headstart.engine import devices
 from headstart.engine.kernels.blocks import replace_blocks, weights_of
 from headstart.engine.kernels.experts import replace_experts
-from headstart.engine.kernels.library import OUTPUTS, Attention, Kind, Library, Weights
-from headstart.engine.kernels.operation import Layout, Piece, PlannedStep, Rows, lookup_operation, operation, pack
-from headstart.engine.kernels.patterns import PAGED_ATTENTION, PLACES, Graph, Key, Node, are_alike, find, key_of
+from headstart.engine.kernels.library import OUTPUTS, Attention, Kind, Library, Weights, library
+from headstart.engine.kernels.operation import (
+    KvCache,
+    Layout,
+    Piece,
+    PlannedStep,
+    Rows,
+    lookup_operation,
+    operation,
+    pack,
+)
+from headstart.engine.kernels.patterns import PAGED_ATTENTION, PLACES, Graph, Heads, Key, Node, are_alike, find, key_of
 from headstart.engine.kernels.selftest import proven, unsupported_reason
 from headstart.engine.runtime import core
 
+_KV_BITS = {"f16": 16, "u8": 8}  # of the keys and values of our own attention
 KERNELS = "HEADSTART_KERNELS"  # among the properties of a compiled model, not one of OpenVINO's: see compile_model
 
 
@@ -29,6 +42,12 @@ class Compiled:
     model: Any
     attentions: Sequence[Attention] = ()  # our own, in the order of the layers; empty if OpenVINO's are used
 
+    def kv_cache(self, blocks: int) -> KvCache:
+        """Make room for the keys and values of our own attention. Call it once."""
+        own = library()
+        assert own is not None
+        return KvCache(own, self.attentions, blocks)
+
 
 def compile_model(model: Any, device: str, properties: Mapping[str, str]) -> Compiled:
     """Compile a model as OpenVINO does; if the properties have KERNELS, with our own kernels.
@@ -38,10 +57,12 @@ def compile_model(model: Any, device: str, properties: Mapping[str, str]) -> Com
     own = {name: value for name, value in properties.items() if name != KERNELS}
     pieces: Sequence[Piece] = ()
     if properties.get(KERNELS):
-        library = proven()
-        if library is None:
+        kernels = proven()
+        if kernels is None:
             raise RuntimeError(f"our own kernels are not used: {unsupported_reason()}")
-        pieces = fuse(model, library, devices.cores(), attention=properties.get("KV_CACHE_PRECISION") == "f16")
+        pieces = fuse(
+            model, kernels, devices.cores(), kv_bits=_KV_BITS.get(properties.get("KV_CACHE_PRECISION", ""), 0)
+        )
     replace_experts(model, None, 1)
     replace_blocks(model)
     compiled = core().compile_model(model, device, own)
@@ -50,29 +71,30 @@ def compile_model(model: Any, device: str, properties: Mapping[str, str]) -> Com
     return Compiled(compiled, [attention for piece in pieces for attention in piece.attentions])
 
 
-def fuse(model: Any, library: Library, threads: int, *, attention: bool = False) -> Sequence[Piece]:
+def fuse(model: Any, kernels: Library, threads: int, *, kv_bits: int = 0) -> Sequence[Piece]:
     """Replace what can be replaced by operations; their pieces. Without any the model is as it was.
 
     The model must be as it is going to be compiled: an output head that is edited later would not be found.
-    `attention`: replace paged attention, too, if all of it can be; inputs of the model for keys and values then go.
+    `kv_bits`, 16 or 8: replace paged attention, too, if all of it can be, and keep keys and values in so many bits;
+    inputs of the model for them then go.
     """
-    experts = replace_experts(model, library, threads)
+    experts = replace_experts(model, kernels, threads)
     graph = Graph(model)
-    nodes = find(graph, library, attention=attention)
+    nodes = find(graph, kernels, attention=kv_bits > 0)
     paged = sum(node.get_type_name() == PAGED_ATTENTION for node in graph.nodes)
-    if attention and sum(node.kind is Kind.ATTENTION for node in nodes) < paged:
-        nodes = find(graph, library, attention=False)
+    if kv_bits and sum(node.kind is Kind.ATTENTION for node in nodes) < paged:
+        nodes = find(graph, kernels, attention=False)
     regions = [region for region in _regions(graph, nodes) if any(each.weights for each in region)]
-    layouts = [_layout(graph, region) for region in regions]
-    lookups = [(node, weights) for node in graph.nodes if (weights := _table(node)) and library.block_size(weights)]
+    layouts = [_layout(graph, region, kv_bits) for region in regions]
+    lookups = [(node, weights) for node in graph.nodes if (weights := _table(node)) and kernels.block_size(weights)]
     places_of_tables = [_place_of(weights, layouts) for _, weights in lookups]
-    pieces = pack(library, [layout for layout, _, _ in layouts], threads)
+    pieces = pack(kernels, [layout for layout, _, _ in layouts], threads)
     for (lookup, weights), place in zip(lookups, places_of_tables, strict=True):
         if place is None:
-            rows = Rows.packed(library, weights, threads)
+            rows = Rows.packed(kernels, weights, threads)
         else:
             owner, step = pieces[place[0]], place[1]
-            rows = Rows(library, owner.matrix(step), weights.rows, owner)
+            rows = Rows(kernels, owner.matrix(step), weights.rows, owner)
         node = lookup_operation()([lookup.input_value(1)], rows)
         _replace(lookup.output(0), node.output(0))
         graph.outputs[key_of(lookup.output(0))] = node.output(0)
@@ -142,7 +164,7 @@ def _regions(graph: Graph, nodes: Sequence[Node]) -> Iterator[list[Node]]:
     yield from regions.values()
 
 
-def _layout(graph: Graph, region: Sequence[Node]) -> tuple[Layout, Sequence[Key], Sequence[Key]]:
+def _layout(graph: Graph, region: Sequence[Node], kv_bits: int) -> tuple[Layout, Sequence[Key], Sequence[Key]]:
     """Return the steps of a region over numbered buffers, the values that it reads and those that it gives."""
     by_key = {node.key: node for node in region}
     inside = {name for node in region for name in node.inside}
@@ -176,14 +198,25 @@ def _layout(graph: Graph, region: Sequence[Node]) -> tuple[Layout, Sequence[Key]
             epsilon=source.epsilon if source else 0.0,
         )
         if first.attention:
-            heads, (_, key, value, *angles) = first.attention, first.inputs
-            cosine, sine = (numbers[angle] for angle in angles) if angles else (-1, -1)
-            places = [numbers[key], numbers[value], cosine, sine]
-            planned = replace(
-                planned, attention=Attention(heads.queries, heads.keys, heads.size, *places, heads.scale, None, None)
+            _, key, value, *angles = first.inputs
+            attention, arrays = _attention(
+                first.attention, [numbers[place] for place in (key, value, *angles)], kv_bits
             )
+            planned = replace(planned, attention=attention, arrays=arrays)
         layout.steps.append(planned)
     return layout.shared(), sources, targets
+
+
+def _attention(heads: Heads, buffers: Sequence[int], bits: int) -> tuple[Attention, Sequence[NDArray[np.float32]]]:
+    """Return the attention over these buffers, and the arrays that it points to."""
+    key, value, *angles = buffers
+    attention = Attention(heads.queries, heads.keys, heads.size, key, value, *(angles or (-1, -1)), bits, heads.window)
+    attention.scale, attention.epsilon = heads.scale, heads.epsilon
+    given = {"query_gain": heads.query_gain, "key_gain": heads.key_gain, "sinks": heads.sinks}
+    arrays = {name: np.ascontiguousarray(array, np.float32) for name, array in given.items() if array is not None}
+    for name, array in arrays.items():
+        setattr(attention, name, array.ctypes.data)
+    return attention, list(arrays.values())
 
 
 def _joined(region: Sequence[Node]) -> Iterator[list[Node]]:

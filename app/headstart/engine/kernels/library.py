@@ -21,7 +21,7 @@ from headstart.errors import SettingsError
 
 Bytes = NDArray[np.uint8]
 
-_ABI = 3
+_ABI = 4
 _REASONS = {-1: "the steps or the sequences of a program do not fit together", -3: "the run was cancelled"}
 BLOCK = 32  # rows that are packed together
 OUTPUTS = 4  # of a step, at most
@@ -98,10 +98,7 @@ class Matrix(Structure):
 
 
 class Attention(Structure):
-    """The hk_attention of the library.
-
-    Its caches are f16 keys [blocks, kv_heads, size, BLOCK] and values [blocks, kv_heads, BLOCK, size].
-    """
+    """The hk_attention of the library: its cache is bytes [blocks, kv_heads, Library.kv_record_size(size, bits)]."""
 
     _fields_ = (
         ("heads", c_int32),
@@ -111,9 +108,15 @@ class Attention(Structure):
         ("value", c_int32),
         ("cosine", c_int32),
         ("sine", c_int32),
+        ("bits", c_int32),
+        ("window", c_int32),
         ("scale", c_float),
-        ("keys", c_void_p),
-        ("values", c_void_p),
+        ("cap", c_float),
+        ("epsilon", c_float),
+        ("query_gain", c_void_p),
+        ("key_gain", c_void_p),
+        ("sinks", c_void_p),
+        ("cache", c_void_p),
         ("blocks", c_int32),
     )
 
@@ -197,6 +200,8 @@ class Library:
         functions.hk_block_size.argtypes, functions.hk_block_size.restype = [c_int] * 3, c_size_t
         functions.hk_pack.argtypes = [*[c_int] * 4, *[c_void_p] * 3, c_int, c_int, c_void_p, c_size_t]
         functions.hk_unpack.argtypes = [POINTER(Matrix), c_int, c_void_p]
+        functions.hk_kv_record_size.argtypes, functions.hk_kv_record_size.restype = [c_int] * 2, c_size_t
+        functions.hk_move_kv.argtypes, functions.hk_move_kv.restype = [POINTER(Attention), *[c_int] * 4], None
         functions.hk_read.argtypes, functions.hk_read.restype = [c_void_p, c_size_t, c_int], c_uint64
         functions.hk_run.argtypes = [POINTER(Program), c_int, POINTER(c_void_p), c_int]
 
@@ -260,6 +265,14 @@ class Library:
         """Write the dequantized weights of a row, f32 [cols], to an address."""
         failed = self._functions.hk_unpack(matrix, row, address)
         assert not failed
+
+    def kv_record_size(self, size: int, bits: int) -> int:
+        """Return the bytes of the keys and values of a block and head; 0 for sizes that are not supported."""
+        return int(self._functions.hk_kv_record_size(size, bits))
+
+    def move_kv(self, attention: Attention, place: tuple[int, int], target: tuple[int, int]) -> None:
+        """Copy a token's keys and values to another place of the cache; a place is a block, and a token of it."""
+        self._functions.hk_move_kv(attention, *place, *target)
 
     def run(self, program: Program, tokens: int, externals: "ctypes.Array[c_void_p]", threads: int) -> None:
         """Run a program; `externals` are the addresses of its first buffers.

@@ -46,6 +46,7 @@ class PlannedStep:
     gain: NDArray[np.float32] | None
     epsilon: float
     attention: Attention | None = None
+    arrays: Sequence[NDArray[np.float32]] = ()  # that the attention points to
 
     @property
     def reads(self) -> set[int]:
@@ -57,8 +58,9 @@ class PlannedStep:
         """Return the same step over buffers with other numbers."""
         attention = None
         if (a := self.attention) is not None:
-            buffers = [places.get(buffer, buffer) for buffer in (a.key, a.value, a.cosine, a.sine)]
-            attention = Attention(a.heads, a.kv_heads, a.size, *buffers, a.scale)
+            attention = Attention.from_buffer_copy(a)
+            for name in ("key", "value", "cosine", "sine"):
+                setattr(attention, name, places.get(getattr(a, name), getattr(a, name)))
         outputs = [places[buffer] for buffer in self.outputs]
         residual = places.get(self.residual, self.residual)
         return replace(self, input=places[self.input], residual=residual, outputs=outputs, attention=attention)
@@ -96,8 +98,7 @@ class Layout:
 class Piece:
     """Steps with their packed weights, ready to run.
 
-    `weights` are those that a run reads. `attentions`: the owner of the KV caches puts their addresses and their number
-    of blocks there before the first run.
+    `weights` are those that a run reads. `attentions`: `KvCache` gives them room before the first run.
     """
 
     def __init__(self, library: Library, layout: Layout, steps: Sequence["_PackedStep"]) -> None:
@@ -106,7 +107,10 @@ class Piece:
         self.weights = [step.room for step in steps if step.size]
         self.attentions = [step.planned.attention for step in steps if step.planned.attention]
         self.threads = 1
-        self._library, self._kept = library, [(step.room, step.kept) for step in steps]  # not the weights as they were
+        self._library, self._kept = (
+            library,
+            [(step.room, step.kept, step.planned.arrays) for step in steps],
+        )  # not the weights as they were
         self._steps = (Step * len(steps))(*(step.step() for step in steps))
         self._all_widths = (c_int32 * len(layout.widths))(*layout.widths)
 
@@ -151,6 +155,24 @@ def pack(library: Library, layouts: Sequence[Layout], threads: int) -> list[Piec
         for future in [pool.submit(library.pack, *part) for step in steps for part in step.parts()]:
             future.result()
     return [Piece(library, layout, of_layout) for layout, of_layout in zip(layouts, packed, strict=True)]
+
+
+class KvCache:
+    """The keys and values of our own attention, in blocks of BLOCK tokens."""
+
+    def __init__(self, library: Library, attentions: Sequence[Attention], blocks: int) -> None:
+        """Give each attention room for this many blocks; memory is used as it fills."""
+        self._library, self._attentions = library, attentions
+        self.layers: list[Bytes] = []  # [blocks, bytes of a block]
+        for attention in attentions:
+            size = attention.kv_heads * library.kv_record_size(attention.size, attention.bits)
+            self.layers.append(large_pages(blocks * size).reshape(blocks, size))
+            attention.cache, attention.blocks = self.layers[-1].ctypes.data, blocks
+
+    def move(self, place: tuple[int, int], target: tuple[int, int]) -> None:
+        """Copy a token's keys and values to another place; a place is a block, and a token of it."""
+        for attention in self._attentions:
+            self._library.move_kv(attention, place, target)
 
 
 class Rows:

@@ -65,6 +65,12 @@ class Heads:
     size: int  # numbers of each
     scale: float
     caches: tuple[str, str]  # names of the model's inputs for keys and values
+    window: int = 0  # keys that a query sees, its own among them; 0: all before it
+    # Gains of RMS norms of each head, before they are rotated: [size]
+    query_gain: NDArray[np.float32] | None = None
+    key_gain: NDArray[np.float32] | None = None
+    epsilon: float = 0.0
+    sinks: NDArray[np.float32] | None = None  # a score of each head that has no value
 
 
 class Graph:

@@ -14,10 +14,12 @@ from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from headstart.engine.cancelling import CancelEvent
 from headstart.engine.kernels.fusion import Compiled, compile_model
 from headstart.engine.kernels.library import BLOCK
+from headstart.engine.kernels.operation import KvCache
 from headstart.engine.runners.graph import Ids, gather_rows, keep_rows
 from headstart.engine.runners.passes import CHUNK, Pass, Passes
 from headstart.engine.runners.runner import Branch, Hidden, Interrupted, Joined, Logits, Saved
@@ -26,6 +28,10 @@ from headstart.engine.runtime import core, openvino
 _CACHE_INPUTS = ("key_cache.", "value_cache.")
 Edit = Callable[[Any], None]  # edits a model's graph before any other change
 _SPARE = 2  # places beyond the context: a recovery takes up to three, and the next call finds one or more
+
+
+class UnmovableError(RuntimeError):
+    """The keys of a kept branch cannot be moved: OpenVINO's of 8 bits share a scale with their neighbours."""
 
 
 class PagedRunner:
@@ -133,17 +139,17 @@ class PagedRunner:
 
     def save(self, start: int, stop: int) -> Saved:
         blocks = slice(self._first + start // self.block, self._first - (-stop // self.block))
-        return np.concatenate([cache.data[blocks].view(np.uint8).ravel() for cache in self.caches])
+        return np.concatenate([cache[blocks].view(np.uint8).ravel() for cache in self.caches])
 
     def restore(self, tokens: Sequence[int], saved: Saved) -> bool:
         first, num_blocks = len(self._tokens) // self.block, -(-len(tokens) // self.block)
-        of_block = [cache.data[:1].nbytes for cache in self.caches]
+        of_block = [cache[:1].nbytes for cache in self.caches]
         present, rest = divmod(saved.size, sum(of_block))
         if rest or present < num_blocks or len(self._tokens) % self.block:
             return False
         start = 0
         for cache, size in zip(self.caches, of_block, strict=True):
-            slots = cache.data[self._first + first : self._first + first + num_blocks].view(np.uint8)
+            slots = cache[self._first + first : self._first + first + num_blocks].view(np.uint8)
             slots[...] = saved[start : start + num_blocks * size].reshape(slots.shape)
             start += present * size
         self._tokens.extend(tokens)
@@ -154,9 +160,12 @@ class PagedRunner:
         """Move the keys and values of a branch of the last pass to their place."""
         assert place < self._fork
         source = self._fork + number
-        for cache, axis in zip(self.caches, self._token_axes, strict=True):
-            slots = np.moveaxis(cache.data[self._first :], axis, 1)  # [blocks, tokens of a block, ..]
-            slots[place // self.block, place % self.block] = slots[source // self.block, source % self.block]
+        from_, to = (divmod(self._first * self.block + token, self.block) for token in (source, place))
+        if self._own is not None:
+            self._own.move(from_, to)
+        else:
+            for cache in self.caches:  # [blocks, heads, tokens of a block, size]
+                cache[to[0], :, to[1]] = cache[from_[0], :, from_[1]]
         if self.hidden is not None:
             self.hidden[place] = self.hidden[source]
         self._tokens.append(self._branches[number].token)
@@ -186,6 +195,7 @@ class PagedRunner:
         return sibling
 
     def _bind_cache(self, compiled: Compiled, context: int, sequences: int) -> None:
+        self._own: KvCache | None = None
         if compiled.attentions:
             self._bind_own_cache(compiled, context, sequences)
             return
@@ -193,6 +203,8 @@ class PagedRunner:
         caches = [port for port in compiled.model.inputs if port.any_name.startswith(_CACHE_INPUTS)]
         if not caches:
             raise RuntimeError("no cache of keys and values was found")
+        if self.can_branch and any(port.element_type == ov.Type.u8 for port in caches):
+            raise UnmovableError
         # Axis 2 of a block of values is its length in tokens; the compiled model decides it (32 on CPU, 16 on GPU).
         # A block of 8-bit keys holds scales, too.
         values = next(port for port in caches if port.any_name.startswith(_CACHE_INPUTS[1]))
@@ -200,28 +212,20 @@ class PagedRunner:
         blocks = self._make_passes(compiled.model, context, sequences)
         for port in caches:
             shape = [sequences * blocks if size.is_dynamic else size.get_length() for size in port.partial_shape]
-            self.caches.append(ov.Tensor(port.element_type, ov.Shape(shape)))
-            self.batcher.bind(port, self.caches[-1])
-        self._token_axes = [2] * len(caches)  # of [blocks, heads, tokens of a block, size]
+            tensor = ov.Tensor(port.element_type, ov.Shape(shape))
+            self.caches.append(tensor.data)
+            self.batcher.bind(port, tensor)
 
     def _bind_own_cache(self, compiled: Compiled, context: int, sequences: int) -> None:
-        """Make room for the keys and values of our own attention; kernels.library.Attention has the layout."""
-        ov = openvino()
+        """Make room for the keys and values of our own attention."""
         self.block = BLOCK
-        blocks = sequences * self._make_passes(compiled.model, context, sequences)
-        for attention in compiled.attentions:
-            heads, size = attention.kv_heads, attention.size
-            keys = ov.Tensor(ov.Type.f16, ov.Shape([blocks, heads, size, BLOCK]))
-            values = ov.Tensor(ov.Type.f16, ov.Shape([blocks, heads, BLOCK, size]))
-            attention.keys, attention.values = keys.data.ctypes.data, values.data.ctypes.data
-            attention.blocks = blocks
-            self.caches += [keys, values]
-        self._token_axes = [3, 2] * len(compiled.attentions)
+        self._own = compiled.kv_cache(sequences * self._make_passes(compiled.model, context, sequences))
+        self.caches = self._own.layers
 
     def _make_passes(self, model: Any, context: int, sequences: int) -> int:
         """Prepare for sequences of this many tokens. Return the blocks of one. `self.block` is already known."""
         blocks = -(-(context + _SPARE) // self.block)
-        self.context, self.caches = context, list[Any]()
+        self.context, self.caches = context, list[NDArray[Any]]()
         self.batcher = Passes(model, self.block, sequences=sequences, can_branch=self.can_branch)
         self._bind_table(0, blocks)
         return blocks

@@ -10,7 +10,7 @@
 #define HK_API __attribute__((visibility("default")))
 #endif
 
-enum { HK_ABI = 3, HK_BLOCK = 32 /* rows of a block */, HK_OUTPUTS = 4 };
+enum { HK_ABI = 4, HK_BLOCK = 32 /* rows of a block */, HK_OUTPUTS = 4 };
 
 /* How weights are stored. Activations are rounded to INT8 in groups of 32 columns. */
 enum hk_format {
@@ -49,17 +49,23 @@ enum hk_kind {
 };
 enum hk_activation { HK_SILU = 1, HK_GELU_TANH = 2 };
 
-/* Attention of `heads` queries a token over `kv_heads` keys and values of `size` numbers, a multiple of 64. The caches
-   hold f16 in blocks of HK_BLOCK tokens: keys [blocks, kv_heads, size, HK_BLOCK], values [blocks, kv_heads, HK_BLOCK,
-   size]. */
+/* Attention of `heads` queries a token over `kv_heads` keys and values of `size` numbers, a multiple of 32. The cache
+   has blocks of HK_BLOCK tokens: [blocks, kv_heads, hk_kv_record_size(size, bits)] bytes. */
 typedef struct hk_attention {
     int32_t heads, kv_heads, size;
     int32_t key, value; /* buffers [tokens, kv_heads * size] */
     /* Buffers [tokens, size] of angles by which queries and keys are rotated where they lie; -1: they are not. */
     int32_t cosine, sine;
+    int32_t bits;   /* of a number in the cache: 16 or 8 */
+    int32_t window; /* keys that a query sees, its own among them; 0: all before it */
     float scale;
-    void *keys, *values; /* caches */
-    int32_t blocks;      /* of each cache: a run that names another one is refused before it writes */
+    float cap;     /* scores become cap * tanh(score / cap); 0: they stay */
+    float epsilon; /* of the norms */
+    /* f32 [size]: normalize each head of queries or keys first (RMS); NULL: take them as they are */
+    const float *query_gain, *key_gain;
+    const float *sinks; /* f32 [heads]: a score of each head that has no value; NULL: none */
+    void *cache;
+    int32_t blocks; /* of the cache: a run that names another one is refused before it writes */
 } hk_attention;
 
 /* The sequences that the tokens of a pass belong to, as OpenVINO's PagedAttention has them. */
@@ -120,6 +126,11 @@ HK_API int hk_pack(int format, int group, int rows, int cols, const void *weight
                    const void *zeros, int first, int last, uint8_t *out, size_t stride);
 /* Unpack one row to f32 [cols]: the numbers that gguf-py gives for a type of GGUF files. */
 HK_API int hk_unpack(const hk_matrix *matrix, int row, float *out);
+
+/* Bytes of the keys and values of a block and head, a multiple of 64; 0: these sizes are not supported. */
+HK_API size_t hk_kv_record_size(int size, int bits);
+/* Copy a token's keys and values from one place of a cache to another one. */
+HK_API void hk_move_kv(const hk_attention *attention, int block, int slot, int new_block, int new_slot);
 
 /* Run all steps for `tokens` tokens in `threads` threads, one run at a time in a process. Every result depends on its
    row and token alone: it has the same bits for every number of tokens and threads, and for every instruction set.

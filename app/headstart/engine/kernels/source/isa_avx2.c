@@ -28,5 +28,5 @@ INLINE ints dot8(ints sums, ints u, ints x)
 #include "attention.h"
 #include "products.h"
 
-const struct kernels avx2_kernels = {TILE, quantize, inverse_rms, scale, gate, mul_mat_block, rope_and_store_kv, attend};
+const struct kernels avx2_kernels = {TILE, quantize, inverse_rms, scale, gate, mul_mat_block, rope_and_store_kv, attend, merge_ranges, move_kv};
 #endif

@@ -57,5 +57,5 @@ INLINE floats multiply_add(floats a, floats b, floats c) { return _mm512_fmadd_p
 #include "products.h"
 
 const struct kernels avx512vnni_kernels = {TILE, quantize,       inverse_rms, scale,
-                                           gate, mul_mat_block, rope_and_store_kv, attend};
+                                           gate, mul_mat_block, rope_and_store_kv, attend, merge_ranges, move_kv};
 #endif

@@ -26,8 +26,8 @@
        run.c          run_mul_mat: quantize_parts or quantize_normalized (elementwise.h), then mul_mat_rows
        products.h       mul_mat_block: multiply_format, a superblock or some groups of 32 columns at a time
        formats.h        where the bytes of each type lie; plain.c has the same products without vectors
-       run.c          run_attention: rope_and_store, then attend
-       attention.h      scores, softmax, sums of values
+       run.c          run_attention: rope_and_store, attend, and merge_ranges where threads share the keys of a query
+       attention.h      scores, softmax and sums of values, a tile of keys at a time
        isa_*.c        the vector instructions of a set, around products.h and attention.h; cpu.c chooses one
        pack.c         hk_pack and hk_unpack; read.c: hk_read */
 #ifndef KERNELS_H
@@ -37,7 +37,11 @@
 #include <string.h>
 
 enum {
-    MAX_ROWS = 48,       /* queries that share a block of keys or values once it is widened to f32 */
+    MAX_ROWS = 48,       /* queries that share a walk over keys and values */
+    MAX_HEAD = 512,      /* numbers of a head */
+    TILE_BLOCKS = 8,     /* blocks of keys of a tile of attention */
+    TILE_KEYS = TILE_BLOCKS * HK_BLOCK,
+    RANGE_KEYS = 4 * TILE_KEYS, /* keys of a query that one thread takes, where threads share them */
     LINE = HK_BLOCK * 4, /* bytes */
     CACHE_LINE = 64,     /* bytes */
     STEP = 32,           /* columns that are multiplied at a time */
@@ -77,13 +81,17 @@ struct kernels {
     /* Products of a block with `tiles` tiles from `first` on, to out[token]. */
     void (*mul_mat)(int format, int group, const uint8_t *block, const struct q8 *x, int first, int tiles,
                      float (*out)[HK_BLOCK]);
-    /* Rotate a token's queries and key, and put the key and the value into the cache. No angles: they are not rotated.
-     */
+    /* Normalize and rotate a token's queries and key, and put the key and the value into the cache. No angles: they are
+       not rotated. */
     void (*rope_and_store_kv)(const hk_attention *a, const struct sequence *s, int token, float *query, float *key,
                         const float *value, const float *cosine, const float *sine);
-    /* Attention of some queries that share keys and values: see attention.h. */
-    void (*attend)(const hk_attention *a, const struct sequence *s, int kv_head, int first, int rows,
-                   const float *query, float *out, float *scratch);
+    /* Attention of some queries that share keys and values, over some ranges of keys: see attention.h. */
+    void (*attend)(const hk_attention *a, const struct sequence *s, int kv_head, int first, int rows, int range, int last,
+                   const float *query, float *out, float *results, uint8_t *scratch);
+    void (*merge_ranges)(const hk_attention *a, const struct sequence *s, int token, int head, const float *results,
+                         float *out);
+    /* Copy a token's key and value from one record of the cache to another. */
+    void (*move_kv)(const hk_attention *a, uint8_t *from, int slot, uint8_t *to, int new_slot);
 };
 
 extern const struct kernels plain_kernels, avx2_kernels, avxvnni_kernels, avx512vnni_kernels;
@@ -97,10 +105,27 @@ INLINE int smaller(int a, int b) { return a < b ? a : b; }
 
 INLINE int blocks_of(int rows) { return rows / HK_BLOCK + (rows % HK_BLOCK > 0); }
 
-/* Numbers of scratch that `attend` takes for so many keys. */
-INLINE size_t attention_scratch(const hk_attention *a, int keys)
+/* Bytes of the keys and values of a block and head: see attention.h. */
+INLINE size_t kv_record_size(int size, int bits)
 {
-    return (size_t)a->size * HK_BLOCK + (size_t)MAX_ROWS * (a->size + 1 + (size_t)blocks_of(keys) * HK_BLOCK);
+    return (size_t)size * HK_BLOCK * 2 * (bits / 8) + (size_t)(size / 32 + 1) * HK_BLOCK * sizeof(uint16_t);
+}
+
+/* Bytes of scratch that `attend` takes. */
+INLINE size_t attention_scratch(const hk_attention *a)
+{
+    size_t floats = TILE_KEYS + TILE_BLOCKS + a->size / 32 + 3 * (a->size + 2), shorts = TILE_KEYS + a->size;
+    return TILE_BLOCKS * kv_record_size(a->size, a->bits) + MAX_ROWS * (4 * floats + 2 * shorts);
+}
+
+/* The first key that a query sees which sees `end` keys, or would without the window. */
+INLINE int begin_of(const hk_attention *a, int end) { return a->window > 0 && end > a->window ? end - a->window : 0; }
+
+/* Ranges of keys that the tokens of a sequence see, by their numbers: from the first one on. */
+INLINE int first_range_of(const hk_attention *a, const struct sequence *s) { return begin_of(a, s->past) / RANGE_KEYS; }
+INLINE int ranges_of(const hk_attention *a, const struct sequence *s)
+{
+    return (s->past + s->count + RANGE_KEYS - 1) / RANGE_KEYS - first_range_of(a, s);
 }
 
 INLINE int tokens_of_tile(const struct q8 *x, int tile) { return smaller(x->tile, x->tokens - tile * x->tile); }

@@ -10,12 +10,13 @@ enum {
     MAX_THREADS = 256,
     MAX_TOKENS = 1 << 16,
     MAX_CONTEXT = 1 << 24,
-    MAX_HEAD = 1 << 14,  /* numbers of a head */
     MAX_ITEMS = 1 << 30, /* of a phase: threads count a little beyond it */
     FEW_TOKENS = MAX_SPAN,
     CHUNK_BYTES = 32 << 10,          /* weights that a thread takes at a time */
     CHUNK_BYTES_OF_MANY = 192 << 10, /* with more tokens they stay in the second-level cache from span to span */
     QUANTIZED_STEPS = 4,               /* steps of a token that are rounded at a time */
+    PHASES = 3,          /* of a step, at most */
+    ITEMS_OF_THREAD = 2, /* of attention: with fewer, threads share the keys of a query */
     KEPT_BYTES = 64 << 20,           /* scratch that the next run finds again, however little it needs */
 };
 
@@ -36,10 +37,10 @@ struct run {
     int tokens, threads;
     float **buffers;
     uint8_t *q8;
-    struct sequence *sequences; /* of the tokens, for attention */
-    float *attention;           /* scratch of each thread */
+    uint8_t *attention;         /* scratch of each thread */
     size_t attention_size;
-    struct counter *counters; /* 1 + threads for each of two phases a step */
+    float *results;           /* of ranges of keys, where threads share those of a query */
+    struct counter *counters; /* 1 + threads for each phase of each step */
 };
 
 static size_t aligned(size_t bytes) { return (bytes + CACHE_LINE - 1) / CACHE_LINE * CACHE_LINE; }
@@ -176,11 +177,21 @@ static void add_rows(const struct run *run, const hk_step *step, int first, int 
     }
 }
 
-static const struct sequence *sequence_of(const struct run *run, int token)
+static struct sequence sequence_at(const hk_sequences *given, int number)
 {
-    const struct sequence *s = run->sequences;
-    while (token >= s->first + s->count) s++;
-    return s;
+    int first = given->begins[number], mask = given->mask_begins[number];
+    return (struct sequence){.first = first,
+                             .count = given->begins[number + 1] - first,
+                             .past = given->past[number],
+                             .blocks = given->blocks + given->block_begins[number],
+                             .mask = given->mask_begins[number + 1] > mask ? given->mask + mask : NULL};
+}
+
+static int sequence_of(const hk_sequences *given, int token)
+{
+    int number = 0;
+    while (token >= given->begins[number + 1]) number++;
+    return number;
 }
 
 /* Items are tokens. */
@@ -189,40 +200,80 @@ static void rope_and_store(const struct run *run, const hk_step *step, int first
     const hk_attention *a = step->attention;
     (void)thread;
     for (int token = first; token < last; token++) {
-        const struct sequence *s = sequence_of(run, token);
+        const hk_sequences *given = run->program->sequences;
+        struct sequence s = sequence_at(given, sequence_of(given, token));
         const float *cosine = a->cosine < 0 ? NULL : row_of(run, a->cosine, token),
                     *sine = cosine ? row_of(run, a->sine, token) : NULL;
-        run->kernels->rope_and_store_kv(a, s, token - s->first, row_of(run, step->input, token), row_of(run, a->key, token),
+        run->kernels->rope_and_store_kv(a, &s, token - s.first, row_of(run, step->input, token), row_of(run, a->key, token),
                                   row_of(run, a->value, token), cosine, sine);
     }
 }
 
-/* Queries that one item takes: fewer where threads would have nothing to do. */
-static int rows_of_item(const struct run *run, const hk_attention *a)
-{
-    int fair = (run->tokens * a->heads + run->threads - 1) / run->threads;
-    return smaller(MAX_ROWS, fair);
-}
-
-static int items_of(const struct sequence *s, const hk_attention *a, int rows)
+static int items_of(const struct sequence *s, const hk_attention *a)
 {
     int queries = s->count * (a->heads / a->kv_heads);
-    return a->kv_heads * ((queries + rows - 1) / rows);
+    return a->kv_heads * ((queries + MAX_ROWS - 1) / MAX_ROWS);
 }
 
-/* Items are some queries of a sequence that share keys and values, the last ones, which see most, first. */
+/* The items of a sequence are some queries that share keys and values, the last ones, which see most, first; or a range
+   of keys for these. */
+static int items_of_attention(const struct run *run, const hk_attention *a, int shares_keys)
+{
+    int items = 0;
+    for (int i = 0; i < run->program->sequences->count; i++) {
+        struct sequence s = sequence_at(run->program->sequences, i);
+        items += items_of(&s, a) * (shares_keys ? ranges_of(a, &s) : 1);
+    }
+    return items;
+}
+
+static int shares_keys(const struct run *run, const hk_attention *a)
+{
+    return items_of_attention(run, a, 0) < ITEMS_OF_THREAD * run->threads;
+}
+
+/* Numbers of the results of the first `count` sequences. */
+static size_t numbers_of_results(const struct run *run, const hk_attention *a, int count)
+{
+    size_t numbers = 0;
+    for (int i = 0; i < count; i++) {
+        struct sequence s = sequence_at(run->program->sequences, i);
+        numbers += (size_t)s.count * a->heads * ranges_of(a, &s) * (a->size + 2);
+    }
+    return numbers;
+}
+
 static void attend(const struct run *run, const hk_step *step, int first, int last, int thread)
 {
     const hk_attention *a = step->attention;
-    int rows = rows_of_item(run, a), group = a->heads / a->kv_heads;
+    int shared = shares_keys(run, a);
     for (int item = first; item < last; item++) {
-        const struct sequence *s = run->sequences;
-        int number = item;
-        while (number >= items_of(s, a, rows)) number -= items_of(s++, a, rows);
-        int of_head = items_of(s, a, rows) / a->kv_heads, row = (of_head - 1 - number / a->kv_heads) * rows;
-        run->kernels->attend(a, s, number % a->kv_heads, row, smaller(rows, s->count * group - row),
-                             row_of(run, step->input, s->first), row_of(run, step->outputs[0], s->first),
+        int sequence = 0, number = item;
+        struct sequence s = sequence_at(run->program->sequences, 0);
+        for (int items; number >= (items = items_of(&s, a) * (shared ? ranges_of(a, &s) : 1)); number -= items)
+            s = sequence_at(run->program->sequences, ++sequence);
+        int ranges = shared ? ranges_of(a, &s) : 1, range = first_range_of(a, &s) + number % ranges;
+        int head = number / ranges % a->kv_heads, queries = s.count * (a->heads / a->kv_heads),
+            row = (items_of(&s, a) / a->kv_heads - 1 - number / ranges / a->kv_heads) * MAX_ROWS;
+        run->kernels->attend(a, &s, head, row, smaller(MAX_ROWS, queries - row), range, shared ? range + 1 : INT32_MAX,
+                             row_of(run, step->input, s.first), row_of(run, step->outputs[0], s.first),
+                             shared ? run->results + numbers_of_results(run, a, sequence) : NULL,
                              run->attention + thread * run->attention_size);
+    }
+}
+
+/* Items are queries: token * heads + head. */
+static void merge_ranges(const struct run *run, const hk_step *step, int first, int last, int thread)
+{
+    const hk_attention *a = step->attention;
+    (void)thread;
+    for (int item = first; item < last; item++) {
+        int token = item / a->heads, head = item % a->heads, sequence = sequence_of(run->program->sequences, token);
+        struct sequence s = sequence_at(run->program->sequences, sequence);
+        size_t query = (size_t)(token - s.first) * a->heads + head;
+        const float *results = run->results + numbers_of_results(run, a, sequence) + query * ranges_of(a, &s) * (a->size + 2);
+        run->kernels->merge_ranges(a, &s, token - s.first, head, results,
+                                  row_of(run, step->outputs[0], token) + head * a->size);
     }
 }
 
@@ -296,10 +347,14 @@ static void run_mul_mat(const struct run *run, const hk_step *step, struct phase
 static void run_attention(const struct run *run, const hk_step *step, struct phase *phases, int thread)
 {
     take_part(run, step, &phases[0], rope_and_store, thread);
+    int shared = shares_keys(run, step->attention);
     phases[1].chunk = 1;
-    for (int i = 0; i < run->program->sequences->count; i++)
-        phases[1].items += items_of(&run->sequences[i], step->attention, rows_of_item(run, step->attention));
+    phases[1].items = items_of_attention(run, step->attention, shared);
     take_part(run, step, &phases[1], attend, thread);
+    if (!shared) return;
+    phases[2].chunk = step->attention->heads / step->attention->kv_heads;
+    phases[2].items = run->tokens * step->attention->heads;
+    take_part(run, step, &phases[2], merge_ranges, thread);
 }
 
 static void run_steps(void *job, int thread)
@@ -307,9 +362,11 @@ static void run_steps(void *job, int thread)
     const struct run *run = job;
     for (int i = 0; i < run->program->step_count; i++) {
         const hk_step *step = &run->program->steps[i];
-        struct counter *counters = run->counters + (size_t)i * 2 * (1 + run->threads);
-        struct phase phases[2] = {{.items = run->tokens, .chunk = 1, .done = counters, .taken = counters + 1},
-                                  {.done = counters + 1 + run->threads, .taken = counters + 2 + run->threads}};
+        struct phase phases[PHASES] = {{.items = run->tokens, .chunk = 1}};
+        for (int phase = 0; phase < PHASES; phase++) {
+            phases[phase].done = run->counters + ((size_t)i * PHASES + phase) * (1 + run->threads);
+            phases[phase].taken = phases[phase].done + 1;
+        }
         if (step->kind == HK_NORM)
             take_part(run, step, &phases[0], normalize, thread);
         else if (step->kind == HK_ADD)
@@ -371,8 +428,8 @@ static int width_of(int heads, int size)
 static int attention_fits(const hk_program *program, const hk_step *step)
 {
     const hk_attention *a = step->attention;
-    if (!a || !a->keys || !a->values || !program->sequences || step->count != 1) return 0;
-    if (a->size < 64 || a->size % 64 || a->size > MAX_HEAD) return 0;
+    if (!a || !a->cache || !program->sequences || step->count != 1) return 0;
+    if (!hk_kv_record_size(a->size, a->bits) || a->window < 0) return 0;
     if (a->kv_heads < 1 || a->heads < a->kv_heads || a->heads % a->kv_heads) return 0;
     if (a->cosine >= 0 && !(is_buffer(program, a->cosine, a->size) && is_buffer(program, a->sine, a->size))) return 0;
     int queries = width_of(a->heads, a->size), keys = width_of(a->kv_heads, a->size);
@@ -461,42 +518,30 @@ static uint8_t *scratch(size_t bytes)
     return kept ? (uint8_t *)aligned((uintptr_t)kept) : NULL;
 }
 
-/* The sequences of a run, and scratch for their attention. With `from` NULL, count the bytes only. */
+/* Scratch for attention. With `from` NULL, count the bytes only. */
 static size_t lay_out_attention(struct run *run, uint8_t *from)
 {
     const hk_program *program = run->program;
-    const hk_sequences *given = program->sequences;
-    if (!given) return 0;
-    size_t sequences = aligned(given->count * sizeof(struct sequence)), most = 0;
-    int keys = 0;
-    for (int i = 0; i < given->count; i++) {
-        int count = given->begins[i + 1] - given->begins[i],
-            has_mask = given->mask_begins[i + 1] > given->mask_begins[i];
-        if (given->past[i] + count > keys) keys = given->past[i] + count;
-        if (from)
-            ((struct sequence *)from)[i] =
-                (struct sequence){.first = given->begins[i],
-                                  .count = count,
-                                  .past = given->past[i],
-                                  .blocks = given->blocks + given->block_begins[i],
-                                  .mask = has_mask ? given->mask + given->mask_begins[i] : NULL};
+    size_t most = 0, results = 0;
+    for (int i = 0; i < program->step_count; i++) {
+        const hk_attention *a = program->steps[i].attention;
+        if (program->steps[i].kind != HK_ATTENTION) continue;
+        size_t size = aligned(attention_scratch(a)),
+               of_results = shares_keys(run, a) ? numbers_of_results(run, a, program->sequences->count) * sizeof(float) : 0;
+        most = size > most ? size : most;
+        results = of_results > results ? of_results : results;
     }
-    for (int i = 0; i < program->step_count; i++)
-        if (program->steps[i].kind == HK_ATTENTION) {
-            size_t size = aligned(attention_scratch(program->steps[i].attention, keys) * sizeof(float));
-            most = size > most ? size : most;
-        }
-    run->sequences = (struct sequence *)from;
-    run->attention = (float *)(from ? from + sequences : NULL);
-    run->attention_size = most / sizeof(float);
-    return sequences + run->threads * most;
+    run->attention = from;
+    run->attention_size = most;
+    run->results = (float *)(from ? from + run->threads * most : NULL);
+    return run->threads * most + aligned(results);
 }
 
 /* Share scratch out to the parts of a run. With `from` NULL, count the bytes only. */
 static size_t lay_out(struct run *run, float *const *externals, uint8_t *from)
 {
     const hk_program *program = run->program;
-    size_t counters = (size_t)program->step_count * 2 * (1 + run->threads) * sizeof(struct counter);
+    size_t counters = (size_t)program->step_count * PHASES * (1 + run->threads) * sizeof(struct counter);
     size_t at = counters + aligned(program->buffer_count * sizeof(float *)), most = 0;
     if (from) {
         run->counters = memset(from, 0, counters);
@@ -516,6 +561,19 @@ static size_t lay_out(struct run *run, float *const *externals, uint8_t *from)
         most = bytes > most ? bytes : most;
     }
     return at + most;
+}
+
+size_t hk_kv_record_size(int size, int bits)
+{
+    return size >= 32 && size <= MAX_HEAD && size % 32 == 0 && (bits == 16 || bits == 8) ? kv_record_size(size, bits) : 0;
+}
+
+void hk_move_kv(const hk_attention *attention, int block, int slot, int new_block, int new_slot)
+{
+    size_t size = kv_record_size(attention->size, attention->bits), stride = size * attention->kv_heads;
+    uint8_t *from = (uint8_t *)attention->cache + block * stride, *to = (uint8_t *)attention->cache + new_block * stride;
+    for (int head = 0; head < attention->kv_heads; head++)
+        kernels_in_use()->move_kv(attention, from + head * size, slot, to + head * size, new_slot);
 }
 
 int hk_run(const hk_program *program, int tokens, float *const *externals, int threads)
