@@ -29,6 +29,7 @@ from headstart.engine.engine import (
     Speculation,
     Step,
 )
+from headstart.engine.kernels.library import Tickets
 from headstart.engine.local import LocalEngine
 from headstart.engine.runners import batching, passes
 from headstart.engine.runners.paged import BranchingRunner
@@ -68,9 +69,9 @@ def together(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """The number of sequences of each pass."""
     counts = list[int]()
 
-    def counting(wanted: Any, cancel: CancelEvent | None) -> None:
+    def counting(wanted: Any, tickets: Tickets, cancel: CancelEvent | None) -> None:
         counts.append(wanted.get_tensor("past_lens").size)
-        infer(wanted, cancel)
+        infer(wanted, tickets, cancel)
 
     monkeypatch.setattr("headstart.engine.runners.passes.infer", counting)
     return counts
@@ -203,9 +204,9 @@ def test_short_prompt_shares_passes_with_writing(shared: list[BranchingRunner], 
 def test_shared_pass_has_a_maximum_size(shared: list[BranchingRunner], monkeypatch: pytest.MonkeyPatch) -> None:
     sizes = list[int]()
 
-    def counting(wanted: Any, cancel: CancelEvent | None) -> None:
+    def counting(wanted: Any, tickets: Tickets, cancel: CancelEvent | None) -> None:
         sizes.append(wanted.get_tensor("input_ids").size)
-        infer(wanted, cancel)
+        infer(wanted, tickets, cancel)
 
     def write(runner: BranchingRunner) -> None:
         with runner.at_work():
@@ -234,11 +235,11 @@ def test_cancelled_prompt_leaves_nothing_in_the_cache(
     monkeypatch.setattr("headstart.engine.runners.paged.CHUNK", 64)
     stop, made = CancelEvent(), list[int]()
 
-    def stopping(wanted: Any, cancel: CancelEvent | None) -> None:
+    def stopping(wanted: Any, tickets: Tickets, cancel: CancelEvent | None) -> None:
         made.append(len(shared[0].tokens))
         if len(made) == 4:
             stop.set()
-        infer(wanted, cancel)
+        infer(wanted, tickets, cancel)
 
     monkeypatch.setattr("headstart.engine.runners.passes.infer", stopping)
     with shared[0].at_work(), shared[1].at_work():
@@ -384,12 +385,12 @@ def test_long_prompt_alternates_with_writing(shared: list[BranchingRunner], monk
     monkeypatch.setattr("headstart.engine.runners.paged.CHUNK", 64)
     begun, read = threading.Event(), list[int]()
 
-    def counting(wanted: Any, cancel: CancelEvent | None) -> None:
+    def counting(wanted: Any, tickets: Tickets, cancel: CancelEvent | None) -> None:
         read.append(int(wanted.get_tensor("input_ids").size))
         if not begun.is_set():
             begun.set()
             wait_until(lambda: shared[0].batcher._waiting)
-        infer(wanted, cancel)
+        infer(wanted, tickets, cancel)
 
     def write() -> None:
         assert begun.wait(PATIENCE)
@@ -418,13 +419,13 @@ def test_cancel_does_not_wait_for_the_prompt_of_another(
     runner = engines[0].target.runner
     assert isinstance(runner, BranchingRunner)
 
-    def waiting(wanted: Any, cancel: CancelEvent | None) -> None:
+    def waiting(wanted: Any, tickets: Tickets, cancel: CancelEvent | None) -> None:
         if wanted.get_tensor("input_ids").size > 100:
             reads_prompt.set()
             wait_until(lambda: runner.batcher._waiting)
             stop.set()
             assert stopped.wait(PATIENCE)
-        infer(wanted, cancel)
+        infer(wanted, tickets, cancel)
 
     def stop_early() -> FinishReason:
         reason = FinishReason.STOP

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headstart.engine.cancelling import CancelEvent
-from headstart.engine.kernels.library import Library
+from headstart.engine.kernels.library import Library, Tickets
 from headstart.engine.runners import runner as runners
 from headstart.engine.runners.paged import PagedRunner
 from headstart.engine.runners.precision import OWN, probe_ids, properties, reference
@@ -200,11 +200,11 @@ def test_failed_pass_leaves_no_tokens(runner: AnyRunner, fresh: AnyRunner, monke
 def test_infer_is_cancelled_by_the_event() -> None:
     cancel = CancelEvent()
     request = SlowRequest(on_wait=lambda: None)
-    runners.infer(request, cancel)
+    runners.infer(request, Tickets(), cancel)
     assert request.log == ["start", "wait"]
     request = SlowRequest(on_wait=cancel.set)
     with pytest.raises(Interrupted):
-        runners.infer(request, cancel)
+        runners.infer(request, Tickets(), cancel)
     assert request.log == ["start", "wait", "cancel"]
 
 
@@ -213,7 +213,7 @@ def test_failed_infer_is_not_interrupted() -> None:
         raise RuntimeError("no such operation")
 
     with pytest.raises(RuntimeError, match="no such operation"):
-        runners.infer(SlowRequest(on_wait=fail), CancelEvent())
+        runners.infer(SlowRequest(on_wait=fail), Tickets(), CancelEvent())
 
 
 class Counting:
@@ -301,12 +301,12 @@ def ids_of(count: int, seed: int) -> list[int]:
     return list(probe_ids(600, count, seed))
 
 
-def _computes_then_fails(request: Any, cancel: threading.Event | None) -> None:
+def _computes_then_fails(request: Any, _tickets: Tickets, _cancel: threading.Event | None) -> None:
     request.infer()
     raise RuntimeError("out of memory")
 
 
-def _is_interrupted(request: Any, cancel: threading.Event | None) -> None:
+def _is_interrupted(request: Any, _tickets: Tickets, _cancel: threading.Event | None) -> None:
     request.infer()
     raise Interrupted
 

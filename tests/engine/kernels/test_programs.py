@@ -21,8 +21,6 @@ from headstart.engine.kernels.library import (
     Program,
     Step,
     Ticket,
-    current_ticket,
-    ticketed,
 )
 from headstart.engine.kernels.operation import Layout, Piece
 from tests.engine.kernels.reference import (
@@ -325,13 +323,21 @@ def test_run_that_was_cancelled_before_it_began_writes_nothing(kernels: Library)
     assert np.isfinite(out).all()
 
 
-def test_overlapping_passes_give_their_runs_no_ticket() -> None:
-    with ticketed() as first:
-        assert current_ticket() is first
-        with ticketed():
-            assert current_ticket() is None
-        assert current_ticket() is first
-    assert current_ticket() is None
+def test_passes_of_two_models_at_once_have_tickets_of_their_own(kernels: Library) -> None:
+    layout = Layout([64], inputs=1, outputs=0)
+    first, second = (Piece(kernels, layout, []) for _ in range(2))
+    x = floats(1, 64)
+    with first.tickets.ticketed() as one, second.tickets.ticketed() as other:
+        one.cancel()  # in between two runs
+        second.run([x])
+        with pytest.raises(RuntimeError, match="cancelled"):
+            first.run([x])
+        other.cancel()
+        with pytest.raises(RuntimeError, match="cancelled"):
+            second.run([x])
+    with first.tickets.ticketed():
+        first.run([x])  # the next pass is not meant
+    second.run([x])
 
 
 def test_run_that_begins_inside_another_has_its_own_sequences_and_ticket() -> None:
@@ -339,7 +345,7 @@ def test_run_that_begins_inside_another_has_its_own_sequences_and_ticket() -> No
         return [np.array(values, np.int32) for values in ([past], [0, 1], [0], [0, 1])]
 
     class Nesting:
-        """A library whose first run begins a second one."""
+        """A library whose first run begins one of another model."""
 
         def __init__(self) -> None:
             self.runs: list[tuple[int, bool]] = []
@@ -347,14 +353,13 @@ def test_run_that_begins_inside_another_has_its_own_sequences_and_ticket() -> No
         def run(self, program: Program, *_arguments: object) -> None:
             if not self.runs:
                 self.runs.append((-1, False))
-                with ticketed():
-                    piece.run([x], places(7))
+                inner.run([x], places(7))
             self.runs.append((c_int32.from_address(program.sequences.contents.past).value, bool(program.cancelled)))
 
     library, x = Nesting(), floats(1, 64)
-    piece = Piece(library, Layout([64], inputs=1, outputs=0), [])  # type: ignore[arg-type]
-    with ticketed():
-        piece.run([x], places(3))
+    outer, inner = (Piece(library, Layout([64], inputs=1, outputs=0), []) for _ in range(2))  # type: ignore[arg-type]
+    with outer.tickets.ticketed():
+        outer.run([x], places(3))
     assert library.runs[1:] == [(7, False), (3, True)]
 
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from headstart.engine import devices
 from headstart.engine.kernels.blocks import replace_blocks, weights_of
 from headstart.engine.kernels.experts import replace_experts
-from headstart.engine.kernels.library import OUTPUTS, Attention, Kind, Library, Weights, library
+from headstart.engine.kernels.library import OUTPUTS, Attention, Kind, Library, Tickets, Weights, library
 from headstart.engine.kernels.operation import (
     KvCache,
     Layout,
@@ -40,6 +40,7 @@ class Compiled:
     """A compiled model."""
 
     model: Any
+    tickets: Tickets  # of its passes
     attentions: Sequence[Attention] = ()  # our own, in the order of the layers; empty if OpenVINO's are used
 
     def kv_cache(self, blocks: int) -> KvCache:
@@ -65,10 +66,11 @@ def compile_model(model: Any, device: str, properties: Mapping[str, str]) -> Com
         )
     replace_experts(model, None, 1)
     replace_blocks(model)
-    compiled = core().compile_model(model, device, own)
+    compiled, tickets = core().compile_model(model, device, own), Tickets()
     for piece in pieces:
+        piece.tickets = tickets
         piece.threads = int(compiled.get_property("INFERENCE_NUM_THREADS"))
-    return Compiled(compiled, [attention for piece in pieces for attention in piece.attentions])
+    return Compiled(compiled, tickets, [attention for piece in pieces for attention in piece.attentions])
 
 
 def fuse(model: Any, kernels: Library, threads: int, *, kv_bits: int = 0) -> Sequence[Piece]:

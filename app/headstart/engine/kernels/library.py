@@ -5,7 +5,6 @@ import functools
 import mmap
 import os
 import sys
-import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from ctypes import POINTER, Structure, c_char_p, c_float, c_int, c_int32, c_size_t, c_uint64, c_void_p
@@ -332,30 +331,20 @@ class Ticket:
         self.cancelled.value = 1
 
 
-_tickets: list[Ticket] = []  # of the passes under way
-_changing = threading.Lock()
+class Tickets:
+    """The ticket of the pass under way over a compiled model, which makes one pass at a time."""
 
+    def __init__(self) -> None:
+        self.current: Ticket | None = None
 
-@contextmanager
-def ticketed() -> Iterator[Ticket]:
-    """Announce a pass over a model; its runs begin inside."""
-    ticket = Ticket()
-    with _changing:
-        _tickets.append(ticket)
-    try:
-        yield ticket
-    finally:
-        with _changing:
-            _tickets.remove(ticket)
-
-
-def current_ticket() -> Ticket | None:
-    """Return the ticket of the pass that a run belongs to; None if several are under way, as a run knows no pass.
-
-    Such a run is cancelled by OpenVINO alone, between two operations.
-    """
-    with _changing:
-        return _tickets[0] if len(_tickets) == 1 else None
+    @contextmanager
+    def ticketed(self) -> Iterator[Ticket]:
+        """Announce a pass; its runs begin inside."""
+        self.current = ticket = Ticket()
+        try:
+            yield ticket
+        finally:
+            self.current = None
 
 
 def large_pages(size: int) -> Bytes:

@@ -22,8 +22,8 @@ from headstart.engine.kernels.library import (
     Program,
     Sequences,
     Step,
+    Tickets,
     Weights,
-    current_ticket,
     large_pages,
 )
 from headstart.engine.runtime import openvino
@@ -106,7 +106,7 @@ class Piece:
         self.inputs = layout.inputs
         self.weights = [step.room for step in steps if step.size]
         self.attentions = [step.planned.attention for step in steps if step.planned.attention]
-        self.threads = 1
+        self.threads, self.tickets = 1, Tickets()
         self._library, self._kept = (
             library,
             [(step.room, step.kept, step.planned.arrays) for step in steps],
@@ -129,7 +129,7 @@ class Piece:
             begins = places[1]
             without = () if len(places) == _PLACES else (begins[:0], np.zeros_like(begins))
             sequences = pointer(Sequences(places[0].size, *map(_address, (*places, *without))))
-        ticket = current_ticket()
+        ticket = self.tickets.current
         program = Program(
             self._steps,
             len(self._steps),

@@ -7,12 +7,12 @@ import copy
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 
 from headstart.engine.cancelling import CancelEvent
-from headstart.engine.kernels.fusion import compile_model
+from headstart.engine.kernels.fusion import Compiled, compile_model
 from headstart.engine.runners.batching import Batcher
 from headstart.engine.runners.graph import HIDDEN_STATES, Ids
 from headstart.engine.runners.head import NEXT, read_one_state, tokens_of_rows
@@ -40,16 +40,16 @@ class HeadPass:
 class _Guesses(Batcher[HeadPass]):
     """One inference request that sequences share."""
 
-    def __init__(self, compiled: Any) -> None:
+    def __init__(self, compiled: Compiled) -> None:
         super().__init__()
-        self._request = compiled.create_infer_request()
-        self._inputs = Inputs(self._request, compiled)
+        self._request, self._tickets = compiled.model.create_infer_request(), compiled.tickets
+        self._inputs = Inputs(self._request, compiled.model)
 
     def _read(self, together: Sequence[HeadPass], _cancel: CancelEvent | None) -> None:
         try:
             self._inputs.write(HIDDEN_STATES, np.concatenate([work.given for work in together])[None])
             self._inputs.write(NEXT, [work.token for work in together])
-            infer(self._request, None)
+            infer(self._request, self._tickets, None)
             logits, hidden = (self._request.get_output_tensor(number).data.copy() for number in range(2))
         except BaseException as error:  # noqa: BLE001 - every thread raises it that waits for this pass
             for work in together:
@@ -71,7 +71,7 @@ class HydraRunner:
         self.listed: Ids = tokens_of_rows(model)
         self.width = read_one_state(model)
         self.vocabulary = int(self.listed[-1]) + 1
-        self.batcher = _Guesses(compile_model(model, device, properties).model)
+        self.batcher = _Guesses(compile_model(model, device, properties))
         self._number = 0
         self.others = [self._sibling(number) for number in range(1, sequences)]
 

@@ -209,7 +209,7 @@ class PagedRunner:
         # A block of 8-bit keys holds scales, too.
         values = next(port for port in caches if port.any_name.startswith(_CACHE_INPUTS[1]))
         self.block = int(values.partial_shape[2].get_length())
-        blocks = self._make_passes(compiled.model, context, sequences)
+        blocks = self._make_passes(compiled, context, sequences)
         for port in caches:
             shape = [sequences * blocks if size.is_dynamic else size.get_length() for size in port.partial_shape]
             tensor = ov.Tensor(port.element_type, ov.Shape(shape))
@@ -219,14 +219,14 @@ class PagedRunner:
     def _bind_own_cache(self, compiled: Compiled, context: int, sequences: int) -> None:
         """Make room for the keys and values of our own attention."""
         self.block = BLOCK
-        self._own = compiled.kv_cache(sequences * self._make_passes(compiled.model, context, sequences))
+        self._own = compiled.kv_cache(sequences * self._make_passes(compiled, context, sequences))
         self.caches = self._own.layers
 
-    def _make_passes(self, model: Any, context: int, sequences: int) -> int:
+    def _make_passes(self, compiled: Compiled, context: int, sequences: int) -> int:
         """Prepare for sequences of this many tokens. Return the blocks of one. `self.block` is already known."""
         blocks = -(-(context + _SPARE) // self.block)
         self.context, self.caches = context, list[NDArray[Any]]()
-        self.batcher = Passes(model, self.block, sequences=sequences, can_branch=self.can_branch)
+        self.batcher = Passes(compiled, self.block, sequences=sequences, can_branch=self.can_branch)
         self._bind_table(0, blocks)
         return blocks
 

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headstart.engine.cancelling import CancelEvent
+from headstart.engine.kernels.fusion import Compiled
 from headstart.engine.runners.batching import Batcher
 from headstart.engine.runners.graph import CHOSEN_ROWS, HIDDEN_STATES
 from headstart.engine.runners.runner import (
@@ -61,15 +62,16 @@ class Passes(Batcher[Pass]):
     Logits are the model's own memory, valid until the next pass, if there can be only one sequence.
     """
 
-    def __init__(self, compiled: Any, block: int, *, sequences: int, can_branch: bool) -> None:
+    def __init__(self, compiled: Compiled, block: int, *, sequences: int, can_branch: bool) -> None:
         """`block`: tokens of a block of keys and values. `sequences`: the maximum number."""
         super().__init__()
-        self._request = compiled.create_infer_request()
-        self._inputs = Inputs(self._request, compiled)
+        model = compiled.model
+        self._request, self._tickets = model.create_infer_request(), compiled.tickets
+        self._inputs = Inputs(self._request, model)
         self._block, self._can_branch, self._sequences = block, can_branch, sequences
         self.min_tokens = 1  # of each sequence in a pass
-        self._gives_hidden = len(compiled.outputs) > 1
-        ports = [port for port in compiled.inputs if HIDDEN_STATES in port.names]
+        self._gives_hidden = len(model.outputs) > 1
+        ports = [port for port in model.inputs if HIDDEN_STATES in port.names]
         self._width = ports[0].partial_shape[-1].get_length() if ports else 0
         self._finished = 0  # tokens of the last pass that was not cancelled
         self._cancelled = 0  # tokens of a cancelled pass, until the model is whole again
@@ -91,7 +93,7 @@ class Passes(Batcher[Pass]):
                 self._recover(together[0])
             started = time.perf_counter()
             self._write(together)
-            infer(self._request, cancel if len(together) == 1 else None)
+            infer(self._request, self._tickets, cancel if len(together) == 1 else None)
             ms, past = 1000.0 * (time.perf_counter() - started), sum(work.past for work in together)
             joined = Joined(count, past, ms, count != self._finished)
             self._finished = count
@@ -119,7 +121,7 @@ class Passes(Batcher[Pass]):
         """Read some tokens past the end of a sequence; the next pass overwrites them."""
         self._finished = unlike(self._finished, self._cancelled)
         self._write([Pass([0] * self._finished, (), first.past, 1, first.table)])
-        infer(self._request, None)
+        infer(self._request, self._tickets, None)
         self._cancelled = 0
 
     def _write(self, together: Sequence[Pass]) -> None:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from headstart.engine.cancelling import CancelEvent
-from headstart.engine.kernels.library import ticketed
+from headstart.engine.kernels.library import Tickets
 
 Logits = NDArray[np.float32]  # [rows, vocabulary]
 Hidden = NDArray[np.float32]  # hidden states: [tokens, width]
@@ -126,12 +126,12 @@ def raise_if_set(cancel: CancelEvent | None) -> None:
         raise Interrupted
 
 
-def infer(request: Any, cancel: CancelEvent | None) -> None:
+def infer(request: Any, tickets: Tickets, cancel: CancelEvent | None) -> None:
     """Run an OpenVINO request to its end, or raise Interrupted where setting `cancel` cuts it short.
 
     After Interrupted the model must first run over `unlike(...)` tokens.
     """
-    with ticketed() as ticket:
+    with tickets.ticketed() as ticket:
         if cancel is None:
             request.infer()
             return

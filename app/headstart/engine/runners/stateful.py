@@ -37,9 +37,9 @@ class StatefulRunner:
         self.vocabulary: int = model.output(0).get_partial_shape()[2].get_length()
         gather_rows(model, axis=1)  # if no head is found, the last rows are cut from all
         self.draft_vocab = draft_vocab if draft_vocab is not None and keep_rows(model, draft_vocab) else None
-        compiled = compile_model(model, device, properties).model
-        self._request = compiled.create_infer_request()
-        self._inputs = Inputs(self._request, compiled)
+        compiled = compile_model(model, device, properties)
+        self._request, self._tickets = compiled.model.create_infer_request(), compiled.tickets
+        self._inputs = Inputs(self._request, compiled.model)
         self.context = context
         self._tokens: list[int] = []
         self._finished = 0  # tokens of the last pass that was not cancelled
@@ -64,7 +64,7 @@ class StatefulRunner:
             self._recover()
         self._set_inputs(ids, rows)
         try:
-            infer(self._request, cancel)
+            infer(self._request, self._tickets, cancel)
         except Interrupted:
             self._clear()  # how far the states got is unknown
             self._cancelled = len(ids)  # the recovery comes later, so stopping is quick
@@ -119,7 +119,7 @@ class StatefulRunner:
         """Read some tokens and forget them. There are no others."""
         self._finished = unlike(self._finished, self._cancelled)
         self._set_inputs([0] * self._finished, rows=1)
-        infer(self._request, None)
+        infer(self._request, self._tickets, None)
         self._clear()
         self._cancelled = 0
 
