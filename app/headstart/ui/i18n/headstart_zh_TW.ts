@@ -6870,8 +6870,8 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>快取精度</translation>
     </message>
     <message>
-        <source>How the model remembers a chat: 8 bits take less room, but rejected guesses leave a trace. Automatic is 16.</source>
-        <translation>模型以何種精度記住對話：8 位元佔用較少記憶體，但被拒絕的猜測會留下痕跡。自動為 16 位元。</translation>
+        <source>How the model remembers a chat: 8 bits take half the room, but without Headstart&apos;s kernels rejected guesses leave a trace. Automatic is 16.</source>
+        <translation>模型以何種精度記住對話：8 位元佔用一半空間，但不使用 Headstart 的核心時，被拒絕的猜測會留下痕跡。自動為 16 位元。</translation>
     </message>
     <message>
         <source>Stop sequences</source>
