@@ -39,7 +39,7 @@ def text(tokens: int, size: int, blocks: Sequence[int], seed: int = 0) -> Text:
 
 @dataclass(frozen=True)
 class Form:
-    """What attention may have beside queries, keys and values."""
+    """Parts of attention beside queries, keys and values."""
 
     size: int = 64
     bits: int = 16
