@@ -57,7 +57,7 @@ _THP_DISABLE = 41  # of prctl
 
 @dataclass(frozen=True)
 class Case:
-    """A case that is timed. `format`: of weights, or the heads of attention. `build`: the constants that differ, or _BUILT."""
+    """A timed case. `format`: of weights, or the heads of attention. `build`: the constants that differ, or _BUILT."""
 
     format: str
     isa: str
