@@ -107,10 +107,8 @@ class Piece:
         self.weights = [step.room for step in steps if step.size]
         self.attentions = [step.planned.attention for step in steps if step.planned.attention]
         self.threads, self.tickets = 1, Tickets()
-        self._library, self._kept = (
-            library,
-            [(step.room, step.kept, step.planned.arrays) for step in steps],
-        )  # not the weights as they were
+        self._library = library
+        self._kept = [(step.room, step.kept, step.planned.arrays) for step in steps]  # not the weights as they were
         self._steps = (Step * len(steps))(*(step.step() for step in steps))
         self._all_widths = (c_int32 * len(layout.widths))(*layout.widths)
 
