@@ -165,7 +165,7 @@ class Weights:
             values = operations.subtract(values, further[1])
         if further:
             values = operations.multiply(values, further[0])
-        if values.get_output_shape(0)[-1] != width:
+        if len(values.get_output_shape(0)) > len(tensor.shape):  # by groups, of which a row may have one
             shape = operations.constant(np.array([*values.get_output_shape(0)[:-2], width], np.int64))
             values = operations.reshape(values, shape, special_zero=False)
         return operations.convert(values, openvino.Type.f32, name=f"self.{name}")

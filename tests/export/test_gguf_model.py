@@ -272,6 +272,15 @@ def test_blocks_of_equal_weights_are_kept(make: Make, tmp_path: Path) -> None:
     assert np.all(np.abs(blocks_of[0] - blocks_of[1]) <= 2e-3 * np.abs(blocks_of[1]).max(1, keepdims=True))
 
 
+@pytest.mark.parametrize("width", [32, 128, 256])
+def test_matrix_of_groups_has_two_axes(width: int, make: Make, tmp_path: Path) -> None:
+    name = "blk.0.ffn_down.weight"
+    path = make(weights={name: (64, width)})
+    found, kinds = unpacked(path, name, "int4", tmp_path / "store")
+    assert found.shape == (64, width)
+    assert "i4" in kinds
+
+
 def test_embeddings_and_head_keep_8_bits_in_int4(make: Make, tmp_path: Path) -> None:
     path = make(weights={"output.weight": (ROWS, WIDTH)})
     for name in gguf_weights.VOCABULARY:
