@@ -257,21 +257,18 @@ def _read_in_passes(session: Any, ids: list[int]) -> Logits:
 
 def _session(folder: str, group: str) -> Any:
     """Compile the model with a 16-bit cache, as it runs, and with this group size of activations."""
-    return _compiled(folder, {**_EXACT, PROPERTY: group})
-
-
-def _compiled(folder: str, settings: Mapping[str, str]) -> Any:
-    """Compile the model; with our own kernels if it has blocks, as OpenVINO's would round them."""
     model = core().read_model(Path(folder) / MODEL_FILE)
-    own = {KERNELS: selftest.identity()} if nodes_with_blocks(model) and selftest.proven() else {}
-    return compile_model(model, "CPU", {**SETTINGS, **settings, **own}).model.create_infer_request()
+    return compile_model(model, "CPU", {**_EXACT, PROPERTY: group}).model.create_infer_request()
 
 
 def _infer(folder: str, ids: list[int], width: int) -> tuple[Logits, int]:
     import psutil  # noqa: PLC0415
 
     start_bytes = psutil.Process().memory_info().rss
-    session = _compiled(folder, {})
+    graph, settings = core().read_model(Path(folder) / MODEL_FILE), SETTINGS
+    if nodes_with_blocks(graph) and selftest.proven():  # OpenVINO's own kernels would round them
+        settings = {**SETTINGS, KERNELS: selftest.identity()}
+    session = compile_model(graph, "CPU", settings).model.create_infer_request()
     read(session, ids[:1], width=width)
     ram_bytes = psutil.Process().memory_info().rss - start_bytes
     session.reset_state()
