@@ -27,6 +27,7 @@ from headstart.errors import BrokenModelError
 from headstart.library import library
 from headstart.server.worker import Limits
 from tests.engine.answers import load
+from tests.export import tiny_gguf
 from tests.fakes import ScriptedEngine
 from tests.server.serving import KEY, MODEL, serving
 from tests.source_tree import ROOT
@@ -70,6 +71,17 @@ def test_kernel_benchmark_has_each_format_and_set_beside_a_read() -> None:
     assert all(min(case["GB/s"], case["GB/s of a read"], case["times a read"]["from"]) > 0 for case in cases)
     changed = run("kernels.py", *words, "--tokens", "1", "--formats", "INT8", "--isas", "AVX2", "--set", "AHEAD=0")
     assert [case["build"] for case in changed["cases"]] == ["as it is", "AHEAD=0"]
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not proven(), reason="this computer does not use our own kernels")
+def test_depth_benchmark_reads_and_writes_with_a_model_of_random_weights(tiny_models: Path, tmp_path: Path) -> None:
+    vocabulary = tmp_path / "tiny.gguf"
+    tiny_gguf.write(tiny_models / "target-hf", vocabulary)
+    words = ("--shape", "qwen3-4b", "--layers", "1", "--gguf", str(vocabulary), "--bits", "16")
+    found = run("depth.py", *words, "--depths", "8,24", "--turns", "1")
+    assert [*found["depths"]] == ["8", "24"]
+    assert all(figure > 0 for by_name in found["depths"].values() for figure in by_name["16 bits"].values())
 
 
 @pytest.mark.slow
