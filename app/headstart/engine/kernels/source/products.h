@@ -11,6 +11,7 @@
        and_ints(a, b), or_ints(a, b), shift_right(v, n), shift_left(v, n), shift_right_signed(v, n)
                                       of i32
        look_up(table, v)              bytes 0..15 of v by a table of 16 bytes
+       LIGHT, LIGHT8                  tokens at most of products that are light, see is_light; of codes of 8 bits
        HIGH_CODES                     16: dot4 takes 8 bits, so that upper halves of bytes stay where they are; else 1
        begin(sums), finish(sums, p)   products of weights up to 6 bits are added up in `pairs`, see DOTS; one of the two
                                       adds the sums so far
@@ -26,16 +27,36 @@
 #include "formats.h"
 
 enum {
-    AHEAD = 16384, /* bytes from what is read to what is prefetched */
+    AHEAD = 16384, /* bytes from what is read to what is prefetched, line by line */
+    PAGE = 4096,   /* bytes at whose end the processor's own prefetch stops */
+    FIRST = 2,     /* lines of the next page that set it going again */
 };
 
 typedef ints sums_of_tile[MAX_TILE][2];
 
-/* Prefetch `size` bytes ahead of `at` into the second-level cache, in ascending order and without gaps: the processor
-   then reads on by itself. Into the first level it would wait for each line. */
-INLINE void prefetch(const uint8_t *at, size_t size)
+/* Whether lines are read one after the other, and so little is computed with each that the processor looks far enough
+   ahead by itself. Its own prefetch then gives more lines at a time than it has places to wait for ours. */
+INLINE int is_light(const int format, const int n)
 {
-    for (size_t i = 0; i < size; i += CACHE_LINE) __builtin_prefetch(at + AHEAD + i, 0, 2);
+    switch (format) {
+    case HK_INT8: return n <= LIGHT8 && VECTORS(format, n) * LANES == HK_BLOCK; /* else rows come after all columns */
+    case HK_Q8_0: return n <= LIGHT8;
+    case HK_Q2_K:
+    case HK_Q3_K:
+    case HK_Q5_K: /* upper bits lie elsewhere */
+    case HK_IQ4_XS: return 0;
+    default: return n <= LIGHT;
+    }
+}
+
+/* Prefetch `size` bytes ahead of `at` into the second-level cache, in ascending order and without gaps; of what is
+   `light`, the first lines of the next page. Into the first level it would wait for each line. */
+INLINE void prefetch(const uint8_t *at, size_t size, const int light)
+{
+    for (size_t i = 0; i < size; i += CACHE_LINE) {
+        const uint8_t *line = at + (light ? PAGE : AHEAD) + i;
+        if (!light || ((uintptr_t)line & (PAGE - 1)) < FIRST * CACHE_LINE) __builtin_prefetch(line, 0, 2);
+    }
 }
 
 /* Group 4 * quad + k of the groups of 32 columns in a record. */
@@ -82,8 +103,8 @@ INLINE ints codes_of(const int format, const struct group *g, const uint8_t *lin
                        moved_bits(g->quad ? shift_right(high, 4) : high, 4 - g->k, 16));
     }
     case HK_Q6_K:
-        return or_ints(nibbles(load_ints(lines + (20 + (2 * g->quad + g->k % 2) * 8 + i) * LINE), upper),
-                       moved_bits(load_ints(lines + (4 + g->quad * 8 + i) * LINE), 4 - 2 * g->k, 0x30));
+        return or_ints(nibbles(load_ints(lines + q6_lower(g->quad, g->k % 2, i) * LINE), upper),
+                       moved_bits(load_ints(lines + q6_upper(g->quad, i) * LINE), 4 - 2 * g->k, 0x30));
     case HK_Q2_K: return moved_bits(load_ints(lines + (4 + g->quad * 8 + i) * LINE), -2 * g->k, 3);
     case HK_Q3_K: {
         ints high = load_ints(lines + (3 + i) * LINE);
@@ -277,7 +298,9 @@ INLINE void add_groups(const int format, int group, const uint8_t *block, const 
         for (int k = 0; k < together; k++) {
             uint8_t *a = activations_of(x, tile, i + k);
             g = group_at(format, group, block, i, k);
-            if (row == 0) prefetch((format == HK_INT8 ? g.lines : g.record) + (4 * g.quad + g.k) * share, share);
+            if (row == 0)
+                prefetch((format == HK_INT8 ? g.lines : g.record) + (4 * g.quad + g.k) * share, share,
+                         is_light(format, n));
             add_group(format, &g, a, n, vectors, row, totals);
         }
     for (int t = 0; t < n; t++)
