@@ -71,11 +71,6 @@ INLINE int bits_of_code(const int format)
     }
 }
 
-/* Where the words of Q6_K lie among the lines of a record, in the order in which they are multiplied: upper bits of 128
-   columns with lower bits of the first half of these, then those of the second. */
-INLINE int q6_upper(int quad, int word) { return 4 + quad * 24 + word * 2; }
-INLINE int q6_lower(int quad, int half, int word) { return 4 + quad * 24 + (half ? 16 + word : word * 2 + 1); }
-
 /* The code of zero. */
 INLINE int offset_of(const int format)
 {
@@ -156,9 +151,8 @@ INLINE struct weight weight_of_pairs(int format, const uint8_t *record, int row,
         w.minimum_factor = factor_k(lines, row, group, 1);
     } else if (format == HK_Q6_K) {
         int half = group / 4, quarter = group % 4;
-        int word = within / 4, byte = within % 4;
-        int low = byte_at(lines + q6_lower(half, quarter % 2, word) * LINE, row, byte) >> quarter / 2 * 4 & 15;
-        int high = byte_at(lines + q6_upper(half, word) * LINE, row, byte) >> quarter * 2 & 3;
+        int low = byte_at(lines + 20 * LINE, row, half * 64 + quarter % 2 * STEP + within) >> quarter / 2 * 4 & 15;
+        int high = byte_at(lines + 4 * LINE, row, half * STEP + within) >> quarter * 2 & 3;
         w.code = (low | high << 4) - 32;
         w.factor = (int8_t)byte_at(lines, row, sixteen);
     } else if (format == HK_Q2_K) {

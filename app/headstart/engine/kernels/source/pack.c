@@ -122,19 +122,6 @@ static void pack_halves_of_blocks(const struct rows *rows, size_t from, uint8_t 
     for (int row = 0; row < rows->count; row++) memcpy(out + row * 2, rows->weights[row] + from, 2);
 }
 
-/* Store the words of a block of Q6_K after its factors. */
-static void pack_q6_codes(const struct rows *rows, size_t from, uint8_t *lines)
-{
-    const struct gguf_type *type = gguf_type_of(HK_Q6_K);
-    for (int word = 0; word < 8; word++)
-        for (int quad = 0; quad < 2; quad++) {
-            pack_lines(rows, from + type->words[1].from + (quad * 8 + word) * 4, 1, 0, lines + q6_upper(quad, word) * LINE);
-            for (int half = 0; half < 2; half++)
-                pack_lines(rows, from + type->words[2].from + ((quad * 2 + half) * 8 + word) * 4, 1, 0,
-                           lines + q6_lower(quad, half, word) * LINE);
-        }
-}
-
 static void pack_gguf(const struct rows *rows, int format, int cols, uint8_t *out)
 {
     const struct gguf_type *type = gguf_type_of(format);
@@ -145,11 +132,9 @@ static void pack_gguf(const struct rows *rows, int format, int cols, uint8_t *ou
             continue;
         }
         for (int i = 0; i < type->half_count; i++, out += HALVES) pack_halves_of_blocks(rows, from + type->halves[i], out);
-        if (format == HK_Q6_K) pack_q6_codes(rows, from, out);
         for (int i = 0; i < 3; i++) {
             int count = type->words[i].count;
-            if (format != HK_Q6_K || i == 0)
-                pack_lines(rows, from + type->words[i].from, count, format == HK_Q8_0 ? 0x80808080 : 0, out);
+            pack_lines(rows, from + type->words[i].from, count, format == HK_Q8_0 ? 0x80808080 : 0, out);
             if (i == 0 && (format == HK_Q5_0 || format == HK_Q5_1)) spread_fifth_bits(out);
             out += count * LINE;
         }

@@ -38,15 +38,9 @@ typedef ints sums_of_tile[MAX_TILE][2];
    ahead by itself. Its own prefetch then gives more lines at a time than it has places to wait for ours. */
 INLINE int is_light(const int format, const int n)
 {
-    switch (format) {
-    case HK_INT8: return n <= LIGHT8 && VECTORS(format, n) * LANES == HK_BLOCK; /* else rows come after all columns */
-    case HK_Q8_0: return n <= LIGHT8;
-    case HK_Q2_K:
-    case HK_Q3_K:
-    case HK_Q5_K: /* upper bits lie elsewhere */
-    case HK_IQ4_XS: return 0;
-    default: return n <= LIGHT;
-    }
+    if (has_pairs(format) || format == HK_IQ4_XS) return 0;
+    if (format == HK_INT8 && VECTORS(format, n) * LANES < HK_BLOCK) return 0; /* rows come after all columns */
+    return n <= (format == HK_INT8 || format == HK_Q8_0 ? LIGHT8 : LIGHT);
 }
 
 /* Prefetch `size` bytes ahead of `at` into the second-level cache, in ascending order and without gaps; of what is
@@ -103,8 +97,8 @@ INLINE ints codes_of(const int format, const struct group *g, const uint8_t *lin
                        moved_bits(g->quad ? shift_right(high, 4) : high, 4 - g->k, 16));
     }
     case HK_Q6_K:
-        return or_ints(nibbles(load_ints(lines + q6_lower(g->quad, g->k % 2, i) * LINE), upper),
-                       moved_bits(load_ints(lines + q6_upper(g->quad, i) * LINE), 4 - 2 * g->k, 0x30));
+        return or_ints(nibbles(load_ints(lines + (20 + (2 * g->quad + g->k % 2) * 8 + i) * LINE), upper),
+                       moved_bits(load_ints(lines + (4 + g->quad * 8 + i) * LINE), 4 - 2 * g->k, 0x30));
     case HK_Q2_K: return moved_bits(load_ints(lines + (4 + g->quad * 8 + i) * LINE), -2 * g->k, 3);
     case HK_Q3_K: {
         ints high = load_ints(lines + (3 + i) * LINE);
