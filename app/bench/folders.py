@@ -32,6 +32,7 @@ from xml.sax.saxutils import escape
 from headstart.chat import folder_files
 from headstart.chat.conversation import Excerpt
 from headstart.chat.folder_index import FolderIndex
+from headstart.chat.folder_question import understand
 from headstart.ui.folders.embedder import EngineEmbedder, find_model
 
 BENCH = Path(__file__).parent
@@ -61,9 +62,9 @@ def phone(name: str) -> str:
 
 def write_folders(home: Path) -> dict[str, str]:
     """Write the files; return the folders by their names."""
-    for path, content in _files():
-        (home / path).parent.mkdir(parents=True, exist_ok=True)
-        (home / path).write_bytes(content)
+    for name, content in _files():
+        (home / name).parent.mkdir(parents=True, exist_ok=True)
+        (home / name).write_bytes(content)
     for number, path in enumerate(sorted((home / "office").rglob("*.*"))):
         os.utime(path, (1_700_000_000 + number * _DAY,) * 2)
     return {name: str(home / name) for name in ("manuals", "office", "sprachen")}
@@ -133,9 +134,9 @@ def _in_format(path: str, text: str) -> bytes:
                 return text.encode()
         for name, content in {**parts, **_relations(parts)}.items():
             archive.writestr(name, f'<?xml version="1.0" encoding="UTF-8"?>{content}')
-    content = target.read_bytes()
+    packed = target.read_bytes()
     shutil.rmtree(target.parent)
-    return content
+    return packed
 
 
 def _word(text: str) -> str:
@@ -240,8 +241,8 @@ def _answer(answer: str) -> str:
 class _Direct:
     """Reads files in this process."""
 
-    def read(self, path: Path, _is_wanted: object) -> folder_files.Text:
-        return folder_files.read_text(path)
+    def read(self, path: Path, start: int, _is_wanted: object) -> Iterator[folder_files.Piece]:
+        return folder_files.pieces(path, start)
 
 
 def measure(half: str | None, embedder: EngineEmbedder | None, large: int) -> dict[str, Any]:
@@ -264,7 +265,9 @@ def measure(half: str | None, embedder: EngineEmbedder | None, large: int) -> di
         misses, times = [], []
         for question in questions(half):
             started = time.perf_counter()
-            found = index.find([folders[question["folder"]]], question["ask"], embedder)
+            talk = question.get("talk", [])
+            asked = understand(question["ask"], tuple(zip(talk[::2], talk[1::2], strict=True)))
+            found = index.find([folders[question["folder"]]], asked, embedder)
             times.append((time.perf_counter() - started) * 1000)
             has_answer = [] if question["kind"] == "none" else ["answerable"]
             kinds = [question["kind"], question["folder"], *has_answer]

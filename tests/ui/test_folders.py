@@ -15,6 +15,7 @@ from bench.toy import PROGRAM
 from headstart.chat.conversation import Project
 from headstart.chat.database import FOLDERS_NAME
 from headstart.chat.folder_index import CUT, MISSING, UNREAD, FolderState
+from headstart.chat.folder_question import Question
 from headstart.errors import EngineLostError
 from headstart.ui.chat.message import MessageAction
 from headstart.ui.chat.message_view import MessageView, SourceList
@@ -238,7 +239,7 @@ def test_fewer_passages_go_where_there_is_less_room(qtbot: QtBot, app: Program, 
 def test_search_that_is_left_sends_nothing(qtbot: QtBot, app: Program, papers: Path) -> None:
     found: list[Callable[..., object]] = []
 
-    def search(_project: str, _question: str, on_found: Callable[..., object]) -> bool:
+    def search(_project: str, _question: Question, on_found: Callable[..., object]) -> bool:
         found.append(on_found)
         return True
 
