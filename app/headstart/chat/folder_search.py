@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 WEIGHT_OF_WORDS = 0.5  # beside the cosine; app/docs/passages.md has half and double
 WEIGHT_OF_NAMES = 0.3  # of the share of the question's words that are in the file's name
 # What a passage needs to fit a question; app/docs/passages.md says where the numbers come from.
-MIN_SHARE = 0.5  # of the weight of the question's words, in the passage and in the name of its file
-MIN_SHARE_ALONE = 0.45  # without a model for the meaning
-MIN_GAIN = 0.2  # of the cosine above that of questions on other subjects, as a share of what is possible
-MIN_SUM = 0.5  # of both
+MIN_SHARE = 0.45  # of the weight of the question's words, in the passage and in the name of its file
+MIN_SHARE_ALONE = 0.4  # without a model for the meaning
+MIN_GAIN = 0.15  # of the cosine above that of questions on other subjects, as a share of what is possible
+MIN_SUM = 0.35  # of both
 # Questions that have no answer in most folders: models and languages differ in the cosines that these have.
 OTHER_SUBJECTS = (
     "How many moons does Saturn have?",
