@@ -17,13 +17,13 @@ from headstart.chat.folder_question import Part, Question
 if TYPE_CHECKING:
     import numpy as np
 
-WEIGHT_OF_WORDS = 0.5  # beside the cosine; app/docs/passages.md has half and double
+WEIGHT_OF_WORDS = 0.3  # beside the cosine; app/docs/passages.md has half and double
 WEIGHT_OF_NAMES = 0.3  # of the share of the question's words that are in the file's name
 # What a passage needs to fit a question; app/docs/passages.md says where the numbers come from.
-MIN_SHARE = 0.45  # of the weight of the question's words, in the passage and in the name of its file
-MIN_SHARE_ALONE = 0.4  # without a model for the meaning
-MIN_GAIN = 0.15  # of the cosine above that of questions on other subjects, as a share of what is possible
-MIN_SUM = 0.35  # of both
+MIN_SHARE = 0.45  # of the weight of the question's words, in the passage and in the name of its file; or else
+MIN_GAIN = 0.07  # of the cosine above that of questions on other subjects, as a share of what is possible
+MIN_SHARE_ALONE = 0.3  # without a model for the meaning
+MIN_SHARE_OF_PAIRS = 0.2  # of CJK characters: pairs overlap, and every other one is no word
 # Questions that have no answer in most folders: models and languages differ in the cosines that these have.
 OTHER_SUBJECTS = (
     "How many moons does Saturn have?",
@@ -55,6 +55,7 @@ class _Scores:
     named: dict[int, int] = field(default_factory=lambda: defaultdict(int))  # words in the name, by file
     weights: list[float] = field(default_factory=list)  # of the words, the rarer the more
     bound: float = 0.0  # of bm25
+    has_pairs: bool = False  # of CJK characters
 
     def share(self, words: int) -> float:
         """Return the share of these words in the weight of all."""
@@ -134,7 +135,7 @@ class FolderSearch:
         return [*listed, *self._excerpts(best, owners, most - len(listed))]
 
     def _score(self, part: Part) -> _Scores:
-        scores = _Scores()
+        scores = _Scores(has_pairs=any(" " in term for term in part.terms))
         for bit, term in enumerate(part.terms):
             query = "SELECT rowid, bm25(passage_words) FROM passage_words WHERE passage_words MATCH ?"
             rows = self._connection.execute(query, (f'"{term}"',)).fetchall()
@@ -244,10 +245,10 @@ def _fits(
     """Return whether a passage has this part of what makes one relevant, by the question's own words or by meaning."""
     scores = parts[0][0]
     share = scores.share(scores.found.get(passage, 0) | scores.named.get(file, 0))
-    if gains is None:
-        return share >= part * MIN_SHARE_ALONE
-    gain = gains.get(passage, 0.0)
-    return share >= part * MIN_SHARE or gain >= part * MIN_GAIN or share + gain >= part * MIN_SUM
+    least = MIN_SHARE_ALONE if gains is None else MIN_SHARE
+    if scores.has_pairs:
+        least = MIN_SHARE_OF_PAIRS
+    return share >= part * least or (gains is not None and gains.get(passage, 0.0) >= part * MIN_GAIN)
 
 
 def cosines(
