@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 
-from headstart.chat.conversation import Conversation
+from headstart.chat.conversation import Conversation, Project
 from headstart.chat.imports.files import parse
 from headstart.chat.json_chats import to_json
 from headstart.chat.merging import Import
+from headstart.chat.reader import Group
 from headstart.chat.store import Store, open_store
 from tests.chat.test_imports import CLAUDE, TALK, _chain, _text
 
@@ -125,3 +126,26 @@ def test_import_is_undone_whole(store: Store) -> None:
     assert texts(store, first) == ["one", "two", "three", "four"]
     again = bring(store, chat(1, *TALK, _text("user", "five")), chat(2))
     assert (len(again.added), list(again.extended)) == (1, [first])
+
+
+def test_project_that_comes_back_has_its_chats(store: Store) -> None:
+    made = [store.create_chat(title) for title in ("inside", "moved")]
+    for each in made:
+        store.save(each.id, Conversation(), Conversation().ask(each.title))
+    store.move([each.id for each in made], "Thesis")
+    saved = to_json([(kept, store.conversation(kept.id)) for kept in store.chats()])
+    store.move([made[1].id], "Other")
+    assert bring(store, json.loads(saved)).projects == []
+    store.delete_project("Thesis")
+    done = store.import_chats(parse(saved.encode()).chats, [Project("Thesis")])
+    assert store.projects() == (Group("Other", 1), Group("Thesis", 1))
+    store.undo_import(done)
+    assert [group.name for group in store.projects()] == ["Other"]
+    assert len(store.chats()) == 2
+
+
+def test_undo_removes_the_projects_of_chats(store: Store) -> None:
+    done = bring(store, {**CLAUDE, "project": {"name": "Cooking"}})
+    assert [group.name for group in store.projects()] == ["Cooking"]
+    store.undo_import(done)
+    assert store.projects() == ()

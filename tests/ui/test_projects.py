@@ -236,10 +236,11 @@ def test_import_restores_the_project(
     app.store.delete_project("Thesis")
     monkeypatch.setattr(QFileDialog, "getOpenFileNames", lambda *_: ([str(path)], ""))
     app.commands._import_export.import_file()
-    assert app.store.projects() == (Group("Thesis", 0),)  # its chat is here already, outside
+    assert app.store.projects() == (Group("Thesis", 1),)
     project = app.store.project("Thesis")
     assert project
     assert project.settings == {"system_prompt": "Be brief."}
+    assert len(app.store.chats()) == 1
 
 
 def test_projects_survive_a_restart(qtbot: QtBot, open_program: Open) -> None:

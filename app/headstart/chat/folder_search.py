@@ -22,8 +22,8 @@ WEIGHT_OF_NAMES = 0.3  # of the share of the question's words that are in the fi
 # What a passage needs to fit a question; app/docs/passages.md says where the numbers come from.
 MIN_SHARE = 0.45  # of the weight of the question's words, in the passage and in the name of its file; or else
 MIN_GAIN = 0.07  # of the cosine above that of questions on other subjects, as a share of what is possible
-MIN_SHARE_ALONE = 0.3  # without a model for the meaning
-MIN_SHARE_OF_PAIRS = 0.2  # of CJK characters: pairs overlap, and every other one is no word
+MIN_SHARE_ALONE = 0.2  # without a model for the meaning
+MIN_SHARE_OF_PAIRS = 0.1  # of CJK characters: pairs overlap, and every other one is no word
 # Questions that have no answer in most folders: models and languages differ in the cosines that these have.
 OTHER_SUBJECTS = (
     "How many moons does Saturn have?",

@@ -130,7 +130,8 @@ class Store(Reader):
     def import_chats(self, chats: Iterable[tuple[Chat, Conversation]], projects: Iterable[Project] = ()) -> Import:
         """Save imported chats, and of those that are here already what is new; and the projects whose names are new.
 
-        Titles, tags and places of chats stay as they are here, and what was deleted here stays so.
+        Titles, tags and places of chats stay as they are here, and what was deleted here stays so. A chat that is in no
+        project goes into its own if that is new: it was in it before the project was deleted here.
         """
         result, seen = Import(), Counter[bytes]()
         with self._saving():
@@ -259,13 +260,18 @@ class Store(Reader):
             result.deleted += 1
             return
         chat_id = row["id"] if row else chat.source if self._exists(chat.source) else ""
+        project = _project_name(chat.project) if chat.project else ""
         if not chat_id:
+            if project and self._add_project(Project(project)):
+                result.projects.append(project)
             is_own = len(chat.source) == len(chat.id) and chat.source.isalnum()  # it keeps its id on other computers
             chat = replace(chat, id=chat.source) if is_own else chat
             self._add(chat, conversation)
             result.added.append(chat.id)
             self._note_source(key, chat.id, {key: id_ for id_, key in message_keys(conversation).items()})
             return
+        if project in result.projects and (kept := self.chat(chat_id)) and not kept.project:
+            self._move((chat_id,), project)
         here = self.conversation(chat_id)
         known = {key: id_ for id_, key in message_keys(here).items()}
         if row:

@@ -354,7 +354,8 @@ class ComposerController(QObject):
         assert self._session
         excerpts = self._excerpts[: self._num_passages]
         passages = self._passages(text, files)
-        return self._session.prepare(text, files, passages, excerpts, self._searched, edited=self._editing)
+        searched = self._searched if excerpts or not self._excerpts else ""  # found, but without room
+        return self._session.prepare(text, files, passages, excerpts, searched, edited=self._editing)
 
     def _passages(self, text: str, files: tuple[Attachment, ...]) -> tuple[Passage, ...]:
         """Return the passages that match the message, from its long files and from cut files above it."""
