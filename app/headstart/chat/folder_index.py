@@ -295,8 +295,9 @@ class FolderIndex:
                 connection = _connect(self.path, self._key)
                 version = 0
             if not version:
-                with database.transaction(connection):
-                    for statement in _SCHEMA:
+                with database.transaction(connection):  # a question and an update may both find no index
+                    is_empty = not connection.execute("PRAGMA user_version").fetchone()[0]
+                    for statement in _SCHEMA if is_empty else ():
                         connection.execute(statement)
         except database.sqlite_errors():
             connection.close()

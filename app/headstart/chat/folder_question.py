@@ -91,7 +91,7 @@ class Part(NamedTuple):
 
 
 class Question(NamedTuple):
-    """What is looked for."""
+    """A question as the search takes it."""
 
     text: str  # for the vector of its meaning; with what it goes on from
     parts: tuple[Part, ...]  # the question's own words first

@@ -48,7 +48,7 @@ _ENDING = 2  # letters
 
 @dataclass
 class _Scores:
-    """What the words of a part of the question give the passages and the files."""
+    """The scores that the words of a part of the question give the passages and the files."""
 
     texts: dict[int, float] = field(default_factory=lambda: defaultdict(float))  # bm25 by passage
     found: dict[int, int] = field(default_factory=lambda: defaultdict(int))  # words by passage, a bit each
