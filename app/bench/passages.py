@@ -23,14 +23,14 @@ import time
 import tomllib
 import unicodedata
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree as ET
 
 from headstart.chat import folder_files
-from headstart.chat.conversation import Attachment, Excerpt, Passage
+from headstart.chat.conversation import Attachment, Passage
 from headstart.chat.folder_index import FolderIndex
 from headstart.chat.passages import MOST, SIZE, TOKENIZER, PassageIndex, cut
 from headstart.ui.folders.embedder import EngineEmbedder, find_model
@@ -135,17 +135,8 @@ def _has_answer(question: dict[str, Any], passage: str) -> bool:
 class _Direct:
     """Reads files in this process."""
 
-    def read(self, path: Path, _is_wanted: Callable[[], bool]) -> folder_files.Text:
-        return folder_files.read_text(path)
-
-
-def _ranked_by_both(words: list[Excerpt], meaning: list[Excerpt], constant: int = 60) -> list[Excerpt]:
-    """Reciprocal rank fusion, with the constant that is usual."""
-    scores: dict[Excerpt, float] = {}
-    for ranking in (words, meaning):
-        for rank, excerpt in enumerate(ranking):
-            scores[excerpt] = scores.get(excerpt, 0.0) + 1 / (constant + rank + 1)
-    return sorted(scores, key=lambda excerpt: -scores[excerpt])
+    def read(self, path: Path, start: int, _is_wanted: Callable[[], bool]) -> Iterator[folder_files.Piece]:
+        return folder_files.pieces(path, start)
 
 
 def measure_folders() -> dict[str, Any]:
@@ -167,14 +158,11 @@ def measure_folders() -> dict[str, Any]:
         seconds = time.perf_counter() - started
         for question in questions():
             own = [folders[question["text"]]]
-            words = index.find(own, question["ask"], None, 200)
-            meaning = index.find(own, "", _Asking(embedder, question["ask"]), 200)
             rankings = {
-                "words": words,
-                "meaning": meaning,
+                "words": index.find(own, question["ask"]),
+                "meaning": index.find(own, "", _Asking(embedder, question["ask"])),
                 "both": index.find(own, question["ask"], embedder),
                 "both, in all texts at once": index.find(list(folders.values()), question["ask"], embedder),
-                "both, by reciprocal rank": _ranked_by_both(words, meaning),
             }
             for way, found in rankings.items():
                 is_found = any(_has_answer(question, excerpt.text) for excerpt in found[:MOST])
@@ -190,8 +178,8 @@ class _Asking:
     def __init__(self, embedder: EngineEmbedder, question: str) -> None:
         self.name, self._embedder, self._question = embedder.name, embedder, question
 
-    def embed(self, _texts: Sequence[str]) -> Sequence[bytes]:
-        return self._embedder.embed([self._question])
+    def embed(self, texts: Sequence[str]) -> Sequence[bytes]:
+        return self._embedder.embed([text or self._question for text in texts])
 
 
 def _counts(ranks: list[int]) -> list[int]:

@@ -146,12 +146,15 @@ OTHERS = [
     ("a.zip", b"PK\3\4\x14\0", "is an archive; unpack it"),
     ("a.tar.gz", b"\x1f\x8b\x08\0", "is an archive; unpack it"),
     ("a.7z", b"7z\xbc\xaf\x27\x1c\0", "is an archive; unpack it"),
-    ("t.xlsx", b"PK\3\4\x14\0", "is a spreadsheet; save its sheet as CSV"),
-    ("t.xls", b"\xd0\xcf\x11\xe0\xa1\xb1", "is a spreadsheet; save its sheet as CSV"),
-    ("t.pptx", b"PK\3\4\x14\0", "is a presentation; save it as PDF"),
+    ("t.numbers", b"PK\3\4\x14\0", "is a spreadsheet; save its sheet as CSV"),
+    ("t.xlsx", b"PK\3\4\x14\0", "is damaged or not what its name says"),
+    ("t.xls", b"\xd0\xcf\x11\xe0\xa1\xb1", "is damaged or not what its name says"),
+    ("t.pptx", b"PK\3\4\x14\0", "is damaged or not what its name says"),
+    ("t.ppt", b"\xd0\xcf\x11\xe0\xa1\xb1", "is a presentation; save it as PDF"),
     ("old.doc", b"\xd0\xcf\x11\xe0\xa1\xb1\0", "cannot be read here; save it as .docx or PDF"),
-    ("a.odt", b"PK\3\4\x14\0", "cannot be read here; save it as .docx or PDF"),
-    ("a.rtf", b"{\\rtf1\\ansi Hello}", "cannot be read here; save it as .docx or PDF"),
+    ("a.odt", b"PK\3\4\x14\0", "is damaged or not what its name says"),
+    ("a.pages", b"PK\3\4\x14\0", "cannot be read here; save it as .docx or PDF"),
+    ("a.rtf", b"{\\rtf1\\ansi }", "has no text"),
     ("a.mobi", b"BOOKMOBI\0\0\0", "convert it to EPUB or PDF"),
     ("empty.txt", b" \n", "is empty"),
 ]
@@ -485,3 +488,79 @@ def test_archive_with_a_password_is_refused(tmp_path: Path, name: str) -> None:
     path.write_bytes(content)
     with pytest.raises(AttachmentError):
         attach(path)
+
+
+SHEET_XML = """<worksheet xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"><sheetData><row r="1">
+<c r="A1" t="inlineStr"><is><t>Part</t></is></c><c r="B1" t="inlineStr"><is><t>Count</t></is></c></row><row r="2">
+<c r="A2" t="inlineStr"><is><t>Paddle</t></is></c><c r="B2"><v>31</v></c></row></sheetData></worksheet>"""
+LINKS = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
+WORKBOOK = {
+    "[Content_Types].xml": '<Types xmlns="http://schemas.openxmlformats.org/package/2006/content-types">'
+    '<Override PartName="/xl/workbook.xml" ContentType="application/vnd.openxmlformats-officedocument.'
+    'spreadsheetml.sheet.main+xml"/></Types>',
+    "_rels/.rels": '<Relationships xmlns="http://schemas.openxmlformats.org/package/2006/relationships">'
+    f'<Relationship Id="rId1" Type="{LINKS}/officeDocument" Target="xl/workbook.xml"/></Relationships>',
+    "xl/workbook.xml": '<workbook xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main" '
+    f'xmlns:r="{LINKS}"><sheets><sheet name="Stock" sheetId="1" r:id="rId1"/></sheets></workbook>',
+    "xl/_rels/workbook.xml.rels": '<Relationships xmlns="http://schemas.openxmlformats.org/package/2006/relationships">'
+    f'<Relationship Id="rId1" Type="{LINKS}/worksheet" Target="worksheets/sheet1.xml"/></Relationships>',
+    "xl/worksheets/sheet1.xml": SHEET_XML,
+}
+DRAWING = 'xmlns:a="http://schemas.openxmlformats.org/drawingml/2006/main"'
+SLIDES = {
+    "ppt/presentation.xml": "<presentation/>",
+    "ppt/slides/slide2.xml": f"<s {DRAWING}><a:p><a:r><a:t>Risks</a:t></a:r></a:p></s>",
+    "ppt/slides/slide1.xml": f"<s {DRAWING}><a:p><a:r><a:t>La</a:t></a:r><a:r><a:t>unch</a:t></a:r></a:p>"
+    "<a:p><a:r><a:t>In May</a:t></a:r></a:p></s>",
+    "ppt/notesSlides/notesSlide1.xml": f"<s {DRAWING}><a:p><a:r><a:t>Smile</a:t></a:r></a:p></s>",
+}
+OPEN_XML = """<o xmlns:text="urn:t" xmlns:table="urn:b"><text:h text:outline-level="2">Rent</text:h>
+<text:p>It is<text:s/>due<text:line-break/>monthly.</text:p><table:table><table:table-row><table:table-cell>
+<text:p>a</text:p></table:table-cell><table:table-cell><text:p>b</text:p></table:table-cell></table:table-row>
+</table:table></o>"""
+MAIL = b"""From: Ann <ann@example.org>
+To: Bob <bob@example.org>
+Subject: =?utf-8?q?Gr=C3=BC=C3=9Fe?=
+Date: Tue, 2 Sep 2025 09:00:00 +0000
+MIME-Version: 1.0
+Content-Type: multipart/mixed; boundary=x
+
+--x
+Content-Type: text/html; charset=utf-8
+
+<p>The gate code is <b>5518</b>.</p>
+--x
+Content-Type: application/pdf
+Content-Disposition: attachment; filename="plan.pdf"
+
+%PDF
+--x--
+"""
+MAIL_TEXT = (
+    "# Grüße\n\nFrom: Ann <ann@example.org>\nTo: Bob <bob@example.org>\nDate: Tue, 02 Sep 2025 09:00:00 +0000\n\n"
+)
+MAIL_TEXT += "The gate code is **5518**.\nAttached: plan.pdf"
+PACKED = [
+    ("stock.xlsx", WORKBOOK, "# Stock\n\nPart | Count\nPaddle | 31"),
+    ("stock", WORKBOOK, "# Stock\n\nPart | Count\nPaddle | 31"),
+    ("plan.pptx", SLIDES, "# Slide 1: Launch\n\nIn May\nSmile\n\n# Slide 2: Risks"),
+    ("a.odt", {"mimetype": "application/vnd.oasis.opendocument.text", "content.xml": OPEN_XML},
+     "## Rent\n\nIt is due\nmonthly.\n\na | b"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "files", "text"), PACKED, ids=[each[0] for each in PACKED])
+def test_office_file_is_read_as_text(tmp_path: Path, name: str, files: Mapping[str, str], text: str) -> None:
+    assert attach(_zip(tmp_path / name, files)).text.strip() == text
+
+
+def test_mail_is_read_with_its_heads(tmp_path: Path) -> None:
+    (tmp_path / "a.eml").write_bytes(MAIL)
+    assert attach(tmp_path / "a.eml").text == MAIL_TEXT
+    (tmp_path / "a.mbox").write_bytes(b"From ann Tue Sep  2 09:00:00 2025\n" + MAIL + b"\nFrom bob\n" + MAIL)
+    assert attach(tmp_path / "a.mbox").text == f"{MAIL_TEXT}\n\n{MAIL_TEXT}"
+
+
+def test_rich_text_is_read(tmp_path: Path) -> None:
+    (tmp_path / "a.rtf").write_bytes(b"{\\rtf1\\ansi Caf\\'e9 {\\b Hello}\\par again}")
+    assert attach(tmp_path / "a.rtf").text == "Café Hello\nagain"

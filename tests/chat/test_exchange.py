@@ -46,7 +46,7 @@ def test_json_export_is_imported_unchanged(conversation: Conversation) -> None:
     ((chat, read),) = parse(text.encode()).chats
     assert read == conversation
     assert dataclasses.replace(chat, id=CHAT.id) == CHAT
-    assert to_json([(chat, read)]) == text
+    assert to_json([(dataclasses.replace(chat, id=CHAT.id), read)]) == text
     assert chat.id != CHAT.id
 
 

@@ -6,6 +6,7 @@ import os
 import shutil
 import sys
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
 
@@ -15,7 +16,7 @@ import pytest
 from headstart.chat import database, encryption, erasing, folder_files, folder_index, key_file
 from headstart.chat.conversation import Attachment, Conversation, Excerpt, Outcome, Project, turns
 from headstart.chat.database import FOLDERS_NAME
-from headstart.chat.folder_files import CancelledError, TextReader, list_files
+from headstart.chat.folder_files import CancelledError, NoTextError, Piece, TextReader, Unit, list_files
 from headstart.chat.folder_index import CUT, MISSING, FolderIndex, FolderState, windows
 from headstart.chat.imports.files import parse
 from headstart.chat.json_chats import to_json
@@ -33,10 +34,10 @@ class DirectReader:
     def __init__(self) -> None:
         self.paths: list[str] = []
 
-    def read(self, path: Path, _is_wanted: folder_index.IsWanted) -> folder_files.Text:
-        """Return the text of a file."""
+    def read(self, path: Path, start: int, _is_wanted: folder_index.IsWanted) -> Iterator[Piece]:
+        """Yield the text of a file."""
         self.paths.append(path.name)
-        return folder_files.read_text(path)
+        yield from folder_files.pieces(path, start)
 
 
 class TopicEmbedder:
@@ -136,11 +137,13 @@ def test_line_is_that_of_the_passage(index: FolderIndex, files: Path, reader: Di
 
 def test_page_is_that_of_the_passage(index: FolderIndex, files: Path) -> None:
     class Pages:
-        def read(self, _path: Path, _is_wanted: folder_index.IsWanted) -> folder_files.Text:
-            return folder_files.Text(("apples", "pears", "plums"), folder_files.Unit.PAGE)
+        def read(self, _path: Path, _start: int, _is_wanted: folder_index.IsWanted) -> Iterator[Piece]:
+            yield Piece("apples", Unit.PAGE, 1, 1, 0.3)
+            yield Piece("pears", Unit.PAGE, 2, 2, 0.6)
+            yield Piece("plums", Unit.PAGE, 3)
 
     update(index, files, Pages())
-    assert names(index, files, "pears")[0] == "papers/boat.md, page 2"
+    assert {name.partition(", ")[2] for name in names(index, files, "pears")} == {"page 2"}
 
 
 def test_second_update_reads_nothing(index: FolderIndex, files: Path, reader: DirectReader) -> None:
@@ -160,7 +163,7 @@ def test_added_changed_and_removed_files_are_followed(index: FolderIndex, files:
     assert sorted(reader.paths) == ["new.txt", "tiger.txt"]
     assert names(index, files, "heron") == ["papers/new.txt, line 1"]
     assert names(index, files, "lions") == ["papers/tiger.txt, line 1"]
-    assert names(index, files, "tigers pounds boat noon") == []
+    assert names(index, files, "pounds boat noon") == []
 
 
 def test_renamed_and_touched_files_keep_their_vectors(index: FolderIndex, files: Path, reader: DirectReader) -> None:
@@ -245,10 +248,10 @@ def test_folder_of_too_many_files_is_cut(
 
 def test_unreadable_files_are_named_and_tried_again(index: FolderIndex, files: Path) -> None:
     class Refusing(DirectReader):
-        def read(self, path: Path, is_wanted: folder_index.IsWanted) -> folder_files.Text:
+        def read(self, path: Path, start: int, is_wanted: folder_index.IsWanted) -> Iterator[Piece]:
             if path.name == "tiger.txt":
                 raise AttachmentError("{name} is damaged.", name=path.name)
-            return super().read(path, is_wanted)
+            return super().read(path, start, is_wanted)
 
     state = update(index, files, Refusing())
     assert (state.files, state.unreadable) == (2, ("tiger.txt",))
@@ -286,11 +289,11 @@ def test_folder_that_cannot_be_listed_keeps_what_was_read_of_it(
 
 def test_file_that_changes_while_it_is_read_is_read_later(index: FolderIndex, files: Path) -> None:
     class Writing(DirectReader):
-        def read(self, path: Path, is_wanted: folder_index.IsWanted) -> folder_files.Text:
-            text = super().read(path, is_wanted)
+        def read(self, path: Path, start: int, is_wanted: folder_index.IsWanted) -> Iterator[Piece]:
+            read = list(super().read(path, start, is_wanted))
             if path.name == "boat.md":
                 write(path, "The boat leaves at midnight, and nobody knows why.")
-            return text
+            return iter(read)
 
     assert update(index, files, Writing()).files == 2
     assert names(index, files, "boat") == []
@@ -320,7 +323,7 @@ def test_other_words_are_found_by_vectors(index: FolderIndex, files: Path, reade
     embed_all(index, files, embedder)
     found = index.find([str(files)], "which engine", embedder)
     assert found[0].title == "papers/car.txt, line 1"
-    assert index.find([str(files)], "apple motor pounds", embedder)[0].title.startswith("papers/")
+    assert index.find([str(files)], "apple motor", embedder)[0].title.startswith("papers/")
     state = index.state(str(files))
     assert state.passages == state.embedded == 5
 
@@ -472,18 +475,33 @@ def test_index_is_for_its_owner_only(index: FolderIndex, home: Path) -> None:
     assert index.path == home / FOLDERS_NAME
 
 
-def test_reading_process_reads_refuses_and_starts_again(files: Path) -> None:
-    with closing(TextReader((sys.executable, "-P", "-m", "headstart", "dev", "text", "--lines", "-"))) as reader:
-        assert reader.read(files / "boat.md").pages == ("The boat leaves at noon.",)
+READING = (sys.executable, "-P", "-m", "headstart", "dev", "text", "--lines", "-")
+# A process that reads pages: it takes long for each, or hangs at the third one.
+PAGES = """
+import json, sys, time
+for line in sys.stdin:
+    path, start = json.loads(line)
+    for page in range(start + 1, 6):
+        time.sleep({seconds})
+        if page == 3 and {hangs}:
+            time.sleep(1000)
+        print(json.dumps([f"page {{page}}", "page", page, page % 5, page / 5]), flush=True)
+"""
+
+
+def texts(reader: TextReader, path: Path, start: int = 0) -> list[str]:
+    return [piece.text for piece in reader.read(path, start)]
+
+
+def test_reading_process_reads_and_refuses(files: Path) -> None:
+    with closing(TextReader(READING)) as reader:
+        assert texts(reader, files / "boat.md") == ["The boat leaves at noon."]
         with pytest.raises(AttachmentError):
-            reader.read(files / "none.txt")
+            texts(reader, files / "none.txt")
         (files / "a.bin").write_bytes(bytes(range(256)) * 40)
-        with pytest.raises(folder_files.NoTextError):
-            reader.read(files / "a.bin")
-        assert reader._process
-        reader._process.kill()
-        reader._process.wait()
-        assert reader.read(files / "boat.md").unit == "line"
+        with pytest.raises(NoTextError):
+            texts(reader, files / "a.bin")
+        assert texts(reader, files / "boat.md") == ["The boat leaves at noon."]
 
 
 def test_reading_process_that_hangs_or_dies_is_ended(files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -492,11 +510,32 @@ def test_reading_process_that_hangs_or_dies_is_ended(files: Path, monkeypatch: p
         closing(TextReader((sys.executable, "-c", "import time; time.sleep(100)"))) as hanging,
         pytest.raises(CancelledError),
     ):
-        hanging.read(files / "boat.md", lambda: bool(next(wanted)))
+        list(hanging.read(files / "boat.md", 0, lambda: bool(next(wanted))))
     monkeypatch.setattr(folder_files, "SILENCE_S", 0.2)
     for program in ("import time; time.sleep(100)", "raise SystemExit"):
         with closing(TextReader((sys.executable, "-c", program))) as reader, pytest.raises(AttachmentError):
-            reader.read(files / "boat.md")
+            texts(reader, files / "boat.md")
+
+
+def test_reading_goes_on_after_a_pause_and_another_file(
+    files: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    program = tmp_path / "pages.py"
+    program.write_text(PAGES.format(seconds=0.01, hangs=False), encoding="utf-8")
+    monkeypatch.setattr(folder_files, "SMALL", 30)
+    with closing(TextReader((sys.executable, str(program)))) as reader:
+        begun = itertools.islice(reader.read(files / "deep" / "walrus.txt"), 2)
+        assert [piece.text for piece in begun] == ["page 1", "page 2"]
+        assert len(texts(reader, files / "boat.md")) == 5
+        assert texts(reader, files / "deep" / "walrus.txt", 2) == ["page 3", "page 4", "page 5"]
+
+
+def test_page_that_takes_for_ever_is_left_out(files: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    program = tmp_path / "pages.py"
+    program.write_text(PAGES.format(seconds=0.0, hangs=True), encoding="utf-8")
+    monkeypatch.setattr(folder_files, "SILENCE_S", 1.0)
+    with closing(TextReader((sys.executable, str(program)))) as reader:
+        assert texts(reader, files / "boat.md") == ["page 1", "page 2", "", "page 4", "page 5"]
 
 
 def test_reading_process_takes_paths_of_every_kind(tmp_path: Path) -> None:
@@ -504,8 +543,29 @@ def test_reading_process_takes_paths_of_every_kind(tmp_path: Path) -> None:
     if os.name == "nt":
         path = tmp_path / "a b „ü“.txt"
     write(path, "text")
-    (line,) = folder_files.serve([json.dumps(str(path))])
-    assert json.loads(line) == {"pages": ["text"], "unit": "line"}
+    (line,) = folder_files.serve([json.dumps([str(path), 0])])
+    assert json.loads(line) == ["text", "line", 1, 0, 1.0]
+
+
+def test_long_text_comes_in_pieces_with_their_lines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(folder_files, "PIECE", 100)
+    lines = [f"line {number}" for number in range(1, 100)]
+    write(tmp_path / "long.txt", "\n".join(lines))
+    pieces = list(folder_files.pieces(tmp_path / "long.txt"))
+    assert "".join(piece.text for piece in pieces).splitlines() == lines
+    assert all(piece.text.startswith(f"line {piece.place}\n") for piece in pieces)
+    assert list(folder_files.pieces(tmp_path / "long.txt", pieces[2].next)) == pieces[3:]
+    assert pieces[-1].next == 0
+
+
+def test_index_is_made_once_by_several_threads(home: Path) -> None:
+    def make(_: int) -> bool:
+        with FolderIndex(home, None) as opened:
+            return opened.state("any").files == 0
+
+    home.mkdir()
+    with ThreadPoolExecutor(8) as threads:
+        assert all(threads.map(make, range(16)))
 
 
 def test_listing_can_be_cancelled(files: Path) -> None:

@@ -96,8 +96,8 @@ def test_export_has_projects(store: Store) -> None:
     assert found.projects == (THESIS,)
     assert found.chats[0][0].project == "Thesis"
     store.delete_project("Thesis")
-    store.import_projects(found.projects)
-    store.import_projects([Project("Thesis", {"model": "another"})])  # what is there stays
+    store.import_chats((), found.projects)
+    store.import_chats((), [Project("Thesis", {"model": "another"})])  # what is there stays
     store.add(*found.chats[0])
     assert store.project("Thesis") == THESIS
     assert store.projects() == (Group("Thesis", 1),)

@@ -1,5 +1,6 @@
 """Folders with the real model that makes vectors."""
 
+from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
@@ -18,9 +19,9 @@ TEXTS = {
 class DirectReader:
     """Reads files in this process."""
 
-    def read(self, path: Path, _is_wanted: IsWanted) -> folder_files.Text:
+    def read(self, path: Path, start: int, _is_wanted: IsWanted) -> Iterator[folder_files.Piece]:
         """Return the text of a file."""
-        return folder_files.read_text(path)
+        yield from folder_files.pieces(path, start)
 
 
 def test_other_words_are_found(real_minilm: Path, tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from bench.toy import PROGRAM
 from headstart.chat.conversation import Project
 from headstart.chat.database import FOLDERS_NAME
 from headstart.chat.folder_index import CUT, MISSING, UNREAD, FolderState
+from headstart.chat.folder_question import Question
 from headstart.errors import EngineLostError
 from headstart.ui.chat.message import MessageAction
 from headstart.ui.chat.message_view import MessageView, SourceList
@@ -130,6 +131,22 @@ def test_question_gets_passages_and_the_answer_names_them(qtbot: QtBot, app: Pro
     assert last(app).height() > height
 
 
+def test_answer_to_a_follow_up_shows_what_was_searched(qtbot: QtBot, app: Program, papers: Path) -> None:
+    open_project(app, papers)
+    ask(qtbot, app, "when does the walrus sleep?")
+    write(papers / "food.md", "# Walrus food\n\nThe walrus eats clams.")
+    ask(qtbot, app, "and what clams does it eat?")
+    assert "when does the walrus sleep?" in words(last(app))
+    assert "clams" in words(last(app))
+
+
+def test_answer_says_that_nothing_fits(qtbot: QtBot, app: Program, papers: Path) -> None:
+    open_project(app, papers)
+    ask(qtbot, app, "which airship won the regatta?")
+    assert sent(app) == "which airship won the regatta?"
+    assert "which airship won the regatta?" in words(last(app))
+
+
 def test_passages_keep_their_places(qtbot: QtBot, app: Program, papers: Path) -> None:
     for number in range(4):
         write(papers / f"the walrus and its sleep by day and by night, part {number}.md", "The walrus sleeps.")
@@ -238,7 +255,7 @@ def test_fewer_passages_go_where_there_is_less_room(qtbot: QtBot, app: Program, 
 def test_search_that_is_left_sends_nothing(qtbot: QtBot, app: Program, papers: Path) -> None:
     found: list[Callable[..., object]] = []
 
-    def search(_project: str, _question: str, on_found: Callable[..., object]) -> bool:
+    def search(_project: str, _question: Question, on_found: Callable[..., object]) -> bool:
         found.append(on_found)
         return True
 

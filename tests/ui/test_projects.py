@@ -240,6 +240,7 @@ def test_import_restores_the_project(
     project = app.store.project("Thesis")
     assert project
     assert project.settings == {"system_prompt": "Be brief."}
+    assert len(app.store.chats()) == 1
 
 
 def test_projects_survive_a_restart(qtbot: QtBot, open_program: Open) -> None:

@@ -16,7 +16,7 @@ from headstart.chat.text_encoding import readings
 from headstart.errors import AttachmentError, Translatable
 
 LARGEST = 2_000_000  # bytes; about half a million tokens, which no context here can hold
-_LARGEST_ENCODED = 4 * LARGEST  # bytes in the widest encoding
+_WIDEST = 4  # bytes of a character in the widest encoding
 _HEAD = 4096  # bytes that tell a kind
 
 
@@ -35,6 +35,12 @@ class Document(Enum):
     BOOK = "epub"
     NOTEBOOK = "ipynb"
     PAGE = "html"
+    SPREADSHEET = "xlsx"
+    SLIDES = "pptx"
+    OPEN = "odt"
+    RICH = "rtf"
+    MAIL = "eml"
+    MAILBOX = "mbox"
 
 
 _PAGES = (".html", ".htm", ".xhtml")
@@ -43,6 +49,37 @@ _READERS: dict[Document, Callable[[Path], str]] = {
     Document.BOOK: document_text.read_book,
     Document.NOTEBOOK: document_text.read_notebook,
     Document.PAGE: document_text.read_page,
+    Document.SPREADSHEET: document_text.read_spreadsheet,
+    Document.SLIDES: document_text.read_slides,
+    Document.OPEN: document_text.read_open_document,
+    Document.RICH: document_text.read_rich_text,
+    Document.MAIL: document_text.read_mail,
+    Document.MAILBOX: document_text.read_mailbox,
+}
+_BY_ENDING = {
+    ".docx": Document.WORD,
+    ".epub": Document.BOOK,
+    ".xlsx": Document.SPREADSHEET,
+    ".xlsm": Document.SPREADSHEET,
+    ".xlsb": Document.SPREADSHEET,
+    ".xls": Document.SPREADSHEET,
+    ".ods": Document.SPREADSHEET,
+    ".pptx": Document.SLIDES,
+    ".odt": Document.OPEN,
+    ".odp": Document.OPEN,
+    ".rtf": Document.RICH,
+    ".eml": Document.MAIL,
+    ".mbox": Document.MAILBOX,
+    ".ipynb": Document.NOTEBOOK,
+    **dict.fromkeys(_PAGES, Document.PAGE),
+}
+# Files in a package that tell what it is.
+_BY_MEMBER = {
+    "word/document.xml": Document.WORD,
+    "xl/workbook.xml": Document.SPREADSHEET,
+    "xl/workbook.bin": Document.SPREADSHEET,
+    "ppt/presentation.xml": Document.SLIDES,
+    "META-INF/container.xml": Document.BOOK,
 }
 _ARCHIVES = (b"7z\xbc\xaf\x27\x1c", b"Rar!", b"\x1f\x8b", b"BZh", b"\xfd7zXZ", b"\x28\xb5\x2f\xfd")
 _IMAGES = (b"\x89PNG", b"\xff\xd8\xff", b"GIF8", b"II*\0", b"MM\0*", b"\0\0\1\0")
@@ -50,9 +87,9 @@ _RECORDINGS = (b"ID3", b"OggS", b"fLaC", b"\x1aE\xdf\xa3")
 _OLD_OFFICE = b"\xd0\xcf\x11\xe0"
 
 
-def read(path: Path) -> tuple[Reading, ...]:
+def read(path: Path, largest: int = LARGEST) -> tuple[Reading, ...]:
     """Return the ways to read a text file, the likeliest first. Raises AttachmentError with the remedy."""
-    content = _content(path)
+    content = _content(path, largest)
     _require_text(path.name, content)
     found = readings(content)
     if not found:
@@ -60,8 +97,9 @@ def read(path: Path) -> tuple[Reading, ...]:
     if not found[0].text.strip():
         raise AttachmentError("{name} is empty; there is nothing to attach.", name=path.name)
     ways = [Reading(reading.encoding, Attachment(path.name, reading.text)) for reading in found]
-    require_short(ways[0].attachment)
-    table = _table(found[0].text) if path.suffix.lower() in (".csv", ".tsv") else ""
+    require_short(ways[0].attachment, largest)
+    is_table = path.suffix.lower() in (".csv", ".tsv") and len(found[0].text) <= LARGEST
+    table = _table(found[0].text) if is_table else ""
     if table and len(table) <= LARGEST:
         ways.append(Reading(Translatable("as a table"), Attachment(path.name, table)))
     return tuple(ways)
@@ -81,10 +119,11 @@ def document(path: Path) -> Document | None:
         suffix = path.suffix.lower()
         if suffix == ".pdf" or head.startswith(b"%PDF-"):
             return Document.PDF
-        if head.startswith(b"PK\3\4") or suffix in (".docx", ".epub"):
+        if head.startswith(b"PK\3\4"):
             return _packed(path)
-        if suffix == ".ipynb" or suffix in _PAGES:
-            return Document.NOTEBOOK if suffix == ".ipynb" else Document.PAGE
+        if head.startswith(b"{\\rtf"):
+            return Document.RICH
+        return _BY_ENDING.get(suffix)
     except OSError:
         pass
     return None
@@ -142,17 +181,17 @@ def require_text(path: Path) -> None:
         raise document_text.unreadable(path, error) from None
 
 
-def _content(path: Path) -> bytes:
+def _content(path: Path, largest: int) -> bytes:
     try:
         if path.is_dir():
             raise AttachmentError("{path} is a folder; drop the files in it instead.", path=path.name)
         with path.open("rb") as file:
-            content = file.read(_LARGEST_ENCODED + 1)
-        if len(content) > _LARGEST_ENCODED:
+            content = file.read(_WIDEST * largest + 1)
+        if len(content) > _WIDEST * largest:
             _require_text(path.name, content)
             if not readings(content[: _HEAD // 4 * 4]):
                 raise _not_text(path.name)
-            document_text.require_small(path, LARGEST)
+            document_text.require_small(path, largest)
     except OSError as error:
         raise document_text.unreadable(path, error) from None
     return content
@@ -163,13 +202,14 @@ def _packed(path: Path) -> Document | None:
     try:
         with zipfile.ZipFile(path) as archive:
             names = archive.namelist()
-            if "word/document.xml" in names:
-                return Document.WORD
-            if "META-INF/container.xml" in names and "mimetype" in names:
-                return Document.BOOK
+            kind = next((kind for member, kind in _BY_MEMBER.items() if member in names), None)
+            if kind:
+                return kind
+            if "mimetype" in names and "content.xml" in names:
+                return Document.SPREADSHEET if b"spreadsheet" in archive.read("mimetype") else Document.OPEN
     except (OSError, ValueError, NotImplementedError, zipfile.BadZipFile):
         pass
-    return {".docx": Document.WORD, ".epub": Document.BOOK}.get(path.suffix.lower())
+    return _BY_ENDING.get(path.suffix.lower())
 
 
 def _require_text(name: str, content: bytes) -> None:
@@ -194,15 +234,15 @@ def _refusal(name: str, content: bytes) -> AttachmentError:
         return AttachmentError(
             "{name} is a recording, and these models read text only; attach a transcript of it.", name=name
         )
-    if suffix in (".xlsx", ".xls", ".xlsm", ".xlsb", ".ods", ".numbers"):
+    if suffix in (".numbers",):
         return AttachmentError(
             "{name} is a spreadsheet; save its sheet as CSV in the program that made it, and attach that.", name=name
         )
-    if suffix in (".pptx", ".ppt", ".odp", ".key"):
+    if suffix in (".ppt", ".key"):
         return AttachmentError(
             "{name} is a presentation; save it as PDF in the program that made it, and attach that.", name=name
         )
-    if suffix in (".doc", ".odt", ".rtf", ".pages", ".wps", ".wpd") or content.startswith((_OLD_OFFICE, b"{\\rtf")):
+    if suffix in (".doc", ".pages", ".wps", ".wpd") or content.startswith(_OLD_OFFICE):
         return AttachmentError(
             "{name} is a document of a kind that cannot be read here; save it as .docx or PDF, and attach that.",
             name=name,

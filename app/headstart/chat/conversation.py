@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cached_property
+from itertools import pairwise
 from typing import NamedTuple
 
 Json = Mapping[str, object]  # plain JSON data
@@ -61,13 +62,13 @@ class Excerpt(NamedTuple):
     page: int  # from 1; 0 if the file has no pages
     line: int  # from 1; 0 if the file has no lines
     text: str
+    heading: str = ""  # those that the passage stands under
 
     @property
     def title(self) -> str:
         """Name and place for a model."""
-        if self.page:
-            return f"{self.name}, page {self.page}"
-        return f"{self.name}, line {self.line}" if self.line else self.name
+        place = f", page {self.page}" if self.page else f", line {self.line}" if self.line else ""
+        return f"{self.name}{place}"
 
 
 class Passage(NamedTuple):
@@ -108,6 +109,7 @@ class Message:
     calls: tuple[ToolCall, ...] = ()  # of an answer, in order
     passages: tuple[Passage, ...] = ()  # of files too long for the model, in this message or before it
     excerpts: tuple[Excerpt, ...] = ()  # of files in the folders of the project, found for this question
+    searched: str = ""  # what was looked for in these folders; empty if nothing was
     thinking: str = ""  # of a model, before its text; `origins` and `calls` do not count it
 
     @property
@@ -143,6 +145,7 @@ class Chat:
     draft: str = ""  # unsent text in the composer
     settings: Json = field(default_factory=dict)
     project: str = ""  # name
+    source: str = field(default="", compare=False)  # program and id of an imported chat; not stored
 
 
 @dataclass(frozen=True)
@@ -215,10 +218,12 @@ class Conversation:
         attachments: Iterable[Attachment] = (),
         passages: Iterable[Passage] = (),
         excerpts: Iterable[Excerpt] = (),
+        searched: str = "",
     ) -> "Conversation":
         """Add a question at the end."""
         question = self._new(Role.USER, text, self._last_id, attachments=tuple(attachments))
-        return self._with_added(replace(question, passages=tuple(passages), excerpts=tuple(excerpts)))
+        found = replace(question, passages=tuple(passages), excerpts=tuple(excerpts), searched=searched)
+        return self._with_added(found)
 
     def begin_answer(self, model: str = "", settings: Json | None = None) -> "Conversation":
         """Add an empty answer at the end, to be filled by `write` and `finish`."""
@@ -268,6 +273,7 @@ class Conversation:
         attachments: Iterable[Attachment] | None = None,
         passages: Iterable[Passage] = (),
         excerpts: Iterable[Excerpt] = (),
+        searched: str = "",
     ) -> "Conversation":
         """Add a version of this message with another text and the same thinking, and nothing below it.
 
@@ -278,7 +284,17 @@ class Conversation:
         new = self._new(old.role, text, old.parent, attachments=files)
         written_by_model = old.role is Role.ASSISTANT
         new = replace(new, model=old.model, settings=old.settings, edited=written_by_model, thinking=old.thinking)
-        return self._with_added(replace(new, passages=tuple(passages), excerpts=tuple(excerpts)))
+        found = replace(new, passages=tuple(passages), excerpts=tuple(excerpts), searched=searched)
+        return self._with_added(found)
+
+    def talk(self, before: int | None = None) -> tuple[tuple[str, str], ...]:
+        """Return the questions above a message, or all that are shown, each with its answer."""
+        path = self.path if before is None else self.upto(before)[:-1]
+        return tuple(
+            (question.text, answer.text)
+            for question, answer in pairwise(path)
+            if question.role is Role.USER and answer.role is Role.ASSISTANT
+        )
 
     def show(self, id_: int) -> "Conversation":
         """Choose this version and the versions above it. The choices below it stay."""

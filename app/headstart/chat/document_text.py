@@ -1,11 +1,16 @@
-"""The text of documents that are no plain text: Word, web pages, e-books and notebooks, as Markdown."""
+"""The text of documents that are no plain text as Markdown: office files, web pages, e-books, mail and notebooks."""
 
+import email.policy
 import json
+import mailbox
 import posixpath
 import re
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing
+from email.message import EmailMessage
+from email.parser import BytesParser
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
@@ -18,6 +23,7 @@ from headstart.errors import AttachmentError
 
 LARGEST = 50_000_000  # bytes of a file
 LARGEST_UNPACKED = 12_000_000  # bytes of markup in an archive; XML in memory takes up to 150 times as much
+LARGEST_SHEETS = 200_000_000  # likewise in a spreadsheet, which is read row by row
 LARGEST_PAGE = 8_000_000  # bytes of a web page
 _TERMINAL = re.compile(r"\x1b\[[0-9;]*m")
 _DAMAGE = (
@@ -44,6 +50,36 @@ def read_book(path: Path) -> str:
 def read_notebook(path: Path) -> str:
     """Return the cells of a Jupyter notebook and their outputs that are text. Raises AttachmentError."""
     return _read(path, _notebook)
+
+
+def read_spreadsheet(path: Path) -> str:
+    """Return the tables of an .xlsx, .xls, .xlsb or .ods file. Raises AttachmentError."""
+    return _read(path, _spreadsheet)
+
+
+def read_slides(path: Path) -> str:
+    """Return the text of a .pptx file, slide by slide, with the notes. Raises AttachmentError."""
+    return _read(path, _slides)
+
+
+def read_open_document(path: Path) -> str:
+    """Return the text of an .odt or .odp file. Raises AttachmentError."""
+    return _read(path, _open_document)
+
+
+def read_rich_text(path: Path) -> str:
+    """Return the text of an .rtf file. Raises AttachmentError."""
+    return _read(path, _rich_text)
+
+
+def read_mail(path: Path) -> str:
+    """Return an .eml file: subject, addresses, date, text and the names of what is attached. Raises AttachmentError."""
+    return _read(path, _mail)
+
+
+def read_mailbox(path: Path) -> str:
+    """Return the messages of an .mbox file. Raises AttachmentError."""
+    return _read(path, _mailbox)
 
 
 def require_small(path: Path, largest: int = LARGEST) -> None:
@@ -146,18 +182,131 @@ def _locked(archive: zipfile.ZipFile) -> set[str]:
     return {unquote(element.get("URI", "")) for element in root.iter() if element.get("URI")}
 
 
-def _require_unpacked_small(path: Path, archive: zipfile.ZipFile) -> None:
+def _require_unpacked_small(path: Path, archive: zipfile.ZipFile, largest: int = LARGEST_UNPACKED) -> None:
     """Raise AttachmentError for an archive whose markup would fill the memory. Its files cannot be larger than said."""
     markup = (".xml", ".rels", ".xhtml", ".html", ".htm", ".opf", ".ncx")
     size = sum(entry.file_size for entry in archive.infolist() if entry.filename.lower().endswith(markup))
-    if size > LARGEST_UNPACKED:
+    if size > largest:
         raise AttachmentError(
             "{path} has {size:.0f} MB of text and markup when it is unpacked, and {largest:.0f} MB is the most; attach "
             "a part of it.",
             path=path.name,
             size=size / 1e6,
-            largest=LARGEST_UNPACKED / 1e6,
+            largest=largest / 1e6,
         )
+
+
+def _spreadsheet(path: Path) -> str:
+    from python_calamine import CalamineError, CalamineWorkbook  # noqa: PLC0415 - only needed for a spreadsheet
+
+    if zipfile.is_zipfile(path):
+        with zipfile.ZipFile(path) as archive:
+            _require_unpacked_small(path, archive, LARGEST_SHEETS)
+    try:
+        with path.open("rb") as file, closing(CalamineWorkbook.from_filelike(file)) as book:
+            sheets = [(name, book.get_sheet_by_name(name).to_python()) for name in book.sheet_names]
+    except CalamineError as error:
+        raise ValueError from error
+    return "\n\n".join(f"# {name}\n\n{_table(rows)}" for name, rows in sheets if any(map(any, rows)))
+
+
+def _table(rows: list[list[Any]]) -> str:
+    return "\n".join(" | ".join(map(_shown, row)).rstrip(" |") for row in rows if any(map(_shown, row)))
+
+
+def _shown(value: object) -> str:
+    """Return the value of a cell as it is usually shown."""
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
+    return " ".join(str(value).split())
+
+
+def _slides(path: Path) -> str:
+    with zipfile.ZipFile(path) as archive:
+        _require_unpacked_small(path, archive)
+        names = set(archive.namelist())
+        slides = sorted((name for name in names if re.fullmatch(r"ppt/slides/slide\d+\.xml", name)), key=_number)
+        notes = {name: f"ppt/notesSlides/notesSlide{_number(name)}.xml" for name in slides}
+        texts = []
+        for number, name in enumerate(slides, start=1):
+            lines = _paragraphs(archive.read(name))
+            lines += _paragraphs(archive.read(notes[name])) if notes[name] in names else []
+            title = f": {lines[0]}" if lines else ""
+            texts.append("\n".join([f"# Slide {number}{title}", "", *lines[1:]]))
+    return "\n\n".join(texts)
+
+
+def _number(name: str) -> int:
+    return int("".join(filter(str.isdigit, name)))
+
+
+def _paragraphs(markup: bytes) -> list[str]:
+    root = ET.fromstring(markup)  # noqa: S314 - expat bounds entities
+    found = ("".join(run.text or "" for run in paragraph.iterfind(".//{*}t")) for paragraph in root.iterfind(".//{*}p"))
+    return [line for line in found if line.strip()]
+
+
+def _open_document(path: Path) -> str:
+    with zipfile.ZipFile(path) as archive:
+        _require_unpacked_small(path, archive)
+        root = ET.fromstring(archive.read("content.xml"))  # noqa: S314
+    return "\n\n".join(filter(str.strip, _blocks(root)))
+
+
+def _blocks(element: ET.Element) -> Iterator[str]:
+    """Yield the headings, paragraphs and rows of tables of an OpenDocument file."""
+    for child in element:
+        match child.tag.rpartition("}")[2]:
+            case "h":
+                level = next((value for name, value in child.items() if name.endswith("outline-level")), "1")
+                yield f"{'#' * min(int(level), 6)} {_inline(child)}"
+            case "p":
+                yield _inline(child)
+            case "table-row":
+                yield " | ".join(" ".join(_blocks(cell)) for cell in child)
+            case "tracked-changes":
+                pass
+            case _:
+                yield from _blocks(child)
+
+
+def _inline(element: ET.Element) -> str:
+    spaces = {"tab": " ", "s": " ", "line-break": "\n"}
+    parts = [element.text or ""]
+    for child in element:
+        parts += [spaces.get(child.tag.rpartition("}")[2], ""), _inline(child), child.tail or ""]
+    return "".join(parts)
+
+
+def _rich_text(path: Path) -> str:
+    from striprtf.striprtf import rtf_to_text  # noqa: PLC0415 - only needed for RTF
+
+    text = rtf_to_text(path.read_bytes().decode("latin-1"), errors="replace")  # type: ignore[no-untyped-call]
+    return str(text)
+
+
+def _mail(path: Path) -> str:
+    return _message(BytesParser(policy=email.policy.default).parsebytes(path.read_bytes()))
+
+
+def _mailbox(path: Path) -> str:
+    def parse(file: Any) -> Any:
+        return BytesParser(policy=email.policy.default).parse(file)
+
+    with closing(mailbox.mbox(path, factory=parse, create=False)) as messages:
+        found: list[Any] = [messages[key] for key in messages.iterkeys()]
+        return "\n\n".join(map(_message, found))
+
+
+def _message(message: EmailMessage) -> str:
+    body = message.get_body(("plain", "html"))
+    text = body.get_content() if body else ""
+    if body and body.get_content_subtype() == "html":
+        text = html_text.to_markdown(text)
+    heads = [f"{name}: {message[name]}" for name in ("From", "To", "Cc", "Date") if message[name]]
+    names = [part.get_filename() or "" for part in message.iter_attachments()]
+    attached = [f"Attached: {', '.join(filter(None, names))}"] if any(names) else []
+    return "\n".join([f"# {message['Subject'] or ''}", "", *heads, "", text.strip(), *attached])
 
 
 def _notebook(path: Path) -> str:

@@ -1,4 +1,4 @@
-"""The files in a folder that can be searched, and their text, which a process of its own reads."""
+"""The files in a folder that can be searched, and their text, which processes of their own read piece by piece."""
 
 import json
 import os
@@ -12,21 +12,21 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
-from typing import IO, Any, NamedTuple
+from typing import IO, NamedTuple
 
 import psutil
 
 from headstart.chat import attachments, document_text, pdf_text
 from headstart.chat.attachments import Document
-from headstart.chat.conversation import Attachment
 from headstart.errors import AttachmentError
 
 MAX_FILES = 20_000  # in one folder
-MAX_PAGES = 5000  # of a PDF
+MAX_PAGES = 20_000  # of a PDF
 LARGEST = document_text.LARGEST  # bytes of a file
-LARGEST_TEXT = 5 * attachments.LARGEST  # bytes of the text of a document
-SILENCE_S = 300.0  # of the reading process, before a file is given up
-_POLL_S = 0.1
+SMALL = 1_000_000  # bytes of a file that is read before larger ones
+SILENCE_S = 300.0  # of the reading process, before a page or a file is given up
+PIECE = 200_000  # characters of a text without pages that are read at a time
+_POLL_S = 0.02  # a question waits as long
 _SKIPPED_FOLDERS = frozenset({"node_modules", "__pycache__"})
 _NICE = 10
 
@@ -39,11 +39,14 @@ class Unit(StrEnum):
     NONE = ""
 
 
-class Text(NamedTuple):
-    """The text of a file. A text without pages is one page."""
+class Piece(NamedTuple):
+    """A part of the text of a file: a page, or some lines."""
 
-    pages: tuple[str, ...]
-    unit: Unit
+    text: str
+    unit: Unit = Unit.NONE
+    place: int = 1  # the page, or the first line
+    next: int = 0  # where to go on; 0 at the end of the file
+    share: float = 1.0  # of the file that is read with it
 
 
 class FileStat(NamedTuple):
@@ -115,67 +118,140 @@ def _take(listing: Listing, inside: str, entry: "os.DirEntry[str]") -> bool:
     return False
 
 
-def read_text(path: Path) -> Text:
-    """Return the text of a file. Raises AttachmentError, and NoTextError for what is no text."""
+def pieces(path: Path, start: int = 0) -> Iterator[Piece]:
+    """Yield the text of a file from `start` on, a page or a character. Raises AttachmentError and NoTextError."""
     kind = attachments.document(path)
     if kind is Document.PDF:
-        text = Text(tuple(pdf_text.pages(path, pdf_text.open_pdf(path, MAX_PAGES))), Unit.PAGE)
+        reader = pdf_text.open_pdf(path, MAX_PAGES)
+        count = len(reader.pages)
+        for number, page in enumerate(pdf_text.pages(path, reader, start), start=start + 1):
+            yield Piece(page, Unit.PAGE, number, number if number < count else 0, number / count)
     elif kind:
-        text = Text((attachments.read_document(path, kind, largest=LARGEST_TEXT).text,), Unit.NONE)
+        yield from _parts(attachments.read_document(path, kind, largest=LARGEST).text, Unit.NONE, start)
     else:
-        try:
-            attachments.require_text(path)
-            text = Text((attachments.read(path)[0].attachment.text,), Unit.LINE)
-        except AttachmentError as error:
-            if not os.access(path, os.R_OK):
-                raise
-            raise NoTextError from error
-    attachments.require_short(Attachment(path.name, "".join(text.pages)), LARGEST_TEXT)
-    return text
+        yield from _parts(_plain_text(path), Unit.LINE, start)
+
+
+def _plain_text(path: Path) -> str:
+    try:
+        attachments.require_text(path)
+        return attachments.read(path, LARGEST)[0].attachment.text
+    except AttachmentError as error:
+        if not os.access(path, os.R_OK):
+            raise
+        raise NoTextError from error
+
+
+def _parts(text: str, unit: Unit, start: int) -> Iterator[Piece]:
+    """Yield a text in pieces that end with a line."""
+    line = 1 + text.count("\n", 0, start)
+    while start < len(text):
+        end = len(text)
+        if end - start > PIECE:
+            end = text.rfind("\n", start, start + PIECE) + 1 or start + PIECE
+        piece = text[start:end]
+        yield Piece(piece, unit, line, end if end < len(text) else 0, end / len(text))
+        line += piece.count("\n")
+        start = end
 
 
 def serve(lines: Iterable[str]) -> Iterator[str]:
-    """Yield a line of JSON with the text of each file whose path a line has as JSON."""
+    """Yield a line of JSON for each piece of the files; each of `lines` has a path and where to start, as JSON."""
     for line in lines:
+        path, start = json.loads(line)
         try:
-            text = read_text(Path(json.loads(line)))
-            reply: dict[str, Any] = {"pages": text.pages, "unit": text.unit}
+            for piece in pieces(Path(path), start):
+                yield json.dumps(piece)
         except NoTextError:
-            reply = {"skipped": True}
-        except AttachmentError as error:
-            reply = {"error": error.text.as_data()}
-        yield json.dumps(reply)
+            yield json.dumps("skipped")
+        except AttachmentError:
+            yield json.dumps("unreadable")
 
 
 class TextReader:
-    """A process that reads files, of low priority, started when it is needed. It may be slow, or be made to do harm."""
+    """Processes of low priority that read files, started when they are needed. They may be slow, or be made to do harm.
+
+    One reads the small files and one the large ones, so that a small one need not wait for the end of a large one.
+    """
 
     def __init__(self, command: Sequence[str]) -> None:
         """`command` runs `serve` on its standard input."""
+        self._small, self._large = _Process(command), _Process(command)
+
+    def read(self, path: Path, start: int = 0, is_wanted: Callable[[], bool] = lambda: True) -> Iterator[Piece]:
+        """Yield the pieces of a file. Raises AttachmentError, NoTextError and CancelledError.
+
+        After CancelledError, the process goes on: a later call from the same place on finds the pieces read.
+        """
+        try:
+            state = path.stat()
+        except OSError as error:
+            raise document_text.unreadable(path, error) from None
+        process = self._large if state.st_size > SMALL else self._small
+        yield from process.read((str(path), state.st_size, state.st_mtime_ns), start, is_wanted)
+
+    def close(self) -> None:
+        """End the processes."""
+        self._small.close()
+        self._large.close()
+
+
+_File = tuple[str, int, int]  # path, size and time of a file
+
+
+class _Process:
+    def __init__(self, command: Sequence[str]) -> None:
         self._command = command
         self._process: subprocess.Popen[str] | None = None
         self._lines: queue.SimpleQueue[str] = queue.SimpleQueue()
+        self._place: tuple[_File, int] | None = None  # of the next piece; None: no file is being read
+        self._given_up = set[_File]()  # until the program starts again
 
-    def read(self, path: Path, is_wanted: Callable[[], bool] = lambda: True) -> Text:
-        """Return the text of a file. Raises AttachmentError, NoTextError and CancelledError."""
-        process = self._start()
-        assert process.stdin
-        with suppress(OSError):  # a process that has just died gives no line either
-            process.stdin.write(json.dumps(str(path)) + "\n")
-            process.stdin.flush()
-        reply = json.loads(self._next_line(is_wanted) or "{}")
-        if "pages" in reply:
-            return Text(tuple(reply["pages"]), Unit(reply["unit"]))
-        if "skipped" in reply:
-            raise NoTextError
-        raise AttachmentError("{name} could not be read to its end.", name=path.name)
+    def read(self, file: _File, start: int, is_wanted: Callable[[], bool]) -> Iterator[Piece]:
+        name = Path(file[0]).name
+        last = Piece("")
+        while file not in self._given_up:
+            if self._place != (file, start):
+                self._order(file, start)
+            line = self._next_line(is_wanted)
+            self._place = None
+            reply = json.loads(line or '"unreadable"')
+            if not line and last.unit is Unit.PAGE and last.next:  # one page takes too long: go on behind it
+                self.close()
+                reply = ["", Unit.PAGE, start + 1, start + 1, last.share]
+            elif not line:
+                self._given_up.add(file)
+                self.close()
+            if reply == "skipped":
+                raise NoTextError
+            if reply == "unreadable":
+                break
+            text, unit, place, after, share = reply
+            last = Piece(text, Unit(unit), place, after, share)
+            if last.next:
+                start = last.next
+                self._place = (file, start) if line else None
+            yield last
+            if not last.next:
+                return
+        raise AttachmentError("{name} could not be read to its end.", name=name)
 
     def close(self) -> None:
-        """End the process."""
         if self._process:
             self._process.kill()
             self._process.communicate()
-        self._process = None
+        self._process = self._place = None
+
+    def _order(self, file: _File, start: int) -> None:
+        """Have the process read a file; a process that reads another one is ended."""
+        if self._place:
+            self.close()
+        process = self._start()
+        assert process.stdin
+        self._place = (file, start)
+        with suppress(OSError):  # a process that has just died gives no line either
+            process.stdin.write(json.dumps([file[0], start]) + "\n")
+            process.stdin.flush()
 
     def _start(self) -> "subprocess.Popen[str]":
         if self._process is None or self._process.poll() is not None:
@@ -195,15 +271,13 @@ class TextReader:
         return self._process
 
     def _next_line(self, is_wanted: Callable[[], bool]) -> str:
-        """Return the next line; empty if the process died or was silent for too long."""
+        """Return the next line; empty if the process died or was silent for too long. Raises CancelledError."""
         due = time.monotonic() + SILENCE_S
         while time.monotonic() < due:
             with suppress(queue.Empty):
                 return self._lines.get(timeout=_POLL_S)
             if not is_wanted():
-                self.close()
                 raise CancelledError
-        self.close()
         return ""
 
 

@@ -5,42 +5,34 @@
 
 import hashlib
 import logging
-import math
 import os
+import re
 import sqlite3
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING, Protocol
 
-from headstart.chat import database, erasing, search
+from headstart.chat import database, erasing, folder_search, search
 from headstart.chat.conversation import Excerpt, storable
 from headstart.chat.database import FOLDERS_NAME, Key
-from headstart.chat.folder_files import (
-    CancelledError,
-    FileStat,
-    Listing,
-    NoTextError,
-    Text,
-    Unit,
-    list_files,
-)
+from headstart.chat.folder_files import SMALL, CancelledError, FileStat, Listing, NoTextError, Piece, Unit, list_files
+from headstart.chat.folder_question import Question, understand
+from headstart.chat.folder_search import FolderSearch
 from headstart.chat.passages import MOST, TOKENIZER, cut
 from headstart.errors import AttachmentError, HistoryError
 
 if TYPE_CHECKING:
     import numpy as np
 
-VERSION = 1
+VERSION = 2
 WINDOW = 400  # bytes of text for one vector; windows overlap by half
-_BATCH = 8  # passages that get their vectors at a time
-_CANDIDATES = 200  # passages by words, and as many by meaning
+_BATCH = 2  # passages that get their vectors at a time; a question waits as long
 _MAX_NAMED = 100  # unreadable files of a folder
-_WEIGHT_OF_WORDS = 0.5  # beside the cosine; app/docs/passages.md has half and double
-_ROWS = 8192  # vectors that are compared at a time
-_SATURATION = 2.2  # the most that one word adds to bm25, as a multiple of its weight, with FTS5's k1 = 1.2
 _SCHEMA = (
     """CREATE TABLE folder (
         rank INTEGER PRIMARY KEY,
@@ -57,12 +49,16 @@ _SCHEMA = (
         hash BLOB,
         state TEXT NOT NULL,
         unit TEXT NOT NULL DEFAULT '',
+        next INTEGER NOT NULL DEFAULT 0,
+        share REAL NOT NULL DEFAULT 1,
+        title TEXT NOT NULL DEFAULT '',
         UNIQUE (folder, path)
     )""",
     """CREATE TABLE passage (
         rank INTEGER PRIMARY KEY,
         file INTEGER NOT NULL REFERENCES file ON DELETE CASCADE,
         place INTEGER NOT NULL,
+        heading TEXT NOT NULL,
         text TEXT NOT NULL
     )""",
     "CREATE INDEX passage_by_file ON passage (file)",
@@ -73,16 +69,30 @@ _SCHEMA = (
     "CREATE TABLE memo (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID",
     f"CREATE VIRTUAL TABLE passage_words USING fts5 (words, content = '', tokenize = '{TOKENIZER}')",
     """CREATE TRIGGER passage_added AFTER INSERT ON passage BEGIN
-        INSERT INTO passage_words (rowid, words) VALUES (new.rank, words(new.text));
+        INSERT INTO passage_words (rowid, words) VALUES (new.rank, words(new.heading || char(10) || new.text));
     END""",
     """CREATE TRIGGER passage_removed AFTER DELETE ON passage BEGIN
-        INSERT INTO passage_words (passage_words, rowid, words) VALUES ('delete', old.rank, words(old.text));
+        INSERT INTO passage_words (passage_words, rowid, words)
+            VALUES ('delete', old.rank, words(old.heading || char(10) || old.text));
+    END""",
+    f"CREATE VIRTUAL TABLE file_words USING fts5 (words, content = '', tokenize = '{TOKENIZER}')",
+    """CREATE TRIGGER file_added AFTER INSERT ON file BEGIN
+        INSERT INTO file_words (rowid, words) VALUES (new.rank, name_words(new.path || char(10) || new.title));
+    END""",
+    """CREATE TRIGGER file_renamed AFTER UPDATE OF path, title ON file BEGIN
+        INSERT INTO file_words (file_words, rowid, words)
+            VALUES ('delete', old.rank, name_words(old.path || char(10) || old.title));
+        INSERT INTO file_words (rowid, words) VALUES (new.rank, name_words(new.path || char(10) || new.title));
+    END""",
+    """CREATE TRIGGER file_removed AFTER DELETE ON file BEGIN
+        INSERT INTO file_words (file_words, rowid, words)
+            VALUES ('delete', old.rank, name_words(old.path || char(10) || old.title));
     END""",
     f"PRAGMA user_version = {VERSION}",
 )
 _NEVER = FileStat(-1, -1)  # of a file that is tried again each time
 _MODEL = "model"  # name of the memo with the model of the vectors
-_READ, _SKIPPED, _UNREADABLE = "read", "skipped", "unreadable"  # states of a file
+_READ, _READING, _SKIPPED, _UNREADABLE = "read", "reading", "skipped", "unreadable"  # states of a file
 MISSING, CUT, UNREAD = "missing", "cut", "unread"  # problems of a folder; the last until all files were read once
 _log = logging.getLogger(__name__)
 
@@ -92,8 +102,8 @@ IsWanted = Callable[[], bool]
 class Reader(Protocol):
     """Reads the text of files."""
 
-    def read(self, path: Path, is_wanted: IsWanted) -> Text:
-        """Return the text of a file. Raises AttachmentError, NoTextError and CancelledError."""
+    def read(self, path: Path, start: int, is_wanted: IsWanted) -> Iterator[Piece]:
+        """Yield the text of a file from a place on. Raises AttachmentError, NoTextError and CancelledError."""
         ...
 
 
@@ -122,6 +132,9 @@ class FolderState:
     embedded: int = 0  # passages with vectors
     problem: str = ""  # MISSING, CUT, UNREAD, or none
     total: int | None = None  # files to read in all; None unless they are being read
+    reading: str = ""  # the large file that is being read
+    share: float = 0.0  # of that file that is read
+    seconds_left: float | None = None  # until all is read; None while that is unknown
 
 
 class FolderIndex:
@@ -167,8 +180,14 @@ class FolderIndex:
         with _translate_errors(self.path):
             all(erasing.steps(self._connection, self._folder, self._key))
 
-    def update(self, folder: str, reader: Reader, is_wanted: IsWanted = lambda: True) -> Iterator[FolderState]:
-        """Read what has changed in a folder since; yield the state after each file. Ends early if it is not wanted."""
+    def update(
+        self, folder: str, reader: Reader, is_wanted: IsWanted = lambda: True, *, large: bool = True
+    ) -> Iterator[FolderState]:
+        """Read what has changed in a folder since, small and new files first; yield the state after each piece.
+
+        It can be cut off anywhere: it ends early if it is not wanted, and what was read is kept. Renamed files are
+        settled first. Without `large`, large files are left for later.
+        """
         rank = self._rank(folder)
         if not rank:
             return
@@ -181,15 +200,25 @@ class FolderIndex:
             self._set_folder(rank, MISSING)
             yield self.state(folder)
             return
-        changed, gone = self._compare(rank, listing)
-        total = len(listing.files)
-        done = total - len(changed)
+        changed = self._settle(rank, Path(folder), listing, is_wanted)
+        changed.sort(key=lambda path: _urgency(listing.files[path]))
+        work = _Work(sum(listing.files[path].size for path in changed), len(listing.files) - len(changed))
         for path in changed:
-            if not is_wanted() or not self._read(rank, Path(folder), path, reader, gone, is_wanted):
+            size = listing.files[path].size
+            if not is_wanted() or (size > SMALL and not large):
                 return
-            done += 1
-            yield FolderState(folder, done, total=total)
-        self._remove(rank, gone)
+            is_read = False
+            for share, is_read in self._read(rank, Path(folder), path, reader, is_wanted):
+                work.share = share
+                if size > SMALL and not is_read:
+                    left = work.seconds_left(size)
+                    yield FolderState(
+                        folder, work.files, total=len(listing.files), reading=path, share=share, seconds_left=left
+                    )
+            if not is_read:
+                return
+            work.end_file(size)
+            yield FolderState(folder, work.files, total=len(listing.files), seconds_left=work.seconds_left())
         self._note_unreadable(rank, listing)
         self._set_folder(rank, CUT if listing.is_cut else "", listing.skipped)
         yield self.state(folder)
@@ -199,11 +228,12 @@ class FolderIndex:
         with _translate_errors(self.path):
             self._follow_model(embedder.name)
             query = (
-                "SELECT passage.rank, text FROM passage JOIN file ON file.rank = passage.file "  # noqa: S608
+                "SELECT passage.rank, text, heading, path FROM passage JOIN file ON file.rank = passage.file "  # noqa: S608
                 f"WHERE passage.rank > ? AND folder IN ({self._ranks(folders)}) "
                 "AND NOT EXISTS (SELECT 1 FROM vectors WHERE passage = passage.rank) ORDER BY passage.rank LIMIT ?"
             )
-            rows = [(row[0], windows(row[1])) for row in self._connection.execute(query, (self._embedded, _BATCH))]
+            found = self._connection.execute(query, (self._embedded, _BATCH))
+            rows = [(row["rank"], _framed(row["text"], row["heading"], row["path"])) for row in found]
         self._embedded = rows[-1][0] if rows else 0
         computed = iter(embedder.embed([text for _, texts in rows for text in texts]))
         values = [(rank, b"".join(_rounded(next(computed)) for _ in texts)) for rank, texts in rows]
@@ -236,41 +266,38 @@ class FolderIndex:
         )
 
     def find(
-        self, folders: Sequence[str], question: str, embedder: Embedder | None = None, most: int = MOST
+        self,
+        folders: Sequence[str],
+        question: str | Question,
+        embedder: Embedder | None = None,
+        most: int = MOST,
     ) -> list[Excerpt]:
-        """Return the passages that fit a question, the best first. Raises HeadstartError.
-
-        Each passage has a number from 0 to 1 for the words that it shares with the question: its bm25, as a share of
-        what a passage could have with all words many times. With an embedder it has another one for its meaning: the
-        cosine of its window that is nearest to the question. The weighted sum decides.
-        """
-        ranks = self._ranks(folders)
+        """Return the passages that fit a question, the best first; none if nothing does. Raises HeadstartError."""
+        asked = understand(question) if isinstance(question, str) else question
+        ranks, cosines, usual = self._ranks(folders), None, 0.0
         with _translate_errors(self.path):
-            scores = self._word_scores(ranks, question)
-        if embedder:
-            (vector,) = embedder.embed([question])
+            is_current = embedder is not None and self._model() == embedder.name
+        if embedder and is_current:
+            vectors = [*embedder.embed([asked.text]), *_other_vectors(embedder, asked.text)]
             with _translate_errors(self.path):
-                cosines = self._cosines(ranks, embedder.name, vector)
-            usual = sum(cosines.values()) / max(len(cosines), 1)  # for passages that have no vectors yet
-            nearest = sorted(cosines, key=cosines.__getitem__, reverse=True)[:_CANDIDATES]
-            candidates = {*scores, *nearest}
-            scores = {rank: _WEIGHT_OF_WORDS * scores.get(rank, 0.0) + cosines.get(rank, usual) for rank in candidates}
-        best = sorted(scores, key=lambda rank: (-scores[rank], rank))
+                kind = _vector_kind(len(vectors[0]) // 4)
+                cosines, usual = folder_search.cosines(self._connection, ranks, vectors, kind)
         with _translate_errors(self.path):
-            return self._excerpts(best, most)
+            return FolderSearch(self._connection, ranks).find(asked, cosines or None, most, usual)
 
     def _open(self) -> sqlite3.Connection:
-        connection = database.connect(self.path, self._key)
+        connection = _connect(self.path, self._key)
         try:
             version = connection.execute("PRAGMA user_version").fetchone()[0]
             if version not in (0, VERSION):
                 connection.close()
                 forget(self._folder)
-                connection = database.connect(self.path, self._key)
+                connection = _connect(self.path, self._key)
                 version = 0
             if not version:
-                with database.transaction(connection):
-                    for statement in _SCHEMA:
+                with database.transaction(connection):  # a question and an update may both find no index
+                    is_empty = not connection.execute("PRAGMA user_version").fetchone()[0]
+                    for statement in _SCHEMA if is_empty else ():
                         connection.execute(statement)
         except database.sqlite_errors():
             connection.close()
@@ -292,72 +319,104 @@ class FolderIndex:
         with _translate_errors(self.path), database.transaction(self._connection):
             self._connection.execute(statement, (problem, skipped, rank))
 
-    def _compare(self, rank: int, listing: Listing) -> tuple[list[str], dict[str, bytes | None]]:
-        """Return the files that are new or changed, and those that are gone, with their hashes."""
+    def _settle(self, rank: int, folder: Path, listing: Listing, is_wanted: IsWanted) -> list[str]:
+        """Note renamed and touched files, forget those that are gone, and return those that have to be read."""
         query = "SELECT path, size, changed, hash, state FROM file WHERE folder = ?"
         with _translate_errors(self.path):
             rows = {row["path"]: row for row in self._connection.execute(query, (rank,))}
-        known = {path: FileStat(row["size"], row["changed"]) for path, row in rows.items()}
-        changed = [path for path, state in listing.files.items() if known.get(path) != state]
         hidden = tuple(path for path in listing.unreadable if path.endswith("/"))  # what is in them is kept
-        gone = {
-            path: row["hash"] for path, row in rows.items() if path not in listing.files and not path.startswith(hidden)
-        }
-        return changed, gone
+        gone = [path for path in rows if path not in listing.files and not path.startswith(hidden)]
+        changed = []
+        for path, state in listing.files.items():
+            row = rows.get(path)
+            if row and FileStat(row["size"], row["changed"]) == state and row["state"] != _READING:
+                continue
+            others = [old for old in (path, *gone) if old in rows and rows[old]["size"] == state.size]
+            old = _same(others, rows, folder / path) if others and is_wanted() else None
+            if old is None:
+                changed.append(path)
+            else:
+                gone = [name for name in gone if name != old]
+                self._rename(rank, old, path, state)
+        self._remove(rank, gone)
+        return changed
 
-    def _read(
-        self, rank: int, folder: Path, path: str, reader: Reader, gone: dict[str, bytes | None], is_wanted: IsWanted
-    ) -> bool:
-        """Read a file into the index; return False if that was cancelled."""
-        text, state, digest = Text((), Unit.NONE), _READ, None
-        before = _NEVER
-        try:
-            before = _stat(folder / path)
-            text = reader.read(folder / path, is_wanted)
-            if _stat(folder / path) != before:
-                return True  # it is being written: the next update reads it
-            digest = _hash(text)
-            if self._is_renamed_or_same(rank, path, before, digest, gone):
-                return True
-        except CancelledError:
-            return False
-        except NoTextError:
-            state = _SKIPPED
-        except FileNotFoundError:
-            return True
-        except (AttachmentError, OSError) as error:
-            _log.info("%s: %s", folder / path, error)
-            is_locked = not os.access(folder / path, os.R_OK)
-            state, before = _UNREADABLE, _NEVER if is_locked else before
-        self._write(rank, path, before, digest, state, text)
-        return True
-
-    def _is_renamed_or_same(
-        self, rank: int, path: str, state: FileStat, digest: bytes, gone: dict[str, bytes | None]
-    ) -> bool:
-        """Note the new name or time of a file whose content is in the index; return whether it is."""
-        old = next((name for name, known in gone.items() if known == digest), path)
-        statement = "UPDATE file SET path = ?, size = ?, changed = ? WHERE folder = ? AND path = ? AND hash = ?"
+    def _rename(self, rank: int, old: str, path: str, state: FileStat) -> None:
         with _translate_errors(self.path), database.transaction(self._connection):
             if old != path:
                 self._connection.execute("DELETE FROM file WHERE folder = ? AND path = ?", (rank, path))
-            values = (path, *state, rank, old, digest)
-            is_known = self._connection.execute(statement, values).rowcount > 0
-        if is_known:
-            gone.pop(old, None)
-        return is_known
+            statement = "UPDATE file SET path = ?, size = ?, changed = ? WHERE folder = ? AND path = ?"
+            self._connection.execute(statement, (path, *state, rank, old))
 
-    def _write(self, rank: int, path: str, state: FileStat, digest: bytes | None, kind: str, text: Text) -> None:
-        insert = "INSERT INTO file (folder, path, size, changed, hash, state, unit) VALUES (?, ?, ?, ?, ?, ?, ?)"
+    def _read(
+        self, rank: int, folder: Path, path: str, reader: Reader, is_wanted: IsWanted
+    ) -> Iterator[tuple[float, bool]]:
+        """Read a file into the index; yield the share that is read after each piece, and whether that is all.
+
+        If the last is not all, the reading was cancelled.
+        """
+        before = _NEVER
+        try:
+            before = _stat(folder / path)
+            file, start = self._begin(rank, path, before, folder)
+            headings = _Headings(path)
+            for piece in reader.read(folder / path, start, is_wanted):
+                if _stat(folder / path) != before:  # it is being written: the next update reads it
+                    self._remove(rank, [path])
+                    yield 1.0, True
+                    return
+                self._append(file, piece, headings)
+                yield piece.share, not piece.next
+                if piece.next and not is_wanted():
+                    return
+        except CancelledError:
+            return
+        except NoTextError:
+            self._write(rank, path, before, _SKIPPED)
+        except FileNotFoundError:
+            pass
+        except (AttachmentError, OSError) as error:
+            _log.info("%s: %s", folder / path, error)
+            is_locked = not os.access(folder / path, os.R_OK)
+            self._write(rank, path, _NEVER if is_locked else before, _UNREADABLE)
+        yield 1.0, True
+
+    def _begin(self, rank: int, path: str, state: FileStat, folder: Path) -> tuple[int, int]:
+        """Return the rank of a file that is going to be read, and where to begin."""
+        query = "SELECT rank, next FROM file WHERE folder = ? AND path = ? AND size = ? AND changed = ? AND state = ?"
+        with _translate_errors(self.path):
+            row = self._connection.execute(query, (rank, path, *state, _READING)).fetchone()
+        if row:
+            return row["rank"], row["next"]
+        return self._write(rank, path, state, _READING, _hash(folder / path)), 0
+
+    def _append(self, file: int, piece: Piece, headings: "_Headings") -> None:
+        """Write a piece of a file, and where to go on."""
+        passages = [(file, place, storable(head), storable(text)) for place, head, text in _passages(piece, headings)]
+        insert = "INSERT INTO passage (file, place, heading, text) SELECT ?1, ?2, ?3, ?4 "
+        insert += "WHERE EXISTS (SELECT 1 FROM file WHERE rank = ?1)"  # removed meanwhile
+        update = "UPDATE file SET state = ?, unit = ?, next = ?, share = ? WHERE rank = ?"
+        values = (_READING if piece.next else _READ, piece.unit, piece.next, piece.share, file)
         with _translate_errors(self.path), database.transaction(self._connection):
+            self._connection.executemany(insert, passages)
+            self._connection.execute(update, values)
+            if headings.title:
+                title = "UPDATE file SET title = ? WHERE rank = ? AND title = ''"
+                self._connection.execute(title, (storable(headings.title), file))
+
+    def _write(self, rank: int, path: str, state: FileStat, kind: str, digest: bytes | None = None) -> int:
+        """Note a file without its text; passages that were read before a fault stay. Return its rank."""
+        insert = "INSERT INTO file (folder, path, size, changed, state, hash) SELECT ?1, ?2, ?3, ?4, ?5, ?6 "
+        insert += "WHERE EXISTS (SELECT 1 FROM folder WHERE rank = ?1)"  # removed meanwhile
+        update = "UPDATE file SET size = ?, changed = ?, state = ? WHERE folder = ? AND path = ? AND state = ?"
+        with _translate_errors(self.path), database.transaction(self._connection):
+            if kind != _READING:
+                values = (*state, kind, rank, path, _READING)
+                if self._connection.execute(update, values).rowcount:
+                    return 0
             if self._connection.execute("DELETE FROM file WHERE folder = ? AND path = ?", (rank, path)).rowcount:
                 erasing.add_order(self._connection)
-            if not self._connection.execute("SELECT 1 FROM folder WHERE rank = ?", (rank,)).fetchone():
-                return  # removed meanwhile
-            values = (rank, path, *state, digest, kind, text.unit)
-            file = self._connection.execute(insert, values).lastrowid
-            rows = ((file, place, storable(passage)) for place, passage in _passages(text))
-            self._connection.executemany("INSERT INTO passage (file, place, text) VALUES (?, ?, ?)", rows)
+            return self._connection.execute(insert, (rank, path, *state, kind, digest)).lastrowid or 0
 
     def _remove(self, rank: int, paths: Iterable[str]) -> None:
         with _translate_errors(self.path), database.transaction(self._connection):
@@ -383,63 +442,17 @@ class FolderIndex:
         row = self._connection.execute("SELECT value FROM memo WHERE name = ?", (_MODEL,)).fetchone()
         return str(row[0]) if row else ""
 
-    def _word_scores(self, ranks: str, question: str) -> dict[int, float]:
-        query = search.any_word_query(question)
-        if not query:
-            return {}
-        (count,) = self._connection.execute("SELECT count(*) FROM passage").fetchone()
-        bound = 0.0
-        for word in query.split(" OR "):
-            matches = "SELECT count(*) FROM passage_words WHERE passage_words MATCH ?"
-            (having,) = self._connection.execute(matches, (word,)).fetchone()
-            bound += _SATURATION * max(math.log((count - having + 0.5) / (having + 0.5)), 1e-6)  # as FTS5 weighs it
-        rows = self._connection.execute(
-            "SELECT passage.rank, bm25(passage_words) FROM passage_words "  # noqa: S608
-            "JOIN passage ON passage.rank = passage_words.rowid JOIN file ON file.rank = passage.file "
-            f"WHERE passage_words MATCH ? AND folder IN ({ranks}) ORDER BY 2 LIMIT ?",
-            (query, _CANDIDATES),
-        )
-        return {rank: -value / bound for rank, value in rows}
 
-    def _cosines(self, ranks: str, model: str, vector: bytes) -> dict[int, float]:
-        """Return the cosine of each passage with vectors of this model."""
-        import numpy as np  # noqa: PLC0415 - most programs that import this need no vectors
+def _other_vectors(embedder: Embedder, question: str) -> Sequence[bytes]:
+    """Return the vectors of questions on other subjects in the same script, which are computed once for a model."""
+    texts = folder_search.OTHER_CJK_SUBJECTS if search.CJK_LETTER.search(question) else folder_search.OTHER_SUBJECTS
+    key = embedder.name, texts
+    if key not in _others:
+        _others[key] = embedder.embed(texts)
+    return _others[key]
 
-        if self._model() != model:
-            return {}
-        asked = np.frombuffer(vector, "<f4")
-        kind = _vector_kind(len(asked))
-        rows = self._connection.execute(
-            "SELECT vectors.passage, data FROM vectors JOIN passage ON passage.rank = vectors.passage "  # noqa: S608
-            f"JOIN file ON file.rank = passage.file WHERE folder IN ({ranks})"
-        )
-        cosines: dict[int, float] = {}
-        while batch := rows.fetchmany(_ROWS // 4):
-            counts = [len(data) // kind.itemsize for _, data in batch]
-            stored = np.frombuffer(b"".join(data for _, data in batch), kind)
-            products = stored["values"].astype(np.float32) @ asked * stored["scale"]
-            starts = np.cumsum([0, *counts[:-1]])
-            nearest = np.maximum.reduceat(products, starts)
-            cosines.update(zip((rank for rank, _ in batch), nearest.tolist(), strict=True))
-        return cosines
 
-    def _excerpts(self, best: Iterable[int], most: int) -> list[Excerpt]:
-        query = (
-            "SELECT folder.path AS folder, file.path AS path, unit, place, text FROM passage "
-            "JOIN file ON file.rank = passage.file JOIN folder ON folder.rank = file.folder WHERE passage.rank = ?"
-        )
-        found: dict[tuple[str, int], Excerpt] = {}
-        for rank in best:
-            row: Any = self._connection.execute(query, (rank,)).fetchone()
-            folder = Path(row["folder"])
-            path, unit = str(folder / row["path"]), row["unit"]
-            page, line = (row["place"] if unit == kind else 0 for kind in (Unit.PAGE, Unit.LINE))
-            name = f"{folder.name}/{row['path']}" if folder.name else row["path"]
-            # A folder may be inside another one.
-            found.setdefault((path, row["place"]), Excerpt(path, name, page, line, row["text"]))
-            if len(found) == most:
-                break
-        return list(found.values())
+_others: dict[tuple[str, tuple[str, ...]], Sequence[bytes]] = {}
 
 
 def _vector_kind(dimensions: int) -> "np.dtype[np.void]":
@@ -471,14 +484,115 @@ def forget(folder: Path) -> None:
         (folder / f"{FOLDERS_NAME}{suffix}").unlink(missing_ok=True)
 
 
-def _passages(text: Text) -> Iterator[tuple[int, str]]:
-    """Yield the passages of a text, each with its page or line."""
-    for page, content in enumerate(text.pages, start=1):
-        line, counted = 1, 0
-        for start, end in cut(content):
-            line += content.count("\n", counted, start)
-            counted = start
-            yield (page if text.unit is Unit.PAGE else line), content[start:end]
+def _passages(piece: Piece, headings: "_Headings") -> Iterator[tuple[int, str, str]]:
+    """Yield the passages of a piece, each with its page or line and the headings that it stands under."""
+    headings.begin(piece)
+    line, counted = piece.place, 0
+    for start, end in cut(piece.text):
+        line += piece.text.count("\n", counted, start)
+        counted = start
+        place = piece.place if piece.unit is Unit.PAGE else line
+        yield place, headings.above(start), piece.text[start:end]
+
+
+class _Headings:
+    """The headings of a text as it is read, in the notations that its kind of file has."""
+
+    def __init__(self, path: str) -> None:
+        self._has_marks = PurePosixPath(path).suffix.lower() in (".md", ".markdown")
+        self._is_prose = self._has_marks or PurePosixPath(path).suffix.lower() in (".txt", ".rst", ".adoc", "")
+        self._open: list[tuple[int, str]] = []  # level and words of those that hold
+        self._coming: list[tuple[int, int, str]] = []  # with their places, of this piece
+        self.title = ""
+
+    def begin(self, piece: Piece) -> None:
+        """Find the headings of a piece."""
+        self._coming = []
+        if self._has_marks or piece.unit is Unit.NONE:
+            found = _MARKED.finditer(piece.text)
+            self._coming = [(match.start(), len(match["marks"]), match["words"].strip()) for match in found]
+        if self._is_prose:
+            for match in _UNDERLINED.finditer(piece.text):
+                self._coming.append((match.start(), 1 + _LINES.find(match["line"][0]), match["words"].strip()))
+            for match in _ALONE.finditer(piece.text):
+                self._coming.append((match.start("words"), 2, match["words"].strip()))
+            self._coming.sort()
+        if not self.title and self._coming and piece.place == 1:
+            self.title = self._coming[0][2]
+
+    def above(self, place: int) -> str:
+        """Return the headings that hold at a place, which lies behind the last one asked for."""
+        while self._coming and self._coming[0][0] <= place:
+            _, level, words = self._coming.pop(0)
+            self._open = [*(each for each in self._open if each[0] < level), (level, words[:_MAX_HEADING])]
+        return _BETWEEN.join(words for _, words in self._open)
+
+
+_BETWEEN = " › "
+_MAX_HEADING = 80  # characters
+_LINES = "=*-~^"  # that stand under headings, the highest level first
+_MARKED = re.compile(r"^(?P<marks>#{1,6})[ \t]+(?P<words>\S.*?)[ \t]*#*$", re.MULTILINE)
+_UNDERLINED = re.compile(rf"^(?P<words>\S.{{0,98}}\S)\n(?P<line>[{_LINES}])(?P=line){{2,}}[ \t]*$", re.MULTILINE)
+_CHAPTER, _CAPITAL_WORDS = r"第.{1,3}[章节][^\n]{0,40}", r"[^\W\d_a-z][^\Wa-z]*(?:[ ,'&-]+[^\Wa-z]+){0,6}"
+_ALONE = re.compile(rf"(?:\A|\n[ \t]*\n)(?P<words>{_CHAPTER}|{_CAPITAL_WORDS})(?=\n[ \t]*\n)")
+
+
+class _Work:
+    """The amount of work of an update, by the bytes of files."""
+
+    def __init__(self, size: int, files: int) -> None:
+        self.files = files  # that are read
+        self.share = 0.0  # of the file in progress
+        self._size, self._done, self._started = size, 0, time.monotonic()
+
+    def end_file(self, size: int) -> None:
+        self.files += 1
+        self.share = 0.0
+        self._done += size
+
+    def seconds_left(self, size: int = 0) -> float | None:
+        """Return the time left while a file of this size is read; None before it can be known."""
+        done, passed = self._done + self.share * size, time.monotonic() - self._started
+        return passed * (self._size - done) / done if done and passed > _MIN_PASSED_S else None
+
+
+_MIN_PASSED_S = 3.0
+
+
+def _urgency(state: FileStat) -> tuple[bool, int]:
+    """Return the place of a file in the order of reading: small and new ones first, then the others by size."""
+    is_large = state.size > SMALL
+    return is_large, state.size if is_large else -state.changed
+
+
+def _framed(text: str, heading: str, path: str) -> list[str]:
+    """Return the windows of a passage, each with the name of its file and its headings."""
+    frame = _BETWEEN.join(filter(None, (PurePosixPath(path).stem, heading)))
+    return [f"{frame}\n{window}" for window in windows(text)]
+
+
+def _connect(path: Path, key: Key | None) -> sqlite3.Connection:
+    connection = database.connect(path, key)
+    connection.create_function("name_words", 1, name_words, deterministic=True)
+    return connection
+
+
+def name_words(name: str) -> str:
+    """Return the name of a file as words for the index: those that are written together by capitals apart, too."""
+    apart = _CAPITALS.sub(" ", name)
+    return search.words(name if apart == name else f"{name} {apart}")
+
+
+_CAPITALS = re.compile(r"(?<=[a-z])(?=[A-Z])")
+
+
+def _same(names: Iterable[str], rows: Mapping[str, sqlite3.Row], path: Path) -> str | None:
+    """Return the one of these names whose file had the same content as the one at `path`."""
+    try:
+        digest = _hash(path)
+    except OSError:
+        return None
+    return next((name for name in names if rows[name]["hash"] == digest and rows[name]["state"] != _READING), None)
 
 
 def _stat(path: Path) -> FileStat:
@@ -486,8 +600,9 @@ def _stat(path: Path) -> FileStat:
     return FileStat(state.st_size, state.st_mtime_ns)
 
 
-def _hash(text: Text) -> bytes:
-    return hashlib.blake2b("\f".join(text.pages).encode(errors="replace"), digest_size=16).digest()
+def _hash(path: Path) -> bytes:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, partial(hashlib.blake2b, digest_size=16)).digest()
 
 
 @contextmanager

@@ -92,6 +92,7 @@ def _chat(bundle: Bundle) -> dict[str, object]:
     chat, conversation = bundle
     shown = set(conversation.chosen.values())
     return {
+        "id": chat.id,
         "title": chat.title,
         "created": _time(chat.created),
         "updated": _time(chat.updated),
@@ -125,6 +126,7 @@ def _message(message: Message, *, shown: bool) -> dict[str, object]:
         "calls": [asdict(call) for call in message.calls],
         "passages": [passage._asdict() for passage in message.passages],
         "excerpts": [excerpt._replace(path="")._asdict() for excerpt in message.excerpts],
+        "searched": message.searched,
     }
 
 
@@ -159,6 +161,7 @@ def _read_chat(value: object) -> Bundle:
         archived=entry.get("archived") is True,
         settings=_require_mapping(entry.get("settings", {}), "settings"),
         project=clean_name(text_at(entry, "project", "")),
+        source=text_at(entry, "id", ""),
     )
     return chat, _read_conversation([_require_mapping(message, "a message") for message in messages])
 
@@ -233,6 +236,7 @@ def _read_message(entry: Mapping[str, Any]) -> Message:
             passages=tuple(_read_passage(passage) for passage in entry.get("passages", [])),
             excerpts=tuple(_read_excerpt(excerpt) for excerpt in entry.get("excerpts", [])),
             thinking=text_at(entry, "thinking", ""),
+            searched=text_at(entry, "searched", ""),
         )
         return message if "thinking" in entry else separated(message)
     except (KeyError, ValueError, TypeError, AttributeError, RecursionError) as error:
@@ -257,7 +261,7 @@ def _read_excerpt(entry: Mapping[str, Any]) -> Excerpt:
     """Return a passage without the path of its file: a file of somebody else must not name one to open."""
     name, text = (text_at(entry, key) for key in ("name", "text"))
     page, line = (_number(entry[key], minimum=0) for key in ("page", "line"))
-    return Excerpt("", name, page, line, text)
+    return Excerpt("", name, page, line, text, text_at(entry, "heading", ""))
 
 
 def _read_state(value: object) -> State:

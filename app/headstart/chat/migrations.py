@@ -215,6 +215,26 @@ _FOLDERS = (
     "ALTER TABLE message ADD COLUMN excerpts TEXT NOT NULL DEFAULT '[]'",
 )
 
+# What was looked for in these folders stands beside it, also when nothing was found.
+_SEARCHED = ("ALTER TABLE message ADD COLUMN searched TEXT NOT NULL DEFAULT ''",)
+
+# Where imported chats came from, so that a later export adds only what is new. Keys are hashes: they keep no words of a
+# chat that was deleted, and say that it was.
+_SOURCES = (
+    """CREATE TABLE source (
+        rank INTEGER PRIMARY KEY,
+        key BLOB NOT NULL UNIQUE,
+        chat INTEGER REFERENCES chat ON DELETE SET NULL
+    )""",
+    "CREATE INDEX source_by_chat ON source (chat)",
+    """CREATE TABLE source_message (
+        source INTEGER NOT NULL REFERENCES source ON DELETE CASCADE,
+        key BLOB NOT NULL,
+        message INTEGER NOT NULL,
+        PRIMARY KEY (source, key)
+    ) WITHOUT ROWID""",
+)
+
 # Step n leads from version n to n + 1, by statements and functions.
 STEPS = (
     _CHATS_AND_MESSAGES,
@@ -229,6 +249,8 @@ STEPS = (
     _THINKING,
     _TIMES,
     _FOLDERS,
+    _SEARCHED,
+    _SOURCES,
 )
 NEWEST = len(STEPS)
 

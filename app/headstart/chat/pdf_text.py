@@ -53,15 +53,16 @@ def open_pdf(path: Path, most_pages: int = MOST_PAGES) -> "PdfReader":
     return reader
 
 
-def pages(path: Path, reader: "PdfReader") -> Iterator[str]:
-    """Yield the text of each page. Raises AttachmentError for a page that cannot be read, and if no page has text.
+def pages(path: Path, reader: "PdfReader", start: int = 0) -> Iterator[str]:
+    """Yield the text of each page from `start` on.
 
+    Raises AttachmentError for a page that cannot be read, and if no page has text.
     One bad page refuses the file: you must not take half a document for the whole.
     """
     from pypdf.errors import PyPdfError  # noqa: PLC0415
 
     text_so_far = ""
-    for number in range(len(reader.pages)):
+    for number in range(start, len(reader.pages)):
         try:
             text = reader.pages[number].extract_text()
         except (PyPdfError, *_DAMAGE):
@@ -72,7 +73,7 @@ def pages(path: Path, reader: "PdfReader") -> Iterator[str]:
         yield text.replace("\t", " ").strip()  # where one glyph serves for both, a space is read as a tab
     if _is_unusable(text_so_far, min_letters=1):
         raise _without_letters(path)
-    if not text_so_far.strip():
+    if not start and not text_so_far.strip():
         raise AttachmentError(
             "{path} holds pictures of pages but no text, as scans do; have its text recognised (OCR) first, "
             "then attach that.",

@@ -23,7 +23,7 @@ from headstart.errors import DamagedHistoryError
 
 NEW = "history.new"
 _Row = Mapping[str, object]
-_TABLES = ("project", "chat", "message", "tag", "chat_tag", "draft_file", "memo")
+_TABLES = ("project", "chat", "message", "tag", "chat_tag", "draft_file", "memo", "source", "source_message")
 # This table is an index itself, and its other index has the same columns.
 _SOURCES = {"chat_tag": ("chat_tag ORDER BY chat, tag", "chat_tag INDEXED BY chat_by_tag")}
 # What a column of a message has at first.
@@ -31,6 +31,7 @@ _FIRST = {
     **dict.fromkeys(("settings", "stats"), "{}"),
     **dict.fromkeys(("attachments", "calls", "passages", "excerpts", "origins"), "[]"),
     "thinking": "",
+    "searched": "",
     "role": Role.ASSISTANT.value,
     "state": State.INTERRUPTED.value,
 }
@@ -43,6 +44,8 @@ _MEND = {
     ("project", "settings"): "UPDATE project SET settings = '{}' WHERE NOT json_valid(settings)",
     ("project", "files"): "UPDATE project SET files = '[]' WHERE NOT json_valid(files)",
     ("project", "folders"): "UPDATE project SET folders = '[]' WHERE NOT json_valid(folders)",
+    ("source", "chat"): "DELETE FROM source WHERE chat IS NOT NULL AND chat NOT IN (SELECT rank FROM chat)",
+    ("source_message", "source"): "DELETE FROM source_message WHERE source NOT IN (SELECT rank FROM source)",
     ("chat", "project"): "UPDATE chat SET project = NULL WHERE project NOT IN (SELECT rank FROM project)",
 }
 Lost = tuple[tuple[str, int], ...]  # titles of chats, and how many of their messages are lost or changed

@@ -11,8 +11,8 @@ AROUND = 60  # characters shown on each side of a hit
 
 # These scripts have no spaces, so each character is a word, and a typed word is a phrase of characters.
 CJK = "\u3005-\u3007\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff"
-_SINGLE = re.compile(f"([{CJK}])")
-_RUN = re.compile(rf"[{CJK}]+|[^\W_{CJK}]+")
+CJK_LETTER = re.compile(f"([{CJK}])")
+RUN = re.compile(rf"[{CJK}]+|[^\W_{CJK}]+")
 # Full-text search drops symbols, so pictures get names. The selector after some of them only chooses colour.
 _PICTURE = re.compile("[\u2600-\u27bf\u2b00-\u2bff\U0001f000-\U0001faff]")
 _SELECTOR = re.compile("[\ufe0e\ufe0f]")
@@ -43,7 +43,7 @@ def words(text: str) -> str:
     """Return `text` for the index: CJK characters apart, pictures by name, full-width letters as normal ones."""
     flat = _SELECTOR.sub("", unicodedata.normalize("NFKC", text))
     text = _PICTURE.sub(lambda match: f" picture{ord(match[0]):x} ", flat)
-    return " ".join(_SINGLE.split(text))
+    return " ".join(CJK_LETTER.split(text))
 
 
 def full_text_query(query: str) -> str:
@@ -57,12 +57,13 @@ def full_text_query(query: str) -> str:
 
 def any_word_query(question: str) -> str:
     """Return the FTS5 expression for any word of a question, CJK characters in pairs; empty if it has none."""
-    runs = _RUN.findall(unicodedata.normalize("NFKC", question))
-    terms = dict.fromkeys(term for run in runs for term in (_pairs(run) if _SINGLE.match(run) else [run]))
+    runs = RUN.findall(unicodedata.normalize("NFKC", question))
+    terms = dict.fromkeys(term for run in runs for term in (pairs(run) if CJK_LETTER.match(run) else [run]))
     return " OR ".join(f'"{term}"' for term in terms)
 
 
-def _pairs(run: str) -> list[str]:
+def pairs(run: str) -> list[str]:
+    """Return the phrases of two characters in a run of CJK characters."""
     return [" ".join(run[start : start + 2]) for start in range(max(1, len(run) - 1))]
 
 
@@ -115,7 +116,7 @@ def _phrase(term: _Term) -> str:
     spaced = " ".join(words(term.text).split())
     if not _SEARCHABLE.search(spaced):
         return ""
-    ends_inside_word = not term.whole and not _SINGLE.match(spaced[-1])
+    ends_inside_word = not term.whole and not CJK_LETTER.match(spaced[-1])
     return f'"{spaced}"' + ("*" if ends_inside_word else "")
 
 
@@ -133,7 +134,7 @@ def _term_pattern(term: _Term) -> str:
 
 
 def _is_letter(character: str) -> bool:
-    return bool(_SEARCHABLE.match(character)) and not _SINGLE.match(character)
+    return bool(_SEARCHABLE.match(character)) and not CJK_LETTER.match(character)
 
 
 def _normalize(text: str) -> str:

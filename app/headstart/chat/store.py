@@ -4,7 +4,8 @@ import json
 import sqlite3
 import time
 import uuid
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -22,6 +23,7 @@ from headstart.chat.conversation import (
     storable,
 )
 from headstart.chat.database import Key
+from headstart.chat.merging import Import, merged, message_keys, source_key
 from headstart.chat.reader import Reader
 from headstart.errors import DamagedHistoryError, HistoryError
 
@@ -125,11 +127,42 @@ class Store(Reader):
                 raise _project_exists(stored_name)
         return stored_name
 
-    def import_projects(self, projects: Iterable[Project]) -> None:
-        """Save the projects whose names are new."""
+    def import_chats(self, chats: Iterable[tuple[Chat, Conversation]], projects: Iterable[Project] = ()) -> Import:
+        """Save imported chats, and of those that are here already what is new; and the projects whose names are new.
+
+        Titles, tags and places of chats stay as they are here, and what was deleted here stays so. A chat that is in no
+        project goes into its own if that is new: it was in it before the project was deleted here.
+        """
+        result, seen = Import(), Counter[bytes]()
         with self._saving():
             for project in projects:
-                self._add_project(replace(project, name=_project_name(project.name)))
+                name = _project_name(project.name)
+                if self._add_project(replace(project, name=name)):
+                    result.projects.append(name)
+            for chat, conversation in chats:
+                key = source_key(chat, conversation)
+                seen[key] += 1
+                if seen[key] > 1:  # an export may have equal chats
+                    key += bytes([seen[key] % 256])
+                self._import(chat, conversation, key, result)
+        return result
+
+    def undo_import(self, done: Import) -> None:
+        """Remove what an import added, so that it can be imported again."""
+        with self._saving():
+            for chat_id, messages in done.extended.items():
+                before = after = self.conversation(chat_id)
+                for id_ in sorted(messages, reverse=True):
+                    after = after.remove(id_) if id_ in after.messages else after
+                self._write(chat_id, before, after)
+                for id_ in messages:
+                    query = f"DELETE FROM source_message WHERE message = ? AND source IN ({_SOURCES_OF})"  # noqa: S608
+                    self._connection.execute(query, (id_, chat_id))
+            for chat_id in done.added:
+                self._connection.execute(f"DELETE FROM source WHERE rank IN ({_SOURCES_OF})", (chat_id,))  # noqa: S608
+            self._destroy(done.added)
+            for name in done.projects:
+                self._connection.execute("DELETE FROM project WHERE name = ?", (name,))
 
     def change_project(self, name: str, changed: Project) -> str:
         """Replace a project and return its stored name. Raises HistoryError if another project has that name."""
@@ -219,6 +252,50 @@ class Store(Reader):
             self._give_tag(_tag_name(name), (chat.id,))
         if chat.project:
             self._move((chat.id,), _project_name(chat.project))
+
+    def _import(self, chat: Chat, conversation: Conversation, key: bytes, result: Import) -> None:
+        query = "SELECT source.rank, chat.id FROM source LEFT JOIN chat ON chat.rank = source.chat WHERE key = ?"
+        row = self._connection.execute(query, (key,)).fetchone()
+        if row and row["id"] is None:
+            result.deleted += 1
+            return
+        chat_id = row["id"] if row else chat.source if self._exists(chat.source) else ""
+        project = _project_name(chat.project) if chat.project else ""
+        if not chat_id:
+            if project and self._add_project(Project(project)):
+                result.projects.append(project)
+            is_own = len(chat.source) == len(chat.id) and chat.source.isalnum()  # it keeps its id on other computers
+            chat = replace(chat, id=chat.source) if is_own else chat
+            self._add(chat, conversation)
+            result.added.append(chat.id)
+            self._note_source(key, chat.id, {key: id_ for id_, key in message_keys(conversation).items()})
+            return
+        if project in result.projects and (kept := self.chat(chat_id)) and not kept.project:
+            self._move((chat_id,), project)
+        here = self.conversation(chat_id)
+        known = {key: id_ for id_, key in message_keys(here).items()}
+        if row:
+            notes = "SELECT key, message FROM source_message WHERE source = ?"
+            known |= dict(self._connection.execute(notes, (row["rank"],)).fetchall())
+        after, new = merged(here, known, conversation)
+        if not new:
+            result.known += 1
+            return
+        self._write(chat_id, here, after)
+        self._set(chat_id, updated=max(chat.updated, *(after.messages[id_].created for id_ in new.values())))
+        self._note_source(key, chat_id, new)
+        result.extended[chat_id] = tuple(new.values())
+
+    def _exists(self, chat_id: str) -> bool:
+        return bool(self._connection.execute("SELECT 1 FROM chat WHERE id = ?", (chat_id,)).fetchone())
+
+    def _note_source(self, key: bytes, chat_id: str, messages: Mapping[bytes, int]) -> None:
+        """Note where messages of a chat came from."""
+        insert = f"INSERT OR IGNORE INTO source (key, chat) VALUES (?, {_CHAT})"  # noqa: S608
+        self._connection.execute(insert, (key, chat_id))
+        (source,) = self._connection.execute("SELECT rank FROM source WHERE key = ?", (key,)).fetchone()
+        rows = [(source, message, id_) for message, id_ in messages.items()]
+        self._connection.executemany("REPLACE INTO source_message VALUES (?, ?, ?)", rows)
 
     def _add_project(self, project: Project) -> bool:
         """Save a project and return True, unless there is one with its name."""
@@ -344,6 +421,7 @@ def _prepare(connection: sqlite3.Connection, path: Path, key: Key | None) -> Non
 
 
 _CHAT, _TAG = "(SELECT rank FROM chat WHERE id = ?)", "(SELECT rank FROM tag WHERE name = ?)"
+_SOURCES_OF = f"SELECT rank FROM source WHERE chat = {_CHAT}"  # noqa: S608
 _THIS_MESSAGE = "chat = (SELECT rank FROM chat WHERE id = ?) AND id = ?"
 
 

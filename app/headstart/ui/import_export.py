@@ -4,6 +4,7 @@ import re
 import time
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial, reduce
 from pathlib import Path
 
 from PySide6.QtCore import QBuffer, QIODevice, QLocale, QMarginsF, QObject, QRectF, QSizeF, Qt, QTimer, Signal, Slot
@@ -40,6 +41,7 @@ from headstart.chat.documents import (
 )
 from headstart.chat.imports.files import ENDINGS, read_file
 from headstart.chat.json_chats import Imported, to_json
+from headstart.chat.merging import Import
 from headstart.chat.store import Store
 from headstart.markdown.blocks import Block, Code, Paragraph, Place, Rule, Span, Style
 from headstart.markdown.parser import parse
@@ -47,7 +49,7 @@ from headstart.settings import about
 from headstart.ui.chat import live_answer
 from headstart.ui.chat.chat_page import ChatPage
 from headstart.ui.chat.message import attached_blocks
-from headstart.ui.formatting import titled, whole
+from headstart.ui.formatting import sentences, titled, whole
 from headstart.ui.markdown.document import DocumentWriter, Formats
 from headstart.ui.markdown.highlighting import Highlighter
 from headstart.ui.settings.settings_form import label, switched, title
@@ -56,6 +58,7 @@ from headstart.ui.widgets import theme
 from headstart.ui.widgets.layouts import initial_path, remember_folder, style_dialog
 from headstart.ui.widgets.progress import Cause, show_saved
 from headstart.ui.widgets.theme import LIGHT
+from headstart.ui.widgets.undo_stack import Undoable
 
 _MAX_LISTS = 1_000_000  # more than one message has: lists of two messages must not become one
 _REMARK = Place(quotes=1)
@@ -272,6 +275,7 @@ class ImportExport(QObject):
     """The export of chats to files and their import, with dialogs and error messages."""
 
     imported = Signal()
+    undoable = Signal(object)  # Undoable
 
     def __init__(self, page: ChatPage, store: Store, parent: QObject) -> None:
         """`page` shows the progress of a PDF, and the last error until something succeeds."""
@@ -441,37 +445,54 @@ class ImportExport(QObject):
 
     def read(self, *paths: Path, show: Callable[[str], object] = lambda _: None) -> None:
         """Import the chats of files, `show` the first one, and say what came and what did not."""
-        added: list[str] = []
-        sentences: list[str] = []
+        imports: list[Import] = []
+        reports: list[str] = []
         refused: list[str] = []
         self._page.notice.retract(Cause.FILE)
         for path in paths:
             with showing_errors(refused.append):
                 imported_file = read_file(path)
-                self._store.import_projects(imported_file.projects)
-                for chat, conversation in imported_file.chats:
-                    added.append(self._store.add(chat, conversation).id)
-                sentences.append(self._report(imported_file))
+                imports.append(self._store.import_chats(imported_file.chats, imported_file.projects))
+                reports.append(self._report(imported_file, imports[-1]))
         self.imported.emit()
-        if added:
-            show(added[0])
+        shown = [chat for each in imports for chat in (*each.added, *each.extended)]
+        if shown:
+            show(shown[0])
+        if shown or any(each.projects for each in imports):
+            title, sentence = self.tr("Import"), self.tr("Imported chats")
+            self.undoable.emit(Undoable(title, sentence, partial(self._undo, imports)))
         if missing := _other_parts(paths):
             further = self.tr("The export has further parts, import them too: {}.")
-            sentences.append(further.format(", ".join(path.name for path in missing)))
-        if sentences or refused:
-            self._page.notice.say("\n".join([*refused, *sentences]), bad=bool(refused), cause=Cause.FILE)
+            reports.append(further.format(", ".join(path.name for path in missing)))
+        if reports or refused:
+            self._page.notice.say("\n".join([*refused, *reports]), bad=bool(refused), cause=Cause.FILE)
 
-    def _report(self, imported_file: Imported) -> str:
-        """Say how many chats and projects came from a program, and what was left out."""
-        count = len(imported_file.chats)
+    def _undo(self, imports: Sequence[Import]) -> None:
+        with showing_errors(self._say):
+            for done in reversed(imports):
+                self._store.undo_import(done)
+        self.imported.emit()
+
+    def _report(self, imported_file: Imported, done: Import) -> str:
+        """Say how many chats and projects came from a program, what was here already, and what was left out."""
+        count = len(done.added)
         came = (
             self.tr("Imported 1 chat from {program}.")
             if count == 1
             else self.tr("Imported {count} chats from {program}.")
+            if count or not imported_file.chats
+            else self.tr("Nothing is new in the chats from {program}.")
+            if not done.extended
+            else self.tr("No chat from {program} is new.")
         )
         came = came.format(count=whole(count), program=imported_file.program)
-        if imported_file.projects:
-            came = self.tr("{came} Projects: {count}.").format(came=came, count=whole(len(imported_file.projects)))
+        more = (
+            (self.tr("Chats with new messages: {}."), len(done.extended)),
+            (self.tr("Here already: {}."), done.known),
+            (self.tr("Deleted here, and left out: {}."), done.deleted),
+            (self.tr("Projects: {}."), len(done.projects)),
+        )
+        came = reduce(sentences, (words.format(whole(number)) for words, number in more if number), came)
         if imported_file.left_out:
             kinds = "; ".join(map(translate_error, imported_file.left_out))
             came = self.tr("{came} Left out: {kinds}.").format(came=came, kinds=kinds)

@@ -58,6 +58,7 @@ def _read(entry: object, left_out: LeftOut) -> Bundle | None:
         updated=seconds(chat.get("update_time")) or created,
         archived=chat.get("is_archived") is True,
         pinned=chat.get("is_starred") is True or bool(chat.get("pinned_time")),
+        source=text_of(chat.get("conversation_id")) or text_of(chat.get("id")),
     )
 
 

@@ -48,6 +48,7 @@ def _read(entry: object, left_out: LeftOut) -> Bundle | None:
         updated=seconds(chat.get("updated_at")) or created,
         pinned=chat.get("is_starred") is True,
         project=clean_name(text_of(mapping(chat.get("project")).get("name"))),
+        source=text_of(chat.get("uuid")),
     )
 
 

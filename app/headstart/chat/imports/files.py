@@ -5,6 +5,7 @@ import json
 import zipfile
 import zlib
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -118,7 +119,8 @@ def _read(content: object, chats: list[Bundle], left_out: LeftOut) -> str | None
             elif not chat[1].messages:
                 left_out.add(EMPTY)
             else:
-                chats.append(chat)
+                source = f"{program.name} {chat[0].source}" if chat[0].source else ""
+                chats.append((replace(chat[0], source=source), chat[1]))
         return program.name
     return None
 

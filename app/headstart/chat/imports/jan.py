@@ -70,6 +70,7 @@ def _read(entry: object, left_out: LeftOut) -> Bundle | None:
         updated=seconds(thread.get("updated")) or max(times, default=created),
         pinned=thread.get("isFavorite") is True or mapping(thread.get("metadata")).get("is_favorite") is True,
         settings={"system_prompt": prompt} if prompt else {},
+        source=text_of(thread.get("id")),
     )
 
 

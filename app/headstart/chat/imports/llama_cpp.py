@@ -69,6 +69,7 @@ def _read(entry: object, left_out: LeftOut) -> Bundle | None:
         created=created,
         updated=seconds(conversation.get("lastModified")) or max(times, default=created),
         pinned=conversation.get("pinned") is True,
+        source=key_of(conversation.get("id")) or "",
     )
 
 

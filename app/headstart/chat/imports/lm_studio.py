@@ -65,6 +65,7 @@ def _read(entry: object, left_out: LeftOut) -> Bundle | None:
         updated=max(filter(None, times), default=created),
         pinned=chat.get("pinned") is True,
         settings={"system_prompt": prompt} if prompt else {},
+        source=str(chat.get("createdAt") or ""),
     )
 
 

@@ -68,6 +68,7 @@ def _read(entry: object, left_out: LeftOut) -> Bundle | None:
         pinned=record.get("pinned") is True,
         tags=tuple(sorted({clean_name(_tag(tag)) for tag in tags} - {""})),
         settings={"system_prompt": prompt} if prompt else {},
+        source=text_of(record.get("id")),
     )
 
 

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from textwrap import shorten
 from types import MappingProxyType
 
 from PySide6.QtCore import QCoreApplication, QObject, QTimer, Signal, SignalInstance, Slot
@@ -20,6 +21,7 @@ from headstart.chat.conversation import (
     State,
     file_of,
 )
+from headstart.chat.folder_question import Question, understand
 from headstart.chat.passages import MOST, PassageIndex, is_long
 from headstart.chat.reader import Hit
 from headstart.chat.search import ranges
@@ -136,14 +138,35 @@ def content(conversation: Conversation, message: Message) -> MessageContent:
         versions=versions,
         stats=live_answer.report(message.stats),
         state=_STATES[message.state],
-        notice=_end_notice(message),
+        notice=_end_notice(message) or _search_notice(conversation, message),
         actions=_suggested_actions(message) if _is_last(conversation, message) else (),
         attached=(
             *message.attachments,
             *(Attachment(f"{call.name} {call.arguments}", call.result) for call in message.calls),
         ),
         sources=_sources(conversation, message) if message.role is Role.ASSISTANT else (),
+        searched=_searched(conversation, message),
     )
+
+
+def _question(conversation: Conversation, answer: Message) -> Message | None:
+    is_answer = answer.role is Role.ASSISTANT and answer.parent is not None
+    return conversation.messages.get(answer.parent) if is_answer and answer.parent is not None else None
+
+
+def _searched(conversation: Conversation, answer: Message) -> str:
+    """Return what was looked for in the project's folders, if that is more than the question."""
+    question = _question(conversation, answer)
+    return question.searched if question and question.searched != question.text.strip() else ""
+
+
+def _search_notice(conversation: Conversation, answer: Message) -> str:
+    """Say that the project's folders have nothing on the question."""
+    question = _question(conversation, answer)
+    if not question or not question.searched or question.excerpts or answer.state is State.STREAMING:
+        return ""
+    words = shorten(" ".join(question.searched.split()), _MAX_SEARCHED, placeholder="…")
+    return QCoreApplication.translate("MessageContents", "Nothing in the files of the project fits “{}”.").format(words)
 
 
 def _sources(conversation: Conversation, answer: Message) -> tuple[Source, ...]:
@@ -206,11 +229,12 @@ def _end_notice(message: Message) -> str:
     return notice
 
 
+_MAX_SEARCHED = 80  # characters
 _DRAFT_MS = 500
 _SEARCH_MS = 300  # before the window says that it searches
 
 # Searches the folders of a project for a question; returns False if there are none, else calls back.
-Search = Callable[[str, str, Callable[[tuple[Excerpt, ...]], None]], bool]
+Search = Callable[[str, Question, Callable[[tuple[Excerpt, ...]], None]], bool]
 
 
 class ComposerController(QObject):
@@ -229,6 +253,7 @@ class ComposerController(QObject):
         self._is_cut = False  # the model gets only passages of the long files
         self._num_passages = MOST  # as many have room
         self._excerpts: tuple[Excerpt, ...] = ()  # that were found for the message that is being sent
+        self._searched = ""  # what was looked for
         self._search_number = 0  # of the last search, whose result counts
         self._search_timer = QTimer(self, singleShot=True, interval=_SEARCH_MS)
         self._search_timer.timeout.connect(self._on_slow_search)
@@ -328,7 +353,9 @@ class ComposerController(QObject):
     def _prepare(self, text: str, files: tuple[Attachment, ...]) -> PreparedMessage:
         assert self._session
         excerpts = self._excerpts[: self._num_passages]
-        return self._session.prepare(text, files, self._passages(text, files), excerpts, edited=self._editing)
+        passages = self._passages(text, files)
+        searched = self._searched if excerpts or not self._excerpts else ""  # found, but without room
+        return self._session.prepare(text, files, passages, excerpts, searched, edited=self._editing)
 
     def _passages(self, text: str, files: tuple[Attachment, ...]) -> tuple[Passage, ...]:
         """Return the passages that match the message, from its long files and from cut files above it."""
@@ -375,7 +402,8 @@ class ComposerController(QObject):
             if self._composer.attached != self._files:
                 self._files, self._is_cut, self._num_passages = self._composer.attached, False, MOST
             self._notice.retract(Cause.MESSAGE)
-            self._draft_timer.start()
+            if not self._draft_timer.isActive():  # whoever types without a pause has drafts, too
+                self._draft_timer.start()
             self.recount()
 
     @Slot(str, object)
@@ -386,25 +414,26 @@ class ComposerController(QObject):
         self._drop_search()
         edited = self._session.conversation.messages[self._editing] if self._editing is not None else None
         is_question = edited is None or edited.role is Role.USER
-        on_found = partial(self._on_excerpts, self._search_number, text, files)
-        if is_question and text and self.search_folders(self._session.chat.project, text, on_found):
+        question = understand(text, self._session.conversation.talk(self._editing))
+        on_found = partial(self._on_excerpts, self._search_number, text, files, question.searched)
+        if is_question and question.searched and self.search_folders(self._session.chat.project, question, on_found):
             self._search_timer.start()
         else:
             self._submit(text, files)
 
     def _on_excerpts(
-        self, number: int, text: str, files: tuple[Attachment, ...], excerpts: tuple[Excerpt, ...]
+        self, number: int, text: str, files: tuple[Attachment, ...], searched: str, excerpts: tuple[Excerpt, ...]
     ) -> None:
         if number == self._search_number:
             self._search_timer.stop()
-            self._excerpts, self._num_passages = excerpts, MOST
+            self._excerpts, self._searched, self._num_passages = excerpts, searched, MOST
             self._submit(text, files)
 
     def _drop_search(self) -> None:
         """Forget a search and its result."""
         self._search_number += 1
         self._search_timer.stop()
-        self._excerpts = ()
+        self._excerpts, self._searched = (), ""
 
     @Slot()
     def _on_slow_search(self) -> None:
@@ -451,7 +480,7 @@ class ComposerController(QObject):
         self._draft_timer.stop()
         self._notice.hide()
         edited, self._editing = self._editing, None
-        self._excerpts = ()
+        self._excerpts, self._searched = (), ""
         if not self._session.send(message):
             self._editing = edited
         elif edited is not None:

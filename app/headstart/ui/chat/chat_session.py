@@ -68,6 +68,7 @@ class ChatEvents(QObject):
     error_occurred = Signal(str, object)  # a sentence, and its Cause or None
     hint_shown = Signal(str)  # a sentence; nothing went wrong
     saved = Signal()  # earlier attempts to save had failed
+    sent = Signal()  # a message was saved
 
 
 class ChatSession(QObject):
@@ -168,15 +169,16 @@ class ChatSession(QObject):
         attachments: Iterable[Attachment] = (),
         passages: Iterable[Passage] = (),
         excerpts: Iterable[Excerpt] = (),
+        searched: str = "",
         *,
         edited: int | None = None,
     ) -> PreparedMessage:
         """Return a new message at the end of the chat, or a new version of the message `edited`."""
         before, settings = self.conversation, self.settings
         after = (
-            before.ask(text, attachments, passages, excerpts)
+            before.ask(text, attachments, passages, excerpts, searched)
             if edited is None
-            else before.edit(edited, text, attachments, passages, excerpts)
+            else before.edit(edited, text, attachments, passages, excerpts, searched)
         )
         return PreparedMessage(before, settings, after, self.request(after.path, settings))
 
@@ -200,6 +202,7 @@ class ChatSession(QObject):
             self.reset.emit()
         if is_saved:
             self._propose_title()
+            self._events.sent.emit()
         return is_saved
 
     def answer_last(self) -> None:

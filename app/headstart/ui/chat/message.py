@@ -85,6 +85,7 @@ class MessageContent:
     actions: tuple[MessageAction, ...] = ()  # buttons below the text
     attached: tuple[Attachment, ...] = ()  # files of a question, or tool calls of an answer with the results as text
     sources: tuple[Source, ...] = ()
+    searched: str = ""  # what was looked for in the folders of the project, if that is not the question alone
     thinking: str = ""  # of an answer, before its text
     thinking_seconds: int = 0  # 0 if unknown
 

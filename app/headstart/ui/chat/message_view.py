@@ -305,8 +305,8 @@ class SourceList(QWidget):
         """The button that opens the file of the open passage; hidden if it has none on this computer."""
         return self._opener
 
-    def show_sources(self, sources: Sequence[Source], theme: Theme, font: QFont) -> None:
-        """Replace the buttons; the name of a file stands before its passages."""
+    def show_sources(self, sources: Sequence[Source], theme: Theme, font: QFont, searched: str = "") -> None:
+        """Replace the buttons; the name of a file stands before its passages, or what was looked for."""
         for old in (*self._labels, *self._buttons):
             self._flow.removeWidget(old)
             old.hide()
@@ -319,7 +319,10 @@ class SourceList(QWidget):
             button = self._button(number, source)
             before = sources[number - 1] if number else None
             if source.place and not (before and before.place):
-                self._add_label(self.tr("Given to the model:"), "", button.sizeHint().height())
+                lead = self.tr("Given to the model:")
+                if searched:
+                    lead = self.tr("Given to the model, found for “{}”:").format(searched)
+                self._add_label(lead, "", button.sizeHint().height())
             elif not source.place and not (before and source.file == before.file):
                 words = self.tr("From {}:").format(shorten_name(source.file))
                 self._add_label(words, source.file, button.sizeHint().height())
@@ -817,7 +820,7 @@ class MessageView(QWidget):
         if sources and self._sources is None:
             self._sources = SourceList(self._toggle_passage, self)
         if self._sources:
-            self._sources.show_sources(sources, self._theme, self._font)
+            self._sources.show_sources(sources, self._theme, self._font, self._content.searched)
             self._sources.setVisible(bool(sources))
 
     def _apply_theme(self) -> None:

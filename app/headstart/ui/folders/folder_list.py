@@ -18,6 +18,7 @@ from headstart.ui.widgets.theme import SMALL
 
 MODEL = "all-minilm-l6-v2"  # the recipe of the model that is offered
 _MAX_NAMED = 3  # files that could not be read
+_MIN_SECONDS = 20  # left, before the window says so
 
 
 class FolderList(QWidget):
@@ -135,13 +136,20 @@ class FolderRow(QWidget):
             return self.tr("The folder is not there. What was read of it is kept until you remove it here.")
         if state.total is not None:
             done, total = whole(state.files), whole(state.total)
-            return self.tr("Reading file {done} of {total}…").format(done=done, total=total)
+            words = self.tr("Reading file {done} of {total}…").format(done=done, total=total)
+            if state.reading:
+                name, share = state.reading.rpartition("/")[2], percent(state.share)
+                words = self.tr("Reading file {done} of {total}: {name}, {share}").format(
+                    done=whole(state.files + 1), total=total, name=name, share=share
+                )
+            return self._with_time(words, state.seconds_left)
         if state.problem == UNREAD and not state.files:
             return self.tr("Not read yet")
         parts = [self.tr("1 file") if state.files == 1 else self.tr("{} files").format(whole(state.files))]
         if has_model and state.embedded < state.passages:
             share = percent(state.embedded / state.passages)
-            parts.append(self.tr("preparing the search in other words, {}").format(share))
+            words = self.tr("preparing the search in other words, {}").format(share)
+            parts.append(self._with_time(words, state.seconds_left))
         if state.skipped:
             parts.append(self.tr("{} skipped").format(whole(state.skipped)))
         words = listed(parts)
@@ -149,6 +157,14 @@ class FolderRow(QWidget):
             first = self.tr("Only the first {} files are read.").format(whole(MAX_FILES))
             words = sentences(self.tr("{}.").format(words), first)
         return "\n".join(filter(None, (words, self._unreadable(state.unreadable))))
+
+    def _with_time(self, words: str, seconds: float | None) -> str:
+        """Add the time left, if it is known and worth a word."""
+        if seconds is None or seconds < _MIN_SECONDS:
+            return words
+        minutes = round(seconds / 60)
+        left = self.tr("about {} minutes left") if minutes > 1 else self.tr("about a minute left")
+        return listed([words, left.format(whole(minutes))])
 
     def _unreadable(self, paths: tuple[str, ...]) -> str:
         if not paths:

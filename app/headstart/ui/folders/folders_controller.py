@@ -1,8 +1,10 @@
 """The controller of the index of folders, which works on a thread of its own."""
 
 import logging
+import threading
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any, Protocol
 
@@ -13,6 +15,7 @@ from headstart.chat.conversation import Excerpt
 from headstart.chat.database import FOLDERS_NAME
 from headstart.chat.folder_files import TextReader
 from headstart.chat.folder_index import UNREAD, FolderIndex, FolderState
+from headstart.chat.folder_question import Question
 from headstart.chat.store import Store
 from headstart.errors import HeadstartError, HistoryError
 from headstart.ui.background_task import BackgroundTask
@@ -22,9 +25,11 @@ from headstart.ui.translation import showing_errors
 _START_MS = 4000  # after the start, which has enough to do
 _INTERVAL_MS = 300_000
 _IDLE_MS = 300_000  # before the model is unloaded
-SEARCH_S = 1.0  # for reading what has changed, before a question is searched
+SEARCH_S = 0.3  # for reading what has changed in small files, before a question is searched
 FIRST_SEARCH_S = 10.0  # while a folder has not been read to its end
 _REPORT_S = 0.25
+_READ_S = 5.0  # of reading, after which vectors are computed for a while, so that neither waits for the other's end
+_EMBED_S = 1.0
 _PAUSE_S = 0.1
 _log = logging.getLogger(__name__)
 
@@ -67,8 +72,11 @@ class FoldersController(QObject):
         self._searches = 0  # in progress
         self._is_first = True
         self._last_error = ""
-        self._pool = QThreadPool(self)
-        self._pool.setMaxThreadCount(1)
+        # A question has a thread of its own: it waits for a piece of a file at most, and never for a folder that hangs.
+        self._reading, self._embedding = threading.Lock(), threading.Lock()
+        self._pool, self._questions = QThreadPool(self), QThreadPool(self)
+        for pool in (self._pool, self._questions):
+            pool.setMaxThreadCount(1)
         self._timer = QTimer(self, interval=_INTERVAL_MS)
         self._timer.timeout.connect(self.update)
         self._start = QTimer(self, singleShot=True, interval=_START_MS)
@@ -108,7 +116,7 @@ class FoldersController(QObject):
         self._update.failed.connect(self._on_failed)
         self._update.start(self._pool)
 
-    def search(self, project: str, question: str, on_found: OnFound) -> bool:
+    def search(self, project: str, question: Question, on_found: OnFound) -> bool:
         """Search the folders of a project; return False if it has none.
 
         `on_found` is called later, also after an error.
@@ -130,11 +138,11 @@ class FoldersController(QObject):
         task.done.connect(end)
         task.failed.connect(self._on_failed)
         task.failed.connect(lambda _: end(()))
-        task.start(self._pool)
+        task.start(self._questions)
         return True
 
     def close(self) -> None:
-        """End the work and its processes. The index has everything up to the last file."""
+        """End the work and its processes. The index has everything up to the last page."""
         for timer in (self._timer, self._start, self._idle):
             timer.stop()
         self._is_closed = True
@@ -142,13 +150,14 @@ class FoldersController(QObject):
             task.cancel()
         if self._embedder:
             self._embedder.close()  # ends what a task waits for
-        self._pool.waitForDone()
+        for pool in (self._questions, self._pool):
+            pool.waitForDone()
         if self._embedder:
             self._embedder.close()
         self._reader.close()
 
     def _task(self, work: Callable[[BackgroundTask], Any]) -> BackgroundTask:
-        if not self._pool.activeThreadCount():
+        if not (self._pool.activeThreadCount() or self._questions.activeThreadCount()):
             for old in self._tasks:
                 old.deleteLater()
             self._tasks.clear()
@@ -163,9 +172,6 @@ class FoldersController(QObject):
     # On the pool's thread
 
     def _work(self, folders: tuple[str, ...], task: BackgroundTask, *, is_first: bool) -> tuple[FolderState, ...]:
-        def is_wanted() -> bool:
-            return not task.is_cancelled
-
         if not folders:
             folder_index.forget(self._home)
             return ()
@@ -173,46 +179,90 @@ class FoldersController(QObject):
             index.keep(folders)
             if is_first:
                 index.erase()
-            reported = 0.0
-            for folder in folders:
-                for state in index.update(folder, self._reader, is_wanted):
-                    if state.total is None or time.monotonic() - reported > _REPORT_S:
-                        reported = time.monotonic()
-                        task.progressed.emit(state, None)
             embedder = self._ready_embedder()
-            while embedder and is_wanted():
-                if self._is_answering():
-                    time.sleep(_PAUSE_S)
-                    continue
-                if not index.embed(folders, embedder):
-                    break
-                if time.monotonic() - reported > _REPORT_S:
-                    reported = time.monotonic()
-                    for folder in folders:
-                        task.progressed.emit(index.state(folder), None)
+            for folder in folders:
+                with self._reading:
+                    self._read(index, folder, folders, embedder, task)
+            if embedder:
+                self._embed_rest(index, folders, embedder, task)
             return tuple(map(index.state, folders))
 
+    def _read(
+        self,
+        index: FolderIndex,
+        folder: str,
+        folders: Sequence[str],
+        embedder: Embedder | None,
+        task: BackgroundTask,
+    ) -> None:
+        """Read what has changed in a folder, with breaks in which vectors are computed."""
+
+        def is_wanted() -> bool:
+            return not task.is_cancelled
+
+        reported = pace = time.monotonic()
+        for state in index.update(folder, self._reader, is_wanted):
+            if state.total is None or time.monotonic() - reported > _REPORT_S:
+                reported = time.monotonic()
+                task.progressed.emit(state, None)
+            if embedder and time.monotonic() - pace > _READ_S:
+                due = time.monotonic() + _EMBED_S
+                while is_wanted() and not self._is_answering() and time.monotonic() < due:
+                    self._embed(index, folders, embedder)
+                pace = time.monotonic()
+
+    def _embed_rest(self, index: FolderIndex, folders: Sequence[str], embedder: Embedder, task: BackgroundTask) -> None:
+        """Compute all vectors that are missing, except while a model writes."""
+        reported = started = time.monotonic()
+        first = sum(index.state(folder).embedded for folder in folders)
+        while not task.is_cancelled:
+            if self._is_answering():
+                time.sleep(_PAUSE_S)
+            elif not self._embed(index, folders, embedder):
+                break
+            elif time.monotonic() - reported > _REPORT_S:
+                reported = time.monotonic()
+                states = [index.state(folder) for folder in folders]
+                left = _seconds_left(states, first, reported - started)
+                for state in states:
+                    task.progressed.emit(replace(state, seconds_left=left), None)
+
+    def _embed(self, index: FolderIndex, folders: Sequence[str], embedder: Embedder) -> bool:
+        """Compute a few vectors; return whether any were missing."""
+        with self._embedding:
+            return index.embed(folders, embedder)
+
     def _find(
-        self, folders: tuple[str, ...], all_folders: Sequence[str], question: str, _task: BackgroundTask
+        self, folders: tuple[str, ...], all_folders: Sequence[str], question: Question, _task: BackgroundTask
     ) -> tuple[Excerpt, ...]:
         with FolderIndex(self._home, self._store.key) as index:
             index.keep(all_folders)
             is_unread = any(index.state(folder).problem == UNREAD for folder in folders)
             due = time.monotonic() + (FIRST_SEARCH_S if is_unread else SEARCH_S)
-
-            def is_wanted() -> bool:
-                return time.monotonic() < due and not self._is_closed
-
-            for folder in folders:
-                for _ in index.update(folder, self._reader, is_wanted):
-                    pass
+            if self._reading.acquire(timeout=SEARCH_S):  # else a folder hangs, and what was read of it is searched
+                try:
+                    self._read_small(index, folders, due)
+                finally:
+                    self._reading.release()
             try:
-                return tuple(index.find(folders, question, self._ready_embedder()))
+                embedder = self._ready_embedder()
+                with self._embedding:
+                    return tuple(index.find(folders, question, embedder))
             except HistoryError:
                 raise
             except HeadstartError as error:  # the model has failed, and the words are still there
                 _log.warning("no vectors: %s", error)
                 return tuple(index.find(folders, question))
+
+    def _read_small(self, index: FolderIndex, folders: Sequence[str], due: float) -> None:
+        """Read what is new, but not large files, so that a question need not wait."""
+
+        def is_wanted() -> bool:
+            return time.monotonic() < due and not self._is_closed
+
+        for folder in folders:
+            for _ in index.update(folder, self._reader, is_wanted, large=False):
+                pass
 
     def _ready_embedder(self) -> Embedder | None:
         self._embedder = self._embedder or self._find_embedder()
@@ -227,7 +277,7 @@ class FoldersController(QObject):
 
     @Slot()
     def _unload(self) -> None:
-        self._task(self._close_embedder).start(self._pool)
+        self._task(self._close_embedder).start(self._questions)
 
     @Slot(object, object)
     def _on_progressed(self, state: FolderState, _: object) -> None:
@@ -247,3 +297,10 @@ class FoldersController(QObject):
         if sentence != self._last_error:  # it comes with every attempt
             self._last_error = sentence
             self.error_occurred.emit(sentence)
+
+
+def _seconds_left(states: Sequence[FolderState], first: int, passed: float) -> float | None:
+    """Return the time until all passages have vectors, at the pace since the first of them."""
+    done = sum(state.embedded for state in states) - first
+    rest = sum(state.passages - state.embedded for state in states)
+    return passed * rest / done if done > 0 else None

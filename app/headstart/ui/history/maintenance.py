@@ -235,6 +235,7 @@ def _time(backup: Backup) -> str:
 
 _DELAY_MS = 5000  # after the start, which has enough to read
 _INTERVAL_MS = 30_000
+_SYNC_MS = 4000  # at most that much of what you do is lost in a power cut
 _QUIET_SECONDS = 10.0  # after a deletion: more may follow, and writing the file anew makes others wait
 
 
@@ -256,16 +257,28 @@ class Maintenance(QObject):
         self._delay.timeout.connect(self.begin)
         self._timer = QTimer(self, interval=_INTERVAL_MS)
         self._timer.timeout.connect(self._on_tick)
+        self._synced = store.changes
+        self._sync_pool = QThreadPool(self)
+        self._sync_timer = QTimer(self, interval=_SYNC_MS)
+        self._sync_timer.timeout.connect(self.sync)
 
     def start(self) -> None:
         """Begin once the start is over, and go on whenever something has changed."""
         self._delay.start()
         self._timer.start()
+        self._sync_timer.start()
 
     @Slot()
     def begin(self) -> None:
         """Do what is due now; a fault of the disk shows at the next write of the store, too."""
         self._begin(_QUIET_SECONDS)
+
+    @Slot()
+    def sync(self) -> None:
+        """Have what was saved on the disk at once, on another thread."""
+        if self._store.changes != self._synced and not self._sync_pool.activeThreadCount():
+            self._synced = self._store.changes
+            self._sync_pool.start(partial(_sync, self._store.path))
 
     @Slot()
     def erase(self) -> None:
@@ -274,8 +287,9 @@ class Maintenance(QObject):
 
     def close(self) -> None:
         """Cancel a backup, which the next start makes, and erase what was deleted. The store writes the rest."""
-        self._delay.stop()
-        self._timer.stop()
+        for timer in (self._delay, self._timer, self._sync_timer):
+            timer.stop()
+        self._sync_pool.waitForDone()
         if self._task:
             self._task.cancel()
         self._pool.waitForDone()
@@ -300,6 +314,11 @@ class Maintenance(QObject):
     @Slot(object)
     def _on_done(self, is_erased: bool) -> None:
         self._is_erased = is_erased
+
+
+def _sync(path: Path) -> None:
+    with suppress(OSError):  # the next write says what is wrong
+        database.sync(path)
 
 
 def _care(path: Path, key: Key | None, quiet_seconds: float, task: BackgroundTask) -> bool:

@@ -4165,6 +4165,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>正在读取第 {done} 个文件，共 {total} 个…</translation>
     </message>
     <message>
+        <source>Reading file {done} of {total}: {name}, {share}</source>
+        <translation>正在读取第 {done} 个文件，共 {total} 个：{name}，{share}</translation>
+    </message>
+    <message>
         <source>Not read yet</source>
         <translation>尚未读取</translation>
     </message>
@@ -4191,6 +4195,14 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>{}.</source>
         <translation>{}。</translation>
+    </message>
+    <message>
+        <source>about {} minutes left</source>
+        <translation>大约还需 {} 分钟</translation>
+    </message>
+    <message>
+        <source>about a minute left</source>
+        <translation>大约还需一分钟</translation>
     </message>
     <message>
         <source>1 file could not be read: {names}</source>
@@ -4267,6 +4279,14 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>导入对话</translation>
     </message>
     <message>
+        <source>Import</source>
+        <translation>导入</translation>
+    </message>
+    <message>
+        <source>Imported chats</source>
+        <translation>导入的对话</translation>
+    </message>
+    <message>
         <source>The export has further parts, import them too: {}.</source>
         <translation>该导出还有其他部分，请一并导入：{}。</translation>
     </message>
@@ -4279,8 +4299,28 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>已从 {program} 导入 {count} 个对话。</translation>
     </message>
     <message>
-        <source>{came} Projects: {count}.</source>
-        <translation>{came}项目：{count} 个。</translation>
+        <source>Nothing is new in the chats from {program}.</source>
+        <translation>来自 {program} 的对话没有新内容。</translation>
+    </message>
+    <message>
+        <source>No chat from {program} is new.</source>
+        <translation>来自 {program} 的对话都不是新的。</translation>
+    </message>
+    <message>
+        <source>Chats with new messages: {}.</source>
+        <translation>有新消息的对话：{} 个。</translation>
+    </message>
+    <message>
+        <source>Here already: {}.</source>
+        <translation>已在此处：{} 个。</translation>
+    </message>
+    <message>
+        <source>Deleted here, and left out: {}.</source>
+        <translation>已在此处删除，未导入：{} 个。</translation>
+    </message>
+    <message>
+        <source>Projects: {}.</source>
+        <translation>项目：{} 个。</translation>
     </message>
     <message>
         <source>{came} Left out: {kinds}.</source>
@@ -4633,6 +4673,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
 </context>
 <context>
     <name>MessageContents</name>
+    <message>
+        <source>Nothing in the files of the project fits “{}”.</source>
+        <translation>项目的文件中没有与“{}”相符的内容。</translation>
+    </message>
     <message>
         <source>{file}, page {page}</source>
         <translation>{file}，第 {page} 页</translation>
@@ -7099,6 +7143,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>Given to the model:</source>
         <translation>提供给模型：</translation>
+    </message>
+    <message>
+        <source>Given to the model, found for “{}”:</source>
+        <translation>提供给模型，按“{}”找到：</translation>
     </message>
     <message>
         <source>From {}:</source>

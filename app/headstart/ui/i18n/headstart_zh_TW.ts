@@ -4165,6 +4165,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>正在讀取第 {done} 個檔案，共 {total} 個…</translation>
     </message>
     <message>
+        <source>Reading file {done} of {total}: {name}, {share}</source>
+        <translation>正在讀取第 {done} 個檔案，共 {total} 個：{name}，{share}</translation>
+    </message>
+    <message>
         <source>Not read yet</source>
         <translation>尚未讀取</translation>
     </message>
@@ -4191,6 +4195,14 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>{}.</source>
         <translation>{}。</translation>
+    </message>
+    <message>
+        <source>about {} minutes left</source>
+        <translation>大約還需 {} 分鐘</translation>
+    </message>
+    <message>
+        <source>about a minute left</source>
+        <translation>大約還需一分鐘</translation>
     </message>
     <message>
         <source>1 file could not be read: {names}</source>
@@ -4267,6 +4279,14 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>匯入對話</translation>
     </message>
     <message>
+        <source>Import</source>
+        <translation>匯入</translation>
+    </message>
+    <message>
+        <source>Imported chats</source>
+        <translation>匯入的對話</translation>
+    </message>
+    <message>
         <source>The export has further parts, import them too: {}.</source>
         <translation>該匯出還有其他部分，請一併匯入：{}。</translation>
     </message>
@@ -4279,8 +4299,28 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>已從 {program} 匯入 {count} 個對話。</translation>
     </message>
     <message>
-        <source>{came} Projects: {count}.</source>
-        <translation>{came}專案：{count} 個。</translation>
+        <source>Nothing is new in the chats from {program}.</source>
+        <translation>來自 {program} 的對話沒有新內容。</translation>
+    </message>
+    <message>
+        <source>No chat from {program} is new.</source>
+        <translation>來自 {program} 的對話都不是新的。</translation>
+    </message>
+    <message>
+        <source>Chats with new messages: {}.</source>
+        <translation>有新訊息的對話：{} 個。</translation>
+    </message>
+    <message>
+        <source>Here already: {}.</source>
+        <translation>已在此處：{} 個。</translation>
+    </message>
+    <message>
+        <source>Deleted here, and left out: {}.</source>
+        <translation>已在此處刪除，未匯入：{} 個。</translation>
+    </message>
+    <message>
+        <source>Projects: {}.</source>
+        <translation>專案：{} 個。</translation>
     </message>
     <message>
         <source>{came} Left out: {kinds}.</source>
@@ -4633,6 +4673,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
 </context>
 <context>
     <name>MessageContents</name>
+    <message>
+        <source>Nothing in the files of the project fits “{}”.</source>
+        <translation>專案的檔案中沒有與「{}」相符的內容。</translation>
+    </message>
     <message>
         <source>{file}, page {page}</source>
         <translation>{file}，第 {page} 頁</translation>
@@ -7099,6 +7143,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>Given to the model:</source>
         <translation>提供給模型：</translation>
+    </message>
+    <message>
+        <source>Given to the model, found for “{}”:</source>
+        <translation>提供給模型，依「{}」找到：</translation>
     </message>
     <message>
         <source>From {}:</source>

@@ -1,0 +1,160 @@
+"""A question to the files in folders: the words it looks for, what it goes on from, and how files are to be listed."""
+
+import re
+import unicodedata
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from headstart.chat import search
+
+FOLLOWED = 0.5  # weight of the words of the question before; of the one before that, half of it
+ANSWERED = 0.25  # weight of the words of the last answer
+_MAX_ANSWER = 400  # characters of an answer that may name what the next question means
+_SHORT = 3  # words or pairs of characters up to which a question may go on from another one
+_MAX_TERMS = 24
+
+# Words that every text has. They say nothing about what is looked for.
+_COMMON = """
+a about above after again all also am an and any are as at be because been before being below between both but by
+can could did do does doing done down during each else ever every few for from further get give given go goes had
+has have having he her here hers him his how i if in into is it its itself just know let like look made make many
+may me might mine more most much must my need no nor not now of off on once one only or other our ours out over own
+please put said same say says shall she should so some such take tell than thank thanks that the their theirs them
+then there these they thing things this those through to too under until up upon us use used very want was we were
+what when where whether which while who whom whose why will with without would yes you your yours okay ok s t ll re
+ve d summarise summarize summary explain describe mean means happen happens happened become became
+aber alle allem allen aller alles als also am an andere auch auf aus bei beim bin bis bist da dabei dafür daher dann
+darf darum das dass dazu dein deine dem den denn der des dessen dich die dies diese diesem diesen dieser dieses dir
+doch dort du durch ein eine einem einen einer eines einmal er es etwas euch euer für gab gar gegen geht gibt haben
+hat hatte hier hin ihm ihn ihnen ihr ihre ihrem ihren im in ins ist ja jede jedem jeden jeder jedes jetzt kann kein
+keine können könnte lautet man mehr mein meine mich mir mit muss müssen nach nein nicht noch nun nur ob oder ohne
+sagt sehr sein seine seinem seinen seiner sich sie sind so soll sollte sonst steht über um und uns unser unter viel
+viele vom von vor wann war waren warum was weil welche welchem welchen welcher welches wem wen wenn wer werde werden
+wie wieder wieviel will wir wird wo wobei woher wohin worum wurde würde wurden zu zum zur zwischen bitte danke heißt
+heisst sage fasse zusammen erkläre
+au aux avec ce ces cette comment dans de des du elle en est et il ils je la le les leur lui mais ne nous on ou où
+par pas pour pourquoi quand que quel quelle quels qui sa se ses son sont sur un une vous
+al como con cual cuando cuál de del donde el ella ellos en es esta este esto hay la las lo los más no para pero por
+porque qué quien se sin sobre son su sus un una y ya
+"""
+_STOP_WORDS = frozenset(_COMMON.split())
+_PARTICLES = re.compile(
+    "什么时候|什么|怎么样|怎么办|怎么|怎样|如何|多少|多久|多长|多高|多大|哪里|哪儿|哪个|哪些|谁的|为什么|为何|是不是|有没有|能不能|可不可以|可以|"
+    "需要|应该|必须|请问|告诉我|一下|关于|那么|这个|那个|里面|写了|说了|我们|你们|他们|它们|时候|吗|呢|吧|啊|的|了|是|在|有|和|与|及|我|你|"
+    "他|她|它|这|那|谁|几|请|被|把|对|从|就|都|也|要|会|能|最"
+)
+# What makes a question go on from another one: it begins like an addition, or means something that it does not name.
+_GOES_ON = re.compile(
+    r"^\s*(?:and|also|but|or|so|then|what about|how about|what if|same|yes|no|ok(?:ay)?|sure|please|why\W*$|when\W*$|"
+    r"where\W*$|who\W*$|how\W*$|und|auch|aber|oder|dann|ja|nein|gern|bitte|sonst|et|y|那|还有|另外|然后|好的|是的|对$)"
+    r"(?:\b|(?<=[\u4e00-\u9fff]))"
+    r"|\b(?:it|its|they|them|their|he|him|his|she|her|hers|this|these|those|there|the (?:other|same|first|second|last) "
+    r"one|ones?|er|ihn|ihm|ihr|ihre|ihren|sie|es|dessen|deren|dort|dafür|davon|dazu|damit|dabei|darin|diese[rmns]?)\b"
+    r"|它|他|她|这个|那个|其|呢[？?]?\s*$",
+    re.IGNORECASE,
+)
+_OBJECTS = "files?|documents?|docs?|pdfs?|notes|folders?|spreadsheets?|dateien?|dokumente?n?|ordner"
+_LISTS = re.compile(
+    rf"\b(?:list|show me|name|which|what|how many|are there|liste|zeige?|nenne|welche|wie viele)\b.{{0,40}}?"
+    rf"\b(?:{_OBJECTS})\b(?!\s+(?:\w+\s+)?(?:say|says|is it|steht))"
+    r"|^\s*(?:list|liste)\b"
+    r"|\b(?:welche|was für)\b.{1,60}\b(?:gibt es|habe ich|haben wir|liegen)\b"
+    r"|\bwhich\b.{1,60}\b(?:are there|do (?:i|we) have)\b"
+    r"|(?:哪些|列出|多少个?).{0,12}(?:文件|文档|资料)|有哪些|列出",
+    re.IGNORECASE,
+)
+_OF_LISTS = re.compile(
+    rf"\b(?:{_OBJECTS}|list|show|name|liste|zeige?|nenne|contain(?:s|ing)?|concern(?:s|ing)?|called|named|namens)\b"
+    "|文件夹?|文档|资料|列出|目录",
+    re.IGNORECASE,
+)
+_NEWEST = re.compile(
+    r"\b(?:newest|latest|most recent|recent|neueste[nrsm]?|letzte[nrsm]?|aktuellste[nrsm]?|jüngste[nrsm]?)\b"
+    r"|\blast (?=invoice|minutes|report|letter|mail|meeting|version|file|note|contract)|最新|最近|最后一[个份次]",
+    re.IGNORECASE,
+)
+_MONTHS = (
+    "january januar", "february februar", "march märz", "april", "may mai", "june juni", "july juli", "august",
+    "september", "october oktober", "november", "december dezember",
+)  # fmt: skip
+_MONTH = {name: number for number, names in enumerate(_MONTHS, start=1) for name in names.split()}
+_YEAR = r"((?:19|20)\d\d)"
+_DATE = re.compile(rf"\b({'|'.join(_MONTH)})\s+(?:of\s+)?{_YEAR}\b|{_YEAR}\s*年\s*(\d{{1,2}})\s*月", re.IGNORECASE)
+_SENTENCE = re.compile(r"[^.!?。！？\n]*[?？]")
+
+
+class Part(NamedTuple):
+    """Words that are looked for together, each as FTS5 writes it, and how much they weigh."""
+
+    terms: tuple[str, ...]
+    weight: float
+
+
+class Question(NamedTuple):
+    """A question as the search takes it."""
+
+    text: str  # for the vector of its meaning; with what it goes on from
+    parts: tuple[Part, ...]  # the question's own words first
+    searched: str = ""  # what is looked for, as it is shown; empty if that is nothing
+    lists: bool = False  # files are asked for, not what stands in them
+    is_newest: bool = False  # newer files go first
+    dates: tuple[str, ...] = ()  # as names of files have them
+
+
+def understand(text: str, before: Sequence[tuple[str, str]] = ()) -> Question:
+    """Return what a question looks for. `before` has the questions and answers above it, the last one last."""
+    is_newest, lists = bool(_NEWEST.search(text)), bool(_LISTS.search(text))
+    bare = _NEWEST.sub(" ", text)
+    own = terms(_OF_LISTS.sub(" ", bare) if lists else bare)
+    dates = tuple(_dates(text))
+    if not before or not _goes_on(text, own) or (lists and own):
+        is_search = own or lists or dates or is_newest
+        return Question(text, (Part(own, 1.0),), text.strip() if is_search else "", lists, is_newest, dates)
+    parts, joined = list[Part](), list[str]()
+    if not own:  # "yes" to what the answer offered
+        offered = _SENTENCE.findall(before[-1][1])
+        own = terms(offered[-1] if offered else "")
+        joined += offered[-1:]
+    weight, known = FOLLOWED, set(own)
+    for number in range(len(before) - 1, max(len(before) - 4, -1), -1):
+        question, answer = before[number]
+        found = terms(question)
+        parts.append(Part(tuple(term for term in found if term not in known), weight))
+        known.update(found)
+        joined.append(question)
+        if number == len(before) - 1:
+            named = tuple(term for term in terms(answer[:_MAX_ANSWER]) if term not in known)
+            parts.append(Part(named, ANSWERED))
+        if not _goes_on(question, found):
+            break
+        weight /= 2
+    subject = joined[-1].strip()
+    whole = " ".join([*(each.strip() for each in reversed(joined)), text])
+    parts = [Part(own, 1.0), *(part for part in parts if part.terms)]
+    if not own:  # thanks, or an addition without a word of its own
+        return Question(text, (Part((), 1.0),))
+    return Question(whole, tuple(parts), f"{text.strip()} ({subject})", lists, is_newest, dates)
+
+
+def terms(text: str) -> tuple[str, ...]:
+    """Return the words of a text that say what it is about, CJK characters in pairs."""
+    plain = _PARTICLES.sub(" ", unicodedata.normalize("NFKC", text))
+    found = dict.fromkeys(
+        term
+        for run in search.RUN.findall(plain)
+        for term in (search.pairs(run) if search.CJK_LETTER.match(run) else [run.lower()])
+        if term not in _STOP_WORDS
+    )
+    return tuple(found)[:_MAX_TERMS]
+
+
+def _goes_on(text: str, own: tuple[str, ...]) -> bool:
+    return len(own) <= _SHORT or bool(_GOES_ON.search(text))
+
+
+def _dates(text: str) -> list[str]:
+    """Return year and month of each date in words, as names of files have them."""
+    found = []
+    for month, year, chinese_year, number in _DATE.findall(text):
+        found.append(f"{year or chinese_year} {_MONTH.get(month.lower(), int(number or 0)):02}")
+    return found
