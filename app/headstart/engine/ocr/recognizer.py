@@ -1,7 +1,7 @@
 """Text recognition by the models of PP-OCR: a detector of lines, one of lines upside down, and a reader of a line."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,16 +10,15 @@ from PIL import Image
 
 from headstart.engine.ocr.boxes import Box, text_boxes
 from headstart.engine.ocr.reading_order import Line, page_text
-from headstart.engine.runtime import core
+from headstart.engine.runtime import core, openvino
 
 DETECTOR, CLASSIFIER, READER = "detector.xml", "classifier.xml", "reader.xml"
 CHARACTERS = "characters.txt"
 _SIDE = 1600  # pixels of a page's longer side, in which lines are looked for
 _STEP = 32  # of which sides of the detector's input are multiples
 _LINE_HEIGHT = 48  # pixels of the reader's input
-_WIDTH_STEP = 160  # pixels; lines of about the same width are read together
+_WIDTH_STEP = 64  # pixels of which a line's width is a multiple: each new width costs time once
 _MAX_WIDTH = 3200
-_BATCH = 4  # lines
 _TURNED_SHAPE = (48, 192)  # pixels of the classifier's input
 _MIN_TURNED = 0.9  # probability
 _SAMPLE = 8  # lines that tell how a page is turned
@@ -33,8 +32,10 @@ class Recognizer:
 
     def __init__(self, folder: Path) -> None:
         """Load the models. Raises RuntimeError and OSError for files that are not those of such a model."""
-        compiled = (core().compile_model(folder / name, "CPU") for name in (DETECTOR, CLASSIFIER, READER))
-        self._detector, self._classifier, self._reader = (model.create_infer_request() for model in compiled)
+        compiled = (core().compile_model(folder / name, "CPU") for name in (DETECTOR, CLASSIFIER))
+        self._detector, self._classifier = (model.create_infer_request() for model in compiled)
+        hint = {"PERFORMANCE_HINT": "THROUGHPUT"}  # a line for each core is read sooner than a line by all cores
+        self._reader = openvino().AsyncInferQueue(core().compile_model(folder / READER, "CPU", hint))
         characters = (folder / CHARACTERS).read_text(encoding="utf-8").split("\n")
         self._characters = np.array(["", *characters, " "])  # the first is CTC's blank
 
@@ -81,16 +82,18 @@ class Recognizer:
 
     def _texts(self, crops: Sequence[Image.Image]) -> list[str]:
         """Return the text of each line; empty for what cannot be read."""
+        texts = [""] * len(crops)
+
+        def decode(request: Any, place: int) -> None:
+            logits, ids = (request.get_output_tensor(number).data[0] for number in range(2))
+            texts[place] = self._decoded(logits, ids[:, 0])
+
+        self._reader.set_callback(decode)
         lines = [_fit(crop, _LINE_HEIGHT, _MAX_WIDTH) for crop in crops]
-        texts = [""] * len(lines)
-        by_width: dict[int, list[int]] = {}
-        for place, line in enumerate(lines):
-            by_width.setdefault(-(-line.width // _WIDTH_STEP) * _WIDTH_STEP, []).append(place)
-        for width, places in by_width.items():
-            for batch in _batches(places):
-                result = self._reader.infer({0: _input([lines[place] for place in batch], width)})
-                for place, logits, ids in zip(batch, result[0], result[1], strict=True):
-                    texts[place] = self._decoded(logits, ids[:, 0])
+        for place in sorted(range(len(lines)), key=lambda place: -lines[place].width):
+            width = -(-lines[place].width // _WIDTH_STEP) * _WIDTH_STEP
+            self._reader.start_async({0: _input([lines[place]], width)}, place)
+        self._reader.wait_all()
         return texts
 
     def _decoded(self, logits: Any, ids: Any) -> str:
@@ -103,10 +106,6 @@ class Recognizer:
         if not is_new.any() or confidences.mean() < _MIN_CONFIDENCE:
             return ""
         return "".join(self._characters[ids[is_new]]).strip()
-
-
-def _batches(places: Sequence[int]) -> Iterator[Sequence[int]]:
-    return (places[start : start + _BATCH] for start in range(0, len(places), _BATCH))
 
 
 def _crop(picture: Image.Image, box: Box) -> Image.Image:
