@@ -24,6 +24,7 @@ ROOT = Path(__file__).resolve().parent.parent
 SMOLLM2 = "smollm2-135m-instruct"
 GEMMA = "gemma-3-270m"
 MINILM = "all-minilm-l6-v2"
+PP_OCR = "pp-ocrv6"
 PAIR = "qwen2.5-coder"
 # Fixtures with the markers of the tests that use them: models, and exports in processes of their own.
 MARKED = {
@@ -32,6 +33,7 @@ MARKED = {
     "real_smollm2": ("real", "slow"),
     "real_gemma": ("real", "slow"),
     "real_minilm": ("real", "slow"),
+    "real_pp_ocr": ("real", "slow"),
     "real_pair": ("pair", "slow"),
     "offline": ("slow",),
 }
@@ -148,6 +150,12 @@ def real_gemma(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def real_minilm(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The model folder of all-MiniLM-L6-v2, which makes vectors; skips as `real_gemma` does."""
     return _real(MINILM, tmp_path_factory, may_skip=True)
+
+
+@pytest.fixture(scope="session")
+def real_pp_ocr(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The model folder of PP-OCRv6, which reads text in pictures; skips as `real_gemma` does."""
+    return _real(PP_OCR, tmp_path_factory, may_skip=True)
 
 
 def _real(name: str, folders: pytest.TempPathFactory, *, may_skip: bool = False) -> Path:

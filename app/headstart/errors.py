@@ -78,6 +78,14 @@ class MakesVectorsError(SettingsError):
         super().__init__("{name} turns texts into vectors and cannot chat: choose another model.", name=name)
 
 
+class ReadsPicturesError(SettingsError):
+    """A model that reads text in pictures is asked to chat."""
+
+    def __init__(self, name: str) -> None:
+        """`name`: the model's."""
+        super().__init__("{name} reads text in pictures and cannot chat: choose another model.", name=name)
+
+
 class ModelNotFoundError(HeadstartError):
     """No installed model has this name; the sentence lists the installed ones."""
 

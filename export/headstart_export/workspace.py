@@ -37,6 +37,7 @@ STORED = {"gguf": 1.1, "int8": 1.1, "int8-sym": 1.1, "int4": 0.85, "fp16": 2.1}
 HALF = 2.1  # bytes per weight of the temporary 16-bit model
 REFERENCE = 350 << 20  # bytes of the source's logits for the quality measure
 TOKENIZER = 30 << 20  # bytes of a folder's tokenizer files
+GRAPHS = 2 << 20  # bytes of the graphs and characters of a model that reads pictures
 
 # Bytes, from measured peaks of whole exports without pages of mapped files: of libraries, and of each weight.
 LIBRARIES = 1300 << 20
@@ -169,6 +170,8 @@ def require_room(order: Order, output: Path, cache: Path) -> None:
 
 def stored(recipe: ModelRecipe, weights: str, count: int) -> int:
     """Return the bytes that a model of `count` weights takes on the disk at most; blocks take what their file takes."""
+    if recipe.purpose == "recognition":  # it has one form
+        return int(count * STORED["fp16"]) + GRAPHS
     file = next(filter(is_gguf, recipe.sources), None)
     if weights == AS_IN_FILE and isinstance(file, HubSource | PackageSource) and file.bytes:
         return (recipe.disk or file.bytes) + TOKENIZER

@@ -138,9 +138,7 @@ def _zip(path: Path, files: Mapping[str, str | bytes]) -> Path:
 
 
 OTHERS = [
-    ("photo.jpg", b"\xff\xd8\xff\xe0\0\x10JFIF", "is an image.*OCR"),
-    ("no_suffix", b"\x89PNG\r\n\x1a\n\0\0", "is an image"),
-    ("picture.webp", b"RIFF\0\0\0\0WEBPVP8 \0\0\0", "is an image"),
+    ("photo.heic", b"\0\0\0\x18ftypheic\0\0\0\0", "is an image.*PNG or JPEG"),
     ("talk.mp3", b"ID3\3\0\0\0\0", "is a recording.*transcript"),
     ("film.mp4", b"\0\0\0\x20ftypisom\0\0\2\0", "is a recording"),
     ("a.zip", b"PK\3\4\x14\0", "is an archive; unpack it"),

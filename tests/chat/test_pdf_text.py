@@ -74,7 +74,7 @@ def test_pdf_error_is_sent_as_a_line(tmp_path: Path, capsys: pytest.CaptureFixtu
     ("count", "password", "reason"),
     [
         (1, "tiger", r"^a\.pdf is encrypted; .* save a copy without one"),
-        (1, "", r"^a\.pdf holds pictures of pages but no text"),
+        (1, "", r"^a\.pdf holds no text that can be read"),
         (MOST_PAGES + 1, "", r"^a\.pdf has 501 pages, and 500 is the most"),
     ],
 )

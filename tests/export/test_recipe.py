@@ -32,6 +32,7 @@ MODELS_OF_CI = [
     "qwen2.5-coder-0.5b-instruct",
     "gemma-3-270m",
     "all-minilm-l6-v2",
+    "pp-ocrv6",
 ]
 MODEL = """
 title = "A"
@@ -86,9 +87,9 @@ def test_every_shipped_recipe_is_valid(name: str) -> None:
     assert found.checked == ("run" if name in (*MODELS_OF_CI, PAIR) else "not run in CI")
     if isinstance(found, ModelRecipe):
         assert found.licence
-        assert bool(found.chat.stop) == (found.purpose != "embedding")
+        assert bool(found.chat.stop) == (found.purpose not in ("embedding", "recognition"))
         assert found.parameters
-        assert any(isinstance(source, HubSource) for source in found.sources)
+        assert any(isinstance(source, HubSource) for source in found.sources) == (found.purpose != "recognition")
         assert all(source.bytes for source in found.sources if isinstance(source, HubSource | PackageSource))
     else:
         assert [recipe.find_model(part).role for part in (found.target, found.draft)] == ["target", "draft"]
@@ -98,7 +99,7 @@ def test_every_shipped_recipe_is_valid(name: str) -> None:
 @pytest.mark.parametrize("name", MODELS_OF_CI)
 def test_recipes_of_ci_have_a_mirror_and_sampling(name: str) -> None:
     found = recipe.find_model(name)
-    assert bool(found.sampling.temperature) == (found.purpose != "embedding")
+    assert bool(found.sampling.temperature) == (found.purpose not in ("embedding", "recognition"))
     (mirror,) = (source for source in found.sources if isinstance(source, PackageSource))
     assert len(mirror.packages) == len(mirror.members) == len(set(mirror.packages))
     pinned = [source for source in found.sources if isinstance(source, HubSource) and source.sha256]

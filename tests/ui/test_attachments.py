@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 from pypdf import PdfReader, PdfWriter
 from PySide6.QtCore import QMimeData, QSizeF, QUrl
-from PySide6.QtGui import QGuiApplication, QPdfWriter, QTextDocument
+from PySide6.QtGui import QGuiApplication, QImage, QPdfWriter, QTextDocument
 from PySide6.QtWidgets import QFileDialog
 from pytestqt.qtbot import QtBot
 
-from headstart.chat.attachments import LARGEST, require_short
+from headstart.chat.attachments import require_short
 from headstart.chat.conversation import Attachment
 from headstart.errors import AttachmentError
 from headstart.ui.chat import attachments
@@ -50,17 +50,32 @@ def notice(app: Program) -> str:
     return app.window.chat.notice.text
 
 
-def test_image_is_refused(app: Program, tmp_path: Path) -> None:
-    (tmp_path / "scan.jpg").write_bytes(bytes(LARGEST + 1))
+def test_picture_without_a_model_is_refused(qtbot: QtBot, app: Program, tmp_path: Path) -> None:
+    (tmp_path / "scan.jpg").write_bytes(b"\xff\xd8\xff")
     app.window.chat.files_dropped.emit([tmp_path / "scan.jpg"])
-    assert notice(app).startswith("scan.jpg is an image,")
+    qtbot.waitUntil(lambda: "PP-OCRv6" in notice(app), timeout=60_000)
+    assert notice(app).startswith("scan.jpg is a picture,")
+
+
+def test_pasted_picture_is_read_as_a_file(qtbot: QtBot, app: Program) -> None:
+    picture = QImage(80, 40, QImage.Format.Format_RGB32)
+    picture.fill(0xFFFFFF)
+    clipboard = QMimeData()
+    clipboard.setImageData(picture)
+    edit = app.window.chat.composer.edit
+    assert edit.canInsertFromMimeData(clipboard)
+    edit.insertFromMimeData(clipboard)
+    assert chips(app)
+    qtbot.waitUntil(lambda: "PP-OCRv6" in notice(app), timeout=60_000)
+    assert notice(app).startswith("Pasted picture.png is a picture,")
+    assert not chips(app)
 
 
 def test_file_is_sent_with_the_message(qtbot: QtBot, app: Program, tmp_path: Path) -> None:
     (tmp_path / "notes.md").write_text("# Notes\n\nalpha beta", encoding="utf-8")
-    (tmp_path / "picture.png").write_bytes(b"\x89PNG\0\0")
-    app.window.chat.files_dropped.emit([tmp_path / "notes.md", tmp_path / "picture.png"])
-    assert "picture.png is an image, and" in app.window.chat.notice.text
+    (tmp_path / "picture.heic").write_bytes(b"\0\0")
+    app.window.chat.files_dropped.emit([tmp_path / "notes.md", tmp_path / "picture.heic"])
+    assert "picture.heic is an image of a kind" in app.window.chat.notice.text
     ask(qtbot, app, "what is this?")
     assert [file.name for file in shown(app)[0].attached] == ["notes.md"]
     assert "alpha" in texts(app)[1]

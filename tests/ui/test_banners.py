@@ -25,12 +25,12 @@ def banner(app: Program) -> str:
 
 
 def test_banner_of_a_refused_file_ends_with_a_good_one(qtbot: QtBot, app: Program, tmp_path: Path) -> None:
-    picture, text = tmp_path / "picture.png", tmp_path / "notes.txt"
+    picture, text = tmp_path / "picture.ico", tmp_path / "notes.txt"
     picture.write_bytes(bytes(range(256)))
     text.write_text("walrus")
     composer = app.window.chat.composer
     composer.attach([picture, text])
-    assert "picture.png" in banner(app)  # of the same batch the refusal is told last
+    assert "picture.ico" in banner(app)  # of the same batch the refusal is told last
     text.with_name("more.txt").write_text("crab")
     composer.attach([text.with_name("more.txt")])
     assert banner(app) == ""

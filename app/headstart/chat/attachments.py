@@ -10,8 +10,9 @@ from enum import Enum
 from pathlib import Path
 from typing import NamedTuple
 
-from headstart.chat import document_text, pdf_text
+from headstart.chat import document_text, pdf_text, pictures
 from headstart.chat.conversation import Attachment
+from headstart.chat.pictures import Recognize
 from headstart.chat.text_encoding import readings
 from headstart.errors import AttachmentError, Translatable
 
@@ -41,6 +42,7 @@ class Document(Enum):
     RICH = "rtf"
     MAIL = "eml"
     MAILBOX = "mbox"
+    PICTURE = "png"
 
 
 _PAGES = (".html", ".htm", ".xhtml")
@@ -82,7 +84,10 @@ _BY_MEMBER = {
     "META-INF/container.xml": Document.BOOK,
 }
 _ARCHIVES = (b"7z\xbc\xaf\x27\x1c", b"Rar!", b"\x1f\x8b", b"BZh", b"\xfd7zXZ", b"\x28\xb5\x2f\xfd")
-_IMAGES = (b"\x89PNG", b"\xff\xd8\xff", b"GIF8", b"II*\0", b"MM\0*", b"\0\0\1\0")
+_PICTURES = (b"\x89PNG", b"\xff\xd8\xff", b"GIF8", b"II*\0", b"MM\0*")  # that are read here
+_PICTURE_NAMES = (".png", ".jpg", ".jpeg", ".gif", ".tif", ".tiff", ".webp", ".bmp")
+_IMAGES = (*_PICTURES, b"\0\0\1\0")
+NOTHING_READABLE = "[This page holds nothing that can be read.]"
 _RECORDINGS = (b"ID3", b"OggS", b"fLaC", b"\x1aE\xdf\xa3")
 _OLD_OFFICE = b"\xd0\xcf\x11\xe0"
 
@@ -105,10 +110,12 @@ def read(path: Path, largest: int = LARGEST) -> tuple[Reading, ...]:
     return tuple(ways)
 
 
-def attach(path: Path, on_page: Callable[[int, int], object] = lambda *_: None) -> Attachment:
+def attach(
+    path: Path, on_page: Callable[[int, int], object] = lambda *_: None, recognize: Recognize | None = None
+) -> Attachment:
     """Return the text of any file, read the likeliest way. Raises AttachmentError."""
     kind = document(path)
-    return read_document(path, kind, on_page) if kind else read(path)[0].attachment
+    return read_document(path, kind, on_page, recognize=recognize) if kind else read(path)[0].attachment
 
 
 def document(path: Path) -> Document | None:
@@ -123,6 +130,8 @@ def document(path: Path) -> Document | None:
             return _packed(path)
         if head.startswith(b"{\\rtf"):
             return Document.RICH
+        if head.startswith(_PICTURES) or suffix in _PICTURE_NAMES:
+            return Document.PICTURE
         return _BY_ENDING.get(suffix)
     except OSError:
         pass
@@ -130,16 +139,25 @@ def document(path: Path) -> Document | None:
 
 
 def read_document(
-    path: Path, kind: Document, on_page: Callable[[int, int], object] = lambda *_: None, largest: int = LARGEST
+    path: Path,
+    kind: Document,
+    on_page: Callable[[int, int], object] = lambda *_: None,
+    largest: int = LARGEST,
+    recognize: Recognize | None = None,
 ) -> Attachment:
-    """Return the text of a document. Raises AttachmentError. `on_page` is given the page and the pages of a PDF."""
+    """Return the text of a document. Raises AttachmentError.
+
+    `on_page` is given the page and the pages of a PDF; `recognize` reads pictures.
+    """
     if kind is Document.PDF:
         reader = pdf_text.open_pdf(path)
         texts = []
-        for number, text in enumerate(pdf_text.pages(path, reader), start=1):
-            texts.append(text)
+        for number, text in enumerate(pdf_text.pages(path, reader, recognize=recognize), start=1):
+            texts.append(text or NOTHING_READABLE)
             on_page(number, len(reader.pages))
         attachment = Attachment(path.name, "\n\n".join(texts))
+    elif kind is Document.PICTURE:
+        attachment = Attachment(path.name, pictures.read_picture(path, recognize))
     else:
         attachment = Attachment(path.name, _READERS[kind](path))
     require_short(attachment, largest)
@@ -226,8 +244,7 @@ def _refusal(name: str, content: bytes) -> AttachmentError:
     suffix, kind = Path(name).suffix.lower(), (mimetypes.guess_type(name, strict=False)[0] or "").partition("/")[0]
     if content.startswith(_IMAGES) or (kind == "image" and not content):
         return AttachmentError(
-            "{name} is an image, and these models read text only; have its text recognised (OCR) and attach that, or "
-            "describe what it shows.",
+            "{name} is an image of a kind that cannot be read here; save it as PNG or JPEG, and attach that.",
             name=name,
         )
     if content.startswith(_RECORDINGS) or kind in ("audio", "video"):

@@ -26,7 +26,7 @@ LARGEST_UNPACKED = 12_000_000  # bytes of markup in an archive; XML in memory ta
 LARGEST_SHEETS = 200_000_000  # likewise in a spreadsheet, which is read row by row
 LARGEST_PAGE = 8_000_000  # bytes of a web page
 _TERMINAL = re.compile(r"\x1b\[[0-9;]*m")
-_DAMAGE = (
+DAMAGE = (
     ArithmeticError, AttributeError, LookupError, MemoryError, OSError, RuntimeError, TypeError, ValueError,
     ET.ParseError, ExpatError, EOFError, zipfile.BadZipFile, zlib.error,
 )  # fmt: skip
@@ -108,7 +108,7 @@ def _read(path: Path, convert: Callable[[Path], str]) -> str:
     require_small(path)
     try:
         text = convert(path)
-    except _DAMAGE:
+    except DAMAGE:
         raise AttachmentError(
             "{path} is damaged or not what its name says; open it in the program that made it, save it again, and "
             "attach that.",

@@ -16,8 +16,9 @@ from typing import IO, NamedTuple
 
 import psutil
 
-from headstart.chat import attachments, document_text, pdf_text
+from headstart.chat import attachments, document_text, pdf_text, pictures
 from headstart.chat.attachments import Document
+from headstart.chat.pictures import Recognize
 from headstart.errors import AttachmentError
 
 MAX_FILES = 20_000  # in one folder
@@ -118,14 +119,16 @@ def _take(listing: Listing, inside: str, entry: "os.DirEntry[str]") -> bool:
     return False
 
 
-def pieces(path: Path, start: int = 0) -> Iterator[Piece]:
+def pieces(path: Path, start: int = 0, recognize: Recognize | None = None) -> Iterator[Piece]:
     """Yield the text of a file from `start` on, a page or a character. Raises AttachmentError and NoTextError."""
     kind = attachments.document(path)
     if kind is Document.PDF:
         reader = pdf_text.open_pdf(path, MAX_PAGES)
         count = len(reader.pages)
-        for number, page in enumerate(pdf_text.pages(path, reader, start), start=start + 1):
+        for number, page in enumerate(pdf_text.pages(path, reader, start, recognize), start=start + 1):
             yield Piece(page, Unit.PAGE, number, number if number < count else 0, number / count)
+    elif kind is Document.PICTURE:
+        yield from _parts(_text_in_picture(path, recognize), Unit.NONE, start)
     elif kind:
         yield from _parts(attachments.read_document(path, kind, largest=LARGEST).text, Unit.NONE, start)
     else:
@@ -155,12 +158,21 @@ def _parts(text: str, unit: Unit, start: int) -> Iterator[Piece]:
         start = end
 
 
-def serve(lines: Iterable[str]) -> Iterator[str]:
+def _text_in_picture(path: Path, recognize: Recognize | None) -> str:
+    try:
+        return pictures.read_picture(path, recognize)
+    except AttachmentError as error:
+        if not os.access(path, os.R_OK):
+            raise
+        raise NoTextError from error
+
+
+def serve(lines: Iterable[str], recognize: Recognize | None = None) -> Iterator[str]:
     """Yield a line of JSON for each piece of the files; each of `lines` has a path and where to start, as JSON."""
     for line in lines:
         path, start = json.loads(line)
         try:
-            for piece in pieces(Path(path), start):
+            for piece in pieces(Path(path), start, recognize):
                 yield json.dumps(piece)
         except NoTextError:
             yield json.dumps("skipped")

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from headstart.chat.pictures import Recognize, picture_text
 from headstart.chat.text_encoding import unusable_share
 from headstart.errors import AttachmentError, Translatable
 
@@ -53,32 +54,40 @@ def open_pdf(path: Path, most_pages: int = MOST_PAGES) -> "PdfReader":
     return reader
 
 
-def pages(path: Path, reader: "PdfReader", start: int = 0) -> Iterator[str]:
-    """Yield the text of each page from `start` on.
+def pages(path: Path, reader: "PdfReader", start: int = 0, recognize: Recognize | None = None) -> Iterator[str]:
+    """Yield the text of each page from `start` on, then that in its pictures, which `recognize` reads.
 
     Raises AttachmentError for a page that cannot be read, and if no page has text.
     One bad page refuses the file: you must not take half a document for the whole.
     """
     from pypdf.errors import PyPdfError  # noqa: PLC0415
 
-    text_so_far = ""
+    text_so_far, has_pictures = "", False
     for number in range(start, len(reader.pages)):
         try:
-            text = reader.pages[number].extract_text()
+            page = reader.pages[number]
+            text = page.extract_text()
         except (PyPdfError, *_DAMAGE):
             raise _damaged(path, Translatable(" on page {number}", number=number + 1)) from None
         text_so_far += text
         if _is_unusable(text):
             raise _without_letters(path, Translatable(" on page {number}", number=number + 1))
-        yield text.replace("\t", " ").strip()  # where one glyph serves for both, a space is read as a tab
+        text = text.replace("\t", " ").strip()  # where one glyph serves for both, a space is read as a tab
+        in_pictures = picture_text(page, text, recognize)
+        has_pictures = has_pictures or in_pictures is not None
+        text_so_far += in_pictures or ""
+        yield "\n\n".join(filter(None, (text, in_pictures)))
     if _is_unusable(text_so_far, min_letters=1):
         raise _without_letters(path)
-    if not start and not text_so_far.strip():
+    if start or text_so_far.strip():
+        return
+    if has_pictures and recognize is None:
         raise AttachmentError(
-            "{path} holds pictures of pages but no text, as scans do; have its text recognised (OCR) first, "
-            "then attach that.",
+            "{path} holds pictures of pages but no text, as scans do, and no model that reads text in pictures is "
+            "installed; get PP-OCRv6 on the page of models (`headstart-export pp-ocrv6`), then attach it again.",
             path=path.name,
         )
+    raise AttachmentError("{path} holds no text that can be read, not even in pictures.", path=path.name)
 
 
 def _is_unusable(text: str, min_letters: int = _MIN_LETTERS) -> bool:

@@ -35,6 +35,7 @@ from headstart.cli.options import (
     select_model,
     set_last_used,
 )
+from headstart.cli.recognition import find_recognize
 from headstart.cli.remote import RemoteSelection, select_remote_model
 from headstart.cli.render import Answer, Screen, answer, count, harmless, on_ctrl_c, stats_line, stats_lines
 from headstart.engine import generation_config, prompt_cache_files
@@ -151,7 +152,7 @@ def run(arguments: ChatFlags, load: Load) -> int:
     # Everything that can be refused is refused here, before the model takes seconds to load.
     if arguments.json and arguments.prompt is None and not arguments.words:
         raise SettingsError("--json prints one answer: add a prompt, or --prompt - to read standard input.")
-    attached = tuple(map(attachments.attach, arguments.file))
+    attached = tuple(attachments.attach(file, recognize=find_recognize()) for file in arguments.file)
     system, conversation = read_last_chat(_last_chat()) if arguments.continue_ else (None, Conversation())
     screen = Screen(
         colour=not arguments.no_color,

@@ -12,8 +12,9 @@ import click
 from headstart.chat import attachments, folder_files
 from headstart.cli.command import Command, Group, LazyCommand, Load, Option, argument, flag
 from headstart.cli.options import writable_file
+from headstart.cli.recognition import find_recognize
 from headstart.cli.render import harmless
-from headstart.errors import AttachmentError, SettingsError
+from headstart.errors import AttachmentError, BrokenModelError, SettingsError
 from headstart.server import openapi
 from headstart.tools import clock
 
@@ -146,7 +147,7 @@ def _line(param: click.Parameter) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class TextFlags:
-    file: Path = argument("a document: PDF, .docx, EPUB, web page or notebook", metavar="FILE")
+    file: Path = argument("a document: PDF, .docx, EPUB, web page, notebook or picture", metavar="FILE")
     lines: bool = flag(
         default=False,
         help="as JSON lines with progress and errors, for other programs; FILE - reads paths from standard input",
@@ -156,12 +157,12 @@ class TextFlags:
 def print_text(arguments: TextFlags, _load: Load) -> int:
     """Print the text of a document. Return the exit code. Raises AttachmentError."""
     if arguments.lines and arguments.file == Path("-"):
-        for line in folder_files.serve(sys.stdin):
+        for line in folder_files.serve(sys.stdin, find_recognize()):
             print(line, flush=True)
         return 0
     if arguments.lines:
         return _run_for_programs(arguments.file)
-    print(harmless(attachments.attach(arguments.file).text))
+    print(harmless(attachments.attach(arguments.file, recognize=find_recognize()).text))
     return 0
 
 
@@ -171,8 +172,8 @@ def _run_for_programs(path: Path) -> int:
     The lines are ASCII, so that they do not depend on the terminal.
     """
     try:
-        attachment = attachments.attach(path, _print_page)
-    except AttachmentError as error:
+        attachment = attachments.attach(path, _print_page, find_recognize())
+    except (AttachmentError, BrokenModelError) as error:
         print(json.dumps({"error": error.text.as_data()}), flush=True)
         return 1
     print(json.dumps({"text": attachment.text}), flush=True)

@@ -262,6 +262,9 @@ def _model_rows(model: Model) -> list[tuple[str, str]]:
     if info.embedding:
         length = ", of the length 1" if info.embedding.normalized else ""
         facts["vectors"] = f"{info.embedding.dimensions} dimensions{length}; pooling: {info.embedding.pooling}"
+    if info.recognition:
+        facts = {name: facts[name] for name in ("architecture", "source", "licence", "precision", "exported")}
+        facts["reads"] = f"text in pictures, of {info.recognition.characters} characters"
     return [("", ""), ("model", model.name), *facts.items(), *(("note", note) for note in info.notes)]
 
 
@@ -310,6 +313,12 @@ def _check(arguments: CheckFlags, load: Load) -> int:
         with closing(load(LoadOptions(entry.folder, device=arguments.device))) as engine:
             list(engine.generate(Request((), inputs=("Hello",))))
         screen.remark(f"{entry.name}: loads on {arguments.device} and turns a text into a vector.")
+        return 0
+    if isinstance(entry, Model) and entry.manifest.recognition:
+        from headstart.engine.ocr.recognizer import Recognizer  # noqa: PLC0415 - NumPy, which most commands do without
+
+        Recognizer(entry.folder)
+        screen.remark(f"{entry.name}: loads, and reads text in pictures.")
         return 0
     choice = library.choose(arguments.name)
     options = LoadOptions(choice.target.folder, choice.draft_folder, arguments.device)

@@ -227,7 +227,11 @@ def served_models(flags: AnsweringFlags) -> list[Served]:
     entries = [entry for entry in library.installed() if not isinstance(entry, Broken)]
     if flags.model is not None and flags.model not in {entry.name for entry in entries}:
         entries.append(library.find(flags.model))
-    return [_describe(entry, flags) for entry in entries if isinstance(entry, Pair) or not entry.manifest.is_eagle]
+    return [_describe(entry, flags) for entry in entries if isinstance(entry, Pair) or _answers(entry)]
+
+
+def _answers(model: Model) -> bool:
+    return not (model.manifest.is_eagle or model.manifest.recognition)
 
 
 def _describe(entry: Model | Pair, flags: AnsweringFlags) -> Served:

@@ -14,6 +14,7 @@ from headstart.errors import (
     MakesVectorsError,
     MismatchedDraftError,
     ModelNotFoundError,
+    ReadsPicturesError,
     SettingsError,
     Translatable,
     listed,
@@ -157,6 +158,8 @@ def choose(name: str | None, draft: str | None = None, root: Path | None = None)
     target = entry.target if isinstance(entry, Pair) else entry
     if target.manifest.embedding:
         raise MakesVectorsError(entry.name)
+    if target.manifest.recognition:
+        raise ReadsPicturesError(entry.name)
     chosen = _draft(entry, draft, root)
     if chosen is not None:
         require_same_vocabulary(target, chosen)
@@ -164,8 +167,13 @@ def choose(name: str | None, draft: str | None = None, root: Path | None = None)
 
 
 def can_chat(entry: Entry) -> TypeGuard[Model | Pair]:
-    """Return True if it is whole and writes answers; an embedding model does not."""
-    return isinstance(entry, Pair) or (isinstance(entry, Model) and not entry.manifest.embedding)
+    """Return True if it is whole and writes answers; models that make vectors or read pictures do not."""
+    return isinstance(entry, Pair) or (isinstance(entry, Model) and entry.manifest.writes)
+
+
+def find_recognition() -> Model | None:
+    """Return the first installed model that reads text in pictures."""
+    return next((entry for entry in installed() if isinstance(entry, Model) and entry.manifest.recognition), None)
 
 
 def remove(entry: Entry) -> None:

@@ -179,6 +179,13 @@ class Embedding:
 
 
 @dataclass(frozen=True)
+class Recognition:
+    """A model that reads text in pictures."""
+
+    characters: int  # that it knows
+
+
+@dataclass(frozen=True)
 class Manifest:
     """The description of one model folder."""
 
@@ -207,6 +214,7 @@ class Manifest:
     learned: LearnedHead | None = None
     adapter: Adapter | None = None
     embedding: Embedding | None = None  # of the kind "embedding", which writes nothing
+    recognition: Recognition | None = None  # of the kind "recognition", which reads pictures and writes nothing
     is_checked: bool = True  # False: imported from a GGUF file; tokenizer and quality are not proven yet
     fault: Mapping[str, Any] | None = None  # what a check found, as `Translatable.as_data` gives it
 
@@ -215,6 +223,11 @@ class Manifest:
         rows = math.inf if self.is_eagle or self.is_hydra else self.logit_rows
         if wrong := [index for index in self.tokenizer.stop_ids if not 0 <= index < rows]:
             raise ValueError(f"an answer ends with token {wrong[0]}, which the model does not have")
+
+    @property
+    def writes(self) -> bool:
+        """The model continues texts: it makes no vectors and reads no pictures."""
+        return not (self.embedding or self.recognition)
 
     @property
     def is_eagle(self) -> bool:

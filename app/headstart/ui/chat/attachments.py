@@ -7,7 +7,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from PySide6.QtCore import QObject, QTimer, Signal, Slot
+from PySide6.QtCore import QObject, QTemporaryDir, QTimer, Signal, Slot
+from PySide6.QtGui import QImage
 from PySide6.QtWidgets import QFrame, QLabel, QToolButton, QWidget
 
 from headstart.chat.attachments import Reading, document, read, require_short, ways_to_read
@@ -40,9 +41,10 @@ class DocumentReader(QObject):
     read = Signal(object)  # Attachment
     failed = Signal(str)  # a sentence
 
-    def __init__(self, path: Path, parent: QObject | None = None) -> None:
+    def __init__(self, path: Path, parent: QObject | None = None, folder: QTemporaryDir | None = None) -> None:
+        """`folder`: the file's own, which is removed once it is read."""
         super().__init__(parent)
-        self.path = path
+        self.path, self._folder = path, folder
         self._outcome: dict[str, Any] = {}
         self._process = LineProcess(self)
         self._process.line_read.connect(self._on_line)
@@ -59,6 +61,8 @@ class DocumentReader(QObject):
         """End the process at once and emit nothing more."""
         self.blockSignals(True)  # noqa: FBT003 - Qt's own signature
         self._process.close()
+        if self._folder:
+            self._folder.remove()
 
     @Slot(str)
     def _on_line(self, line: str) -> None:
@@ -132,6 +136,19 @@ class AttachmentTray(QWidget):
                 self._refused.append(translate_error(error))
         self._update()
 
+    def attach_picture(self, picture: QImage) -> None:
+        """Read a picture that was pasted. It is on the disk only while it is read."""
+        folder = QTemporaryDir()
+        path = Path(folder.filePath(self.tr("Pasted picture") + ".png"))
+        try:
+            self._require_room(path)
+            if not picture.save(str(path)):
+                raise AttachmentError("The picture cannot be read here; save it as a file, and attach that.")
+            self._begin(path, folder)
+        except AttachmentError as error:
+            self._refused.append(translate_error(error))
+        self._update()
+
     def set_attached(self, files: Iterable[Attachment]) -> None:
         """Replace the attached files, and stop reading others."""
         self._refused.clear()
@@ -188,8 +205,8 @@ class AttachmentTray(QWidget):
         chip.show_way(way)
         self._update()
 
-    def _begin(self, path: Path) -> None:
-        reader = DocumentReader(path, self)
+    def _begin(self, path: Path, folder: QTemporaryDir | None = None) -> None:
+        reader = DocumentReader(path, self, folder)
         chip = self._readers[reader] = self._chip(path.name, self.tr("Stop reading {}").format(path.name))
         chip.show_remark(self.tr("reading…"))
         chip.remove.clicked.connect(partial(self._abandon, reader))

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from PySide6.QtCore import QEvent, QMimeData, QObject, QSize, Qt, QTimer, Signal, Slot
-from PySide6.QtGui import QFocusEvent, QGuiApplication, QKeyEvent, QKeySequence, QPalette, QResizeEvent
+from PySide6.QtGui import QFocusEvent, QGuiApplication, QImage, QKeyEvent, QKeySequence, QPalette, QResizeEvent
 from PySide6.QtWidgets import (
     QFileDialog,
     QFrame,
@@ -62,6 +62,7 @@ class MessageEdit(QPlainTextEdit):
 
     submitted = Signal()
     files_given = Signal(object)  # list[Path]
+    picture_given = Signal(QImage)
     recall_requested = Signal()  # Up in an empty box
     focused = Signal(bool)
 
@@ -94,13 +95,15 @@ class MessageEdit(QPlainTextEdit):
             super().keyPressEvent(self._plain_return(event) if event.key() in _ENTER else event)
 
     def canInsertFromMimeData(self, source: QMimeData) -> bool:  # noqa: N802
-        return bool(_files(source)) or super().canInsertFromMimeData(source)
+        return bool(_files(source)) or source.hasImage() or super().canInsertFromMimeData(source)
 
     def insertFromMimeData(self, source: QMimeData) -> None:  # noqa: N802
         if files := _files(source):
             self.files_given.emit(files)
         elif source.hasText():
             self.insertPlainText(source.text())
+        elif source.hasImage() and isinstance(picture := source.imageData(), QImage):
+            self.picture_given.emit(picture)
 
     def changeEvent(self, event: QEvent) -> None:  # noqa: N802
         super().changeEvent(event)
@@ -172,7 +175,9 @@ class Composer(QFrame):
         self.edit = MessageEdit(self)
         self.edit.setPlaceholderText(self.tr("Ask anything"))
         self._tray = AttachmentTray(self)
-        self._attach = icon_button("attach", self.tr("Attach files (text, code, PDF, Word, web pages, e-books)"), self)
+        self._attach = icon_button(
+            "attach", self.tr("Attach files (text, code, PDF, Word, web pages, e-books, pictures of text)"), self
+        )
         self.model_button = QToolButton(self)
         self._think = icon_button("think", self.tr("Think"), self, "toggle")
         self._think.setText(self.tr("Think"))
@@ -237,10 +242,19 @@ class Composer(QFrame):
 
     def attach(self, files: Iterable[Path]) -> None:
         """Read and show files, or report why they are refused."""
-        if self._takes_files:
+        if self._require_question():
             self._tray.attach(files)
-        else:
+
+    @Slot(QImage)
+    def attach_picture(self, picture: QImage) -> None:
+        """Read and show a picture that was pasted, or report why it is refused."""
+        if self._require_question():
+            self._tray.attach_picture(picture)
+
+    def _require_question(self) -> bool:
+        if not self._takes_files:
             self.error_occurred.emit(self.tr("Files go with questions; an answer has none."))
+        return self._takes_files
 
     def show_in_passages(self, files: Iterable[Attachment]) -> None:
         """Mark the files of which the model gets only passages because they are too long."""
@@ -438,6 +452,7 @@ class Composer(QFrame):
         self.edit.textChanged.connect(self.changed)
         self.edit.textChanged.connect(self._update_send_button)
         self.edit.files_given.connect(self.attach)
+        self.edit.picture_given.connect(self.attach_picture)
         self.edit.focused.connect(lambda focused: set_style_property(self, "focused", focused))
         self._tray.changed.connect(self.changed)
         self._tray.changed.connect(self._update_send_button)

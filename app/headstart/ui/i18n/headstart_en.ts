@@ -252,6 +252,10 @@
         <translation>{name} is a model of the kind {kind!r}, which cannot be exported; choose {recipe} instead.</translation>
     </message>
     <message>
+        <source>{name} is a picture, and no model that reads text in pictures is installed; get PP-OCRv6 on the page of models (`headstart-export pp-ocrv6`), then attach it again.</source>
+        <translation>{name} is a picture, and no model that reads text in pictures is installed; get PP-OCRv6 on the page of models, then attach it again.</translation>
+    </message>
+    <message>
         <source>{name} is damaged: {faults}; export it again with headstart-export.</source>
         <translation>{name} is damaged: {faults}; export it again on the page of models.</translation>
     </message>
@@ -314,6 +318,10 @@
     <message>
         <source>{pair} is the recipe of a pair: it names both models, so --draft does not fit.</source>
         <translation>{pair} is the recipe of a pair: it names both models, so leave “Draft model” empty.</translation>
+    </message>
+    <message>
+        <source>{path} holds pictures of pages but no text, as scans do, and no model that reads text in pictures is installed; get PP-OCRv6 on the page of models (`headstart-export pp-ocrv6`), then attach it again.</source>
+        <translation>{path} holds pictures of pages but no text, as scans do, and no model that reads text in pictures is installed; get PP-OCRv6 on the page of models, then attach it again.</translation>
     </message>
     <message>
         <source>{path} of --template cannot be read ({error}).</source>

@@ -709,6 +709,10 @@
         <translation>附件</translation>
     </message>
     <message>
+        <source>Pasted picture</source>
+        <translation>粘贴的图片</translation>
+    </message>
+    <message>
         <source>{} tokens</source>
         <translation>{} 个 token</translation>
     </message>
@@ -1118,6 +1122,10 @@
     <message>
         <source>Finds passages in the folders of projects in other words, and serves programs by the local server. It cannot chat.</source>
         <translation>换一种说法也能在项目的文件夹中找到段落，并通过本地服务器供程序使用。它不能聊天。</translation>
+    </message>
+    <message>
+        <source>Reads text in pictures and scans that you attach or keep in a project&apos;s folders: English, Chinese, Japanese and others. It cannot chat.</source>
+        <translation>识别您附加的或项目文件夹中的图片和扫描件里的文字：英文、中文、日文等。它不能聊天。</translation>
     </message>
     <message>
         <source>Large: knows the most, and takes its time.</source>
@@ -1557,10 +1565,6 @@
         <translation>发送</translation>
     </message>
     <message>
-        <source>Attach files (text, code, PDF, Word, web pages, e-books)</source>
-        <translation>添加附件（文本、代码、PDF、Word、网页、电子书）</translation>
-    </message>
-    <message>
         <source>Think</source>
         <translation>思考</translation>
     </message>
@@ -1571,6 +1575,10 @@
     <message>
         <source>Files go with questions; an answer has none.</source>
         <translation>附件只能随问题发送；回答不能带附件。</translation>
+    </message>
+    <message>
+        <source>Attach files (text, code, PDF, Word, web pages, e-books, pictures of text)</source>
+        <translation>附加文件（文本、代码、PDF、Word、网页、电子书、含文字的图片）</translation>
     </message>
     <message>
         <source>Model: {}</source>
@@ -2604,6 +2612,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>软件包 {package} 已损坏（{error}），已被删除；请重新导出，以重新下载。</translation>
     </message>
     <message>
+        <source>The picture cannot be read here; save it as a file, and attach that.</source>
+        <translation>无法读取该图片；请将其保存为文件，然后附加该文件。</translation>
+    </message>
+    <message>
         <source>The recipe says {token} ends an answer, but the tokenizer has no such token.</source>
         <translation>配方称回答以 {token} 结束，但分词器没有这个 token。</translation>
     </message>
@@ -2888,6 +2900,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>{name} 中 token {text!r} 出现了两次（{index} 和 {other}），因此其中一个无法写出；请使用该模型的另一个文件。</translation>
     </message>
     <message>
+        <source>{name} has {count:.0f} million pixels, and {most:.0f} million is the most; save it smaller, and attach that.</source>
+        <translation>{name} 有 {count:.0f} 百万像素，最多为 {most:.0f} 百万像素；请缩小后保存，再附加。</translation>
+    </message>
+    <message>
         <source>{name} holds weights of type {kind}, one of ik_llama.cpp&apos;s own types; take the Q4_K_M file of the model.</source>
         <translation>{name} 含有 {kind} 类型的权重，这是 ik_llama.cpp 自己的类型；请使用该模型的 Q4_K_M 文件。</translation>
     </message>
@@ -2934,10 +2950,6 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>{name} is an archive; unpack it and attach the files that matter.</source>
         <translation>{name} 是压缩包；请解压后附加需要的文件。</translation>
-    </message>
-    <message>
-        <source>{name} is an image, and these models read text only; have its text recognised (OCR) and attach that, or describe what it shows.</source>
-        <translation>{name} 是图片，而这些模型只能读取文本；请识别其中的文字（OCR）后再附加，或描述图片内容。</translation>
     </message>
     <message>
         <source>{name} is damaged: {part!r} is not one of its folders; export it again.</source>
@@ -3022,6 +3034,14 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>{path} has {size:.0f} MB of text and markup when it is unpacked, and {largest:.0f} MB is the most; attach a part of it.</source>
         <translation>{path} 解压后有 {size:.0f} MB 的文本和标记，最多可为 {largest:.0f} MB；请附加其中一部分。</translation>
+    </message>
+    <message>
+        <source>{path} holds no text that can be read, not even in pictures.</source>
+        <translation>{path} 中没有可以读取的文字，图片中也没有。</translation>
+    </message>
+    <message>
+        <source>{path} holds pictures of pages but no text, as scans do, and no model that reads text in pictures is installed; get PP-OCRv6 on the page of models (`headstart-export pp-ocrv6`), then attach it again.</source>
+        <translation>{path} 像扫描件一样只有页面图片而没有文字，并且没有安装识别图片文字的模型；请在模型页面获取 PP-OCRv6，然后重新附加。</translation>
     </message>
     <message>
         <source>{path} is damaged or not what its name says; open it in the program that made it, save it again, and attach that.</source>
@@ -3660,6 +3680,18 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>{name} 是模型组合；请指定其中一个模型作为草稿模型：{draft}。</translation>
     </message>
     <message>
+        <source>{name} is a picture that cannot be read here; save it as PNG or JPEG, and attach that.</source>
+        <translation>{name} 是无法在此读取的图片；请将其保存为 PNG 或 JPEG，然后附加。</translation>
+    </message>
+    <message>
+        <source>{name} is a picture, and no model that reads text in pictures is installed; get PP-OCRv6 on the page of models (`headstart-export pp-ocrv6`), then attach it again.</source>
+        <translation>{name} 是图片，而没有安装识别图片文字的模型；请在模型页面获取 PP-OCRv6，然后重新附加。</translation>
+    </message>
+    <message>
+        <source>{name} is an image of a kind that cannot be read here; save it as PNG or JPEG, and attach that.</source>
+        <translation>{name} 是无法在此读取的图片类型；请将其保存为 PNG 或 JPEG，然后附加。</translation>
+    </message>
+    <message>
         <source>{name} is busy and asks you to wait; it is asked again in {seconds} s.</source>
         <translation>{name} 正忙，要求等待；将在 {seconds} 秒后再次请求。</translation>
     </message>
@@ -3736,8 +3768,16 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>{name} 把数字前的空白（例如列表中的空白）读成错误的 token，因此回答质量会变差；请在模型页面重新导出。</translation>
     </message>
     <message>
+        <source>{name} reads {text} instead of {proof} once it is converted; choose another model.</source>
+        <translation>{name} 转换后读出的是 {text} 而不是 {proof}；请选择其他模型。</translation>
+    </message>
+    <message>
         <source>{name} refuses the key{in_brackets}; give another one with {command}.</source>
         <translation>{name} 拒绝该密钥{in_brackets}；请换一个密钥重新添加该服务器。</translation>
+    </message>
+    <message>
+        <source>{name} shows no text that can be read; describe what it shows.</source>
+        <translation>{name} 中没有可以识别的文字；请描述图中的内容。</translation>
     </message>
     <message>
         <source>{name} splits its text by the rule {splitting!r}, which is not known here; known are {splittings}. Use the model&apos;s Hugging Face folder or hub id instead.</source>
@@ -3822,10 +3862,6 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>{path} has {size:.1f} MB, and {largest:.0f} MB is the most; attach a part of it.</source>
         <translation>{path} 有 {size:.1f} MB，而最多为 {largest:.0f} MB；请附加其中一部分。</translation>
-    </message>
-    <message>
-        <source>{path} holds pictures of pages but no text, as scans do; have its text recognised (OCR) first, then attach that.</source>
-        <translation>{path} 像扫描件那样只有页面图像，没有文本；请先进行文字识别 (OCR)，再附加。</translation>
     </message>
     <message>
         <source>{path} in {folder} cannot be read ({error}); fetch it again.</source>

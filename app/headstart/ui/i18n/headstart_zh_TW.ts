@@ -709,6 +709,10 @@
         <translation>附件</translation>
     </message>
     <message>
+        <source>Pasted picture</source>
+        <translation>貼上的圖片</translation>
+    </message>
+    <message>
         <source>{} tokens</source>
         <translation>{} 個 token</translation>
     </message>
@@ -1118,6 +1122,10 @@
     <message>
         <source>Finds passages in the folders of projects in other words, and serves programs by the local server. It cannot chat.</source>
         <translation>換一種說法也能在專案的資料夾中找到段落，並透過本機伺服器供程式使用。它不能聊天。</translation>
+    </message>
+    <message>
+        <source>Reads text in pictures and scans that you attach or keep in a project&apos;s folders: English, Chinese, Japanese and others. It cannot chat.</source>
+        <translation>辨識您附加的或專案資料夾中的圖片和掃描檔裡的文字：英文、中文、日文等。它不能聊天。</translation>
     </message>
     <message>
         <source>Large: knows the most, and takes its time.</source>
@@ -1557,10 +1565,6 @@
         <translation>傳送</translation>
     </message>
     <message>
-        <source>Attach files (text, code, PDF, Word, web pages, e-books)</source>
-        <translation>附加檔案（文字、程式碼、PDF、Word、網頁、電子書）</translation>
-    </message>
-    <message>
         <source>Think</source>
         <translation>思考</translation>
     </message>
@@ -1571,6 +1575,10 @@
     <message>
         <source>Files go with questions; an answer has none.</source>
         <translation>附件只能隨問題傳送；回答不能帶附件。</translation>
+    </message>
+    <message>
+        <source>Attach files (text, code, PDF, Word, web pages, e-books, pictures of text)</source>
+        <translation>附加檔案（文字、程式碼、PDF、Word、網頁、電子書、含文字的圖片）</translation>
     </message>
     <message>
         <source>Model: {}</source>
@@ -2604,6 +2612,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>套件 {package} 已損毀（{error}），已被刪除；請重新匯出，以重新下載。</translation>
     </message>
     <message>
+        <source>The picture cannot be read here; save it as a file, and attach that.</source>
+        <translation>無法讀取該圖片；請將其儲存為檔案，然後附加該檔案。</translation>
+    </message>
+    <message>
         <source>The recipe says {token} ends an answer, but the tokenizer has no such token.</source>
         <translation>配方稱回答以 {token} 結束，但分詞器沒有這個 token。</translation>
     </message>
@@ -2888,6 +2900,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>{name} 中 token {text!r} 出現了兩次（{index} 和 {other}），因此其中一個無法寫出；請使用該模型的另一個檔案。</translation>
     </message>
     <message>
+        <source>{name} has {count:.0f} million pixels, and {most:.0f} million is the most; save it smaller, and attach that.</source>
+        <translation>{name} 有 {count:.0f} 百萬像素，最多為 {most:.0f} 百萬像素；請縮小後儲存，再附加。</translation>
+    </message>
+    <message>
         <source>{name} holds weights of type {kind}, one of ik_llama.cpp&apos;s own types; take the Q4_K_M file of the model.</source>
         <translation>{name} 含有 {kind} 類型的權重，這是 ik_llama.cpp 自己的類型；請使用該模型的 Q4_K_M 檔案。</translation>
     </message>
@@ -2934,10 +2950,6 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>{name} is an archive; unpack it and attach the files that matter.</source>
         <translation>{name} 是壓縮檔；請解壓縮後附加需要的檔案。</translation>
-    </message>
-    <message>
-        <source>{name} is an image, and these models read text only; have its text recognised (OCR) and attach that, or describe what it shows.</source>
-        <translation>{name} 是圖片，而這些模型只能讀取文字；請辨識其中的文字（OCR）後再附加，或描述圖片內容。</translation>
     </message>
     <message>
         <source>{name} is damaged: {part!r} is not one of its folders; export it again.</source>
@@ -3022,6 +3034,14 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>{path} has {size:.0f} MB of text and markup when it is unpacked, and {largest:.0f} MB is the most; attach a part of it.</source>
         <translation>{path} 解壓縮後有 {size:.0f} MB 的文字和標記，最多可為 {largest:.0f} MB；請附加其中一部分。</translation>
+    </message>
+    <message>
+        <source>{path} holds no text that can be read, not even in pictures.</source>
+        <translation>{path} 中沒有可以讀取的文字，圖片中也沒有。</translation>
+    </message>
+    <message>
+        <source>{path} holds pictures of pages but no text, as scans do, and no model that reads text in pictures is installed; get PP-OCRv6 on the page of models (`headstart-export pp-ocrv6`), then attach it again.</source>
+        <translation>{path} 像掃描檔一樣只有頁面圖片而沒有文字，並且沒有安裝辨識圖片文字的模型；請在模型頁面取得 PP-OCRv6，然後重新附加。</translation>
     </message>
     <message>
         <source>{path} is damaged or not what its name says; open it in the program that made it, save it again, and attach that.</source>
@@ -3660,6 +3680,18 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>{name} 是模型組合；請指定其中一個模型作為草稿模型：{draft}。</translation>
     </message>
     <message>
+        <source>{name} is a picture that cannot be read here; save it as PNG or JPEG, and attach that.</source>
+        <translation>{name} 是無法在此讀取的圖片；請將其儲存為 PNG 或 JPEG，然後附加。</translation>
+    </message>
+    <message>
+        <source>{name} is a picture, and no model that reads text in pictures is installed; get PP-OCRv6 on the page of models (`headstart-export pp-ocrv6`), then attach it again.</source>
+        <translation>{name} 是圖片，而沒有安裝辨識圖片文字的模型；請在模型頁面取得 PP-OCRv6，然後重新附加。</translation>
+    </message>
+    <message>
+        <source>{name} is an image of a kind that cannot be read here; save it as PNG or JPEG, and attach that.</source>
+        <translation>{name} 是無法在此讀取的圖片類型；請將其儲存為 PNG 或 JPEG，然後附加。</translation>
+    </message>
+    <message>
         <source>{name} is busy and asks you to wait; it is asked again in {seconds} s.</source>
         <translation>{name} 忙碌中，要求等待；將在 {seconds} 秒後再次請求。</translation>
     </message>
@@ -3736,8 +3768,16 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>{name} 把數字前的空白（例如清單中的空白）讀成錯誤的 token，因此回答品質會變差；請在模型頁面重新匯出。</translation>
     </message>
     <message>
+        <source>{name} reads {text} instead of {proof} once it is converted; choose another model.</source>
+        <translation>{name} 轉換後讀出的是 {text} 而不是 {proof}；請選擇其他模型。</translation>
+    </message>
+    <message>
         <source>{name} refuses the key{in_brackets}; give another one with {command}.</source>
         <translation>{name} 拒絕該金鑰{in_brackets}；請換一個金鑰重新加入該伺服器。</translation>
+    </message>
+    <message>
+        <source>{name} shows no text that can be read; describe what it shows.</source>
+        <translation>{name} 中沒有可以辨識的文字；請描述圖中的內容。</translation>
     </message>
     <message>
         <source>{name} splits its text by the rule {splitting!r}, which is not known here; known are {splittings}. Use the model&apos;s Hugging Face folder or hub id instead.</source>
@@ -3822,10 +3862,6 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>{path} has {size:.1f} MB, and {largest:.0f} MB is the most; attach a part of it.</source>
         <translation>{path} 有 {size:.1f} MB，而最多為 {largest:.0f} MB；請附加其中一部分。</translation>
-    </message>
-    <message>
-        <source>{path} holds pictures of pages but no text, as scans do; have its text recognised (OCR) first, then attach that.</source>
-        <translation>{path} 像掃描檔那樣只有頁面影像，沒有文字；請先進行文字辨識 (OCR)，再附加。</translation>
     </message>
     <message>
         <source>{path} in {folder} cannot be read ({error}); fetch it again.</source>

@@ -48,7 +48,7 @@ class Recipe(msgspec.Struct, frozen=True):
     licence: str
     checked: str
     role: str
-    purpose: str  # "chat", "completion" or "embedding"
+    purpose: str  # "chat", "completion", "embedding" or "recognition"
     parameters: int
     notes: tuple[str, ...]
     download: int
@@ -124,6 +124,12 @@ def good_at(recipe: Recipe) -> str:
             "Catalogue",
             "Finds passages in the folders of projects in other words, and serves programs by the local server. It "
             "cannot chat.",
+        )
+    if recipe.purpose == "recognition":
+        return translate(
+            "Catalogue",
+            "Reads text in pictures and scans that you attach or keep in a project's folders: English, Chinese, "
+            "Japanese and others. It cannot chat.",
         )
     if recipe.purpose == "completion":
         return translate("Catalogue", "Continues texts for programs, by the local server. It cannot chat.")
