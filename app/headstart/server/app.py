@@ -53,6 +53,7 @@ from headstart.server.replies import (
     EMBEDS,
     ChatFormatter,
     Embeddings,
+    Health,
     Model,
     ModelList,
     ReplyContext,
@@ -267,7 +268,7 @@ class Api:
         raise ollama.not_here(request.method, request.url.path)
 
     async def health(self, _: HttpRequest) -> Response:
-        return _json({"status": "ok"})
+        return _json(Health())
 
     async def metrics(self, _: HttpRequest) -> Response:
         return Response(self._metrics.text(self._worker.waiting), headers={"content-type": TYPE})

@@ -32,7 +32,8 @@ Length = Annotated[
     int, Meta(ge=-1, le=_MAX_INT, description=f"{_ZERO_TOKENS} Default: half the context; 16 in /v1/completions.")
 ]
 _Text = Annotated[str, Meta(min_length=1)]
-Object = Annotated[dict[str, Any], Meta(examples=[{"type": "object"}])]
+JsonObject = dict[str, Any]  # a schema, arguments, or whatever else a client chooses the names of
+Object = Annotated[JsonObject, Meta(examples=[{"type": "object"}])]
 # A schema. What is none spoils no request: the tool then takes any object.
 Parameters = Annotated[Any, Meta(extra_json_schema={"type": "object"}, examples=[{"type": "object"}])]
 _Grammar = Annotated[_Text, Meta(description="In Lark's notation or llama.cpp's.", examples=['start: "yes" | "no"'])]

@@ -5,18 +5,19 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from hashlib import sha256
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from headstart.engine.engine import Call, Finish, Message, Request, Sampling, Tools
+from headstart.engine.engine import Call, Finish, Message, Request, Sampling, Scored, Tools
 from headstart.parameters import declared
 from headstart.server import fields
 from headstart.server.bodies import (
     AnswerRequest,
     Effort,
     EmbeddingRequest,
+    JsonObject,
     Likeliest,
     Name,
     Object,
@@ -42,7 +43,7 @@ _INSTALLING = (
 MISSING = ("/api/pull", "/api/push", "/api/create", "/api/copy", "/api/delete", "/api/blobs/{digest}")
 _MAX_INT = 2**31 - 1
 _Length = Annotated[int, Meta(ge=-2, le=_MAX_INT, description="0: the prompt is read. Less: the default.")]
-_ArgumentObject = Annotated[dict[str, Any], Meta(description="The arguments: an object, not a text.")]
+_ArgumentObject = Annotated[JsonObject, Meta(description="The arguments: an object, not a text.")]
 _Format = Annotated[
     Literal["", "json"] | Object, Meta(description="`json`, or the JSON schema that the answer follows.")
 ]
@@ -222,7 +223,7 @@ class Shown:
     """Reply to POST /api/show."""
 
     modified_at: str
-    model_info: dict[str, Any]
+    model_info: JsonObject
     capabilities: list[str]
     details: ModelDetails = field(default_factory=ModelDetails)
     modelfile: str = ""
@@ -400,8 +401,14 @@ def _parameters(sampling: Sampling) -> str:
 def loaded_line(body: OllamaRequest) -> AnswerLine:
     """Return the reply to a request that only loads a model."""
     is_chat = isinstance(body, OllamaChatRequest)
-    content: dict[str, Any] = {"message": AnswerPart()} if is_chat else {"response": ""}
-    return AnswerLine(model=body.model, created_at=_time(), done=True, done_reason="load", **content)
+    return AnswerLine(
+        model=body.model,
+        created_at=_time(),
+        message=AnswerPart() if is_chat else UNSET,
+        response=UNSET if is_chat else "",
+        done=True,
+        done_reason="load",
+    )
 
 
 def not_here(method: str, path: str) -> RefusedError:
@@ -428,34 +435,34 @@ class OllamaFormatter(BlockFormatter):
         super().__init__(reader)
         self._body, self._started = body, time.monotonic_ns()
 
-    def reply(self, end: Finish) -> Any:
+    def reply(self, end: Finish) -> AnswerLine:
         text = "".join(block.text for block in self.blocks if not (block.name or block.is_thinking))
         thinking = "".join(block.text for block in self.blocks if block.is_thinking)
         calls = [_call(block) for block in self.blocks if block.name and block.is_whole]
         scored = [token for block in self.blocks for token in block.scored]
-        return self._line(text, calls, scored, thinking, **self._end_fields(end))
+        return self._last_line(self._line(text, calls, scored, thinking), end)
 
-    def first_events(self) -> Iterable[Any]:
+    def first_events(self) -> Iterable[AnswerLine]:
         return ()
 
-    def ping(self) -> Iterable[Any]:
+    def ping(self) -> Iterable[AnswerLine]:
         yield self._line("")
 
-    def start_block(self, _block: Block) -> Iterable[Any]:
+    def start_block(self, _block: Block) -> Iterable[AnswerLine]:
         return ()
 
-    def extend_block(self, block: Block, chunk: AnswerChunk) -> Iterable[Any]:
+    def extend_block(self, block: Block, chunk: AnswerChunk) -> Iterable[AnswerLine]:
         if block.is_thinking:
             yield self._line("", thinking=chunk.text)
         elif not block.name:
             yield self._line(chunk.text, scored=chunk.scored or ())
 
-    def end_block(self, block: Block) -> Iterable[Any]:
+    def end_block(self, block: Block) -> Iterable[AnswerLine]:
         if block.name and block.is_whole:
             yield self._line("", [_call(block)])
 
-    def end_reply(self, end: Finish) -> Iterable[Any]:
-        yield self._line("", **self._end_fields(end))
+    def end_reply(self, end: Finish) -> Iterable[AnswerLine]:
+        yield self._last_line(self._line(""), end)
 
     def encode(self, event: object) -> bytes:
         """Return an event as a line of the stream."""
@@ -465,30 +472,33 @@ class OllamaFormatter(BlockFormatter):
         self,
         text: str,
         calls: Sequence[OllamaCall] = (),
-        scored: Sequence[Any] = (),
+        scored: Sequence[Scored] = (),
         thinking: str = "",
-        **fields: Any,
     ) -> AnswerLine:
-        if isinstance(self._body, OllamaChatRequest):
-            fields["message"] = AnswerPart(text, thinking or UNSET, list(calls) or UNSET)
-        else:
-            fields |= {"response": text, "thinking": thinking or UNSET}
-        logprobs = logprobs_of(scored) if scored else UNSET
-        return AnswerLine(model=self._body.model, created_at=_time(), logprobs=logprobs, **fields)
+        is_chat = isinstance(self._body, OllamaChatRequest)
+        return AnswerLine(
+            model=self._body.model,
+            created_at=_time(),
+            message=AnswerPart(text, thinking or UNSET, list(calls) or UNSET) if is_chat else UNSET,
+            thinking=UNSET if is_chat else thinking or UNSET,
+            response=UNSET if is_chat else text,
+            logprobs=logprobs_of(scored) if scored else UNSET,
+        )
 
-    def _end_fields(self, end: Finish) -> dict[str, Any]:
+    def _last_line(self, line: AnswerLine, end: Finish) -> AnswerLine:
         total, stats = time.monotonic_ns() - self._started, end.stats
         prompt, answer = round(stats.ttft_ms * 1e6), round(stats.decode_ms * 1e6)
-        return {
-            "done": True,
-            "done_reason": "stop" if self.is_complete(end) else "length",
-            "total_duration": total,
-            "load_duration": max(0, total - prompt - answer),
-            "prompt_eval_count": stats.prompt_tokens,
-            "prompt_eval_duration": prompt,
-            "eval_count": stats.output_tokens,
-            "eval_duration": answer,
-        }
+        return replace(
+            line,
+            done=True,
+            done_reason="stop" if self.is_complete(end) else "length",
+            total_duration=total,
+            load_duration=max(0, total - prompt - answer),
+            prompt_eval_count=stats.prompt_tokens,
+            prompt_eval_duration=prompt,
+            eval_count=stats.output_tokens,
+            eval_duration=answer,
+        )
 
 
 def _call(block: Block) -> OllamaCall:

@@ -11,7 +11,7 @@ from operator import mul
 from typing import Any, ClassVar, Literal, Protocol
 
 import msgspec
-from msgspec import UNSET, UnsetType
+from msgspec import UNSET, Struct, UnsetType
 
 from headstart.engine.engine import Finish, FinishReason, Likelihood, Scored, Stats
 from headstart.tools.calls import CallPart, CallReader
@@ -77,6 +77,13 @@ class ModelList:
 
     data: list[Model]
     object: Literal["list"] = "list"
+
+
+@dataclass(frozen=True)
+class Health:
+    """Reply of a server that answers."""
+
+    status: Literal["ok"] = "ok"
 
 
 EMBEDS = ("embedding",)  # capabilities of a model for embeddings
@@ -395,7 +402,7 @@ class ChatFormatter(_OpenAIFormatter):
             reasoning_content=chunk.thinking or UNSET,
             tool_calls=tool_calls or UNSET,
         )
-        choice = ChatChoice(message, index=self._index, logprobs=_chat_logprobs(chunk), **self._finish_fields(end))
+        choice = ChatChoice(message, self._reason(end) or "stop", self._index, _chat_logprobs(chunk), _stop_reason(end))
         self._context.usages.append(usage_of(end.stats))
         return ChatCompletion(*self._header, [choice], self._context.usage, self._context.fingerprint())
 
@@ -431,13 +438,13 @@ class ChatFormatter(_OpenAIFormatter):
             yield ChatChunk(*self._header, [], self._context.usage, self._context.fingerprint())
 
     def _part(self, delta: Delta, chunk: AnswerChunk | None = None, end: Finish | None = None) -> ChatChunk:
-        choice = ChunkChoice(delta, index=self._index, logprobs=_chat_logprobs(chunk), **self._finish_fields(end))
+        choice = ChunkChoice(delta, self._reason(end), self._index, _chat_logprobs(chunk), _stop_reason(end))
         return ChatChunk(*self._header, [choice], self._empty_usage, self._context.fingerprint())
 
-    def _finish_fields(self, end: Finish | None) -> dict[str, Any]:
+    def _reason(self, end: Finish | None) -> Reason | None:
         if end is None or end.reason is not FinishReason.STOP or self._reader is None or not self._reader.calls:
-            return _finish_fields(end)
-        return _finish_fields(end) | {"finish_reason": "length" if self._reader.is_open else "tool_calls"}
+            return _reason(end)
+        return "length" if self._reader.is_open else "tool_calls"
 
 
 class TextFormatter(_OpenAIFormatter):
@@ -468,7 +475,7 @@ class TextFormatter(_OpenAIFormatter):
             yield TextCompletion(*self._header, [], self._context.usage, self._context.fingerprint())
 
     def _part(self, chunk: AnswerChunk, end: Finish | None, usage: Usage | UnsetType | None) -> TextCompletion:
-        choice = TextChoice(chunk.text, index=self._index, logprobs=_text_logprobs(chunk), **_finish_fields(end))
+        choice = TextChoice(chunk.text, _reason(end), self._index, _text_logprobs(chunk), _stop_reason(end))
         return TextCompletion(*self._header, [choice], usage, self._context.fingerprint())
 
 
@@ -499,30 +506,30 @@ class BlockFormatter:
         self._is_block_open = False  # the last one
         self._scored: tuple[Scored, ...] = ()  # tokens of text that the reader holds back
 
-    def reply(self, end: Finish) -> dict[str, Any]:
+    def reply(self, end: Finish) -> object:
         """Return the whole reply, made of `blocks`."""
         raise NotImplementedError
 
-    def first_events(self) -> Iterable[dict[str, Any]]:
+    def first_events(self) -> Iterable[object]:
         raise NotImplementedError
 
-    def ping(self) -> Iterable[Any]:
+    def ping(self) -> Iterable[object]:
         """Return an event that adds nothing."""
         raise NotImplementedError
 
-    def start_block(self, block: Block) -> Iterable[dict[str, Any]]:
+    def start_block(self, block: Block) -> Iterable[object]:
         """Return the events of a block that begins."""
         raise NotImplementedError
 
-    def extend_block(self, block: Block, chunk: AnswerChunk) -> Iterable[dict[str, Any]]:
+    def extend_block(self, block: Block, chunk: AnswerChunk) -> Iterable[object]:
         """Return the events of text that was added at the end of a block."""
         raise NotImplementedError
 
-    def end_block(self, block: Block) -> Iterable[dict[str, Any]]:
+    def end_block(self, block: Block) -> Iterable[object]:
         """Return the events of a block that is whole, or was cut off."""
         raise NotImplementedError
 
-    def end_reply(self, end: Finish) -> Iterable[dict[str, Any]]:
+    def end_reply(self, end: Finish) -> Iterable[object]:
         """Return the events after the last block."""
         raise NotImplementedError
 
@@ -539,12 +546,12 @@ class BlockFormatter:
     def wait(self) -> Iterable[object]:
         return [*self.start()] or self.ping()
 
-    def extend(self, chunk: AnswerChunk) -> Iterable[dict[str, Any]]:
+    def extend(self, chunk: AnswerChunk) -> Iterable[object]:
         yield from self._write(chunk.thinking, is_thinking=True)
         self._scored += chunk.scored or ()
         yield from self._add(*(self._reader.push(chunk.text) if self._reader else (chunk.text, [])))
 
-    def _add(self, text: str, parts: Iterable[CallPart]) -> Iterable[dict[str, Any]]:
+    def _add(self, text: str, parts: Iterable[CallPart]) -> Iterable[object]:
         yield from self._write(text)
         for part in parts:
             if part.name:
@@ -553,7 +560,7 @@ class BlockFormatter:
             else:
                 yield from self._extend(part.arguments)
 
-    def finish(self, end: Finish) -> Iterable[dict[str, Any]]:
+    def finish(self, end: Finish) -> Iterable[object]:
         yield from self._add(*(self._reader.finish() if self._reader else ("", [])))
         is_whole = end.reason is FinishReason.STOP
         if self.blocks and self.blocks[-1].name and self._reader:
@@ -563,8 +570,8 @@ class BlockFormatter:
 
     def encode(self, event: object) -> bytes:
         """Return an event with its name as bytes of the stream."""
-        data = msgspec.to_builtins(event)
-        return f"event: {data['type']}\n".encode() + b"data: " + msgspec.json.encode(data) + b"\n\n"
+        tag = event.__struct_config__.tag if isinstance(event, Struct) else "error"
+        return f"event: {tag}\ndata: ".encode() + msgspec.json.encode(event) + b"\n\n"
 
     @property
     def has_called(self) -> bool:
@@ -574,27 +581,27 @@ class BlockFormatter:
         """Return whether the model ended the answer, and not inside a call."""
         return end.reason is FinishReason.STOP and all(block.is_whole for block in self.blocks if block.name)
 
-    def _write(self, text: str, *, is_thinking: bool = False) -> Iterable[dict[str, Any]]:
+    def _write(self, text: str, *, is_thinking: bool = False) -> Iterable[object]:
         if not text:
             return
         if not self._is_block_open or self.blocks[-1].name or self.blocks[-1].is_thinking != is_thinking:
             yield from self._open_block(Block(len(self.blocks), is_thinking=is_thinking))
         yield from self._extend(text)
 
-    def _open_block(self, block: Block) -> Iterable[dict[str, Any]]:
+    def _open_block(self, block: Block) -> Iterable[object]:
         yield from self._close_block(is_whole=True)
         self.blocks.append(block)
         self._is_block_open = True
         yield from self.start_block(block)
 
-    def _extend(self, text: str) -> Iterable[dict[str, Any]]:
+    def _extend(self, text: str) -> Iterable[object]:
         block, chunk = self.blocks[-1], AnswerChunk(text, scored=self._scored)
         block.text += text
         block.scored += self._scored
         self._scored = ()
         yield from self.extend_block(block, chunk)
 
-    def _close_block(self, *, is_whole: bool) -> Iterable[dict[str, Any]]:
+    def _close_block(self, *, is_whole: bool) -> Iterable[object]:
         if self._is_block_open:
             self._is_block_open = False
             self.blocks[-1].is_whole = is_whole
@@ -693,17 +700,18 @@ def merge_replies(replies: Sequence[Any]) -> object:
     return replace(replies[-1], choices=choices)
 
 
-def _finish_fields(end: Finish | None) -> dict[str, Any]:
-    """Return the fields that say why an answer ended.
-
-    OpenAI's reason is `length` for every limit. OpenAI has no word for a repetition.
-    """
+def _reason(end: Finish | None) -> Literal["stop", "length"] | None:
+    """Return OpenAI's reason for the end of an answer: `length` for every limit; None if it goes on."""
     if end is None:
-        return {"finish_reason": None}
-    return {
-        "finish_reason": "stop" if end.reason is FinishReason.STOP else "length",
-        "stop_reason": "repetition" if end.reason is FinishReason.REPETITION else end.stop_text or UNSET,
-    }
+        return None
+    return "stop" if end.reason is FinishReason.STOP else "length"
+
+
+def _stop_reason(end: Finish | None) -> StopReason:
+    """Return what OpenAI has no word for: the repetition, or the stop string, that ended an answer."""
+    if end is None:
+        return UNSET
+    return "repetition" if end.reason is FinishReason.REPETITION else end.stop_text or UNSET
 
 
 def _chat_logprobs(chunk: AnswerChunk | None) -> ChatLogprobs | None:

@@ -5,7 +5,7 @@ import re
 import secrets
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import msgspec
 
@@ -25,6 +25,7 @@ from headstart.server.bodies import (
     EmbeddingRequest,
     FlatSchema,
     FunctionTool,
+    JsonObject,
     JsonObjectFormat,
     JsonSchemaFormat,
     OfferedTool,
@@ -42,7 +43,7 @@ from headstart.server.history import History
 from headstart.tools.calls import MAX_DEPTH, depth, whole_arguments
 
 _Value = TypeVar("_Value")
-_NO_SCHEMAS: Mapping[str, dict[str, Any] | None] = {}
+_NO_SCHEMAS: Mapping[str, JsonObject | None] = {}
 _NO_PARAMETERS = {"type": "object", "properties": {}, "additionalProperties": False}
 _RANDOM = -1  # the seed by which clients of llama.cpp and Ollama ask for another answer each time
 _COMPLETION_TOKENS = 16  # default length of a completion, as in OpenAI's API
@@ -217,12 +218,13 @@ def text_to_requests(body: TextRequest, defaults: Defaults) -> list[Request]:
         raise invalid("What fills a gap is told alone: leave out `echo` or `suffix`.", "echo")
     length = length_of(body, _COMPLETION_TOKENS)
     likeliest = None if body.logprobs is None or body.logprobs is False else int(body.logprobs)
-    details: dict[str, Any] = {"likeliest": likeliest, "echo": bool(body.echo)}
-    details["add_special"] = body.add_special_tokens is not False
     requests = list[Request]()
     for prompt in prompts:
         request = to_request(body, defaults, (), length, prompt=prompt, suffix=body.suffix or "")
-        requests += fan_out(replace(request, **details), body.n)
+        request = replace(
+            request, likeliest=likeliest, echo=bool(body.echo), add_special=body.add_special_tokens is not False
+        )
+        requests += fan_out(request, body.n)
     return requests
 
 
@@ -262,7 +264,7 @@ def to_request(
     messages: tuple[Message, ...],
     length: int,
     tools: Tools | None = None,
-    schemas: Mapping[str, dict[str, Any] | None] = _NO_SCHEMAS,
+    schemas: Mapping[str, JsonObject | None] = _NO_SCHEMAS,
     prompt: str | tuple[int, ...] = "",
     suffix: str = "",
 ) -> Request:
@@ -324,7 +326,7 @@ def length_of(body: AnswerRequest, default: int) -> int:
 
 
 def _constraint(
-    body: AnswerRequest, other_schemas: Mapping[str, dict[str, Any] | None], *, has_tools: bool
+    body: AnswerRequest, other_schemas: Mapping[str, JsonObject | None], *, has_tools: bool
 ) -> tuple[str, str]:
     """Return the JSON schema and the grammar that an answer keeps to, of which one may be set. Raises RefusedError."""
     outputs = body.structured_outputs or StructuredOutputs()
@@ -376,7 +378,7 @@ def _choice_grammar(choice: list[str] | None) -> str | None:
     return f"start: {' | '.join(json.dumps(text) for text in choice)}" if choice else None
 
 
-def schema_of(response_format: ResponseFormat | FlatSchema | None) -> dict[str, Any] | None:
+def schema_of(response_format: ResponseFormat | FlatSchema | None) -> JsonObject | None:
     """Return the schema of a format. Unless it is strict, it has only what can be kept to."""
     match response_format:
         case JsonObjectFormat(schema=schema):
@@ -389,8 +391,8 @@ def schema_of(response_format: ResponseFormat | FlatSchema | None) -> dict[str, 
             return None
 
 
-def _held(schema: dict[str, Any]) -> dict[str, Any]:
-    held: dict[str, Any] = json.loads(hold(msgspec.json.encode(schema).decode()).schema)
+def _held(schema: JsonObject) -> JsonObject:
+    held: JsonObject = json.loads(hold(msgspec.json.encode(schema).decode()).schema)
     return held
 
 

@@ -5,13 +5,13 @@ import json
 import secrets
 import time
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, ClassVar, Literal
 
 import msgspec
-from msgspec import Meta
+from msgspec import Meta, Struct, structs
 
-from headstart.engine.engine import Call, Finish, Message, Request, Scored, Stats, Tools
+from headstart.engine.engine import Call, Finish, Message, Request, Stats, Tools
 from headstart.server import fields
 from headstart.server.bodies import (
     AnswerRequest,
@@ -19,6 +19,7 @@ from headstart.server.bodies import (
     Effort,
     FlatSchema,
     FunctionTool,
+    JsonObject,
     JsonObjectFormat,
     Likeliest,
     Name,
@@ -30,7 +31,7 @@ from headstart.server.bodies import (
 from headstart.server.errors import invalid
 from headstart.server.fields import Unsupported
 from headstart.server.history import History
-from headstart.server.replies import AnswerChunk, Block, BlockFormatter, logprobs_of
+from headstart.server.replies import AnswerChunk, Block, BlockFormatter, TokenLogprob, logprobs_of
 from headstart.server.requests import (
     FUNCTION,
     Defaults,
@@ -64,10 +65,10 @@ class Item:
     name: Name | None = None
     id: str | None = None
     call_id: str | None = None
-    arguments: str | dict[str, Any] | None = None
+    arguments: str | JsonObject | None = None
     input: str | None = None  # of a tool that takes a text
-    action: dict[str, Any] | None = None  # of a shell or a computer
-    operation: dict[str, Any] | None = None  # of a patch
+    action: JsonObject | None = None  # of a shell or a computer
+    operation: JsonObject | None = None  # of a patch
     output: Any = None
     status: str | None = None  # the result of a patch
 
@@ -89,6 +90,9 @@ class FlatChoice:
 
     type: str = FUNCTION
     name: Name | None = None
+
+
+FlatToolChoice = Literal["none", "auto", "required"] | FlatChoice
 
 
 @dataclass(frozen=True)
@@ -116,7 +120,7 @@ class ResponsesRequest(AnswerRequest):
     text: AnswerText | None = None
     reasoning: Reasoning | None = None
     tools: list[FlatTool] | None = None
-    tool_choice: Literal["none", "auto", "required"] | FlatChoice | None = None
+    tool_choice: FlatToolChoice | None = None
     parallel_tool_calls: Parallel | None = None
     include: list[str] | None = None
     top_logprobs: Likeliest | None = None
@@ -247,6 +251,220 @@ def _tools(body: ResponsesRequest) -> Tools | None:
     return None if choice == "none" else tools
 
 
+Status = Literal["in_progress", "completed", "incomplete"]
+Nothing = Annotated[list[Any], Meta(max_length=0)]
+
+
+class OutputText(Struct, frozen=True, tag_field="type", tag="output_text"):
+    """Some text of an answer."""
+
+    text: str
+    annotations: Nothing
+    logprobs: list[TokenLogprob]
+
+
+class ReasoningText(Struct, frozen=True, tag_field="type", tag="reasoning_text"):
+    """Some thinking."""
+
+    text: str
+
+
+class MessageItem(Struct, frozen=True, tag_field="type", tag="message"):
+    """A message of an answer."""
+
+    id: str
+    role: Literal["assistant"]
+    content: list[OutputText]
+    status: Status
+
+
+class ReasoningItem(Struct, frozen=True, tag_field="type", tag="reasoning"):
+    """Thinking before an answer."""
+
+    id: str
+    summary: Nothing
+    content: list[ReasoningText]
+    status: Status
+
+
+class CallItem(Struct, frozen=True, tag_field="type", tag="function_call"):
+    """A call that an answer makes; `arguments` is a JSON object as text."""
+
+    id: str
+    call_id: str
+    name: str
+    arguments: str
+    status: Status
+
+
+AnswerItem = ReasoningItem | MessageItem | CallItem
+
+
+@dataclass(frozen=True)
+class IncompleteDetails:
+    """The reason why an answer is not complete."""
+
+    reason: Literal["max_output_tokens"] = "max_output_tokens"
+
+
+@dataclass(frozen=True)
+class InputDetails:
+    """Details of a prompt. `cached_tokens` were in memory from an earlier request."""
+
+    cached_tokens: int
+    cache_write_tokens: int = 0
+
+
+@dataclass(frozen=True)
+class OutputDetails:
+    """Details of an answer."""
+
+    reasoning_tokens: int
+
+
+@dataclass(frozen=True)
+class ResponseUsage:
+    """Tokens of a request."""
+
+    input_tokens: int
+    input_tokens_details: InputDetails
+    output_tokens: int
+    output_tokens_details: OutputDetails
+    total_tokens: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class ResponseObject:
+    """Reply to POST /v1/responses, which has the fields of the request that shaped it."""
+
+    model: str
+    instructions: str | None
+    temperature: float | None
+    top_p: float | None
+    metadata: dict[str, str] | None
+    id: str
+    object: Literal["response"] = "response"
+    created_at: int  # seconds since 1970
+    status: Status = "in_progress"
+    error: None = None
+    incomplete_details: IncompleteDetails | None = None
+    output: list[AnswerItem] = field(default_factory=list)
+    usage: ResponseUsage | None = None
+    store: Literal[False] = False
+    background: Literal[False] = False
+    previous_response_id: None = None
+    max_output_tokens: int
+    text: AnswerText
+    tools: list[FlatTool]
+    tool_choice: FlatToolChoice
+    parallel_tool_calls: bool
+    truncation: Literal["disabled"] = "disabled"
+
+
+class ResponseEvent(Struct, frozen=True, kw_only=True, tag_field="type"):
+    """An event of a streamed response; `sequence_number` counts them."""
+
+    sequence_number: int = 0
+
+
+class _ItemEvent(ResponseEvent, frozen=True):
+    item_id: str
+    output_index: int
+
+
+class _ContentEvent(_ItemEvent, frozen=True):
+    content_index: int
+
+
+class ResponseCreated(ResponseEvent, frozen=True, tag="response.created"):
+    """The first event."""
+
+    response: ResponseObject
+
+
+class ResponseInProgress(ResponseEvent, frozen=True, tag="response.in_progress"):
+    """An event that adds nothing."""
+
+    response: ResponseObject
+
+
+class ResponseCompleted(ResponseEvent, frozen=True, tag="response.completed"):
+    """The last event of a whole answer."""
+
+    response: ResponseObject
+
+
+class ResponseIncomplete(ResponseEvent, frozen=True, tag="response.incomplete"):
+    """The last event of an answer that was cut off."""
+
+    response: ResponseObject
+
+
+class ItemAdded(ResponseEvent, frozen=True, tag="response.output_item.added"):
+    """The beginning of an item."""
+
+    output_index: int
+    item: AnswerItem
+
+
+class ItemDone(ResponseEvent, frozen=True, tag="response.output_item.done"):
+    """The end of an item."""
+
+    output_index: int
+    item: AnswerItem
+
+
+class PartAdded(_ContentEvent, frozen=True, tag="response.content_part.added"):
+    """The beginning of the text of a message."""
+
+    part: OutputText
+
+
+class PartDone(_ContentEvent, frozen=True, tag="response.content_part.done"):
+    """The end of the text of a message."""
+
+    part: OutputText
+
+
+class OutputTextDelta(_ContentEvent, frozen=True, tag="response.output_text.delta"):
+    """More text."""
+
+    delta: str
+    logprobs: list[TokenLogprob]
+
+
+class OutputTextDone(_ContentEvent, frozen=True, tag="response.output_text.done"):
+    """The whole text."""
+
+    text: str
+    logprobs: list[TokenLogprob]
+
+
+class ReasoningDelta(_ContentEvent, frozen=True, tag="response.reasoning_text.delta"):
+    """More thinking."""
+
+    delta: str
+
+
+class ReasoningDone(_ContentEvent, frozen=True, tag="response.reasoning_text.done"):
+    """The whole thinking."""
+
+    text: str
+
+
+class ArgumentsDelta(_ItemEvent, frozen=True, tag="response.function_call_arguments.delta"):
+    """More of the arguments of a call."""
+
+    delta: str
+
+
+class ArgumentsDone(_ItemEvent, frozen=True, tag="response.function_call_arguments.done"):
+    """The whole call."""
+
+    name: str
+    arguments: str
+
+
 class ResponsesFormatter(BlockFormatter):
     """Formatter of an answer as a response with items of text and calls, or as the events that build it."""
 
@@ -255,118 +473,101 @@ class ResponsesFormatter(BlockFormatter):
         super().__init__(reader)
         self._numbers = itertools.count()
         self._id = secrets.token_hex(12)
-        echoed = {name: getattr(body, name) for name in ("model", "instructions", "temperature", "top_p", "metadata")}
-        self._response: dict[str, Any] = msgspec.to_builtins(echoed) | {
-            "id": f"resp_{self._id}",
-            "object": "response",
-            "created_at": int(time.time()),
-            "status": "in_progress",
-            "error": None,
-            "incomplete_details": None,
-            "output": [],
-            "usage": None,
-            "store": False,
-            "background": False,
-            "previous_response_id": None,
-            "max_output_tokens": request.max_new_tokens,
-            "text": msgspec.to_builtins(body.text or AnswerText(TextFormat())),
-            "tools": [each for each in msgspec.to_builtins(body.tools or []) if each["type"] == FUNCTION],
-            "tool_choice": msgspec.to_builtins(body.tool_choice or "auto"),
-            "parallel_tool_calls": bool(body.parallel_tool_calls),
-            "truncation": "disabled",
-        }
+        self._response = ResponseObject(
+            model=body.model or "",
+            instructions=body.instructions,
+            metadata=body.metadata,
+            id=f"resp_{self._id}",
+            created_at=int(time.time()),
+            max_output_tokens=request.max_new_tokens,
+            text=body.text or AnswerText(TextFormat()),
+            tools=[tool for tool in body.tools or () if tool.type == FUNCTION],
+            tool_choice=body.tool_choice or "auto",
+            parallel_tool_calls=bool(body.parallel_tool_calls),
+            **{name: getattr(body, name) for name in ("temperature", "top_p")},
+        )
 
-    def reply(self, end: Finish) -> dict[str, Any]:
+    def reply(self, end: Finish) -> ResponseObject:
         is_whole = self.is_complete(end)
-        return self._response | {
-            "status": _status(is_whole=is_whole),
-            "incomplete_details": None if is_whole else {"reason": "max_output_tokens"},
-            "output": [self._item(block, _status(is_whole=block.is_whole)) for block in self.blocks],
-            "usage": _usage(end.stats),
-        }
+        return replace(
+            self._response,
+            status=_status(is_whole=is_whole),
+            incomplete_details=None if is_whole else IncompleteDetails(),
+            output=[self._item(block, _status(is_whole=block.is_whole)) for block in self.blocks],
+            usage=_usage(end.stats),
+        )
 
-    def first_events(self) -> Iterable[dict[str, Any]]:
-        yield {"type": "response.created", "response": self._response}
+    def first_events(self) -> Iterable[ResponseEvent]:
+        yield ResponseCreated(self._response)
         yield from self.ping()
 
-    def ping(self) -> Iterable[dict[str, Any]]:
-        yield {"type": "response.in_progress", "response": self._response}
+    def ping(self) -> Iterable[ResponseEvent]:
+        yield ResponseInProgress(self._response)
 
-    def start_block(self, block: Block) -> Iterable[dict[str, Any]]:
+    def start_block(self, block: Block) -> Iterable[ResponseEvent]:
         item = self._item(block, "in_progress")
-        if block.name or block.is_thinking:
-            yield {"type": "response.output_item.added", "output_index": block.index, "item": item}
+        if isinstance(item, MessageItem):
+            yield ItemAdded(block.index, structs.replace(item, content=[]))
+            yield PartAdded(item.id, block.index, 0, _part(block))
         else:
-            yield {"type": "response.output_item.added", "output_index": block.index, "item": item | {"content": []}}
-            yield {"type": "response.content_part.added", **self._place(block), "part": _part(block)}
+            yield ItemAdded(block.index, item)
 
-    def extend_block(self, block: Block, chunk: AnswerChunk) -> Iterable[dict[str, Any]]:
-        place = {**self._place(block), "delta": chunk.text}
+    def extend_block(self, block: Block, chunk: AnswerChunk) -> Iterable[ResponseEvent]:
+        item_id = self._item_id(block)
         if block.name:
-            yield {"type": "response.function_call_arguments.delta", **place}
+            yield ArgumentsDelta(item_id, block.index, chunk.text)
         elif block.is_thinking:
-            yield {"type": "response.reasoning_text.delta", **place}
+            yield ReasoningDelta(item_id, block.index, 0, chunk.text)
         else:
-            yield {"type": "response.output_text.delta", **place, "logprobs": _logprobs(chunk.scored or ())}
+            yield OutputTextDelta(item_id, block.index, 0, chunk.text, logprobs_of(chunk.scored or ()))
 
-    def end_block(self, block: Block) -> Iterable[dict[str, Any]]:
-        place, item = self._place(block), self._item(block, _status(is_whole=block.is_whole))
-        if block.name and block.is_whole:
-            arguments = {"name": block.name, "arguments": block.text}
-            yield {"type": "response.function_call_arguments.done", **place, **arguments}
-        elif block.is_thinking:
-            yield {"type": "response.reasoning_text.done", **place, "text": block.text}
-        elif not block.name:
-            part = _part(block)
-            text = {"text": block.text, "logprobs": part["logprobs"]}
-            yield {"type": "response.output_text.done", **place, **text}
-            yield {"type": "response.content_part.done", **place, "part": part}
-        yield {"type": "response.output_item.done", "output_index": block.index, "item": item}
+    def end_block(self, block: Block) -> Iterable[ResponseEvent]:
+        item = self._item(block, _status(is_whole=block.is_whole))
+        match item:
+            case CallItem() if block.is_whole:
+                yield ArgumentsDone(item.id, block.index, block.name, block.text)
+            case ReasoningItem():
+                yield ReasoningDone(item.id, block.index, 0, block.text)
+            case MessageItem(content=[part]):
+                yield OutputTextDone(item.id, block.index, 0, part.text, part.logprobs)
+                yield PartDone(item.id, block.index, 0, part)
+        yield ItemDone(block.index, item)
 
-    def end_reply(self, end: Finish) -> Iterable[dict[str, Any]]:
-        response = self.reply(end)
-        yield {"type": f"response.{response['status']}", "response": response}
+    def end_reply(self, end: Finish) -> Iterable[ResponseEvent]:
+        yield (ResponseCompleted if self.is_complete(end) else ResponseIncomplete)(self.reply(end))
 
     def encode(self, event: object) -> bytes:
         """Return an event with its name and number as bytes of the stream."""
-        return super().encode(msgspec.to_builtins(event) | {"sequence_number": next(self._numbers)})
+        number = next(self._numbers)
+        if isinstance(event, ResponseEvent):
+            return super().encode(structs.replace(event, sequence_number=number))
+        return super().encode(msgspec.to_builtins(event) | {"sequence_number": number})  # a refusal
 
-    def _item(self, block: Block, status: str) -> dict[str, Any]:
+    def _item(self, block: Block, status: Status) -> AnswerItem:
+        id_ = self._item_id(block)
         if block.name:
-            call = {"call_id": block.id, "name": block.name, "arguments": block.text}
-            return {"type": "function_call", "id": self._item_id(block), **call, "status": status}
+            return CallItem(id_, block.id, block.name, block.text, status)
         if block.is_thinking:
-            content = [{"type": "reasoning_text", "text": block.text}] if block.text else []
-            thinking = {"summary": list[Any](), "content": content}
-            return {"type": "reasoning", "id": self._item_id(block), **thinking, "status": status}
-        message = {"role": "assistant", "content": [_part(block)]}
-        return {"type": "message", "id": self._item_id(block), **message, "status": status}
+            return ReasoningItem(id_, [], [ReasoningText(block.text)] if block.text else [], status)
+        return MessageItem(id_, "assistant", [_part(block)], status)
 
     def _item_id(self, block: Block) -> str:
         return f"{'fc' if block.name else 'rs' if block.is_thinking else 'msg'}_{self._id}_{block.index}"
 
-    def _place(self, block: Block) -> dict[str, Any]:
-        place = {"item_id": self._item_id(block), "output_index": block.index}
-        return place if block.name else place | {"content_index": 0}
+
+def _part(block: Block) -> OutputText:
+    return OutputText(block.text, [], logprobs_of(block.scored))
 
 
-def _part(block: Block) -> dict[str, Any]:
-    return {"type": "output_text", "text": block.text, "annotations": [], "logprobs": _logprobs(block.scored)}
-
-
-def _logprobs(scored: tuple[Scored, ...]) -> Any:
-    return msgspec.to_builtins(logprobs_of(scored))
-
-
-def _status(*, is_whole: bool) -> str:
+def _status(*, is_whole: bool) -> Status:
     return "completed" if is_whole else "incomplete"
 
 
-def _usage(stats: Stats) -> dict[str, Any]:
-    return {
-        "input_tokens": stats.prompt_tokens,
-        "input_tokens_details": {"cached_tokens": stats.reused_tokens, "cache_write_tokens": 0},
-        "output_tokens": stats.output_tokens,
-        "output_tokens_details": {"reasoning_tokens": stats.thinking_tokens},
-        "total_tokens": stats.prompt_tokens + stats.output_tokens,
-    }
+def _usage(stats: Stats) -> ResponseUsage:
+    return ResponseUsage(
+        stats.prompt_tokens,
+        InputDetails(stats.reused_tokens),
+        stats.output_tokens,
+        OutputDetails(stats.thinking_tokens),
+        stats.prompt_tokens + stats.output_tokens,
+    )
