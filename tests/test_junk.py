@@ -15,10 +15,10 @@ from headstart.errors import BrokenModelError, ExportError
 from headstart.library import manifest
 from headstart.library.manifest import Manifest, PairManifest
 from headstart.markdown.parser import MarkdownStream, parse
-from headstart.server.bodies import ChatRequest, TextRequest
 from headstart.server.errors import RefusedError
-from headstart.server.reading import parse_request
-from headstart.server.requests import Defaults, chat_to_request, text_to_requests
+from headstart.server.requests.bodies import ChatRequest, TextRequest
+from headstart.server.requests.reading import parse_request
+from headstart.server.requests.translation import Defaults, chat_to_request, text_to_requests
 from headstart.settings import Settings
 from headstart_export import recipe
 from tests.junk import JUNK, TOML_JUNK, changed, fuzz

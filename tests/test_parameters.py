@@ -13,7 +13,7 @@ from headstart.engine.backends.remote import _body
 from headstart.engine.engine import Message, Request
 from headstart.errors import SettingsError
 from headstart.parameters import SamplingParams, declared, filled, parameter, told
-from headstart.server.bodies import with_parameters
+from headstart.server.requests.bodies import with_parameters
 
 
 @dataclass(frozen=True)

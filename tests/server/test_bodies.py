@@ -22,16 +22,22 @@ from hypothesis import strategies as st
 from headstart.engine.engine import Request
 from headstart.engine.tokenizer import Tokenizer
 from headstart.errors import SettingsError
-from headstart.server import fields
-from headstart.server.anthropic import MessagesRequest, messages_to_request
-from headstart.server.bodies import ChatRequest, EmbeddingRequest, TextRequest
 from headstart.server.errors import RefusedError
 from headstart.server.models import Served
-from headstart.server.ollama import OllamaChatRequest, OllamaGenerateRequest, ollama_to_request
-from headstart.server.reading import parse_request
-from headstart.server.requests import Defaults, chat_to_request, embedding_to_request, losses_of, text_to_requests
-from headstart.server.responses import ResponsesRequest, responses_to_request
-from headstart.server.tokens import DetokenizeRequest, TokenizeRequest, tokenize_to_request
+from headstart.server.requests import fields
+from headstart.server.requests.bodies import ChatRequest, EmbeddingRequest, TextRequest
+from headstart.server.requests.reading import parse_request
+from headstart.server.requests.translation import (
+    Defaults,
+    chat_to_request,
+    embedding_to_request,
+    losses_of,
+    text_to_requests,
+)
+from headstart.server.routes.anthropic import MessagesRequest, messages_to_request
+from headstart.server.routes.ollama import OllamaChatRequest, OllamaGenerateRequest, ollama_to_request
+from headstart.server.routes.responses import ResponsesRequest, responses_to_request
+from headstart.server.routes.tokens import DetokenizeRequest, TokenizeRequest, tokenize_to_request
 from headstart.server.worker import Limits
 from tests.fakes import ScriptedEngine
 from tests.junk import fuzz

@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from headstart.server import fields
-from headstart.server.anthropic import MessagesRequest
-from headstart.server.bodies import ChatRequest, TextRequest
-from headstart.server.ollama import OllamaOptions
-from headstart.server.responses import ResponsesRequest
-from headstart.server.tokens import TokenizeRequest
+from headstart.server.requests import fields
+from headstart.server.requests.bodies import ChatRequest, TextRequest
+from headstart.server.routes.anthropic import MessagesRequest
+from headstart.server.routes.ollama import OllamaOptions
+from headstart.server.routes.responses import ResponsesRequest
+from headstart.server.routes.tokens import TokenizeRequest
 from tests.fakes import ScriptedEngine
 from tests.server.serving import Running, serving
 

@@ -25,17 +25,8 @@ from starlette.routing import Route
 from headstart import __version__
 from headstart.engine.engine import Finish, Request, Step
 from headstart.errors import HeadstartError
-from headstart.server import ollama, openapi, prefix
-from headstart.server.anthropic import (
-    CountedTokens,
-    CountTokensRequest,
-    MessagesFormatter,
-    MessagesRequest,
-    left_out_of_messages,
-    messages_to_request,
-)
+from headstart.server import openapi
 from headstart.server.auth import CLIENT, Access, Guard
-from headstart.server.bodies import AnswerRequest, ChatRequest, EmbeddingRequest, RerankRequest, TextRequest
 from headstart.server.errors import (
     INVALID,
     REFUSAL,
@@ -48,8 +39,28 @@ from headstart.server.errors import (
 )
 from headstart.server.metrics import TYPE, Metrics
 from headstart.server.models import Served, default, find, is_pattern, require_context
-from headstart.server.reading import parse_request, read_body
-from headstart.server.replies import (
+from headstart.server.requests import prefix
+from headstart.server.requests.bodies import AnswerRequest, ChatRequest, EmbeddingRequest, RerankRequest, TextRequest
+from headstart.server.requests.reading import parse_request, read_body
+from headstart.server.requests.translation import (
+    Defaults,
+    chat_to_request,
+    embedding_to_request,
+    fan_out,
+    losses_of,
+    other_kinds,
+    text_to_requests,
+)
+from headstart.server.routes import ollama
+from headstart.server.routes.anthropic import (
+    CountedTokens,
+    CountTokensRequest,
+    MessagesFormatter,
+    MessagesRequest,
+    left_out_of_messages,
+    messages_to_request,
+)
+from headstart.server.routes.replies import (
     EMBEDS,
     ChatFormatter,
     Embeddings,
@@ -62,24 +73,21 @@ from headstart.server.replies import (
     embeddings_of,
     reranked,
 )
-from headstart.server.requests import (
-    Defaults,
-    chat_to_request,
-    embedding_to_request,
-    fan_out,
-    losses_of,
-    other_kinds,
-    text_to_requests,
-)
-from headstart.server.responses import (
+from headstart.server.routes.responses import (
     InputTokens,
     ResponsesFormatter,
     ResponsesRequest,
     left_out_of_responses,
     responses_to_request,
 )
+from headstart.server.routes.tokens import (
+    Detokenized,
+    DetokenizeRequest,
+    Tokenized,
+    TokenizeRequest,
+    tokenize_to_request,
+)
 from headstart.server.streaming import MODEL, AnswerResponse, refusal_of
-from headstart.server.tokens import Detokenized, DetokenizeRequest, Tokenized, TokenizeRequest, tokenize_to_request
 from headstart.server.worker import Worker
 from headstart.tools.calls import reader_of
 

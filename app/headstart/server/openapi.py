@@ -8,12 +8,13 @@ from typing import Any
 import msgspec
 
 from headstart import __version__
-from headstart.server import fields, ollama
-from headstart.server.anthropic import CountedTokens, CountTokensRequest, MessagesReply, MessagesRequest
-from headstart.server.bodies import AnswerRequest, ChatRequest, EmbeddingRequest, RerankRequest, TextRequest
 from headstart.server.errors import FaultBody, MessagesFaultBody, OllamaFault
 from headstart.server.metrics import TYPE
-from headstart.server.replies import (
+from headstart.server.requests import fields
+from headstart.server.requests.bodies import AnswerRequest, ChatRequest, EmbeddingRequest, RerankRequest, TextRequest
+from headstart.server.routes import ollama
+from headstart.server.routes.anthropic import CountedTokens, CountTokensRequest, MessagesReply, MessagesRequest
+from headstart.server.routes.replies import (
     ChatChunk,
     ChatCompletion,
     Embeddings,
@@ -23,8 +24,8 @@ from headstart.server.replies import (
     Reranked,
     TextCompletion,
 )
-from headstart.server.responses import InputTokens, ResponseObject, ResponsesRequest
-from headstart.server.tokens import Detokenized, DetokenizeRequest, Tokenized, TokenizeRequest
+from headstart.server.routes.responses import InputTokens, ResponseObject, ResponsesRequest
+from headstart.server.routes.tokens import Detokenized, DetokenizeRequest, Tokenized, TokenizeRequest
 
 _REF = "#/components/schemas/{name}"
 _FAULTS = {

@@ -12,8 +12,9 @@ import msgspec
 from msgspec import Meta, Struct, structs
 
 from headstart.engine.engine import Call, Finish, Message, Request, Stats, Tools
-from headstart.server import fields
-from headstart.server.bodies import (
+from headstart.server.errors import invalid
+from headstart.server.requests import fields
+from headstart.server.requests.bodies import (
     AnswerRequest,
     Content,
     Effort,
@@ -28,11 +29,9 @@ from headstart.server.bodies import (
     Part,
     TextFormat,
 )
-from headstart.server.errors import invalid
-from headstart.server.fields import Unsupported
-from headstart.server.history import History
-from headstart.server.replies import AnswerChunk, Block, BlockFormatter, TokenLogprob, logprobs_of
-from headstart.server.requests import (
+from headstart.server.requests.fields import Unsupported
+from headstart.server.requests.history import History
+from headstart.server.requests.translation import (
     FUNCTION,
     Defaults,
     given,
@@ -46,6 +45,7 @@ from headstart.server.requests import (
     tools_of,
     with_effort,
 )
+from headstart.server.routes.replies import AnswerChunk, Block, BlockFormatter, TokenLogprob, logprobs_of
 from headstart.tools.calls import CallReader, whole_arguments
 
 _WITH_LOGPROBS = "message.output_text.logprobs"

@@ -9,13 +9,21 @@ from typing import Annotated, Any, ClassVar, Literal
 from msgspec import UNSET, Meta, Raw, Struct, UnsetType
 
 from headstart.engine.engine import Call, Finish, Message, Request, Stats
-from headstart.server import fields
-from headstart.server.bodies import AnswerRequest, Effort, FunctionTool, JsonObject, Name, Object, Parameters, Part
 from headstart.server.errors import RefusedError, invalid
-from headstart.server.fields import Unsupported
-from headstart.server.history import History
-from headstart.server.replies import AnswerChunk, Block, BlockFormatter
-from headstart.server.requests import (
+from headstart.server.requests import fields
+from headstart.server.requests.bodies import (
+    AnswerRequest,
+    Effort,
+    FunctionTool,
+    JsonObject,
+    Name,
+    Object,
+    Parameters,
+    Part,
+)
+from headstart.server.requests.fields import Unsupported
+from headstart.server.requests.history import History
+from headstart.server.requests.translation import (
     USUAL_EFFORT,
     Defaults,
     given,
@@ -28,6 +36,7 @@ from headstart.server.requests import (
     unread,
     with_effort,
 )
+from headstart.server.routes.replies import AnswerChunk, Block, BlockFormatter
 from headstart.tools.calls import CallReader, whole_arguments
 
 # The ends of the types of calls and results, also of those of tools that Anthropic's server runs, and of thoughts.

@@ -6,11 +6,11 @@ from typing import Annotated, ClassVar
 from msgspec import Meta
 
 from headstart.engine.engine import Request, Tools
-from headstart.server import fields
-from headstart.server.bodies import ChatMessage, OfferedTool, TokenId
 from headstart.server.errors import invalid
-from headstart.server.fields import Unsupported
-from headstart.server.requests import functions_of, messages_of
+from headstart.server.requests import fields
+from headstart.server.requests.bodies import ChatMessage, OfferedTool, TokenId
+from headstart.server.requests.fields import Unsupported
+from headstart.server.requests.translation import functions_of, messages_of
 
 
 @dataclass(frozen=True, kw_only=True)

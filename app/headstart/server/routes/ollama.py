@@ -12,8 +12,10 @@ from msgspec import UNSET, Meta, UnsetType
 
 from headstart.engine.engine import Call, Finish, Message, Request, Sampling, Scored, Tools
 from headstart.parameters import declared
-from headstart.server import fields
-from headstart.server.bodies import (
+from headstart.server.errors import RefusedError, invalid
+from headstart.server.models import Served, require_context
+from headstart.server.requests import fields
+from headstart.server.requests.bodies import (
     AnswerRequest,
     Effort,
     EmbeddingRequest,
@@ -26,12 +28,10 @@ from headstart.server.bodies import (
     Stops,
     with_parameters,
 )
-from headstart.server.errors import RefusedError, invalid
-from headstart.server.fields import Unsupported
-from headstart.server.history import History
-from headstart.server.models import Served, require_context
-from headstart.server.replies import AnswerChunk, Block, BlockFormatter, Embeddings, TokenLogprob, logprobs_of
-from headstart.server.requests import Defaults, length_of, to_request, tool_of, tools_of, with_effort
+from headstart.server.requests.fields import Unsupported
+from headstart.server.requests.history import History
+from headstart.server.requests.translation import Defaults, length_of, to_request, tool_of, tools_of, with_effort
+from headstart.server.routes.replies import AnswerChunk, Block, BlockFormatter, Embeddings, TokenLogprob, logprobs_of
 from headstart.server.running_servers import LoadedModel
 from headstart.tools.calls import CallReader, whole_arguments
 

@@ -11,8 +11,8 @@ from msgspec import Meta, Struct
 
 from headstart.engine.engine import MAX_LIKELIEST
 from headstart.parameters import Parameter, SamplingParams, declared
-from headstart.server import fields
-from headstart.server.fields import Unsupported
+from headstart.server.requests import fields
+from headstart.server.requests.fields import Unsupported
 
 _Class = TypeVar("_Class")
 _Value = TypeVar("_Value")

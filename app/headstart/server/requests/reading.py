@@ -17,8 +17,8 @@ import zstandard
 from msgspec import inspect
 from starlette.requests import ClientDisconnect, Request
 
-from headstart.server import fields
 from headstart.server.errors import INVALID, Fault, RefusedError, invalid, too_large
+from headstart.server.requests import fields
 from headstart.server.worker import Limits
 
 _Body = TypeVar("_Body")

@@ -12,7 +12,8 @@ import msgspec
 from headstart.engine.engine import Call, Message, Request, Sampling, Speculation, Tool, Tools
 from headstart.engine.json_schema import hold
 from headstart.parameters import declared
-from headstart.server.bodies import (
+from headstart.server.errors import RefusedError, invalid
+from headstart.server.requests.bodies import (
     MAX_ANSWERS,
     AnswerRequest,
     AssistantMessage,
@@ -38,8 +39,7 @@ from headstart.server.bodies import (
     ToolMessage,
     UserMessage,
 )
-from headstart.server.errors import RefusedError, invalid
-from headstart.server.history import History
+from headstart.server.requests.history import History
 from headstart.tools.calls import MAX_DEPTH, depth, whole_arguments
 
 _Value = TypeVar("_Value")
