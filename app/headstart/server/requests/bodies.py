@@ -16,34 +16,36 @@ from headstart.server.requests.fields import Unsupported
 
 _Class = TypeVar("_Class")
 _Value = TypeVar("_Value")
-_MAX_INT = 2**31 - 1  # the largest whole number that a field takes
+MAX_INT = 2**31 - 1  # the largest whole number that a field takes
 _LogitBias = Annotated[
     dict[Annotated[str, Meta(pattern="^[0-9]{1,9}$")], Annotated[float, Meta(ge=-100, le=100)]],
     Meta(description="What is added to the logits of tokens, by id.", examples=[{}]),
 ]
 MAX_ANSWERS = 16  # per request
-_N = Annotated[int, Meta(ge=1, le=MAX_ANSWERS, description="Answers to each prompt, of a seed and those after it.")]
-TokenId = Annotated[int, Meta(ge=0, le=_MAX_INT)]
-_TokenIds = Annotated[list[TokenId], Meta(min_length=1)]
+AnswerCount = Annotated[
+    int, Meta(ge=1, le=MAX_ANSWERS, description="Answers to each prompt, of a seed and those after it.")
+]
+TokenId = Annotated[int, Meta(ge=0, le=MAX_INT)]
+TokenIds = Annotated[list[TokenId], Meta(min_length=1)]
 MAX_TEXTS = 2048  # texts of a request for embeddings, or tokens of a text sent as tokens, as in OpenAI's API
 _Prompts = Annotated[list[str | TokenId | list[TokenId]], Meta(min_length=1)]
 _ZERO_TOKENS = "0: the prompt is read, and stays in memory for the next request that begins like it. -1: the default."
 Length = Annotated[
-    int, Meta(ge=-1, le=_MAX_INT, description=f"{_ZERO_TOKENS} Default: half the context; 16 in /v1/completions.")
+    int, Meta(ge=-1, le=MAX_INT, description=f"{_ZERO_TOKENS} Default: half the context; 16 in /v1/completions.")
 ]
-_Text = Annotated[str, Meta(min_length=1)]
+NonEmpty = Annotated[str, Meta(min_length=1)]
 JsonObject = dict[str, Any]  # a schema, arguments, or whatever else a client chooses the names of
 Object = Annotated[JsonObject, Meta(examples=[{"type": "object"}])]
 # A schema. What is none spoils no request: the tool then takes any object.
 Parameters = Annotated[Any, Meta(extra_json_schema={"type": "object"}, examples=[{"type": "object"}])]
-_Grammar = Annotated[_Text, Meta(description="In Lark's notation or llama.cpp's.", examples=['start: "yes" | "no"'])]
-_Choice = Annotated[list[_Text], Meta(min_length=1)]
-_Pattern = Annotated[_Text, Meta(examples=["[a-z]+"])]
-_Model = Annotated[str, Meta(description="Default: the model in memory, or else the only one.")]
+_Grammar = Annotated[NonEmpty, Meta(description="In Lark's notation or llama.cpp's.", examples=['start: "yes" | "no"'])]
+_Choice = Annotated[list[NonEmpty], Meta(min_length=1)]
+_Pattern = Annotated[NonEmpty, Meta(examples=["[a-z]+"])]
+ModelName = Annotated[str, Meta(description="Default: the model in memory, or else the only one.")]
 _GenerationPrompt = Annotated[bool, Meta(description="false: only with `continue_final_message`.")]
 Name = Annotated[str, Meta(min_length=1, max_length=256)]
 _MAX_STOPS = 64
-Stops = str | Annotated[list[_Text], Meta(max_length=_MAX_STOPS)]
+Stops = str | Annotated[list[NonEmpty], Meta(max_length=_MAX_STOPS)]
 _StopOnRepetition = Annotated[
     bool,
     Meta(
@@ -87,7 +89,7 @@ class CalledFunction:
 
 
 @dataclass(frozen=True)
-class ToolCall:
+class CalledTool:
     """A call that the assistant made."""
 
     function: CalledFunction
@@ -117,7 +119,7 @@ class AssistantMessage(Struct, frozen=True, tag_field="role", tag="assistant"):
     """An earlier answer. The last message is continued, unless it has calls."""
 
     content: Content | None = None
-    tool_calls: list[ToolCall] | None = None
+    tool_calls: list[CalledTool] | None = None
     refusal: str | None = None
     reasoning_content: str | None = None
     reasoning: str | None = None
@@ -232,7 +234,7 @@ Effort = Annotated[
     Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"],
     Meta(description="`none`: no thinking. Others allow it, and take effect where the chat template knows them."),
 ]
-_Budget = Annotated[int, Meta(ge=0, le=_MAX_INT, description="Most tokens of thinking; then the answer begins.")]
+_Budget = Annotated[int, Meta(ge=0, le=MAX_INT, description="Most tokens of thinking; then the answer begins.")]
 
 
 class TemplateValues(Struct, frozen=True, forbid_unknown_fields=True):
@@ -259,7 +261,7 @@ def with_parameters(cls: type[_Class], params: type[object] = SamplingParams) ->
 def _meta(parameter: Parameter) -> Meta:
     low, high = parameter.openai or (parameter.low, parameter.high)
     if parameter.kind is int and high is None:
-        high = _MAX_INT
+        high = MAX_INT
     left_out = " Default: the model's own value." if parameter.is_models_own else ""
     description = f"{parameter.meaning}{left_out}"
     return (
@@ -279,7 +281,7 @@ class AnswerRequest:
 
     unsupported: ClassVar[Unsupported] = fields.ANSWERS
 
-    model: _Model | None = None
+    model: ModelName | None = None
     stream: bool | None = None
     stream_options: StreamOptions | None = None
     stop: Stops | None = None
@@ -289,8 +291,8 @@ class AnswerRequest:
     max_output_tokens: Length | None = None
     n_predict: Length | None = None
     num_predict: Length | None = None
-    num_ctx: Annotated[int, Meta(ge=1, le=_MAX_INT, description="At most the context of the model.")] | None = None
-    top_k: Annotated[int, Meta(ge=-1, le=_MAX_INT, description="-1 and 0 take all.")] | None = None
+    num_ctx: Annotated[int, Meta(ge=1, le=MAX_INT, description="At most the context of the model.")] | None = None
+    top_k: Annotated[int, Meta(ge=-1, le=MAX_INT, description="-1 and 0 take all.")] | None = None
     seed: Seed | None = None
     stop_on_repetition: _StopOnRepetition | None = None
     logit_bias: _LogitBias | None = None
@@ -319,7 +321,7 @@ class ChatRequest(AnswerRequest):
     unsupported: ClassVar[Unsupported] = fields.ANSWERS | fields.CHATS
 
     messages: Annotated[list[ChatMessage], Meta(min_length=1)]
-    n: _N | None = None
+    n: AnswerCount | None = None
     tools: list[OfferedTool] | None = None
     tool_choice: Literal["none", "auto", "required"] | ChosenTool | None = None
     parallel_tool_calls: Parallel | None = None
@@ -335,7 +337,7 @@ class TextRequest(AnswerRequest):
     """Body of POST /v1/completions."""
 
     prompt: Annotated[str | _Prompts, Meta(description="A text, its tokens, or a list of texts or of lists of tokens.")]
-    n: _N | None = None
+    n: AnswerCount | None = None
     echo: Annotated[bool, Meta(description="Begin each answer with its prompt, and its `logprobs`.")] | None = None
     suffix: Annotated[str, Meta(description="The answer fills the gap before it, if the model can.")] | None = None
     logprobs: bool | Likeliest | None = None
@@ -348,13 +350,13 @@ class EmbeddingRequest:
 
     unsupported: ClassVar[Unsupported] = fields.EMBEDDINGS
 
-    model: _Model | None = None
+    model: ModelName | None = None
     input: Annotated[
-        _Text | Annotated[list[_Text | TokenId | _TokenIds], Meta(min_length=1, max_length=MAX_TEXTS)],
+        NonEmpty | Annotated[list[NonEmpty | TokenId | TokenIds], Meta(min_length=1, max_length=MAX_TEXTS)],
         Meta(description="A text, its tokens, or a list of texts or of lists of tokens."),
     ]
     encoding_format: Literal["float", "base64"] | None = None
-    dimensions: Annotated[int, Meta(ge=1, le=_MAX_INT)] | None = None
+    dimensions: Annotated[int, Meta(ge=1, le=MAX_INT)] | None = None
     user: str | None = None
 
 
@@ -362,17 +364,17 @@ class EmbeddingRequest:
 class Document:
     """A text to be ranked."""
 
-    text: _Text
+    text: NonEmpty
 
 
 @dataclass(frozen=True, kw_only=True)
 class RerankRequest(EmbeddingRequest):
     """Body of POST /v1/rerank."""
 
-    input: str | list[str | TokenId | _TokenIds] = ""  # made of the two fields below
-    query: _Text
-    documents: Annotated[list[_Text | Document], Meta(min_length=1, max_length=MAX_TEXTS - 1)]
-    top_n: Annotated[int, Meta(ge=1, le=_MAX_INT, description="Default: all.")] | None = None
+    input: str | list[str | TokenId | TokenIds] = ""  # made of the two fields below
+    query: NonEmpty
+    documents: Annotated[list[NonEmpty | Document], Meta(min_length=1, max_length=MAX_TEXTS - 1)]
+    top_n: Annotated[int, Meta(ge=1, le=MAX_INT, description="Default: all.")] | None = None
     return_documents: bool | None = None
 
     @property

@@ -230,17 +230,17 @@ def text_to_requests(body: TextRequest, defaults: Defaults) -> list[Request]:
 
 def embedding_to_request(body: EmbeddingRequest) -> Request:
     """Translate a request for the embeddings of texts. Raises RefusedError."""
-    return Request((), inputs=tuple(_texts(body.input, "input")))
+    return Request((), inputs=tuple(texts_or_tokens(body.input, "input")))
 
 
 def _prompts(body: TextRequest) -> list[str | tuple[int, ...]]:
-    prompts = _texts(body.prompt, "prompt")
+    prompts = texts_or_tokens(body.prompt, "prompt")
     if not body.suffix and not all(prompts):
         raise invalid("`prompt` has nothing in it: send at least one character or token.", "prompt")
     return prompts
 
 
-def _texts(values: str | Sequence[str | int | list[int]], name: str) -> list[str | tuple[int, ...]]:
+def texts_or_tokens(values: str | Sequence[str | int | list[int]], name: str) -> list[str | tuple[int, ...]]:
     """Return the texts of a field that holds a text, its tokens, or several of either. Raises RefusedError."""
     values = [values] if isinstance(values, str) else values
     ids = tuple(value for value in values if isinstance(value, int))
@@ -274,7 +274,7 @@ def to_request(
     """
     stops = (*_stops(asked.stop), *_stops(asked.stop_sequences))
     sampling = _sampling(asked, defaults)
-    json_schema, grammar = _constraint(asked, schemas, has_tools=tools is not None)
+    json_schema, grammar = constraint_of(asked, schemas, has_tools=tools is not None)
     request = Request(
         messages,
         length,
@@ -325,7 +325,7 @@ def length_of(body: AnswerRequest, default: int) -> int:
     return next((length for length in names if length is not None and length >= 0), default)
 
 
-def _constraint(
+def constraint_of(
     body: AnswerRequest, other_schemas: Mapping[str, JsonObject | None], *, has_tools: bool
 ) -> tuple[str, str]:
     """Return the JSON schema and the grammar that an answer keeps to, of which one may be set. Raises RefusedError."""

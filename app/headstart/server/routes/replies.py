@@ -355,13 +355,13 @@ class ReplyContext:
         return total_usage(self.usages, self.answers_per_prompt)
 
 
-_EVENTS = "text/event-stream; charset=utf-8"
+EVENTS = "text/event-stream; charset=utf-8"
 
 
-class _OpenAIFormatter:
+class OpenAIFormatter:
     """The common part of OpenAI's older formats."""
 
-    media_type = _EVENTS
+    media_type = EVENTS
     prefix: ClassVar[str]
     last = b"data: [DONE]\n\n"
 
@@ -384,7 +384,7 @@ class _OpenAIFormatter:
         return b"data: " + msgspec.json.encode(event) + b"\n\n"
 
 
-class ChatFormatter(_OpenAIFormatter):
+class ChatFormatter(OpenAIFormatter):
     """Formatter of an answer to a conversation. The first event of a stream is empty."""
 
     prefix = "chatcmpl"
@@ -402,7 +402,9 @@ class ChatFormatter(_OpenAIFormatter):
             reasoning_content=chunk.thinking or UNSET,
             tool_calls=tool_calls or UNSET,
         )
-        choice = ChatChoice(message, self._reason(end) or "stop", self._index, _chat_logprobs(chunk), _stop_reason(end))
+        choice = ChatChoice(
+            message, self._reason(end) or "stop", self._index, _chat_logprobs(chunk), stop_reason_of(end)
+        )
         self._context.usages.append(usage_of(end.stats))
         return ChatCompletion(*self._header, [choice], self._context.usage, self._context.fingerprint())
 
@@ -438,16 +440,16 @@ class ChatFormatter(_OpenAIFormatter):
             yield ChatChunk(*self._header, [], self._context.usage, self._context.fingerprint())
 
     def _part(self, delta: Delta, chunk: AnswerChunk | None = None, end: Finish | None = None) -> ChatChunk:
-        choice = ChunkChoice(delta, self._reason(end), self._index, _chat_logprobs(chunk), _stop_reason(end))
+        choice = ChunkChoice(delta, self._reason(end), self._index, _chat_logprobs(chunk), stop_reason_of(end))
         return ChatChunk(*self._header, [choice], self._empty_usage, self._context.fingerprint())
 
     def _reason(self, end: Finish | None) -> Reason | None:
         if end is None or end.reason is not FinishReason.STOP or self._reader is None or not self._reader.calls:
-            return _reason(end)
+            return reason_of(end)
         return "length" if self._reader.is_open else "tool_calls"
 
 
-class TextFormatter(_OpenAIFormatter):
+class TextFormatter(OpenAIFormatter):
     """Formatter of a continued text."""
 
     prefix = "cmpl"
@@ -475,7 +477,7 @@ class TextFormatter(_OpenAIFormatter):
             yield TextCompletion(*self._header, [], self._context.usage, self._context.fingerprint())
 
     def _part(self, chunk: AnswerChunk, end: Finish | None, usage: Usage | UnsetType | None) -> TextCompletion:
-        choice = TextChoice(chunk.text, _reason(end), self._index, _text_logprobs(chunk), _stop_reason(end))
+        choice = TextChoice(chunk.text, reason_of(end), self._index, _text_logprobs(chunk), stop_reason_of(end))
         return TextCompletion(*self._header, [choice], usage, self._context.fingerprint())
 
 
@@ -495,7 +497,7 @@ class Block:
 class BlockFormatter:
     """Formatter of an answer as blocks, one after another: the base of Anthropic's format and of OpenAI's newer one."""
 
-    media_type = _EVENTS
+    media_type = EVENTS
     last = b""
 
     def __init__(self, reader: CallReader | None) -> None:
@@ -700,14 +702,14 @@ def merge_replies(replies: Sequence[Any]) -> object:
     return replace(replies[-1], choices=choices)
 
 
-def _reason(end: Finish | None) -> Literal["stop", "length"] | None:
+def reason_of(end: Finish | None) -> Literal["stop", "length"] | None:
     """Return OpenAI's reason for the end of an answer: `length` for every limit; None if it goes on."""
     if end is None:
         return None
     return "stop" if end.reason is FinishReason.STOP else "length"
 
 
-def _stop_reason(end: Finish | None) -> StopReason:
+def stop_reason_of(end: Finish | None) -> StopReason:
     """Return what OpenAI has no word for: the repetition, or the stop string, that ended an answer."""
     if end is None:
         return UNSET
@@ -743,15 +745,15 @@ def _text_logprobs(chunk: AnswerChunk) -> TextLogprobs | None:
 
 
 def _logprob_fields(likelihood: Likelihood) -> tuple[str, float, list[int]]:
-    return _token_text(likelihood, ""), likelihood.logprob, list(likelihood.spelling)
+    return token_text(likelihood, ""), likelihood.logprob, list(likelihood.spelling)
 
 
 def _token_name(likelihood: Likelihood) -> str:
     """Return the text of a token. The older API has no field for bytes, so bytes get a mark in the text."""
-    return _token_text(likelihood, "bytes:")
+    return token_text(likelihood, "bytes:")
 
 
-def _token_text(likelihood: Likelihood, mark: str) -> str:
+def token_text(likelihood: Likelihood, mark: str) -> str:
     try:
         return bytes(likelihood.spelling).decode()
     except UnicodeDecodeError:
