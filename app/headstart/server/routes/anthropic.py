@@ -317,7 +317,7 @@ class AnswerCallBlock(Struct, frozen=True, tag_field="type", tag="tool_use"):
 
 
 AnswerBlock = AnswerThinkingBlock | AnswerTextBlock | AnswerCallBlock
-StopReason = Literal["end_turn", "max_tokens", "stop_sequence", "tool_use"]
+_StopReason = Literal["end_turn", "max_tokens", "stop_sequence", "tool_use"]
 
 
 @dataclass(frozen=True)
@@ -339,7 +339,7 @@ class MessagesReply:
     role: Literal["assistant"]
     model: str
     content: list[AnswerBlock]
-    stop_reason: StopReason | None
+    stop_reason: _StopReason | None
     stop_sequence: str | None
     usage: MessageUsage
 
@@ -396,7 +396,7 @@ class BlockStop(Struct, frozen=True, tag_field="type", tag="content_block_stop")
 class AnswerStop:
     """The reason why an answer ended."""
 
-    stop_reason: StopReason
+    stop_reason: _StopReason
     stop_sequence: str | None = None
 
 
