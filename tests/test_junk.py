@@ -16,9 +16,10 @@ from headstart.library import manifest
 from headstart.library.manifest import Manifest, PairManifest
 from headstart.markdown.parser import MarkdownStream, parse
 from headstart.server.errors import RefusedError
-from headstart.server.requests.bodies import ChatRequest, TextRequest
 from headstart.server.requests.reading import parse_request
-from headstart.server.requests.translation import Defaults, chat_to_request, text_to_requests
+from headstart.server.requests.translation import Defaults
+from headstart.server.routes.chat import ChatRequest, chat_to_request
+from headstart.server.routes.completions import TextRequest, text_to_requests
 from headstart.settings import Settings
 from headstart_export import recipe
 from tests.junk import JUNK, TOML_JUNK, changed, fuzz

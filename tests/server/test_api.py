@@ -18,10 +18,12 @@ from bench.toy import ToyEngine
 from headstart.engine.engine import Call, Message, Sampling, Speculation, Tools
 from headstart.errors import BrokenModelError, ChatTemplateError, ContextOverflowError
 from headstart.server.models import OneModel, Served
-from headstart.server.requests.bodies import ChatRequest, EmbeddingRequest, TextRequest
 from headstart.server.requests.history import NO_RESULT
 from headstart.server.requests.reading import parse_request
 from headstart.server.routes.anthropic import MessagesRequest
+from headstart.server.routes.chat import ChatRequest
+from headstart.server.routes.completions import TextRequest
+from headstart.server.routes.embeddings import EmbeddingRequest
 from headstart.server.routes.responses import ResponsesRequest
 from headstart.server.routes.tokens import DetokenizeRequest, TokenizeRequest
 from headstart.server.worker import Limits

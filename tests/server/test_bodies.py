@@ -25,16 +25,13 @@ from headstart.errors import SettingsError
 from headstart.server.errors import RefusedError
 from headstart.server.models import Served
 from headstart.server.requests import fields
-from headstart.server.requests.bodies import ChatRequest, EmbeddingRequest, TextRequest
+from headstart.server.requests.constraint import losses_of
 from headstart.server.requests.reading import parse_request
-from headstart.server.requests.translation import (
-    Defaults,
-    chat_to_request,
-    embedding_to_request,
-    losses_of,
-    text_to_requests,
-)
+from headstart.server.requests.translation import Defaults
 from headstart.server.routes.anthropic import MessagesRequest, messages_to_request
+from headstart.server.routes.chat import ChatRequest, chat_to_request
+from headstart.server.routes.completions import TextRequest, text_to_requests
+from headstart.server.routes.embeddings import EmbeddingRequest, embedding_to_request
 from headstart.server.routes.ollama import OllamaChatRequest, OllamaGenerateRequest, ollama_to_request
 from headstart.server.routes.responses import ResponsesRequest, responses_to_request
 from headstart.server.routes.tokens import DetokenizeRequest, TokenizeRequest, tokenize_to_request

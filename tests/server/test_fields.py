@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 from headstart.server.requests import fields
-from headstart.server.requests.bodies import ChatRequest, TextRequest
 from headstart.server.routes.anthropic import MessagesRequest
+from headstart.server.routes.chat import ChatRequest
+from headstart.server.routes.completions import TextRequest
 from headstart.server.routes.ollama import OllamaOptions
 from headstart.server.routes.responses import ResponsesRequest
 from headstart.server.routes.tokens import TokenizeRequest

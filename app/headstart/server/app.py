@@ -40,17 +40,11 @@ from headstart.server.errors import (
 from headstart.server.metrics import TYPE, Metrics
 from headstart.server.models import Served, default, find, is_pattern, require_context
 from headstart.server.requests import prefix
-from headstart.server.requests.bodies import AnswerRequest, ChatRequest, EmbeddingRequest, RerankRequest, TextRequest
+from headstart.server.requests.bodies import AnswerRequest
+from headstart.server.requests.constraint import losses_of
 from headstart.server.requests.reading import parse_request, read_body
-from headstart.server.requests.translation import (
-    Defaults,
-    chat_to_request,
-    embedding_to_request,
-    fan_out,
-    losses_of,
-    other_kinds,
-    text_to_requests,
-)
+from headstart.server.requests.tools import other_kinds
+from headstart.server.requests.translation import Defaults, fan_out
 from headstart.server.routes import ollama
 from headstart.server.routes.anthropic import (
     CountedTokens,
@@ -60,19 +54,18 @@ from headstart.server.routes.anthropic import (
     left_out_of_messages,
     messages_to_request,
 )
-from headstart.server.routes.replies import (
+from headstart.server.routes.chat import ChatFormatter, ChatRequest, chat_to_request
+from headstart.server.routes.completions import TextFormatter, TextRequest, text_to_requests
+from headstart.server.routes.embeddings import (
     EMBEDS,
-    ChatFormatter,
+    EmbeddingRequest,
     Embeddings,
-    Health,
-    Model,
-    ModelList,
-    ReplyContext,
-    ReplyFormatter,
-    TextFormatter,
+    RerankRequest,
+    embedding_to_request,
     embeddings_of,
     reranked,
 )
+from headstart.server.routes.replies import Health, Model, ModelList, ReplyContext, ReplyFormatter
 from headstart.server.routes.responses import (
     InputTokens,
     ResponsesFormatter,

@@ -11,19 +11,13 @@ from headstart import __version__
 from headstart.server.errors import FaultBody, MessagesFaultBody, OllamaFault
 from headstart.server.metrics import TYPE
 from headstart.server.requests import fields
-from headstart.server.requests.bodies import AnswerRequest, ChatRequest, EmbeddingRequest, RerankRequest, TextRequest
+from headstart.server.requests.bodies import AnswerRequest
 from headstart.server.routes import ollama
 from headstart.server.routes.anthropic import CountedTokens, CountTokensRequest, MessagesReply, MessagesRequest
-from headstart.server.routes.replies import (
-    ChatChunk,
-    ChatCompletion,
-    Embeddings,
-    Health,
-    Model,
-    ModelList,
-    Reranked,
-    TextCompletion,
-)
+from headstart.server.routes.chat import ChatChunk, ChatCompletion, ChatRequest
+from headstart.server.routes.completions import TextCompletion, TextRequest
+from headstart.server.routes.embeddings import EmbeddingRequest, Embeddings, Reranked, RerankRequest
+from headstart.server.routes.replies import Health, Model, ModelList
 from headstart.server.routes.responses import InputTokens, ResponseObject, ResponsesRequest
 from headstart.server.routes.tokens import Detokenized, DetokenizeRequest, Tokenized, TokenizeRequest
 

@@ -1,4 +1,4 @@
-"""The types of request bodies of OpenAI's API, and the types that other APIs share with them.
+"""The fields and types that bodies of several APIs share.
 
 None means that a field is left out. Unknown fields are ignored: most have no meaning on your own computer. Fields that
 would change the answer and are not supported stand in `fields.py`.
@@ -27,8 +27,6 @@ AnswerCount = Annotated[
 ]
 TokenId = Annotated[int, Meta(ge=0, le=MAX_INT)]
 TokenIds = Annotated[list[TokenId], Meta(min_length=1)]
-MAX_TEXTS = 2048  # texts of a request for embeddings, or tokens of a text sent as tokens, as in OpenAI's API
-_Prompts = Annotated[list[str | TokenId | list[TokenId]], Meta(min_length=1)]
 _ZERO_TOKENS = "0: the prompt is read, and stays in memory for the next request that begins like it. -1: the default."
 Length = Annotated[
     int, Meta(ge=-1, le=MAX_INT, description=f"{_ZERO_TOKENS} Default: half the context; 16 in /v1/completions.")
@@ -42,7 +40,6 @@ _Grammar = Annotated[NonEmpty, Meta(description="In Lark's notation or llama.cpp
 _Choice = Annotated[list[NonEmpty], Meta(min_length=1)]
 _Pattern = Annotated[NonEmpty, Meta(examples=["[a-z]+"])]
 ModelName = Annotated[str, Meta(description="Default: the model in memory, or else the only one.")]
-_GenerationPrompt = Annotated[bool, Meta(description="false: only with `continue_final_message`.")]
 Name = Annotated[str, Meta(min_length=1, max_length=256)]
 _MAX_STOPS = 64
 Stops = str | Annotated[list[NonEmpty], Meta(max_length=_MAX_STOPS)]
@@ -81,61 +78,6 @@ Content = str | list[Part]
 
 
 @dataclass(frozen=True)
-class CalledFunction:
-    """The function of a call; `arguments` is a JSON object as text."""
-
-    name: Name
-    arguments: str = ""
-
-
-@dataclass(frozen=True)
-class CalledTool:
-    """A call that the assistant made."""
-
-    function: CalledFunction
-    id: str | None = None
-    type: Literal["function"] = "function"
-
-
-class SystemMessage(Struct, frozen=True, tag_field="role", tag="system"):
-    """Instructions for the whole conversation."""
-
-    content: Content
-
-
-class DeveloperMessage(Struct, frozen=True, tag_field="role", tag="developer"):
-    """Instructions for the whole conversation."""
-
-    content: Content
-
-
-class UserMessage(Struct, frozen=True, tag_field="role", tag="user"):
-    """A message of the user."""
-
-    content: Content
-
-
-class AssistantMessage(Struct, frozen=True, tag_field="role", tag="assistant"):
-    """An earlier answer. The last message is continued, unless it has calls."""
-
-    content: Content | None = None
-    tool_calls: list[CalledTool] | None = None
-    refusal: str | None = None
-    reasoning_content: str | None = None
-    reasoning: str | None = None
-
-
-class ToolMessage(Struct, frozen=True, tag_field="role", tag="tool"):
-    """The result of a call, with the call's id. Without one, results stand in the order of their calls."""
-
-    content: Content | None
-    tool_call_id: str | None = None
-
-
-ChatMessage = SystemMessage | DeveloperMessage | UserMessage | AssistantMessage | ToolMessage
-
-
-@dataclass(frozen=True)
 class FunctionTool:
     """A function that an answer may call; `parameters` is the JSON schema of its arguments."""
 
@@ -151,29 +93,6 @@ class OfferedTool:
 
     type: str = "function"
     function: FunctionTool | None = None
-
-
-@dataclass(frozen=True)
-class ChosenFunction:
-    """The name of a function."""
-
-    name: Name
-
-
-@dataclass(frozen=True)
-class ChosenTool:
-    """The tool that an answer must call."""
-
-    type: str = "function"
-    function: ChosenFunction | None = None
-
-
-@dataclass(frozen=True)
-class Prediction:
-    """Text that the answer may repeat. Guesses are taken from it; the answer stays the same."""
-
-    type: Literal["content"]
-    content: Content
 
 
 @dataclass(frozen=True)
@@ -312,71 +231,3 @@ class AnswerRequest:
     thinking_budget_tokens: _Budget | None = None
     thinking_token_budget: _Budget | None = None
     chat_template_kwargs: TemplateValues | None = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class ChatRequest(AnswerRequest):
-    """Body of POST /v1/chat/completions."""
-
-    unsupported: ClassVar[Unsupported] = fields.ANSWERS | fields.CHATS
-
-    messages: Annotated[list[ChatMessage], Meta(min_length=1)]
-    n: AnswerCount | None = None
-    tools: list[OfferedTool] | None = None
-    tool_choice: Literal["none", "auto", "required"] | ChosenTool | None = None
-    parallel_tool_calls: Parallel | None = None
-    logprobs: bool | Likeliest | None = None
-    top_logprobs: Likeliest | None = None
-    add_generation_prompt: _GenerationPrompt | None = None
-    continue_final_message: bool | None = None
-    prediction: Prediction | None = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class TextRequest(AnswerRequest):
-    """Body of POST /v1/completions."""
-
-    prompt: Annotated[str | _Prompts, Meta(description="A text, its tokens, or a list of texts or of lists of tokens.")]
-    n: AnswerCount | None = None
-    echo: Annotated[bool, Meta(description="Begin each answer with its prompt, and its `logprobs`.")] | None = None
-    suffix: Annotated[str, Meta(description="The answer fills the gap before it, if the model can.")] | None = None
-    logprobs: bool | Likeliest | None = None
-    add_special_tokens: Annotated[bool, Meta(description="Default: true.")] | None = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class EmbeddingRequest:
-    """Body of POST /v1/embeddings."""
-
-    unsupported: ClassVar[Unsupported] = fields.EMBEDDINGS
-
-    model: ModelName | None = None
-    input: Annotated[
-        NonEmpty | Annotated[list[NonEmpty | TokenId | TokenIds], Meta(min_length=1, max_length=MAX_TEXTS)],
-        Meta(description="A text, its tokens, or a list of texts or of lists of tokens."),
-    ]
-    encoding_format: Literal["float", "base64"] | None = None
-    dimensions: Annotated[int, Meta(ge=1, le=MAX_INT)] | None = None
-    user: str | None = None
-
-
-@dataclass(frozen=True)
-class Document:
-    """A text to be ranked."""
-
-    text: NonEmpty
-
-
-@dataclass(frozen=True, kw_only=True)
-class RerankRequest(EmbeddingRequest):
-    """Body of POST /v1/rerank."""
-
-    input: str | list[str | TokenId | TokenIds] = ""  # made of the two fields below
-    query: NonEmpty
-    documents: Annotated[list[NonEmpty | Document], Meta(min_length=1, max_length=MAX_TEXTS - 1)]
-    top_n: Annotated[int, Meta(ge=1, le=MAX_INT, description="Default: all.")] | None = None
-    return_documents: bool | None = None
-
-    @property
-    def texts(self) -> list[str]:
-        return [document if isinstance(document, str) else document.text for document in self.documents]

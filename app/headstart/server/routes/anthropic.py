@@ -21,22 +21,13 @@ from headstart.server.requests.bodies import (
     Parameters,
     Part,
 )
+from headstart.server.requests.content import given, note_of, texts_of, unread
 from headstart.server.requests.fields import Unsupported
 from headstart.server.requests.history import History
-from headstart.server.requests.translation import (
-    USUAL_EFFORT,
-    Defaults,
-    given,
-    length_of,
-    note_of,
-    texts_of,
-    to_request,
-    tool_of,
-    tools_of,
-    unread,
-    with_effort,
-)
-from headstart.server.routes.replies import AnswerChunk, Block, BlockFormatter
+from headstart.server.requests.tools import tool_of, tools_of
+from headstart.server.requests.translation import USUAL_EFFORT, Defaults, length_of, to_request, with_effort
+from headstart.server.routes.blocks import Block, BlockFormatter
+from headstart.server.routes.replies import AnswerChunk
 from headstart.tools.calls import CallReader, whole_arguments
 
 # The ends of the types of calls and results, also of those of tools that Anthropic's server runs, and of thoughts.

@@ -18,7 +18,6 @@ from headstart.server.requests import fields
 from headstart.server.requests.bodies import (
     AnswerRequest,
     Effort,
-    EmbeddingRequest,
     JsonObject,
     Likeliest,
     Name,
@@ -30,8 +29,11 @@ from headstart.server.requests.bodies import (
 )
 from headstart.server.requests.fields import Unsupported
 from headstart.server.requests.history import History
-from headstart.server.requests.translation import Defaults, length_of, to_request, tool_of, tools_of, with_effort
-from headstart.server.routes.replies import AnswerChunk, Block, BlockFormatter, Embeddings, TokenLogprob, logprobs_of
+from headstart.server.requests.tools import tool_of, tools_of
+from headstart.server.requests.translation import Defaults, length_of, to_request, with_effort
+from headstart.server.routes.blocks import Block, BlockFormatter
+from headstart.server.routes.embeddings import EmbeddingRequest, Embeddings
+from headstart.server.routes.replies import AnswerChunk, TokenLogprob, logprobs_of
 from headstart.server.running_servers import LoadedModel
 from headstart.tools.calls import CallReader, whole_arguments
 

@@ -29,23 +29,14 @@ from headstart.server.requests.bodies import (
     Part,
     TextFormat,
 )
+from headstart.server.requests.constraint import schema_of
+from headstart.server.requests.content import given, noted_text, noted_texts, texts_of
 from headstart.server.requests.fields import Unsupported
 from headstart.server.requests.history import History
-from headstart.server.requests.translation import (
-    FUNCTION,
-    Defaults,
-    given,
-    length_of,
-    noted_text,
-    noted_texts,
-    schema_of,
-    texts_of,
-    to_request,
-    tool_of,
-    tools_of,
-    with_effort,
-)
-from headstart.server.routes.replies import AnswerChunk, Block, BlockFormatter, TokenLogprob, logprobs_of
+from headstart.server.requests.tools import FUNCTION, tool_of, tools_of
+from headstart.server.requests.translation import Defaults, length_of, to_request, with_effort
+from headstart.server.routes.blocks import Block, BlockFormatter
+from headstart.server.routes.replies import AnswerChunk, TokenLogprob, logprobs_of
 from headstart.tools.calls import CallReader, whole_arguments
 
 _WITH_LOGPROBS = "message.output_text.logprobs"

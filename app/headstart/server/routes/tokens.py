@@ -8,9 +8,10 @@ from msgspec import Meta
 from headstart.engine.engine import Request, Tools
 from headstart.server.errors import invalid
 from headstart.server.requests import fields
-from headstart.server.requests.bodies import ChatMessage, OfferedTool, TokenId
+from headstart.server.requests.bodies import OfferedTool, TokenId
 from headstart.server.requests.fields import Unsupported
-from headstart.server.requests.translation import functions_of, messages_of
+from headstart.server.requests.tools import functions_of
+from headstart.server.routes.chat import ChatMessage, messages_of
 
 
 @dataclass(frozen=True, kw_only=True)
