@@ -29,7 +29,7 @@ from headstart.server.requests.constraint import losses_of
 from headstart.server.requests.reading import parse_request
 from headstart.server.requests.translation import Defaults
 from headstart.server.routes.anthropic import MessagesRequest, messages_to_request
-from headstart.server.routes.chat import ChatRequest, chat_to_request
+from headstart.server.routes.chat import ChatRequest, chat_to_requests
 from headstart.server.routes.completions import TextRequest, text_to_requests
 from headstart.server.routes.embeddings import EmbeddingRequest, embedding_to_request
 from headstart.server.routes.ollama import OllamaChatRequest, OllamaGenerateRequest, ollama_to_request
@@ -56,7 +56,7 @@ ROUTES: dict[str, tuple[type, dict[str, Any]]] = {
 }
 SERVED = Served("toy", 4096)
 TRANSLATE: dict[str, Callable[[Any], list[Request]]] = {
-    "/v1/chat/completions": lambda body: [chat_to_request(body, Defaults())],
+    "/v1/chat/completions": lambda body: chat_to_requests(body, Defaults()),
     "/v1/completions": lambda body: text_to_requests(body, Defaults()),
     "/v1/responses": lambda body: [responses_to_request(body, Defaults())],
     "/v1/messages": lambda body: [messages_to_request(body, Defaults())],

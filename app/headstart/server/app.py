@@ -44,7 +44,7 @@ from headstart.server.requests.bodies import AnswerRequest
 from headstart.server.requests.constraint import losses_of
 from headstart.server.requests.reading import parse_request, read_body
 from headstart.server.requests.tools import other_kinds
-from headstart.server.requests.translation import Defaults, fan_out
+from headstart.server.requests.translation import Defaults
 from headstart.server.routes import ollama
 from headstart.server.routes.anthropic import (
     CountedTokens,
@@ -54,7 +54,7 @@ from headstart.server.routes.anthropic import (
     left_out_of_messages,
     messages_to_request,
 )
-from headstart.server.routes.chat import ChatFormatter, ChatRequest, chat_to_request
+from headstart.server.routes.chat import ChatFormatter, ChatRequest, chat_to_requests
 from headstart.server.routes.completions import TextFormatter, TextRequest, text_to_requests
 from headstart.server.routes.embeddings import (
     EMBEDS,
@@ -130,7 +130,7 @@ class Api:
     async def chat(self, request: HttpRequest) -> Response:
         """Answer a conversation: POST /v1/chat/completions."""
         body, model = await self._read(request, ChatRequest)
-        engine_requests = fan_out(chat_to_request(body, self._defaults_for(model)), body.n)
+        engine_requests = chat_to_requests(body, self._defaults_for(model))
         context = self._context(body, model, len(engine_requests), len(engine_requests))
         formatters = [
             ChatFormatter(context, reader_of(engine_request), index)

@@ -37,7 +37,6 @@ def to_request(
     asked: AnswerRequest,
     defaults: Defaults,
     messages: tuple[Message, ...],
-    length: int,
     tools: Tools | None = None,
     schemas: Mapping[str, JsonObject | None] = _NO_SCHEMAS,
     prompt: str | tuple[int, ...] = "",
@@ -52,7 +51,7 @@ def to_request(
     json_schema, grammar = constraint_of(asked, schemas, has_tools=tools is not None)
     request = Request(
         messages,
-        length,
+        _length(asked, defaults.length),
         sampling,
         defaults.speculation,
         stops,
@@ -94,7 +93,7 @@ def _stops(stop: str | list[str] | None) -> tuple[str, ...]:
     return tuple(filter(None, [stop])) if isinstance(stop, str) else tuple(stop or ())
 
 
-def length_of(body: AnswerRequest, default: int) -> int:
+def _length(body: AnswerRequest, default: int) -> int:
     """Return the maximum length of an answer, by its first name that has one; 0 is a length, None and -1 are not."""
     names = (body.max_completion_tokens, body.max_output_tokens, body.max_tokens, body.n_predict, body.num_predict)
     return next((length for length in names if length is not None and length >= 0), default)

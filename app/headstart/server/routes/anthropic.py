@@ -25,7 +25,7 @@ from headstart.server.requests.content import given, note_of, texts_of, unread
 from headstart.server.requests.fields import Unsupported
 from headstart.server.requests.history import History
 from headstart.server.requests.tools import tool_of, tools_of
-from headstart.server.requests.translation import USUAL_EFFORT, Defaults, length_of, to_request, with_effort
+from headstart.server.requests.translation import USUAL_EFFORT, Defaults, to_request, with_effort
 from headstart.server.routes.blocks import Block, BlockFormatter
 from headstart.server.routes.replies import AnswerChunk
 from headstart.tools.calls import CallReader, whole_arguments
@@ -166,7 +166,7 @@ def messages_to_request(body: MessagesRequest, defaults: Defaults) -> Request:
         "output_format": body.output_format.schema if body.output_format else None,
     }
     tools = None if choice.type == "none" else tools
-    request = to_request(body, defaults, history.messages(), length_of(body, defaults.length), tools, schemas)
+    request = to_request(body, defaults, history.messages(), tools, schemas)
     if body.thinking is None:
         return with_effort(request, config.effort)
     if body.thinking.type == "disabled":

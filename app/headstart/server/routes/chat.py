@@ -29,7 +29,7 @@ from headstart.server.requests.content import noted_text, noted_texts, texts_of
 from headstart.server.requests.fields import Unsupported
 from headstart.server.requests.history import History
 from headstart.server.requests.tools import functions_of, other_kinds, tools_of
-from headstart.server.requests.translation import Defaults, length_of, to_request
+from headstart.server.requests.translation import Defaults, fan_out, to_request
 from headstart.server.routes.replies import (
     AnswerChunk,
     OpenAIFormatter,
@@ -145,14 +145,13 @@ class ChatRequest(AnswerRequest):
     prediction: Prediction | None = None
 
 
-def chat_to_request(body: ChatRequest, defaults: Defaults) -> Request:
-    """Translate a request for an answer to a conversation. Raises RefusedError."""
+def chat_to_requests(body: ChatRequest, defaults: Defaults) -> list[Request]:
+    """Translate a request for answers to a conversation: one engine request for each answer. Raises RefusedError."""
     _check_continuation(body)
-    return replace(
-        to_request(body, defaults, messages_of(body.messages), length_of(body, defaults.length), _tools(body)),
-        prediction="".join(texts_of(body.prediction.content, "prediction.content")) if body.prediction else "",
-        likeliest=_likeliest(body),
-    )
+    messages, tools = messages_of(body.messages), _tools(body)
+    prediction = "".join(texts_of(body.prediction.content, "prediction.content")) if body.prediction else ""
+    request = to_request(body, defaults, messages, tools)
+    return fan_out(replace(request, prediction=prediction, likeliest=_likeliest(body)), body.n)
 
 
 def _check_continuation(body: ChatRequest) -> None:
@@ -190,17 +189,13 @@ def messages_of(turns: Sequence[ChatMessage]) -> tuple[Message, ...]:
 
 
 def _message(turn: SystemMessage | DeveloperMessage | UserMessage | AssistantMessage, place: str) -> Message:
-    match turn:
-        case SystemMessage() | DeveloperMessage():
-            return Message.of_parts("system", texts_of(turn.content, f"{place}.content"))
-        case UserMessage():
-            return Message.of_parts("user", texts_of(turn.content, f"{place}.content"))
-        case AssistantMessage():
-            calls = tuple(
-                Call(call.function.name, whole_arguments(call.function.arguments)) for call in turn.tool_calls or ()
-            )
-            thinking = turn.reasoning_content or turn.reasoning or ""
-            return Message.of_parts("assistant", noted_texts(turn.content or turn.refusal or ""), calls, thinking)
+    if not isinstance(turn, AssistantMessage):
+        role = "user" if isinstance(turn, UserMessage) else "system"
+        return Message.of_parts(role, texts_of(turn.content, f"{place}.content"))
+    functions = [call.function for call in turn.tool_calls or ()]
+    calls = tuple(Call(function.name, whole_arguments(function.arguments)) for function in functions)
+    thinking = turn.reasoning_content or turn.reasoning or ""
+    return Message.of_parts("assistant", noted_texts(turn.content or turn.refusal or ""), calls, thinking)
 
 
 def _tools(body: ChatRequest) -> Tools | None:

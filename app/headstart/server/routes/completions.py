@@ -21,7 +21,7 @@ from headstart.server.requests.bodies import (
     TokenId,
 )
 from headstart.server.requests.content import texts_or_tokens
-from headstart.server.requests.translation import Defaults, fan_out, length_of, to_request
+from headstart.server.requests.translation import Defaults, fan_out, to_request
 from headstart.server.routes.replies import (
     AnswerChunk,
     OpenAIFormatter,
@@ -59,11 +59,11 @@ def text_to_requests(body: TextRequest, defaults: Defaults) -> list[Request]:
         raise invalid(f"A request may ask for {MAX_ANSWERS} answers at most: send fewer prompts at a time.", "prompt")
     if body.echo and body.suffix:
         raise invalid("What fills a gap is told alone: leave out `echo` or `suffix`.", "echo")
-    length = length_of(body, _COMPLETION_TOKENS)
+    defaults = replace(defaults, length=_COMPLETION_TOKENS)
     likeliest = None if body.logprobs is None or body.logprobs is False else int(body.logprobs)
     requests = list[Request]()
     for prompt in prompts:
-        request = to_request(body, defaults, (), length, prompt=prompt, suffix=body.suffix or "")
+        request = to_request(body, defaults, (), prompt=prompt, suffix=body.suffix or "")
         request = replace(
             request, likeliest=likeliest, echo=bool(body.echo), add_special=body.add_special_tokens is not False
         )

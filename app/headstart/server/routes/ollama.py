@@ -30,7 +30,7 @@ from headstart.server.requests.bodies import (
 from headstart.server.requests.fields import Unsupported
 from headstart.server.requests.history import History
 from headstart.server.requests.tools import tool_of, tools_of
-from headstart.server.requests.translation import Defaults, length_of, to_request, with_effort
+from headstart.server.requests.translation import Defaults, to_request, with_effort
 from headstart.server.routes.blocks import Block, BlockFormatter
 from headstart.server.routes.embeddings import EmbeddingRequest, Embeddings
 from headstart.server.routes.replies import AnswerChunk, TokenLogprob, logprobs_of
@@ -297,9 +297,7 @@ def ollama_to_request(body: OllamaChatRequest | OllamaGenerateRequest, model: Se
     asked = AnswerRequest(model=body.model, format=body.format or None, num_predict=options.num_predict, **values)
     messages, tools, prompt, suffix = _chat(body) if isinstance(body, OllamaChatRequest) else _generate(body)
     likeliest = body.top_logprobs or 0 if body.logprobs else None
-    request = to_request(
-        asked, defaults, messages, length_of(asked, defaults.length), tools, prompt=prompt, suffix=suffix
-    )
+    request = to_request(asked, defaults, messages, tools, prompt=prompt, suffix=suffix)
     request = replace(request, likeliest=likeliest)
     if isinstance(body.think, str):
         return with_effort(request, body.think)

@@ -34,7 +34,7 @@ from headstart.server.requests.content import given, noted_text, noted_texts, te
 from headstart.server.requests.fields import Unsupported
 from headstart.server.requests.history import History
 from headstart.server.requests.tools import FUNCTION, tool_of, tools_of
-from headstart.server.requests.translation import Defaults, length_of, to_request, with_effort
+from headstart.server.requests.translation import Defaults, to_request, with_effort
 from headstart.server.routes.blocks import Block, BlockFormatter
 from headstart.server.routes.replies import AnswerChunk, TokenLogprob, logprobs_of
 from headstart.tools.calls import CallReader, whole_arguments
@@ -132,7 +132,7 @@ def responses_to_request(body: ResponsesRequest, defaults: Defaults) -> Request:
     system = [Message("system", body.instructions)] if body.instructions else []
     format_ = body.text.format if body.text else None
     schemas = {"text": schema_of(format_)}
-    request = to_request(body, defaults, (*system, *messages), length_of(body, defaults.length), _tools(body), schemas)
+    request = to_request(body, defaults, (*system, *messages), _tools(body), schemas)
     with_logprobs = body.top_logprobs is not None or _WITH_LOGPROBS in (body.include or ())
     request = replace(request, likeliest=(body.top_logprobs or 0) if with_logprobs else None)
     return with_effort(request, body.reasoning.effort) if body.reasoning else request
