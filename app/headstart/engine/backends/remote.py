@@ -56,7 +56,7 @@ from headstart.errors import (
 )
 from headstart.parameters import declared
 
-_Body = dict[str, Any]
+Body = dict[str, Any]
 _CONNECT_S = 10.0  # seconds to reach a server
 _READ_S = 600.0  # seconds of silence while a server reads a long prompt
 _PAUSE_S = 120.0  # seconds of silence in the middle of an answer
@@ -64,11 +64,11 @@ _RETRY_DELAYS_S = (0.5, 1.0, 2.0)  # before another try
 _MAX_WAIT_S = 60.0  # for all tries together, that a busy server may ask for
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")  # never reached through a proxy
 _MAX_EXCERPT = 200  # characters of a server's message
-_MENDABLE = (httpx.codes.BAD_REQUEST, httpx.codes.UNPROCESSABLE_ENTITY)  # another body may be accepted
+MENDABLE = (httpx.codes.BAD_REQUEST, httpx.codes.UNPROCESSABLE_ENTITY)  # another body may be accepted
 _ROUND = Round((), 0, 0, Origin.UNKNOWN, Timing())  # a server reports neither tokens nor rounds
 _REASONS = {"length": FinishReason.LENGTH, "content_filter": FinishReason.CONTENT_FILTER}  # all others: STOP
 _SAMPLING = tuple(each.field for each in declared(Sampling))
-_SUPPORTED = {  # fields of a request; those that only save time may be ignored
+SUPPORTED = {  # fields of a request; those that only save time may be ignored
     "messages", "max_new_tokens", "speculation", "stop", "prediction", "schema", "tools", "likeliest",
     "stop_on_repetition", "keep", "thinking", "thinking_budget", "effort",
 }  # fmt: skip
@@ -77,7 +77,7 @@ _USUAL_LENGTH = 5  # draft tokens; the default of OpenVINO GenAI
 _MAX_TOKENS, _MAX_COMPLETION_TOKENS = "max_tokens", "max_completion_tokens"  # newer models of OpenAI: the second
 # Fields that OpenAI's own service lacks, with their neutral value. They are sent unless a server refuses them, because
 # servers have other defaults (a model's own repetition penalty, the forty likeliest tokens).
-_NEUTRAL: _Body = {
+_NEUTRAL: Body = {
     "top_k": 0,
     "min_p": 0.0,
     "repetition_penalty": 1.0,
@@ -89,7 +89,7 @@ _TEMPLATE, _EFFORT = "chat_template_kwargs", "reasoning_effort"
 # OpenRouter, Groq and Ollama know the effort. Most ignore the others' fields, strict ones refuse them.
 _SWITCHES = (_TEMPLATE, "thinking", _EFFORT)
 _USUAL_EFFORT, _NO_EFFORT = "medium", "none"
-_BUDGETS = {  # by the owner that the list of models names
+BUDGETS = {  # by the owner that the list of models names
     "headstart": "thinking_budget_tokens",
     "llamacpp": "thinking_budget_tokens",
     "vllm": "thinking_token_budget",
@@ -146,7 +146,7 @@ class RemoteEngine:
 
     def generate(self, request: Request, cancel: CancelEvent | None = None) -> Iterator[Event]:
         """Yield the events of an answer. Also raises RemoteError; the events before it remain valid."""
-        if request.beyond(_SUPPORTED):
+        if request.beyond(SUPPORTED):
             raise SettingsError(
                 "{name} is only asked to answer conversations: for a text to be written on or a grammar "
                 "choose a model of this computer.",
@@ -154,7 +154,7 @@ class RemoteEngine:
             )
         cancel = cancel or CancelEvent()
         last = request.messages[-1]
-        answer = _Answer(self.remote, last if last.role == "assistant" else None)
+        answer = RemoteAnswer(self.remote, last if last.role == "assistant" else None)
         stops = StopStrings(request.stop)  # some servers send the stop string
         shown, is_noted = 0, request.thinking is not False
         with closing(self._stream(self._body(request), answer, cancel)) as stream:
@@ -165,10 +165,10 @@ class RemoteEngine:
                 thinking, text = answer.read(data)
                 if thinking and not is_noted:
                     is_noted = True
-                    yield Prefill(0, 0, _thinks_note(self.remote))
+                    yield Prefill(0, 0, thinks_note(self.remote))
                 text, at_stop = stops.push(text)
                 shown += len(text)
-                yield from _steps(text, answer.scored(shown), thinking)
+                yield from steps_of(text, answer.scored(shown), thinking)
                 if at_stop:
                     answer.reason = FinishReason.STOP
                     break
@@ -176,11 +176,11 @@ class RemoteEngine:
                 thinking, text = answer.finish()
                 text, _ = stops.push(text)
                 text += stops.flush()
-                yield from _steps(text, answer.scored(shown + len(text)), thinking)
+                yield from steps_of(text, answer.scored(shown + len(text)), thinking)
         if not (answer.has_ended or answer.reason or cancel.is_set()):
-            raise _connection_broke(self.remote)
+            raise connection_broke(self.remote)
         if not cancel.is_set():
-            yield from _steps(answer.calls(request.tools))
+            yield from steps_of(answer.calls(request.tools))
         default = FinishReason.CANCELLED if cancel.is_set() else FinishReason.STOP
         yield Finish(answer.reason or default, answer.stats(self.model.context), (), stop_text=stops.found)
 
@@ -190,11 +190,11 @@ class RemoteEngine:
             self._runner.run(self._client.aclose())
             self._runner.close()  # cancels its tasks
 
-    def _body(self, request: Request) -> _Body:
+    def _body(self, request: Request) -> Body:
         """Return the body of a request. Raises SettingsError if the server cannot limit thinking."""
-        body = _body(request, self.model.name)
+        body = body_of(request, self.model.name)
         if request.thinking_budget is not None:
-            field = _BUDGETS.get(self.model.owned_by or "")
+            field = BUDGETS.get(self.model.owned_by or "")
             if field is None:
                 raise SettingsError(
                     "{name} is not known to limit thinking: leave out the thinking budget, or choose a model of this "
@@ -211,7 +211,7 @@ class RemoteEngine:
             raise refusal(self.remote, response)
         name, requested = self.remote.name, self.remote.model
         try:
-            models = msgspec.convert(response.json(), _Models, strict=False).data
+            models = msgspec.convert(response.json(), RemoteModels, strict=False).data
         except (ValueError, RecursionError, msgspec.ValidationError):
             if requested:  # a server without a list may still have the model
                 return RemoteModel(requested)
@@ -233,7 +233,7 @@ class RemoteEngine:
             "{name} has these models: {names}; name one of them: remote:{name}/MODEL.", name=name, names=names
         )
 
-    def _stream(self, body: _Body, answer: "_Answer", cancel: CancelEvent) -> Generator[bytes | Prefill, None, None]:
+    def _stream(self, body: Body, answer: "RemoteAnswer", cancel: CancelEvent) -> Generator[bytes | Prefill, None, None]:
         """Yield the data of an answer. A cancelled answer ends early and closes the connection."""
         arriving, loop = self._receive(body, answer), self._runner.get_loop()
 
@@ -255,21 +255,21 @@ class RemoteEngine:
             if not self._client.is_closed:
                 self._runner.run(arriving.aclose())
 
-    async def _receive(self, body: _Body, answer: "_Answer") -> AsyncGenerator[bytes | Prefill, None]:
+    async def _receive(self, body: Body, answer: "RemoteAnswer") -> AsyncGenerator[bytes | Prefill, None]:
         async for result in self._post(body):
             if isinstance(result, Prefill):
                 yield result
                 continue
             async with aclosing(result) as response:
                 if response.status_code != httpx.codes.OK:
-                    raise _last_refusal(self.remote, body, response)
+                    raise last_refusal(self.remote, body, response)
                 async with aclosing(self._lines(response, answer)) as lines:
                     async for line in lines:
                         field, _, data = line.partition(b":")
                         if field == b"data" and data.strip():  # skip comments, which keep a connection alive
                             yield data.strip()
 
-    async def _lines(self, response: httpx.Response, answer: "_Answer") -> AsyncGenerator[bytes, None]:
+    async def _lines(self, response: httpx.Response, answer: "RemoteAnswer") -> AsyncGenerator[bytes, None]:
         lines = LineSplitter()  # splits at \n alone: JSON may hold every other kind of line end
         parts = aiter(response.aiter_bytes())
         try:
@@ -281,7 +281,7 @@ class RemoteEngine:
                 for line in lines.push(part):
                     yield line
         except httpx.RequestError:
-            raise _connection_broke(self.remote) from None
+            raise connection_broke(self.remote) from None
         except TimeoutError:
             raise RemoteError(
                 "{name} has sent nothing for {seconds} s in the middle of the answer; what came of it is kept: "
@@ -290,15 +290,15 @@ class RemoteEngine:
                 seconds=round(self._pause),
             ) from None
 
-    async def _post(self, body: _Body) -> AsyncGenerator[Prefill | httpx.Response, None]:
+    async def _post(self, body: Body) -> AsyncGenerator[Prefill | httpx.Response, None]:
         """Send a request; send it again in another form if the server refuses a field that may change."""
         for message in self._refusals:
-            body = _mended_body(body, message) or body
+            body = mended_body(body, message) or body
         while True:
             mended = None
             async for result in self._attempts("POST", "/chat/completions", body):
-                if isinstance(result, httpx.Response) and result.status_code in _MENDABLE:
-                    mended = _mended_body(body, result.text)
+                if isinstance(result, httpx.Response) and result.status_code in MENDABLE:
+                    mended = mended_body(body, result.text)
                     self._refusals += [result.text] * (mended is not None)
                 if mended is None:
                     yield result
@@ -313,7 +313,7 @@ class RemoteEngine:
         raise AssertionError("the last try is a response or raises")
 
     async def _attempts(
-        self, method: str, path: str, body: _Body | None = None
+        self, method: str, path: str, body: Body | None = None
     ) -> AsyncGenerator[Prefill | httpx.Response, None]:
         """Yield a note for each wait of a busy server, then the response, whose stream has not begun."""
         wait_left = _MAX_WAIT_S
@@ -323,18 +323,18 @@ class RemoteEngine:
                 if method == "GET" or response.status_code != httpx.codes.OK:
                     await response.aread()
             except httpx.RequestError as error:
-                if delay is None or not _is_retryable_error(error):
-                    raise _unreachable(self.remote, error) from None
+                if delay is None or not is_retryable_error(error):
+                    raise unreachable(self.remote, error) from None
                 wait = delay
             else:
-                named = _retry_after(response)
-                if delay is None or not _is_retryable_status(response.status_code) or (named or 0) > wait_left:
+                named = retry_after(response)
+                if delay is None or not is_retryable_status(response.status_code) or (named or 0) > wait_left:
                     yield response
                     return
                 wait = delay if named is None else named
                 wait_left -= named or 0
                 if named:
-                    yield Prefill(0, 0, _wait_note(self.remote, named))
+                    yield Prefill(0, 0, wait_note(self.remote, named))
             await asyncio.sleep(wait)
 
 
@@ -372,7 +372,7 @@ def refusal(remote: Remote, response: httpx.Response) -> HeadstartError:
                 "There is no such API at {url}{in_brackets}; check the address of {name}: it often ends in /v1.",
                 **named,
             )
-        case 429 if seconds := _retry_after(response):
+        case 429 if seconds := retry_after(response):
             sentence = Translatable(
                 "{name} is busy{in_brackets} and asks you to wait {seconds} s; then try again.",
                 **named,
@@ -380,7 +380,7 @@ def refusal(remote: Remote, response: httpx.Response) -> HeadstartError:
             )
         case 429:
             sentence = Translatable("{name} is busy{in_brackets}; try again in a while.", **named)
-        case _ if _is_retryable_status(status):
+        case _ if is_retryable_status(status):
             sentence = Translatable(
                 "{name} failed (status {status}{after_comma}); try again, or look into that server's log.", **named
             )
@@ -397,9 +397,9 @@ def refusal(remote: Remote, response: httpx.Response) -> HeadstartError:
     return error(sentence)
 
 
-def _last_refusal(remote: Remote, body: _Body, response: httpx.Response) -> HeadstartError:
+def last_refusal(remote: Remote, body: Body, response: httpx.Response) -> HeadstartError:
     """Return the error of a request that was refused in every form."""
-    if response.status_code in _MENDABLE and "thinking" in body and _switches_in(response.text):
+    if response.status_code in MENDABLE and "thinking" in body and switches_in(response.text):
         return RemoteError("{name} has no switch for thinking: leave the choice to it.", name=remote.name)
     return refusal(remote, response)
 
@@ -428,12 +428,12 @@ def _client(remote: Remote, key: str | None) -> httpx.AsyncClient:
     )
 
 
-def _body(request: Request, model: str) -> _Body:
+def body_of(request: Request, model: str) -> Body:
     """Return the body of a request. Parameters that are left to the model are left to the server."""
     sampling = request.sampling
     if not sampling.temperature and "temperature" not in sampling.automatic:
         sampling = sampling.settled(Sampling())  # greedy decoding needs no other parameter
-    body: _Body = {
+    body: Body = {
         "model": model,
         "messages": list(_messages(request.messages)),
         "stream": True,
@@ -460,7 +460,7 @@ def _body(request: Request, model: str) -> _Body:
     return body | _switches(request)
 
 
-def _switches(request: Request) -> _Body:
+def _switches(request: Request) -> Body:
     """Return the fields that switch thinking; see `_SWITCHES`."""
     effort = {_EFFORT: request.effort} if request.effort else {}
     if request.thinking is None:
@@ -471,7 +471,7 @@ def _switches(request: Request) -> _Body:
     return {_TEMPLATE: values, "thinking": {"type": "disabled"}, _EFFORT: _NO_EFFORT}
 
 
-def _messages(messages: Sequence[Message]) -> Iterator[_Body]:
+def _messages(messages: Sequence[Message]) -> Iterator[Body]:
     """Yield the conversation. Results get the ids of the calls, which they follow in order.
 
     Thinking is sent where tools were called: DeepSeek demands it there, its older models refuse it elsewhere, and chat
@@ -479,7 +479,7 @@ def _messages(messages: Sequence[Message]) -> Iterator[_Body]:
     """
     numbers, open_calls = 0, deque[str]()
     for message, before in zip(messages, (None, *messages), strict=False):
-        entry: _Body = {"role": message.role, "content": message.content}
+        entry: Body = {"role": message.role, "content": message.content}
         follows_result = before is not None and before.role == "tool"
         if message.thinking and (message.calls or follows_result or message is messages[-1]):
             entry[_REASONING] = message.thinking
@@ -499,7 +499,7 @@ def _messages(messages: Sequence[Message]) -> Iterator[_Body]:
         yield entry
 
 
-def _tools(tools: Tools) -> _Body:
+def _tools(tools: Tools) -> Body:
     """Return the fields of the tools that an answer may call."""
     offered = [
         {
@@ -515,7 +515,7 @@ def _tools(tools: Tools) -> _Body:
     return {"tools": offered, "parallel_tool_calls": tools.parallel, **chosen}
 
 
-def _mended_body(body: _Body, message: str) -> _Body | None:
+def mended_body(body: Body, message: str) -> Body | None:
     """Return another body after a refusal that names a field which may change, or None.
 
     A strict server may refuse unknown fields; OpenVINO Model Server needs the length of its draft.
@@ -534,9 +534,9 @@ def _mended_body(body: _Body, message: str) -> _Body | None:
     return _mended_switches(body, message)
 
 
-def _mended_switches(body: _Body, message: str) -> _Body | None:
+def _mended_switches(body: Body, message: str) -> Body | None:
     """Return a body without the refused switches for thinking; None if none would be left."""
-    named = [name for name in _switches_in(message) if name in body]
+    named = [name for name in switches_in(message) if name in body]
     if not named:
         return None
     left = _without(body, named)
@@ -546,15 +546,15 @@ def _mended_switches(body: _Body, message: str) -> _Body | None:
     return left | {_EFFORT: _USUAL_EFFORT} if is_on and _EFFORT not in body else None
 
 
-def _switches_in(message: str) -> list[str]:
+def switches_in(message: str) -> list[str]:
     return [name for name in _SWITCHES if re.search(rf"\b{name}\b", message)]
 
 
-def _without(body: _Body, names: Sequence[str]) -> _Body:
+def _without(body: Body, names: Sequence[str]) -> Body:
     return {name: value for name, value in body.items() if name not in names}
 
 
-class _Models(Struct):
+class RemoteModels(Struct):
     data: list[RemoteModel]
 
 
@@ -625,7 +625,7 @@ class _Chunk(Struct):
     error: Any = None
 
 
-class _Answer:
+class RemoteAnswer:
     """An answer so far. Thinking comes in a field of its own, or in tags at the beginning of the text."""
 
     def __init__(self, remote: Remote, continued: Message | None) -> None:
@@ -657,7 +657,7 @@ class _Answer:
             return "", ""
         try:
             chunk = msgspec.convert(json.loads(data), _Chunk, strict=False)
-            message = _message_in(chunk.error)
+            message = message_in(chunk.error)
         except (ValueError, RecursionError, msgspec.ValidationError):
             raise self._broken_off("what came is not OpenAI's protocol") from None
         if chunk.error:
@@ -790,7 +790,7 @@ def _parts(delta: _Delta) -> tuple[str, str]:
     return thought + "".join(thoughts), "".join(part.text for part in content)
 
 
-def _steps(text: str, scored: tuple[Scored, ...] = (), thinking: str = "") -> Iterator[Step]:
+def steps_of(text: str, scored: tuple[Scored, ...] = (), thinking: str = "") -> Iterator[Step]:
     if text or scored or thinking:
         pieces = (Piece(thinking, Origin.UNKNOWN, is_thinking=True), Piece(text, Origin.UNKNOWN))
         yield Step(text, _ROUND, tuple(piece for piece in pieces if piece.text), scored)
@@ -807,7 +807,7 @@ def _is_object(arguments: str) -> bool:
         return False
 
 
-def _connection_broke(remote: Remote) -> RemoteError:
+def connection_broke(remote: Remote) -> RemoteError:
     return RemoteError(
         "The connection to {name} broke in the middle of the answer; what came of it is kept: "
         "continue it, or ask again.",
@@ -815,7 +815,7 @@ def _connection_broke(remote: Remote) -> RemoteError:
     )
 
 
-def _unreachable(remote: Remote, error: httpx.RequestError) -> RemoteError:
+def unreachable(remote: Remote, error: httpx.RequestError) -> RemoteError:
     named: dict[str, object] = {"name": remote.name, "url": remote.url}
     for cause in _causes(error):
         if isinstance(cause, ssl.SSLCertVerificationError):
@@ -849,14 +849,14 @@ def _unreachable(remote: Remote, error: httpx.RequestError) -> RemoteError:
     )
 
 
-def _is_retryable_error(error: httpx.RequestError) -> bool:
+def is_retryable_error(error: httpx.RequestError) -> bool:
     """Return whether another try may work: a server is starting, or has just closed the connection."""
     if isinstance(error, httpx.ConnectError):
         return not any(isinstance(cause, ssl.SSLError | socket.gaierror) for cause in _causes(error))
     return isinstance(error, httpx.RemoteProtocolError | httpx.ReadError | httpx.WriteError)
 
 
-def _retry_after(response: httpx.Response) -> float | None:
+def retry_after(response: httpx.Response) -> float | None:
     """Return the seconds that a busy server asks to wait, given as a number or a date, or None."""
     named = response.headers.get("retry-after", "")
     if named.isdecimal():
@@ -867,7 +867,7 @@ def _retry_after(response: httpx.Response) -> float | None:
         return None
 
 
-def _wait_note(remote: Remote, seconds: float) -> Translatable:
+def wait_note(remote: Remote, seconds: float) -> Translatable:
     return Translatable(
         "{name} is busy and asks you to wait; it is asked again in {seconds} s.",
         name=remote.name,
@@ -875,14 +875,14 @@ def _wait_note(remote: Remote, seconds: float) -> Translatable:
     )
 
 
-def _thinks_note(remote: Remote) -> Translatable:
+def thinks_note(remote: Remote) -> Translatable:
     return Translatable(
         "{name} thinks although it was asked not to: its model has no switch for that, or another one.",
         name=remote.name,
     )
 
 
-def _is_retryable_status(status: int) -> bool:
+def is_retryable_status(status: int) -> bool:
     """Return whether the same request may be answered in a moment."""
     return status == httpx.codes.TOO_MANY_REQUESTS or status >= httpx.codes.INTERNAL_SERVER_ERROR
 
@@ -893,17 +893,17 @@ def _is_about_context(words: str) -> bool:
 
 def _error_message(response: httpx.Response) -> str:
     try:
-        return _message_in(response.json())
+        return message_in(response.json())
     except (ValueError, RecursionError):
         return ""
 
 
-def _message_in(data: Any) -> str:
+def message_in(data: Any) -> str:
     """Return the server's own message, however it is wrapped, or ""."""
     if isinstance(data, dict):
-        return next(filter(None, (_message_in(data.get(name)) for name in ("error", "message", "detail", "msg"))), "")
+        return next(filter(None, (message_in(data.get(name)) for name in ("error", "message", "detail", "msg"))), "")
     if isinstance(data, list):
-        return "; ".join(filter(None, map(_message_in, data)))[:_MAX_EXCERPT]
+        return "; ".join(filter(None, map(message_in, data)))[:_MAX_EXCERPT]
     return " ".join(data.split())[:_MAX_EXCERPT].rstrip(".") if isinstance(data, str) else ""
 
 
