@@ -9,7 +9,7 @@ import pytest
 
 from headstart import parameters, settings
 from headstart.cli.command import Command, Load, given
-from headstart.engine.backends.remote import body_of
+from headstart.engine.backends.remote.dialects import body_of
 from headstart.engine.engine import Message, Request
 from headstart.errors import SettingsError
 from headstart.parameters import SamplingParams, declared, filled, parameter, told

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from headstart.engine.backends.remote import RemoteEngine
+from headstart.engine.backends.remote.engine import RemoteEngine
 from headstart.engine.cancelling import CancelEvent
 from headstart.engine.engine import Call, Finish, FinishReason, Message, Remote, Request, Step, Tool, Tools
 from headstart.errors import ContextOverflowError

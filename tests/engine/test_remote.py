@@ -18,7 +18,7 @@ import pytest
 import trustme
 
 from headstart import api_keys, remotes
-from headstart.engine.backends.remote import RemoteEngine
+from headstart.engine.backends.remote.engine import RemoteEngine
 from headstart.engine.cancelling import CancelEvent
 from headstart.engine.engine import (
     Call,

@@ -27,16 +27,7 @@ from headstart.engine.engine import Finish, Request, Step
 from headstart.errors import HeadstartError
 from headstart.server import openapi
 from headstart.server.auth import CLIENT, Access, Guard
-from headstart.server.errors import (
-    INVALID,
-    REFUSAL,
-    SERVER,
-    Fault,
-    Notices,
-    RefusedError,
-    invalid,
-    stopping,
-)
+from headstart.server.errors import INVALID, REFUSAL, SERVER, Fault, Notices, RefusedError, invalid, stopping
 from headstart.server.metrics import TYPE, Metrics
 from headstart.server.models import Served, default, find, is_pattern, require_context
 from headstart.server.requests import prefix

@@ -6,25 +6,10 @@ from typing import Annotated, ClassVar, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from headstart.engine.engine import (
-    Call,
-    Finish,
-    FinishReason,
-    Message,
-    Request,
-    Tools,
-)
+from headstart.engine.engine import Call, Finish, FinishReason, Message, Request, Tools
 from headstart.server.errors import invalid
 from headstart.server.requests import fields
-from headstart.server.requests.bodies import (
-    AnswerCount,
-    AnswerRequest,
-    Content,
-    Likeliest,
-    Name,
-    OfferedTool,
-    Parallel,
-)
+from headstart.server.requests.bodies import AnswerCount, AnswerRequest, Content, Likeliest, Name, OfferedTool, Parallel
 from headstart.server.requests.content import noted_text, noted_texts, texts_of
 from headstart.server.requests.fields import Unsupported
 from headstart.server.requests.history import History

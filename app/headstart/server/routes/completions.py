@@ -7,19 +7,9 @@ from typing import Annotated, Literal
 
 from msgspec import UNSET, Meta, UnsetType
 
-from headstart.engine.engine import (
-    Finish,
-    Likelihood,
-    Request,
-)
+from headstart.engine.engine import Finish, Likelihood, Request
 from headstart.server.errors import invalid
-from headstart.server.requests.bodies import (
-    MAX_ANSWERS,
-    AnswerCount,
-    AnswerRequest,
-    Likeliest,
-    TokenId,
-)
+from headstart.server.requests.bodies import MAX_ANSWERS, AnswerCount, AnswerRequest, Likeliest, TokenId
 from headstart.server.requests.content import texts_or_tokens
 from headstart.server.requests.translation import Defaults, fan_out, to_request
 from headstart.server.routes.replies import (

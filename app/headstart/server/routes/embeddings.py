@@ -12,13 +12,7 @@ from msgspec import UNSET, Meta, UnsetType
 
 from headstart.engine.engine import Finish, Request
 from headstart.server.requests import fields
-from headstart.server.requests.bodies import (
-    MAX_INT,
-    ModelName,
-    NonEmpty,
-    TokenId,
-    TokenIds,
-)
+from headstart.server.requests.bodies import MAX_INT, ModelName, NonEmpty, TokenId, TokenIds
 from headstart.server.requests.content import texts_or_tokens
 from headstart.server.requests.fields import Unsupported
 
