@@ -6,6 +6,9 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+import msgspec
+from msgspec import Struct
+
 from headstart.engine.engine import Message, Mode, Request, Sampling, Tools
 from headstart.parameters import declared
 
@@ -39,6 +42,27 @@ BUDGETS = {  # by the owner that the list of models names
 }
 _REASONING = "reasoning_content"
 _MUST_RETURN = "must be passed back"  # DeepSeek, of thinking
+
+
+class RemoteModel(Struct, frozen=True):
+    """A model in a server's list. Servers have several names for the length of its context."""
+
+    name: str = msgspec.field(name="id")
+    max_model_len: int | None = None
+    context_length: int | None = None
+    context_window: int | None = None
+    max_context_length: int | None = None
+    owned_by: str | None = None
+
+    @property
+    def context(self) -> int:
+        """Length of the context in tokens; 0 if unknown."""
+        lengths = (self.max_model_len, self.context_length, self.context_window, self.max_context_length)
+        return next((length for length in lengths if length and length > 0), 0)
+
+
+class RemoteModels(Struct):
+    data: list[RemoteModel]
 
 
 def body_of(request: Request, model: str) -> Body:
