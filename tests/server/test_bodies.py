@@ -231,7 +231,7 @@ def encoded(body: dict[str, Any], *, ascii_: bool) -> bytes:
         return json.dumps(body).encode()
 
 
-@fuzz("histories", 12, are_fixed=True)  # over HTTP; the test below tries others
+@fuzz("histories", 12)
 @given(st.data())
 def test_histories_give_the_same_prompt_on_four_routes(
     running: Running,
