@@ -37,12 +37,21 @@ Object = Annotated[JsonObject, Meta(examples=[{"type": "object"}])]
 # A schema. What is none spoils no request: the tool then takes any object.
 Parameters = Annotated[Any, Meta(extra_json_schema={"type": "object"}, examples=[{"type": "object"}])]
 _Grammar = Annotated[NonEmpty, Meta(description="In Lark's notation or llama.cpp's.", examples=['start: "yes" | "no"'])]
-_Choice = Annotated[list[NonEmpty], Meta(min_length=1)]
-_Pattern = Annotated[NonEmpty, Meta(examples=["[a-z]+"])]
+_Choice = Annotated[list[NonEmpty], Meta(min_length=1, description="The answer is one of these texts.")]
+_Pattern = Annotated[NonEmpty, Meta(description="The answer fits this regular expression.", examples=["[a-z]+"])]
+_FollowedSchema = Annotated[
+    JsonObject, Meta(description="A JSON schema that the answer follows.", examples=[{"type": "object"}])
+]
+_Format = Annotated[Literal["json"] | Object, Meta(description="`json`, or a JSON schema that the answer follows.")]
 ModelName = Annotated[str, Meta(description="Default: the model in memory, or else the only one.")]
+RepeatPenalty = Annotated[float, Meta(gt=0, le=10, description="The same as `repetition_penalty`.")]
+Stream = Annotated[bool, Meta(description="Send the answer while it is written.")]
 Name = Annotated[str, Meta(min_length=1, max_length=256)]
 _MAX_STOPS = 64
-Stops = str | Annotated[list[NonEmpty], Meta(max_length=_MAX_STOPS)]
+Stops = Annotated[
+    str | Annotated[list[NonEmpty], Meta(max_length=_MAX_STOPS)],
+    Meta(description="Texts that end the answer, which does not have them."),
+]
 _StopOnRepetition = Annotated[
     bool,
     Meta(
@@ -166,6 +175,7 @@ class TemplateValues(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 ResponseFormat = TextFormat | JsonObjectFormat | JsonSchemaFormat
+_ResponseFormat = Annotated[ResponseFormat, Meta(description="Text, a JSON object, or what follows a JSON schema.")]
 
 
 def with_parameters(cls: type[_Class], params: type[object] = SamplingParams) -> type[_Class]:
@@ -201,7 +211,7 @@ class AnswerRequest:
     unsupported: ClassVar[Unsupported] = fields.ANSWERS
 
     model: ModelName | None = None
-    stream: bool | None = None
+    stream: Stream | None = None
     stream_options: StreamOptions | None = None
     stop: Stops | None = None
     stop_sequences: Stops | None = None
@@ -215,16 +225,19 @@ class AnswerRequest:
     seed: Seed | None = None
     stop_on_repetition: _StopOnRepetition | None = None
     logit_bias: _LogitBias | None = None
-    repeat_penalty: Annotated[float, Meta(gt=0, le=10, description="The same as `repetition_penalty`.")] | None = None
-    guided_json: Object | None = None
+    repeat_penalty: RepeatPenalty | None = None
+    guided_json: _FollowedSchema | None = None
     guided_regex: _Pattern | None = None
     guided_choice: _Choice | None = None
     guided_grammar: _Grammar | None = None
     structured_outputs: StructuredOutputs | None = None
-    json_schema: Object | None = None
+    json_schema: _FollowedSchema | None = None
     grammar: _Grammar | None = None
-    format: Literal["json"] | Object | None = None
-    response_format: ResponseFormat | None = None
+    format: (
+        Annotated[Literal["json"] | Object, Meta(description="`json`, or a JSON schema that the answer follows.")]
+        | None
+    ) = None
+    response_format: _ResponseFormat | None = None
     reasoning_effort: Effort | None = None
     enable_thinking: Annotated[bool, Meta(description="Refused where the model has no switch.")] | None = None
     thinking_budget: _Budget | None = None

@@ -128,7 +128,7 @@ class MessagesRequest(AnswerRequest):
     tools: list[Tool] | None = None
     tool_choice: ToolChoice | None = None
     thinking: ThinkingConfig | None = None
-    mcp_servers: list[Any] | None = None
+    mcp_servers: Annotated[list[Any], Meta(description="Left out: this server calls no tools itself.")] | None = None
     output_config: OutputConfig | None = None
     output_format: OutputFormat | None = None
 

@@ -118,7 +118,7 @@ class ChatRequest(AnswerRequest):
 
     unsupported: ClassVar[Unsupported] = fields.ANSWERS | fields.CHATS
 
-    messages: Annotated[list[ChatMessage], Meta(min_length=1)]
+    messages: Annotated[list[ChatMessage], Meta(min_length=1, description="The conversation.")]
     n: AnswerCount | None = None
     tools: list[OfferedTool] | None = None
     tool_choice: Literal["none", "auto", "required"] | ChosenTool | None = None
@@ -126,7 +126,7 @@ class ChatRequest(AnswerRequest):
     logprobs: bool | Likeliest | None = None
     top_logprobs: Likeliest | None = None
     add_generation_prompt: _GenerationPrompt | None = None
-    continue_final_message: bool | None = None
+    continue_final_message: Annotated[bool, Meta(description="Only where an answer stands last.")] | None = None
     prediction: Prediction | None = None
 
 

@@ -17,6 +17,10 @@ from headstart.server.requests.content import texts_or_tokens
 from headstart.server.requests.fields import Unsupported
 
 MAX_TEXTS = 2048  # texts of a request for embeddings, or tokens of a text sent as tokens, as in OpenAI's API
+_Encoding = Annotated[Literal["float", "base64"], Meta(description="Numbers, or 32-bit floats in base64.")]
+_Dimensions = Annotated[
+    int, Meta(ge=1, le=MAX_INT, description="Numbers to cut the vectors to, which are then scaled to the length 1.")
+]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,9 +34,12 @@ class EmbeddingRequest:
         NonEmpty | Annotated[list[NonEmpty | TokenId | TokenIds], Meta(min_length=1, max_length=MAX_TEXTS)],
         Meta(description="A text, its tokens, or a list of texts or of lists of tokens."),
     ]
-    encoding_format: Literal["float", "base64"] | None = None
-    dimensions: Annotated[int, Meta(ge=1, le=MAX_INT)] | None = None
-    user: str | None = None
+    encoding_format: _Encoding | None = None
+    dimensions: (
+        Annotated[int, Meta(ge=1, le=MAX_INT, description="Cut the vectors to this length, and scale them to 1.")]
+        | None
+    ) = None
+    user: Annotated[str, Meta(description="Has no effect.")] | None = None
 
 
 @dataclass(frozen=True)
@@ -46,11 +53,11 @@ class Document:
 class RerankRequest(EmbeddingRequest):
     """Body of POST /v1/rerank."""
 
-    input: str | list[str | TokenId | TokenIds] = ""  # made of the two fields below
-    query: NonEmpty
+    input: Annotated[str | list[str | TokenId | TokenIds], Meta(description="Made of the two fields below.")] = ""
+    query: Annotated[NonEmpty, Meta(description="What the texts are compared with.")]
     documents: Annotated[list[NonEmpty | Document], Meta(min_length=1, max_length=MAX_TEXTS - 1)]
     top_n: Annotated[int, Meta(ge=1, le=MAX_INT, description="Default: all.")] | None = None
-    return_documents: bool | None = None
+    return_documents: Annotated[bool, Meta(description="Return the texts, too.")] | None = None
 
     @property
     def texts(self) -> list[str]:

@@ -20,9 +20,11 @@ from headstart.server.requests.bodies import (
     Effort,
     JsonObject,
     Likeliest,
+    ModelName,
     Name,
     Object,
     OfferedTool,
+    RepeatPenalty,
     Seed,
     Stops,
     with_parameters,
@@ -73,12 +75,14 @@ class OllamaTurn:
     """A message of a conversation."""
 
     role: Literal["system", "user", "assistant", "tool"]
-    content: str = ""
-    thinking: str = ""
+    content: str | None = None
+    thinking: str | None = None
     tool_calls: list[OllamaCall] | None = None
     images: list[str] | None = None
-    tool_name: Annotated[str, Meta(description="Of a result. Without it, results stand in the order of calls.")] = ""
-    tool_call_id: str = ""
+    tool_name: (
+        Annotated[str, Meta(description="Of a result. Without it, results stand in the order of calls.")] | None
+    ) = None
+    tool_call_id: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,10 +94,10 @@ class OllamaOptions:
 
     num_predict: _Length | None = None
     num_ctx: Annotated[int, Meta(le=_MAX_INT, description="Refused if it is more than the context.")] | None = None
-    top_k: Annotated[int, Meta(ge=-1, le=_MAX_INT)] | None = None
+    top_k: Annotated[int, Meta(ge=-1, le=_MAX_INT, description="-1 and 0 take all.")] | None = None
     seed: Seed | None = None
     stop: Stops | None = None
-    repeat_penalty: Annotated[float, Meta(gt=0, le=10)] | None = None
+    repeat_penalty: RepeatPenalty | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -102,13 +106,13 @@ class OllamaRequest:
 
     nested: ClassVar[Mapping[str, type[object]]] = {"options": OllamaOptions}
 
-    model: str = ""
+    model: ModelName = ""
     stream: Annotated[bool, Meta(description="Default: true.")] | None = None
     format: _Format | None = None
     options: OllamaOptions | None = None
     think: bool | Effort | None = None
     keep_alive: _KeepAlive | None = None
-    logprobs: bool | None = None
+    logprobs: Annotated[bool, Meta(description="Return the probability of each token.")] | None = None
     top_logprobs: Likeliest | None = None
 
 
@@ -128,13 +132,12 @@ class OllamaChatRequest(OllamaRequest):
 class OllamaGenerateRequest(OllamaRequest):
     """Body of POST /api/generate. Without a prompt it loads the model."""
 
-    prompt: str = ""
+    unsupported: ClassVar[Unsupported] = fields.GENERATE
+
+    prompt: Annotated[str, Meta(description="The question, or the text to continue.")] = ""
     suffix: Annotated[str, Meta(description="The answer fills the gap between `prompt` and `suffix`.")] = ""
-    system: str = ""
+    system: Annotated[str, Meta(description="Instructions for the model.")] = ""
     raw: Annotated[bool, Meta(description="Continue `prompt` as it is, without the chat template.")] | None = None
-    images: list[str] | None = None
-    template: str = ""
-    context: list[int] | None = None
 
     @property
     def is_empty(self) -> bool:
@@ -145,8 +148,8 @@ class OllamaGenerateRequest(OllamaRequest):
 class OllamaEmbedRequest(EmbeddingRequest):
     """Body of POST /api/embed. A text that is too long is refused, whatever `truncate` says."""
 
-    encoding_format: Literal["float"] | None = None
-    truncate: bool | None = None
+    encoding_format: Annotated[Literal["float"], Meta(description="Numbers.")] | None = None
+    truncate: Annotated[bool, Meta(description="Has no effect: a text that is too long is refused.")] | None = None
     keep_alive: _KeepAlive | None = None
 
 
@@ -154,9 +157,9 @@ class OllamaEmbedRequest(EmbeddingRequest):
 class OllamaEmbeddingRequest(EmbeddingRequest):
     """Body of POST /api/embeddings, the older form."""
 
-    encoding_format: Literal["float"] | None = None
-    input: str = ""
-    prompt: Annotated[str, Meta(min_length=1)]
+    encoding_format: Annotated[Literal["float"], Meta(description="Numbers.")] | None = None
+    input: Annotated[str, Meta(description="Made of `prompt`.")] = ""
+    prompt: Annotated[str, Meta(min_length=1, description="The text.")]
     keep_alive: _KeepAlive | None = None
 
 
@@ -164,7 +167,7 @@ class OllamaEmbeddingRequest(EmbeddingRequest):
 class ShowRequest:
     """Body of POST /api/show."""
 
-    model: str = ""
+    model: ModelName = ""
     name: Annotated[str, Meta(description="The older name of `model`.")] = ""
 
 
@@ -315,19 +318,15 @@ def _chat(body: OllamaChatRequest) -> _Parts:
     for place, turn in enumerate(turns):
         if turn.role == "tool":
             field_ = "tool_call_id" if turn.tool_call_id else "tool_name"
-            history.add_result(turn.content, f"messages[{place}]", turn.tool_call_id, field_, turn.tool_name)
+            history.add_result(turn.content or "", f"messages[{place}]", turn.tool_call_id, field_, turn.tool_name)
         else:
-            message = Message(turn.role, turn.content, _calls(turn), turn.thinking)
+            message = Message(turn.role, turn.content or "", _calls(turn), turn.thinking or "")
             history.add(message, [call.id or "" for call in turn.tool_calls or ()])
     tools = tuple(tool_of(tool.function) for tool in body.tools or () if tool.function)
     return history.messages(), tools_of(tools, required=False, only="", parallel=False), "", ""
 
 
 def _generate(body: OllamaGenerateRequest) -> _Parts:
-    _refuse_images(body.images or ())
-    for name in ("template", "context"):
-        if getattr(body, name):
-            raise invalid(f"`{name}` is not supported: send the conversation to /api/chat.", name, "unsupported_value")
     if body.raw or body.suffix:
         if body.system:
             sentence = "A prompt that is continued as it is has no system message: leave out `system`, or `raw` and "

@@ -107,15 +107,15 @@ class ResponsesRequest(AnswerRequest):
     unsupported: ClassVar[Unsupported] = fields.ANSWERS | fields.RESPONSES
 
     input: str | Annotated[list[Item], Meta(min_length=1)]
-    instructions: str | None = None
+    instructions: Annotated[str, Meta(description="Instructions for the whole conversation.")] | None = None
     text: AnswerText | None = None
     reasoning: Reasoning | None = None
     tools: list[FlatTool] | None = None
     tool_choice: FlatToolChoice | None = None
     parallel_tool_calls: Parallel | None = None
-    include: list[str] | None = None
+    include: Annotated[list[str], Meta(description=f"`{_WITH_LOGPROBS}` asks for `logprobs`.")] | None = None
     top_logprobs: Likeliest | None = None
-    metadata: dict[str, str] | None = None
+    metadata: Annotated[dict[str, str], Meta(description="Stands in the reply.")] | None = None
 
 
 @dataclass(frozen=True)
