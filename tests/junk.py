@@ -49,13 +49,10 @@ def changed(data: st.DataObject, source: dict[str, Any], junk: st.SearchStrategy
     return content
 
 
-def fuzz(kind: str, inputs: int = 120, *, are_fixed: bool = False) -> Callable[[Test], Test]:
-    """Above `given`: the test tries so many inputs of a kind, and HEADSTART_FUZZ_TIMES=30 tries more.
-
-    `are_fixed`: the same inputs each time.
-    """
+def fuzz(kind: str, inputs: int = 120) -> Callable[[Test], Test]:
+    """Above `given`: the test tries so many inputs of a kind, and HEADSTART_FUZZ_TIMES=30 tries more."""
     many = inputs * int(os.environ.get(TIMES, "1"))
-    unhurried = settings(max_examples=many, deadline=None, derandomize=are_fixed, suppress_health_check=_UNHURRIED)
+    unhurried = settings(max_examples=many, deadline=None, suppress_health_check=_UNHURRIED)
     return lambda test: pytest.mark.fuzz(kind)(unhurried(test))
 
 

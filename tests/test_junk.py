@@ -15,10 +15,11 @@ from headstart.errors import BrokenModelError, ExportError
 from headstart.library import manifest
 from headstart.library.manifest import Manifest, PairManifest
 from headstart.markdown.parser import MarkdownStream, parse
-from headstart.server.bodies import ChatRequest, TextRequest
 from headstart.server.errors import RefusedError
-from headstart.server.reading import parse_request
-from headstart.server.requests import Defaults, chat_to_request, text_to_requests
+from headstart.server.requests.reading import parse_request
+from headstart.server.requests.translation import Defaults
+from headstart.server.routes.chat import ChatRequest, chat_to_requests
+from headstart.server.routes.completions import TextRequest, text_to_requests
 from headstart.settings import Settings
 from headstart_export import recipe
 from tests.junk import JUNK, TOML_JUNK, changed, fuzz
@@ -164,7 +165,7 @@ def test_any_request_is_read_or_refused(data: st.DataObject) -> None:
     content = changed(data, data.draw(st.sampled_from([CHAT, TEXT])), JUNK)
     body = json.dumps(content).encode("utf-8", "surrogatepass")
     with suppress(RefusedError):
-        chat_to_request(parse_request(body, ChatRequest), Defaults())
+        chat_to_requests(parse_request(body, ChatRequest), Defaults())
     with suppress(RefusedError):
         text_to_requests(parse_request(body, TextRequest), Defaults())
 

@@ -15,7 +15,7 @@ from headstart.engine.engine import LoadOptions, Message, Request, Sampling, Spe
 from headstart.engine.load_options import ResolvedOptions
 from headstart.engine.local import LocalEngine
 from headstart.library.manifest import DRAFT_FOLDER, TARGET_FOLDER
-from headstart.server.replies import read_whole
+from headstart.server.routes.replies import read_whole
 from headstart.tools.calls import reader_of
 
 _CITY = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}

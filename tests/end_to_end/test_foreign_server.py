@@ -7,11 +7,11 @@ from dataclasses import replace
 
 import pytest
 
-from headstart.engine.backends.remote import RemoteEngine
+from headstart.engine.backends.remote.engine import RemoteEngine
 from headstart.engine.cancelling import CancelEvent
 from headstart.engine.engine import Call, Finish, FinishReason, Message, Remote, Request, Step, Tool, Tools
 from headstart.errors import ContextOverflowError
-from headstart.server.replies import read_whole
+from headstart.server.routes.replies import read_whole
 from headstart.tools.calls import CallReader
 from tests.end_to_end import foreign_servers
 

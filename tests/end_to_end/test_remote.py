@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from headstart.engine.backends.remote import RemoteEngine
+from headstart.engine.backends.remote.engine import RemoteEngine
 from headstart.engine.cancelling import CancelEvent
 from headstart.engine.engine import (
     Finish,

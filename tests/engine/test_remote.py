@@ -18,7 +18,7 @@ import pytest
 import trustme
 
 from headstart import api_keys, remotes
-from headstart.engine.backends.remote import RemoteEngine
+from headstart.engine.backends.remote.engine import RemoteEngine
 from headstart.engine.cancelling import CancelEvent
 from headstart.engine.engine import (
     Call,
@@ -43,7 +43,7 @@ from headstart.engine.process.client import EngineClient
 from headstart.engine.protocol import Loading, ModelInfo
 from headstart.engine.supervision import Journal
 from headstart.errors import ContextOverflowError, HeadstartError, ModelNotFoundError, RemoteError, SettingsError
-from headstart.server.replies import read_whole
+from headstart.server.routes.replies import read_whole
 from headstart.tools.calls import CallReader
 from tests.model_server import DONE, Script, chunk, serving
 from tests.waiting import PATIENCE, wait_until

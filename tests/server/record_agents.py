@@ -19,8 +19,9 @@ from unittest.mock import patch
 from headstart.cli import client_settings
 from headstart.cli.launch import CLIENTS, Agent, Endpoint
 from headstart.engine.engine import Event, Request
-from headstart.server import app, reading
+from headstart.server import app
 from headstart.server.models import OneModel, Served
+from headstart.server.requests import reading
 from tests.fakes import ScriptedEngine
 from tests.server.serving import KEY, MODEL, serving
 from tests.server.test_agents import ANSWER, CALLS, CONTEXT, LINES, SECONDS

@@ -17,13 +17,15 @@ from openai.types.chat import ChatCompletionMessageFunctionToolCall
 from bench.toy import ToyEngine
 from headstart.engine.engine import Call, Message, Sampling, Speculation, Tools
 from headstart.errors import BrokenModelError, ChatTemplateError, ContextOverflowError
-from headstart.server.anthropic import MessagesRequest
-from headstart.server.bodies import ChatRequest, EmbeddingRequest, TextRequest
-from headstart.server.history import NO_RESULT
 from headstart.server.models import OneModel, Served
-from headstart.server.reading import parse_request
-from headstart.server.responses import ResponsesRequest
-from headstart.server.tokens import DetokenizeRequest, TokenizeRequest
+from headstart.server.requests.history import NO_RESULT
+from headstart.server.requests.reading import parse_request
+from headstart.server.routes.anthropic import MessagesRequest
+from headstart.server.routes.chat import ChatRequest
+from headstart.server.routes.completions import TextRequest
+from headstart.server.routes.embeddings import EmbeddingRequest
+from headstart.server.routes.responses import ResponsesRequest
+from headstart.server.routes.tokens import DetokenizeRequest, TokenizeRequest
 from headstart.server.worker import Limits
 from tests.fakes import HALF, ScriptedEngine
 from tests.server.serving import KEY, MODEL, Running, serving

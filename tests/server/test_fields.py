@@ -1,17 +1,20 @@
 """The table of fields: what it says of each field is so on each route."""
 
 import json
+import re
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
-from headstart.server import fields
-from headstart.server.anthropic import MessagesRequest
-from headstart.server.bodies import ChatRequest, TextRequest
-from headstart.server.ollama import OllamaOptions
-from headstart.server.responses import ResponsesRequest
-from headstart.server.tokens import TokenizeRequest
+from headstart.server import openapi
+from headstart.server.requests import fields
+from headstart.server.routes.anthropic import MessagesRequest
+from headstart.server.routes.chat import ChatRequest
+from headstart.server.routes.completions import TextRequest
+from headstart.server.routes.ollama import OllamaGenerateRequest, OllamaOptions
+from headstart.server.routes.responses import ResponsesRequest
+from headstart.server.routes.tokens import TokenizeRequest
 from tests.fakes import ScriptedEngine
 from tests.server.serving import Running, serving
 
@@ -22,6 +25,7 @@ ROUTES: dict[str, tuple[type, dict[str, Any]]] = {
     "/v1/messages": (MessagesRequest, {"messages": HI, "max_tokens": 5}),
     "/v1/responses": (ResponsesRequest, {"input": "Hi"}),
     "/api/chat": (OllamaOptions, {"messages": HI, "stream": False}),
+    "/api/generate": (OllamaGenerateRequest, {"prompt": "Hi", "stream": False}),
     "/tokenize": (TokenizeRequest, {"content": "Hi"}),
 }
 UNSUPPORTED = [
@@ -92,3 +96,9 @@ def test_penalty_window_passes_where_there_is_no_penalty(running: Running, path:
 def test_wrong_value_is_refused_in_the_words_of_the_table(running: Running, value: Any, sentence: str) -> None:
     status, text = ask(running, "/v1/chat/completions", temperature=value)
     assert (status, json.loads(text)["error"]["message"]) == (400, sentence)
+
+
+def test_page_says_of_every_field_what_it_does() -> None:
+    rows = re.findall(r"^\| `(\w+)` \| .+? \| (.*?) *\|$", openapi.page(), re.MULTILINE)
+    assert len(rows) > len(SUPPORTED)
+    assert not [name for name, does in rows if not does]

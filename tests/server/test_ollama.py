@@ -218,3 +218,11 @@ def test_models_and_schemas_are_those_of_the_other_routes(running: Running) -> N
     with serving(ScriptedEngine(), aliases=(("other-*", MODEL),)) as server:
         status, _, text = server.ask("POST", "/api/show", body=json.dumps({"model": "other-name"}))
     assert status == 200, text
+
+
+def test_null_in_a_message_is_the_same_as_leaving_a_field_out(running: Running, engine: ScriptedEngine) -> None:
+    call = {"function": {"name": "look", "arguments": {}}}
+    turns = [*HI, {"role": "assistant", "content": None, "tool_calls": [call]}]
+    turns.append({"role": "tool", "content": "sun", "tool_name": None, "tool_call_id": None})
+    assert ask(running, "chat", messages=turns, stream=False)[0] == 200
+    assert engine.requests[0].messages[1:] == (Message("assistant", "", (Call("look", "{}"),)), Message("tool", "sun"))

@@ -12,7 +12,7 @@ from headstart.server.errors import Notices
 from headstart.server.metrics import Metrics
 from headstart.server.models import OneModel, Served
 from headstart.server.openapi import description
-from headstart.server.requests import Defaults
+from headstart.server.requests.translation import Defaults
 from headstart.server.worker import Limits, Worker
 from tests.fakes import ScriptedEngine
 from tests.server.serving import MODEL

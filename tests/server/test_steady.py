@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from headstart.engine.engine import LoadOptions, Message, Mode, Request, Speculation
-from headstart.server.prefix import steady
+from headstart.server.requests.prefix import steady
 from tests.engine.answers import load
 from tests.server.serving import Running, serving
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from headstart.engine.backends.remote import RemoteEngine
+from headstart.engine.backends.remote.engine import RemoteEngine
 from headstart.engine.engine import Finish, LoadOptions, Message, Remote, Request, Step
 from headstart.engine.local import LocalEngine
 from headstart.errors import RemoteError

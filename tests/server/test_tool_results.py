@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from headstart.engine.engine import Call, Message
-from headstart.server.history import NO_RESULT
+from headstart.server.requests.history import NO_RESULT
 from tests.fakes import ScriptedEngine
 from tests.server.serving import MODEL, Running, serving
 

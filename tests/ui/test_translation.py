@@ -20,7 +20,7 @@ from headstart import remotes
 from headstart.engine import devices, engine, loading, opening
 from headstart.engine.backends.genai.engine import guessing
 from headstart.engine.backends.genai.pipelines import Way
-from headstart.engine.backends.remote import refusal
+from headstart.engine.backends.remote.errors import refusal
 from headstart.engine.engine import EngineKind, LoadOptions, Remote, Request, Sampling
 from headstart.engine.process.watchdog import Activity, HangReport
 from headstart.errors import HeadstartError, HistoryError, MismatchedDraftError, Translatable, listed

@@ -273,7 +273,7 @@ def _measure(engine: "LocalEngine", trial: "Trial") -> None:
 
 def _open_remote(options: LoadOptions, tell: Tell) -> LoadedEngine:
     """Connect to a server's model. What only a model of this computer can do is refused."""
-    from headstart.engine.backends import remote  # noqa: PLC0415 - HTTP, which few need
+    from headstart.engine.backends.remote import engine as remote  # noqa: PLC0415 - HTTP, which few need
 
     tell(Loading(Phase.SERVER))
     engine = remote.load(options)

@@ -25,8 +25,19 @@ from starlette.routing import Route
 from headstart import __version__
 from headstart.engine.engine import Finish, Request, Step
 from headstart.errors import HeadstartError
-from headstart.server import ollama, openapi, prefix
-from headstart.server.anthropic import (
+from headstart.server import openapi
+from headstart.server.auth import CLIENT, Access, Guard
+from headstart.server.errors import INVALID, REFUSAL, SERVER, Fault, Notices, RefusedError, invalid, stopping
+from headstart.server.metrics import TYPE, Metrics
+from headstart.server.models import Served, default, find, is_pattern, require_context
+from headstart.server.requests import prefix
+from headstart.server.requests.bodies import AnswerRequest
+from headstart.server.requests.constraint import losses_of
+from headstart.server.requests.reading import parse_request, read_body
+from headstart.server.requests.tools import other_kinds
+from headstart.server.requests.translation import Defaults
+from headstart.server.routes import ollama
+from headstart.server.routes.anthropic import (
     CountedTokens,
     CountTokensRequest,
     MessagesFormatter,
@@ -34,51 +45,33 @@ from headstart.server.anthropic import (
     left_out_of_messages,
     messages_to_request,
 )
-from headstart.server.auth import CLIENT, Access, Guard
-from headstart.server.bodies import AnswerRequest, ChatRequest, EmbeddingRequest, RerankRequest, TextRequest
-from headstart.server.errors import (
-    INVALID,
-    REFUSAL,
-    SERVER,
-    Fault,
-    Notices,
-    RefusedError,
-    invalid,
-    stopping,
-)
-from headstart.server.metrics import TYPE, Metrics
-from headstart.server.models import Served, default, find, is_pattern, require_context
-from headstart.server.reading import parse_request, read_body
-from headstart.server.replies import (
+from headstart.server.routes.chat import ChatFormatter, ChatRequest, chat_to_requests
+from headstart.server.routes.completions import TextFormatter, TextRequest, text_to_requests
+from headstart.server.routes.embeddings import (
     EMBEDS,
-    ChatFormatter,
+    EmbeddingRequest,
     Embeddings,
-    Model,
-    ModelList,
-    ReplyContext,
-    ReplyFormatter,
-    TextFormatter,
+    RerankRequest,
+    embedding_to_request,
     embeddings_of,
     reranked,
 )
-from headstart.server.requests import (
-    Defaults,
-    chat_to_request,
-    embedding_to_request,
-    fan_out,
-    losses_of,
-    other_kinds,
-    text_to_requests,
-)
-from headstart.server.responses import (
+from headstart.server.routes.replies import Health, Model, ModelList, ReplyContext, ReplyFormatter
+from headstart.server.routes.responses import (
     InputTokens,
     ResponsesFormatter,
     ResponsesRequest,
     left_out_of_responses,
     responses_to_request,
 )
+from headstart.server.routes.tokens import (
+    Detokenized,
+    DetokenizeRequest,
+    Tokenized,
+    TokenizeRequest,
+    tokenize_to_request,
+)
 from headstart.server.streaming import MODEL, AnswerResponse, refusal_of
-from headstart.server.tokens import Detokenized, DetokenizeRequest, Tokenized, TokenizeRequest, tokenize_to_request
 from headstart.server.worker import Worker
 from headstart.tools.calls import reader_of
 
@@ -128,7 +121,7 @@ class Api:
     async def chat(self, request: HttpRequest) -> Response:
         """Answer a conversation: POST /v1/chat/completions."""
         body, model = await self._read(request, ChatRequest)
-        engine_requests = fan_out(chat_to_request(body, self._defaults_for(model)), body.n)
+        engine_requests = chat_to_requests(body, self._defaults_for(model))
         context = self._context(body, model, len(engine_requests), len(engine_requests))
         formatters = [
             ChatFormatter(context, reader_of(engine_request), index)
@@ -267,7 +260,7 @@ class Api:
         raise ollama.not_here(request.method, request.url.path)
 
     async def health(self, _: HttpRequest) -> Response:
-        return _json({"status": "ok"})
+        return _json(Health())
 
     async def metrics(self, _: HttpRequest) -> Response:
         return Response(self._metrics.text(self._worker.waiting), headers={"content-type": TYPE})

@@ -3,29 +3,23 @@
 import re
 from collections.abc import Collection
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from typing import Any
 
 import msgspec
-from msgspec import Meta, Struct
 
 from headstart import __version__
-from headstart.server import fields, ollama
-from headstart.server.anthropic import CountedTokens, CountTokensRequest, MessagesRequest
-from headstart.server.bodies import AnswerRequest, ChatRequest, EmbeddingRequest, RerankRequest, TextRequest
 from headstart.server.errors import FaultBody, MessagesFaultBody, OllamaFault
 from headstart.server.metrics import TYPE
-from headstart.server.replies import (
-    ChatChunk,
-    ChatCompletion,
-    Embeddings,
-    Model,
-    ModelList,
-    Reranked,
-    TextCompletion,
-    TokenLogprob,
-)
-from headstart.server.responses import AnswerText, InputTokens, ResponsesRequest
-from headstart.server.tokens import Detokenized, DetokenizeRequest, Tokenized, TokenizeRequest
+from headstart.server.requests import fields
+from headstart.server.requests.bodies import AnswerRequest
+from headstart.server.routes import ollama
+from headstart.server.routes.anthropic import CountedTokens, CountTokensRequest, MessagesReply, MessagesRequest
+from headstart.server.routes.chat import ChatChunk, ChatCompletion, ChatRequest
+from headstart.server.routes.completions import TextCompletion, TextRequest
+from headstart.server.routes.embeddings import EmbeddingRequest, Embeddings, Reranked, RerankRequest
+from headstart.server.routes.replies import Health, Model, ModelList
+from headstart.server.routes.responses import InputTokens, ResponseObject, ResponsesRequest
+from headstart.server.routes.tokens import Detokenized, DetokenizeRequest, Tokenized, TokenizeRequest
 
 _REF = "#/components/schemas/{name}"
 _FAULTS = {
@@ -42,170 +36,7 @@ _FAULTS = {
 _EVENTS, _LINES = "text/event-stream", "application/x-ndjson"
 
 
-def _in_path(name: str) -> dict[str, Any]:
-    return {"name": name, "in": "path", "required": True, "schema": {"type": "string"}}
-
-
-# Replies that formatters build block by block have their types here.
-
-
-class AnswerTextBlock(Struct, frozen=True, tag_field="type", tag="text"):
-    """Some text of an answer."""
-
-    text: str
-
-
-class AnswerThinkingBlock(Struct, frozen=True, tag_field="type", tag="thinking"):
-    """Thinking before an answer. Nobody signs it here."""
-
-    thinking: str
-    signature: str
-
-
-class AnswerCallBlock(Struct, frozen=True, tag_field="type", tag="tool_use"):
-    """A call that an answer makes."""
-
-    id: str
-    name: str
-    input: dict[str, Any]
-
-
-@dataclass(frozen=True)
-class MessageUsage:
-    """Tokens of a request. `input_tokens` does not count those that were in memory."""
-
-    input_tokens: int
-    output_tokens: int
-    cache_read_input_tokens: int
-    cache_creation_input_tokens: int
-
-
-@dataclass(frozen=True)
-class Message:
-    """Reply to POST /v1/messages."""
-
-    id: str
-    type: Literal["message"]
-    role: Literal["assistant"]
-    model: str
-    content: list[AnswerThinkingBlock | AnswerTextBlock | AnswerCallBlock]
-    stop_reason: Literal["end_turn", "max_tokens", "stop_sequence", "tool_use"]
-    stop_sequence: str | None
-    usage: MessageUsage
-
-
-@dataclass(frozen=True)
-class OutputText:
-    """Some text of an answer."""
-
-    type: Literal["output_text"]
-    text: str
-    annotations: Annotated[list[Any], Meta(max_length=0)]
-    logprobs: list[TokenLogprob]
-
-
-class MessageItem(Struct, frozen=True, tag_field="type", tag="message"):
-    """A message of an answer."""
-
-    id: str
-    role: Literal["assistant"]
-    content: list[OutputText]
-    status: Literal["completed", "incomplete"]
-
-
-@dataclass(frozen=True)
-class ReasoningText:
-    """Some thinking."""
-
-    type: Literal["reasoning_text"]
-    text: str
-
-
-class ReasoningItem(Struct, frozen=True, tag_field="type", tag="reasoning"):
-    """Thinking before an answer."""
-
-    id: str
-    summary: Annotated[list[Any], Meta(max_length=0)]
-    content: list[ReasoningText]
-    status: Literal["completed", "incomplete"]
-
-
-class CallItem(Struct, frozen=True, tag_field="type", tag="function_call"):
-    """A call that an answer makes; `arguments` is a JSON object as text."""
-
-    id: str
-    call_id: str
-    name: str
-    arguments: str
-    status: Literal["completed", "incomplete"]
-
-
-@dataclass(frozen=True)
-class IncompleteDetails:
-    """The reason why an answer is not complete."""
-
-    reason: Literal["max_output_tokens"]
-
-
-@dataclass(frozen=True)
-class InputDetails:
-    """Details of a prompt. `cached_tokens` were in memory from an earlier request."""
-
-    cached_tokens: int
-    cache_write_tokens: int
-
-
-@dataclass(frozen=True)
-class OutputDetails:
-    """Details of an answer."""
-
-    reasoning_tokens: int
-
-
-@dataclass(frozen=True)
-class ResponseUsage:
-    """Tokens of a request."""
-
-    input_tokens: int
-    input_tokens_details: InputDetails
-    output_tokens: int
-    output_tokens_details: OutputDetails
-    total_tokens: int
-
-
-@dataclass(frozen=True)
-class ResponseObject:
-    """Reply to POST /v1/responses."""
-
-    id: str
-    object: Literal["response"]
-    created_at: int  # seconds since 1970
-    status: Literal["completed", "incomplete"]
-    model: str
-    output: list[ReasoningItem | MessageItem | CallItem]
-    usage: ResponseUsage
-    error: None
-    incomplete_details: IncompleteDetails | None
-    instructions: str | None
-    temperature: float | None
-    top_p: float | None
-    metadata: dict[str, str] | None
-    max_output_tokens: int
-    text: AnswerText
-    tools: list[dict[str, Any]]
-    tool_choice: str | dict[str, Any]
-    parallel_tool_calls: bool
-    previous_response_id: None
-    truncation: Literal["disabled"]
-    store: Literal[False]
-    background: Literal[False]
-
-
-@dataclass(frozen=True)
-class Health:
-    """Reply of a server that answers."""
-
-    status: Literal["ok"]
+_Json = dict[str, Any]  # a part of the document, whose form OpenAPI lays down
 
 
 @dataclass(frozen=True)
@@ -221,22 +52,23 @@ class _Operation:
     stream: str = ""  # what each event or line of a streamed reply holds
     stream_type: str = _EVENTS
     text_type: str = ""  # media type of a reply that is not JSON
-    parameters: tuple[dict[str, Any], ...] = ()
     is_open: bool = False  # it needs no key
 
     @property
-    def description(self) -> dict[str, Any]:
-        shown: dict[str, Any] = {"operationId": self.id, "summary": self.summary, "responses": self._responses}
+    def description(self) -> _Json:
+        shown: _Json = {"operationId": self.id, "summary": self.summary, "responses": self._responses}
         if self.body:
             content = {"application/json": {"schema": _ref(self.body)}}
             shown["requestBody"] = {"required": True, "content": content}
-        if self.parameters:
-            shown["parameters"] = list(self.parameters)
+        names = re.findall(r"{(\w+)}", self.path)
+        if names:
+            kind = {"in": "path", "required": True, "schema": {"type": "string"}}
+            shown["parameters"] = [{"name": name} | kind for name in names]
         return shown | {"security": []} if self.is_open else shown
 
     @property
-    def _responses(self) -> dict[str, Any]:
-        content: dict[str, Any] = {"application/json": {"schema": _ref(self.reply)}} if self.reply else {}
+    def _responses(self) -> _Json:
+        content: _Json = {"application/json": {"schema": _ref(self.reply)}} if self.reply else {}
         if self.stream:
             content[self.stream_type] = {}
         if self.text_type:
@@ -268,9 +100,7 @@ _CHUNKS = "each event holds a {name}, and the last event is [DONE]"
 _OLLAMA_STREAM = {"stream": "which is the default, each line holds an AnswerLine", "stream_type": _LINES}
 _OPERATIONS = (
     _Operation("listModels", "get", "/v1/models", "List the models.", reply=ModelList),
-    _Operation(
-        "retrieveModel", "get", "/v1/models/{model}", "Show one model.", reply=Model, parameters=(_in_path("model"),)
-    ),
+    _Operation("retrieveModel", "get", "/v1/models/{model}", "Show one model.", reply=Model),
     _Operation(
         "createChatCompletion",
         "post",
@@ -304,7 +134,7 @@ _OPERATIONS = (
         "/v1/messages",
         "Answer a conversation, as Anthropic's API does.",
         MessagesRequest,
-        Message,
+        MessagesReply,
         "the events are those of Anthropic's API",
     ),
     _Operation(
@@ -347,7 +177,6 @@ _OPERATIONS = (
             method,
             path,
             "Say how models are installed and removed instead: not with this API.",
-            parameters=tuple(_in_path(name) for name in re.findall(r"{(\w+)}", path)),
         )
         for path in ollama.MISSING
         for method in ("get", "post", "put", "delete")
@@ -361,7 +190,7 @@ _OPERATIONS = (
 )
 
 
-def description(models: list[str]) -> dict[str, Any]:
+def description(models: list[str]) -> _Json:
     """Return the OpenAPI document for a server of these models."""
     bodies = {operation.body for operation in _OPERATIONS if operation.body}
     replies = {operation.reply for operation in _OPERATIONS if operation.reply}
@@ -376,7 +205,7 @@ def description(models: list[str]) -> dict[str, Any]:
     for body in (*bodies, ollama.OllamaOptions):
         unsupported: fields.Unsupported = getattr(body, "unsupported", {})
         schemas[body.__name__]["properties"] |= {name: each.schema for name, each in unsupported.items()}
-    paths = dict[str, dict[str, Any]]()
+    paths = dict[str, _Json]()
     for operation in _OPERATIONS:
         paths.setdefault(operation.path, {})[operation.method] = operation.description
     about = "Local models behind the APIs of OpenAI, Anthropic and Ollama."

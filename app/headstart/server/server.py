@@ -30,7 +30,7 @@ from headstart.server.auth import CLIENT, Access
 from headstart.server.errors import MESSAGES, REFUSAL, REQUEST_ID, RefusedError, invalid
 from headstart.server.metrics import Metrics
 from headstart.server.models import ModelRegistry
-from headstart.server.requests import Defaults
+from headstart.server.requests.translation import Defaults
 from headstart.server.streaming import ANSWERS, MODEL
 from headstart.server.worker import Answer, Limits, Worker
 

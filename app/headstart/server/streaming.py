@@ -14,7 +14,7 @@ from headstart.engine.engine import Event, Finish, FinishReason, Prefill, Step
 from headstart.errors import ContextOverflowError, HeadstartError
 from headstart.library.library import longest_context
 from headstart.server.errors import REFUSAL, RefusedError, stopping, to_refusal
-from headstart.server.replies import AnswerChunk, ReplyFormatter, merge_replies
+from headstart.server.routes.replies import AnswerChunk, ReplyFormatter, merge_replies
 from headstart.server.worker import KEEPALIVE_SECONDS, Answer, Waiting
 
 ANSWERS = "headstart.answers"  # key in the scope of a request: the answers to it

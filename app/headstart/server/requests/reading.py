@@ -17,8 +17,8 @@ import zstandard
 from msgspec import inspect
 from starlette.requests import ClientDisconnect, Request
 
-from headstart.server import fields
 from headstart.server.errors import INVALID, Fault, RefusedError, invalid, too_large
+from headstart.server.requests import fields
 from headstart.server.worker import Limits
 
 _Body = TypeVar("_Body")
@@ -32,8 +32,6 @@ _STEP = re.compile(r"\w+|\[[^]]*\]")
 _LIKENESS = 0.85  # of two names, from which on one is a typing error
 _MAX_NAME_CHARS = 40
 _MAX_SHOWN_CHARS = 40  # of a wrong value
-# Fields of other servers that look like typing errors and change nothing here.
-_OTHER_FIELDS = {"context", "conversation_id", "mode", "models", "reasoning_format", "speed"}
 _WITH_NUMBERS = {"options", "thinking", "stream_options", "chat_template_kwargs"}  # objects with whole numbers
 
 
@@ -132,6 +130,7 @@ def parse_request(data: bytes, body_type: type[_Body]) -> _Body:
     try:
         values = _with_whole_numbers(_decoded(data))
         if isinstance(values, dict):
+            values = {name: value for name, value in values.items() if value is not None}
             _refuse_unsupported(values, body_type)
             _refuse_typos(values, body_type)
         return msgspec.convert(values, body_type)
@@ -191,8 +190,8 @@ def _refuse_typos(values: Mapping[str, Any], body_type: type[object]) -> None:
     """Raise RefusedError for an unknown field whose name is nearly that of a known one."""
     names = [*getattr(body_type, "__dataclass_fields__", ()), *getattr(body_type, "unsupported", ())]
     known = {_plain(name): name for name in names}
-    for name, value in values.items():
-        if value is not None and name not in known.values() and name not in _OTHER_FIELDS:
+    for name in values:
+        if name not in known.values() and name not in fields.IGNORED:
             plain = _plain(name[:_MAX_NAME_CHARS])
             near = get_close_matches(plain, known, cutoff=_LIKENESS)
             if near:

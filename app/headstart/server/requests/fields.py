@@ -104,9 +104,17 @@ TOKENIZE: Unsupported = {
     **_rows((True,), "parse_special"),
     **_rows((False,), "with_pieces", "return_token_strs"),
 }
+GENERATE: Unsupported = {  # of Ollama's API
+    **_rows(("",), "template", remedy="the chat template is the model's own, so leave it out"),
+    **_rows(([],), "context", remedy="send the whole conversation to /api/chat"),
+    **_rows(([], [""]), "images", remedy="this model reads text only, so leave them out"),
+}
 OPTIONS: Unsupported = {  # of Ollama's API
     name: ANSWERS[name] for name in ("mirostat", "typical_p", "tfs_z", "repeat_last_n")
 }
+
+# Fields of other servers that change nothing here, and whose names look like typing errors of those above.
+IGNORED = {"context", "conversation_id", "mode", "models", "reasoning_format", "speed"}
 
 
 @dataclass(frozen=True)
@@ -115,14 +123,14 @@ class Row:
 
     name: str
     takes: str
-    does: str  # empty where the name and the API that it comes from say it
+    does: str
 
 
 def supported(body: type[object]) -> Iterator[Row]:
     """Yield the supported fields of a body."""
     kinds = {kind.encode_name: kind.type for kind in structure(body).fields}
     for each in fields(body):  # type: ignore[arg-type] # bodies are dataclasses
-        yield Row(each.name, takes(kinds[each.name]), _description(kinds[each.name]))
+        yield Row(each.name, takes(kinds[each.name]), _description(kinds[each.name]) or _meaning(kinds[each.name]))
 
 
 def structure(body: type[object]) -> inspect.DataclassType:
@@ -136,6 +144,15 @@ def _description(kind: inspect.Type) -> str:
         return (kind.extra_json_schema or {}).get("description") or _description(kind.type)
     parts = kind.types if isinstance(kind, inspect.UnionType) else ()
     return next(filter(None, map(_description, parts)), "")
+
+
+def _meaning(kind: inspect.Type) -> str:
+    """Return what is said of the objects that a field takes, alone or in a list."""
+    kinds = list[inspect.Type]()
+    for each in alternatives(kind):
+        kinds += alternatives(each.item_type) if isinstance(each, inspect.ListType) else [each]
+    classes = [each.cls for each in kinds if isinstance(each, inspect.StructType | inspect.DataclassType)]
+    return " ".join((classes[0].__doc__ or "").split()) if len(classes) == 1 else ""
 
 
 def takes(kind: inspect.Type) -> str:

@@ -6,11 +6,14 @@ from typing import Annotated, ClassVar
 from msgspec import Meta
 
 from headstart.engine.engine import Request, Tools
-from headstart.server import fields
-from headstart.server.bodies import ChatMessage, OfferedTool, TokenId
 from headstart.server.errors import invalid
-from headstart.server.fields import Unsupported
-from headstart.server.requests import functions_of, messages_of
+from headstart.server.requests import fields
+from headstart.server.requests.bodies import ModelName, OfferedTool, TokenId
+from headstart.server.requests.fields import Unsupported
+from headstart.server.requests.tools import functions_of
+from headstart.server.routes.chat import ChatMessage, messages_of
+
+_Special = Annotated[bool, Meta(description="Add the tokens that stand before any text. Default: with `prompt`.")]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,21 +26,21 @@ class TokenizeRequest:
 
     unsupported: ClassVar[Unsupported] = fields.TOKENIZE
 
-    model: str | None = None
-    content: str | None = None
-    prompt: str | None = None
-    messages: Annotated[list[ChatMessage], Meta(min_length=1)] | None = None
+    model: ModelName | None = None
+    content: Annotated[str, Meta(description="A text, as llama.cpp calls it.")] | None = None
+    prompt: Annotated[str, Meta(description="A text, as vLLM calls it.")] | None = None
+    messages: Annotated[list[ChatMessage], Meta(min_length=1, description="A conversation.")] | None = None
     tools: list[OfferedTool] | None = None
-    add_special: bool | None = None
-    add_special_tokens: bool | None = None
+    add_special: _Special | None = None
+    add_special_tokens: _Special | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
 class DetokenizeRequest:
     """Body of POST /detokenize."""
 
-    tokens: Annotated[list[TokenId], Meta(min_length=1)]
-    model: str | None = None
+    tokens: Annotated[list[TokenId], Meta(min_length=1, description="Ids of tokens.")]
+    model: ModelName | None = None
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""The types of request bodies of OpenAI's API, and the types that other APIs share with them.
+"""The fields and types that bodies of several APIs share.
 
 None means that a field is left out. Unknown fields are ignored: most have no meaning on your own computer. Fields that
 would change the answer and are not supported stand in `fields.py`.
@@ -11,38 +11,47 @@ from msgspec import Meta, Struct
 
 from headstart.engine.engine import MAX_LIKELIEST
 from headstart.parameters import Parameter, SamplingParams, declared
-from headstart.server import fields
-from headstart.server.fields import Unsupported
+from headstart.server.requests import fields
+from headstart.server.requests.fields import Unsupported
 
 _Class = TypeVar("_Class")
 _Value = TypeVar("_Value")
-_MAX_INT = 2**31 - 1  # the largest whole number that a field takes
+MAX_INT = 2**31 - 1  # the largest whole number that a field takes
 _LogitBias = Annotated[
     dict[Annotated[str, Meta(pattern="^[0-9]{1,9}$")], Annotated[float, Meta(ge=-100, le=100)]],
     Meta(description="What is added to the logits of tokens, by id.", examples=[{}]),
 ]
 MAX_ANSWERS = 16  # per request
-_N = Annotated[int, Meta(ge=1, le=MAX_ANSWERS, description="Answers to each prompt, of a seed and those after it.")]
-TokenId = Annotated[int, Meta(ge=0, le=_MAX_INT)]
-_TokenIds = Annotated[list[TokenId], Meta(min_length=1)]
-MAX_TEXTS = 2048  # texts of a request for embeddings, or tokens of a text sent as tokens, as in OpenAI's API
-_Prompts = Annotated[list[str | TokenId | list[TokenId]], Meta(min_length=1)]
+AnswerCount = Annotated[
+    int, Meta(ge=1, le=MAX_ANSWERS, description="Answers to each prompt, of a seed and those after it.")
+]
+TokenId = Annotated[int, Meta(ge=0, le=MAX_INT)]
+TokenIds = Annotated[list[TokenId], Meta(min_length=1)]
 _ZERO_TOKENS = "0: the prompt is read, and stays in memory for the next request that begins like it. -1: the default."
 Length = Annotated[
-    int, Meta(ge=-1, le=_MAX_INT, description=f"{_ZERO_TOKENS} Default: half the context; 16 in /v1/completions.")
+    int, Meta(ge=-1, le=MAX_INT, description=f"{_ZERO_TOKENS} Default: half the context; 16 in /v1/completions.")
 ]
-_Text = Annotated[str, Meta(min_length=1)]
-Object = Annotated[dict[str, Any], Meta(examples=[{"type": "object"}])]
+NonEmpty = Annotated[str, Meta(min_length=1)]
+JsonObject = dict[str, Any]  # a schema, arguments, or whatever else a client chooses the names of
+Object = Annotated[JsonObject, Meta(examples=[{"type": "object"}])]
 # A schema. What is none spoils no request: the tool then takes any object.
 Parameters = Annotated[Any, Meta(extra_json_schema={"type": "object"}, examples=[{"type": "object"}])]
-_Grammar = Annotated[_Text, Meta(description="In Lark's notation or llama.cpp's.", examples=['start: "yes" | "no"'])]
-_Choice = Annotated[list[_Text], Meta(min_length=1)]
-_Pattern = Annotated[_Text, Meta(examples=["[a-z]+"])]
-_Model = Annotated[str, Meta(description="Default: the model in memory, or else the only one.")]
-_GenerationPrompt = Annotated[bool, Meta(description="false: only with `continue_final_message`.")]
+_Grammar = Annotated[NonEmpty, Meta(description="In Lark's notation or llama.cpp's.", examples=['start: "yes" | "no"'])]
+_Choice = Annotated[list[NonEmpty], Meta(min_length=1, description="The answer is one of these texts.")]
+_Pattern = Annotated[NonEmpty, Meta(description="The answer fits this regular expression.", examples=["[a-z]+"])]
+_FollowedSchema = Annotated[
+    JsonObject, Meta(description="A JSON schema that the answer follows.", examples=[{"type": "object"}])
+]
+_Format = Annotated[Literal["json"] | Object, Meta(description="`json`, or a JSON schema that the answer follows.")]
+ModelName = Annotated[str, Meta(description="Default: the model in memory, or else the only one.")]
+RepeatPenalty = Annotated[float, Meta(gt=0, le=10, description="The same as `repetition_penalty`.")]
+Stream = Annotated[bool, Meta(description="Send the answer while it is written.")]
 Name = Annotated[str, Meta(min_length=1, max_length=256)]
 _MAX_STOPS = 64
-Stops = str | Annotated[list[_Text], Meta(max_length=_MAX_STOPS)]
+Stops = Annotated[
+    str | Annotated[list[NonEmpty], Meta(max_length=_MAX_STOPS)],
+    Meta(description="Texts that end the answer, which does not have them."),
+]
 _StopOnRepetition = Annotated[
     bool,
     Meta(
@@ -78,61 +87,6 @@ Content = str | list[Part]
 
 
 @dataclass(frozen=True)
-class CalledFunction:
-    """The function of a call; `arguments` is a JSON object as text."""
-
-    name: Name
-    arguments: str = ""
-
-
-@dataclass(frozen=True)
-class ToolCall:
-    """A call that the assistant made."""
-
-    function: CalledFunction
-    id: str | None = None
-    type: Literal["function"] = "function"
-
-
-class SystemMessage(Struct, frozen=True, tag_field="role", tag="system"):
-    """Instructions for the whole conversation."""
-
-    content: Content
-
-
-class DeveloperMessage(Struct, frozen=True, tag_field="role", tag="developer"):
-    """Instructions for the whole conversation."""
-
-    content: Content
-
-
-class UserMessage(Struct, frozen=True, tag_field="role", tag="user"):
-    """A message of the user."""
-
-    content: Content
-
-
-class AssistantMessage(Struct, frozen=True, tag_field="role", tag="assistant"):
-    """An earlier answer. The last message is continued, unless it has calls."""
-
-    content: Content | None = None
-    tool_calls: list[ToolCall] | None = None
-    refusal: str | None = None
-    reasoning_content: str | None = None
-    reasoning: str | None = None
-
-
-class ToolMessage(Struct, frozen=True, tag_field="role", tag="tool"):
-    """The result of a call, with the call's id. Without one, results stand in the order of their calls."""
-
-    content: Content | None
-    tool_call_id: str | None = None
-
-
-ChatMessage = SystemMessage | DeveloperMessage | UserMessage | AssistantMessage | ToolMessage
-
-
-@dataclass(frozen=True)
 class FunctionTool:
     """A function that an answer may call; `parameters` is the JSON schema of its arguments."""
 
@@ -148,29 +102,6 @@ class OfferedTool:
 
     type: str = "function"
     function: FunctionTool | None = None
-
-
-@dataclass(frozen=True)
-class ChosenFunction:
-    """The name of a function."""
-
-    name: Name
-
-
-@dataclass(frozen=True)
-class ChosenTool:
-    """The tool that an answer must call."""
-
-    type: str = "function"
-    function: ChosenFunction | None = None
-
-
-@dataclass(frozen=True)
-class Prediction:
-    """Text that the answer may repeat. Guesses are taken from it; the answer stays the same."""
-
-    type: Literal["content"]
-    content: Content
 
 
 @dataclass(frozen=True)
@@ -231,7 +162,7 @@ Effort = Annotated[
     Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"],
     Meta(description="`none`: no thinking. Others allow it, and take effect where the chat template knows them."),
 ]
-_Budget = Annotated[int, Meta(ge=0, le=_MAX_INT, description="Most tokens of thinking; then the answer begins.")]
+_Budget = Annotated[int, Meta(ge=0, le=MAX_INT, description="Most tokens of thinking; then the answer begins.")]
 
 
 class TemplateValues(Struct, frozen=True, forbid_unknown_fields=True):
@@ -244,6 +175,7 @@ class TemplateValues(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 ResponseFormat = TextFormat | JsonObjectFormat | JsonSchemaFormat
+_ResponseFormat = Annotated[ResponseFormat, Meta(description="Text, a JSON object, or what follows a JSON schema.")]
 
 
 def with_parameters(cls: type[_Class], params: type[object] = SamplingParams) -> type[_Class]:
@@ -258,7 +190,7 @@ def with_parameters(cls: type[_Class], params: type[object] = SamplingParams) ->
 def _meta(parameter: Parameter) -> Meta:
     low, high = parameter.openai or (parameter.low, parameter.high)
     if parameter.kind is int and high is None:
-        high = _MAX_INT
+        high = MAX_INT
     left_out = " Default: the model's own value." if parameter.is_models_own else ""
     description = f"{parameter.meaning}{left_out}"
     return (
@@ -278,8 +210,8 @@ class AnswerRequest:
 
     unsupported: ClassVar[Unsupported] = fields.ANSWERS
 
-    model: _Model | None = None
-    stream: bool | None = None
+    model: ModelName | None = None
+    stream: Stream | None = None
     stream_options: StreamOptions | None = None
     stop: Stops | None = None
     stop_sequences: Stops | None = None
@@ -288,92 +220,27 @@ class AnswerRequest:
     max_output_tokens: Length | None = None
     n_predict: Length | None = None
     num_predict: Length | None = None
-    num_ctx: Annotated[int, Meta(ge=1, le=_MAX_INT, description="At most the context of the model.")] | None = None
-    top_k: Annotated[int, Meta(ge=-1, le=_MAX_INT, description="-1 and 0 take all.")] | None = None
+    num_ctx: Annotated[int, Meta(ge=1, le=MAX_INT, description="At most the context of the model.")] | None = None
+    top_k: Annotated[int, Meta(ge=-1, le=MAX_INT, description="-1 and 0 take all.")] | None = None
     seed: Seed | None = None
     stop_on_repetition: _StopOnRepetition | None = None
     logit_bias: _LogitBias | None = None
-    repeat_penalty: Annotated[float, Meta(gt=0, le=10, description="The same as `repetition_penalty`.")] | None = None
-    guided_json: Object | None = None
+    repeat_penalty: RepeatPenalty | None = None
+    guided_json: _FollowedSchema | None = None
     guided_regex: _Pattern | None = None
     guided_choice: _Choice | None = None
     guided_grammar: _Grammar | None = None
     structured_outputs: StructuredOutputs | None = None
-    json_schema: Object | None = None
+    json_schema: _FollowedSchema | None = None
     grammar: _Grammar | None = None
-    format: Literal["json"] | Object | None = None
-    response_format: ResponseFormat | None = None
+    format: (
+        Annotated[Literal["json"] | Object, Meta(description="`json`, or a JSON schema that the answer follows.")]
+        | None
+    ) = None
+    response_format: _ResponseFormat | None = None
     reasoning_effort: Effort | None = None
     enable_thinking: Annotated[bool, Meta(description="Refused where the model has no switch.")] | None = None
     thinking_budget: _Budget | None = None
     thinking_budget_tokens: _Budget | None = None
     thinking_token_budget: _Budget | None = None
     chat_template_kwargs: TemplateValues | None = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class ChatRequest(AnswerRequest):
-    """Body of POST /v1/chat/completions."""
-
-    unsupported: ClassVar[Unsupported] = fields.ANSWERS | fields.CHATS
-
-    messages: Annotated[list[ChatMessage], Meta(min_length=1)]
-    n: _N | None = None
-    tools: list[OfferedTool] | None = None
-    tool_choice: Literal["none", "auto", "required"] | ChosenTool | None = None
-    parallel_tool_calls: Parallel | None = None
-    logprobs: bool | Likeliest | None = None
-    top_logprobs: Likeliest | None = None
-    add_generation_prompt: _GenerationPrompt | None = None
-    continue_final_message: bool | None = None
-    prediction: Prediction | None = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class TextRequest(AnswerRequest):
-    """Body of POST /v1/completions."""
-
-    prompt: Annotated[str | _Prompts, Meta(description="A text, its tokens, or a list of texts or of lists of tokens.")]
-    n: _N | None = None
-    echo: Annotated[bool, Meta(description="Begin each answer with its prompt, and its `logprobs`.")] | None = None
-    suffix: Annotated[str, Meta(description="The answer fills the gap before it, if the model can.")] | None = None
-    logprobs: bool | Likeliest | None = None
-    add_special_tokens: Annotated[bool, Meta(description="Default: true.")] | None = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class EmbeddingRequest:
-    """Body of POST /v1/embeddings."""
-
-    unsupported: ClassVar[Unsupported] = fields.EMBEDDINGS
-
-    model: _Model | None = None
-    input: Annotated[
-        _Text | Annotated[list[_Text | TokenId | _TokenIds], Meta(min_length=1, max_length=MAX_TEXTS)],
-        Meta(description="A text, its tokens, or a list of texts or of lists of tokens."),
-    ]
-    encoding_format: Literal["float", "base64"] | None = None
-    dimensions: Annotated[int, Meta(ge=1, le=_MAX_INT)] | None = None
-    user: str | None = None
-
-
-@dataclass(frozen=True)
-class Document:
-    """A text to be ranked."""
-
-    text: _Text
-
-
-@dataclass(frozen=True, kw_only=True)
-class RerankRequest(EmbeddingRequest):
-    """Body of POST /v1/rerank."""
-
-    input: str | list[str | TokenId | _TokenIds] = ""  # made of the two fields below
-    query: _Text
-    documents: Annotated[list[_Text | Document], Meta(min_length=1, max_length=MAX_TEXTS - 1)]
-    top_n: Annotated[int, Meta(ge=1, le=_MAX_INT, description="Default: all.")] | None = None
-    return_documents: bool | None = None
-
-    @property
-    def texts(self) -> list[str]:
-        return [document if isinstance(document, str) else document.text for document in self.documents]

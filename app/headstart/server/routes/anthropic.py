@@ -6,35 +6,33 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, ClassVar, Literal
 
-import msgspec
-from msgspec import Meta
+from msgspec import UNSET, Meta, Raw, Struct, UnsetType
 
 from headstart.engine.engine import Call, Finish, Message, Request, Stats
-from headstart.server import fields
-from headstart.server.bodies import AnswerRequest, Effort, FunctionTool, Name, Object, Parameters, Part
 from headstart.server.errors import RefusedError, invalid
-from headstart.server.fields import Unsupported
-from headstart.server.history import History
-from headstart.server.replies import AnswerChunk, Block, BlockFormatter
-from headstart.server.requests import (
-    USUAL_EFFORT,
-    Defaults,
-    given,
-    length_of,
-    note_of,
-    texts_of,
-    to_request,
-    tool_of,
-    tools_of,
-    unread,
-    with_effort,
+from headstart.server.requests import fields
+from headstart.server.requests.bodies import (
+    AnswerRequest,
+    Effort,
+    FunctionTool,
+    JsonObject,
+    Name,
+    Object,
+    Parameters,
+    Part,
 )
+from headstart.server.requests.content import given, note_of, texts_of, unread
+from headstart.server.requests.fields import Unsupported
+from headstart.server.requests.history import History
+from headstart.server.requests.tools import tool_of, tools_of
+from headstart.server.requests.translation import USUAL_EFFORT, Defaults, to_request, with_effort
+from headstart.server.routes.blocks import Block, BlockFormatter
+from headstart.server.routes.replies import AnswerChunk
 from headstart.tools.calls import CallReader, whole_arguments
 
 # The ends of the types of calls and results, also of those of tools that Anthropic's server runs, and of thoughts.
 _CALL, _RESULT, _THOUGHTS = "tool_use", "tool_result", "thinking"
 _READ = {"text", "document", "search_result", "image", "audio", "video", "file"}  # or refused
-_PING = {"type": "ping"}
 
 
 @dataclass(frozen=True)
@@ -60,8 +58,8 @@ class TurnBlock:
     id: str | None = None  # of a call
     tool_use_id: str | None = None  # of the call whose result this is
     name: Name | None = None
-    input: dict[str, Any] | None = None
-    content: "str | list[TurnBlock] | dict[str, Any] | None" = None
+    input: JsonObject | None = None
+    content: "str | list[TurnBlock] | JsonObject | None" = None
     source: str | Source | None = None
     title: str | None = None
     context: str | None = None
@@ -130,7 +128,7 @@ class MessagesRequest(AnswerRequest):
     tools: list[Tool] | None = None
     tool_choice: ToolChoice | None = None
     thinking: ThinkingConfig | None = None
-    mcp_servers: list[Any] | None = None
+    mcp_servers: Annotated[list[Any], Meta(description="Left out: this server calls no tools itself.")] | None = None
     output_config: OutputConfig | None = None
     output_format: OutputFormat | None = None
 
@@ -168,7 +166,7 @@ def messages_to_request(body: MessagesRequest, defaults: Defaults) -> Request:
         "output_format": body.output_format.schema if body.output_format else None,
     }
     tools = None if choice.type == "none" else tools
-    request = to_request(body, defaults, history.messages(), length_of(body, defaults.length), tools, schemas)
+    request = to_request(body, defaults, history.messages(), tools, schemas)
     if body.thinking is None:
         return with_effort(request, config.effort)
     if body.thinking.type == "disabled":
@@ -273,7 +271,7 @@ def _titled(*parts: str | None) -> str:
     return "\n".join(filter(None, parts)) + "\n\n"
 
 
-def _noted_text(content: str | list[TurnBlock] | dict[str, Any] | None) -> str:
+def _noted_text(content: str | list[TurnBlock] | JsonObject | None) -> str:
     """Return the text of a result or of an earlier answer, with notes in place of images and files."""
     if isinstance(content, str):
         return content
@@ -288,76 +286,182 @@ def _noted_text(content: str | list[TurnBlock] | dict[str, Any] | None) -> str:
     return "".join(texts)
 
 
+class AnswerTextBlock(Struct, frozen=True, tag_field="type", tag="text"):
+    """Some text of an answer."""
+
+    text: str
+
+
+class AnswerThinkingBlock(Struct, frozen=True, tag_field="type", tag="thinking"):
+    """Thinking before an answer. Nobody signs it here."""
+
+    thinking: str
+    signature: str = ""
+
+
+class AnswerCallBlock(Struct, frozen=True, tag_field="type", tag="tool_use"):
+    """A call that an answer makes; `input` is an object."""
+
+    id: str
+    name: str
+    input: Annotated[Raw, Meta(extra_json_schema={"type": "object"})]
+
+
+AnswerBlock = AnswerThinkingBlock | AnswerTextBlock | AnswerCallBlock
+_StopReason = Literal["end_turn", "max_tokens", "stop_sequence", "tool_use"]
+
+
+@dataclass(frozen=True)
+class MessageUsage:
+    """Tokens of a request. `input_tokens` does not count those that were in memory."""
+
+    input_tokens: int
+    cache_read_input_tokens: int | UnsetType = UNSET
+    cache_creation_input_tokens: int | UnsetType = UNSET
+    output_tokens: int = 0
+
+
+@dataclass(frozen=True)
+class MessagesReply:
+    """Reply to POST /v1/messages. `stop_reason` is null in the first event of a stream."""
+
+    id: str
+    type: Literal["message"]
+    role: Literal["assistant"]
+    model: str
+    content: list[AnswerBlock]
+    stop_reason: _StopReason | None
+    stop_sequence: str | None
+    usage: MessageUsage
+
+
+class MessageStart(Struct, frozen=True, tag_field="type", tag="message_start"):
+    """The first event, which has the message without content."""
+
+    message: MessagesReply
+
+
+class Ping(Struct, frozen=True, tag_field="type", tag="ping"):
+    """An event that adds nothing."""
+
+
+class BlockStart(Struct, frozen=True, tag_field="type", tag="content_block_start"):
+    """The beginning of a block, which is empty."""
+
+    index: int
+    content_block: AnswerBlock
+
+
+class TextDelta(Struct, frozen=True, tag_field="type", tag="text_delta"):
+    """More of a text."""
+
+    text: str
+
+
+class ThinkingDelta(Struct, frozen=True, tag_field="type", tag="thinking_delta"):
+    """More of the thinking."""
+
+    thinking: str
+
+
+class InputDelta(Struct, frozen=True, tag_field="type", tag="input_json_delta"):
+    """More of the arguments of a call, as text."""
+
+    partial_json: str
+
+
+class BlockDelta(Struct, frozen=True, tag_field="type", tag="content_block_delta"):
+    """An addition to a block."""
+
+    index: int
+    delta: TextDelta | ThinkingDelta | InputDelta
+
+
+class BlockStop(Struct, frozen=True, tag_field="type", tag="content_block_stop"):
+    """The end of a block."""
+
+    index: int
+
+
+@dataclass(frozen=True)
+class AnswerStop:
+    """The reason why an answer ended."""
+
+    stop_reason: _StopReason
+    stop_sequence: str | None = None
+
+
+class MessageDelta(Struct, frozen=True, tag_field="type", tag="message_delta"):
+    """The end of an answer, and its tokens."""
+
+    delta: AnswerStop
+    usage: MessageUsage
+
+
+class MessageStop(Struct, frozen=True, tag_field="type", tag="message_stop"):
+    """The last event."""
+
+
+MessageEvent = MessageStart | Ping | BlockStart | BlockDelta | BlockStop | MessageDelta | MessageStop
+
+
 class MessagesFormatter(BlockFormatter):
     """Formatter of an answer as a message with blocks of text and calls, or as the events that build it."""
 
     def __init__(self, model: str, reader: CallReader | None) -> None:
         """`reader` finds calls; None if there cannot be any."""
         super().__init__(reader)
-        self._message = {
-            "id": f"msg_{secrets.token_hex(12)}",
-            "type": "message",
-            "role": "assistant",
-            "model": model,
-            "content": list[Any](),
-            "stop_reason": None,
-            "stop_sequence": None,
-            "usage": {"input_tokens": 0, "output_tokens": 0},
-        }
+        id_, usage = f"msg_{secrets.token_hex(12)}", MessageUsage(0)
+        self._message = MessagesReply(id_, "message", "assistant", model, [], None, None, usage)
 
-    def reply(self, end: Finish) -> dict[str, Any]:
-        content = [
-            {"type": "tool_use", "id": block.id, "name": block.name, "input": msgspec.Raw(block.text.encode())}
-            if block.name
-            else _content(block, block.text)
-            for block in [block for block in self.blocks if block.is_whole or not block.name] or [Block(0)]
-        ]
-        return self._message | {"content": content, **self._stop_fields(end), "usage": _usage(end.stats)}
+    def reply(self, end: Finish) -> MessagesReply:
+        blocks = [block for block in self.blocks if block.is_whole or not block.name] or [Block(0)]
+        content, stop = [_block(block, block.text) for block in blocks], self._stop(end)
+        return replace(
+            self._message,
+            content=content,
+            stop_reason=stop.stop_reason,
+            stop_sequence=stop.stop_sequence,
+            usage=_usage(end.stats),
+        )
 
-    def first_events(self) -> Iterable[dict[str, Any]]:
-        yield {"type": "message_start", "message": self._message}
-        yield _PING
+    def first_events(self) -> Iterable[MessageEvent]:
+        yield MessageStart(self._message)
+        yield Ping()
 
-    def ping(self) -> Iterable[dict[str, Any]]:
-        yield _PING
+    def ping(self) -> Iterable[MessageEvent]:
+        yield Ping()
 
-    def start_block(self, block: Block) -> Iterable[dict[str, Any]]:
-        use = {"type": "tool_use", "id": block.id, "name": block.name, "input": {}}
-        content = use if block.name else _content(block, "")
-        yield {"type": "content_block_start", "index": block.index, "content_block": content}
+    def start_block(self, block: Block) -> Iterable[MessageEvent]:
+        yield BlockStart(block.index, _block(block, ""))
 
-    def extend_block(self, block: Block, chunk: AnswerChunk) -> Iterable[dict[str, Any]]:
-        json_delta = {"type": "input_json_delta", "partial_json": chunk.text}
-        kind = "thinking" if block.is_thinking else "text"
-        delta = json_delta if block.name else {"type": f"{kind}_delta", kind: chunk.text}
-        yield {"type": "content_block_delta", "index": block.index, "delta": delta}
+    def extend_block(self, block: Block, chunk: AnswerChunk) -> Iterable[MessageEvent]:
+        if block.name:
+            yield BlockDelta(block.index, InputDelta(chunk.text))
+        else:
+            yield BlockDelta(block.index, (ThinkingDelta if block.is_thinking else TextDelta)(chunk.text))
 
-    def end_block(self, block: Block) -> Iterable[dict[str, Any]]:
-        yield {"type": "content_block_stop", "index": block.index}
+    def end_block(self, block: Block) -> Iterable[MessageEvent]:
+        yield BlockStop(block.index)
 
-    def end_reply(self, end: Finish) -> Iterable[dict[str, Any]]:
-        yield {"type": "message_delta", "delta": self._stop_fields(end), "usage": _usage(end.stats)}
-        yield {"type": "message_stop"}
+    def end_reply(self, end: Finish) -> Iterable[MessageEvent]:
+        yield MessageDelta(self._stop(end), _usage(end.stats))
+        yield MessageStop()
 
-    def _stop_fields(self, end: Finish) -> dict[str, str | None]:
+    def _stop(self, end: Finish) -> AnswerStop:
         if not self.is_complete(end):
-            return {"stop_reason": "max_tokens", "stop_sequence": None}
-        if self.has_called or not end.stop_text:
-            return {"stop_reason": "tool_use" if self.has_called else "end_turn", "stop_sequence": None}
-        return {"stop_reason": "stop_sequence", "stop_sequence": end.stop_text}
+            return AnswerStop("max_tokens")
+        if self.has_called:
+            return AnswerStop("tool_use")
+        return AnswerStop("stop_sequence", end.stop_text) if end.stop_text else AnswerStop("end_turn")
 
 
-def _content(block: Block, text: str) -> dict[str, str]:
-    """Return a block of text or thinking. Nobody signs thinking here."""
-    if block.is_thinking:
-        return {"type": "thinking", "thinking": text, "signature": ""}
-    return {"type": "text", "text": text}
+def _block(block: Block, text: str) -> AnswerBlock:
+    """Return a block with this text, or with these arguments; an empty text is no arguments."""
+    if block.name:
+        return AnswerCallBlock(block.id, block.name, Raw(text.encode() or b"{}"))
+    return AnswerThinkingBlock(text) if block.is_thinking else AnswerTextBlock(text)
 
 
-def _usage(stats: Stats) -> dict[str, int]:
-    return {
-        "input_tokens": stats.prompt_tokens - stats.reused_tokens,
-        "cache_read_input_tokens": stats.reused_tokens,
-        "cache_creation_input_tokens": 0,
-        "output_tokens": stats.output_tokens,
-    }
+def _usage(stats: Stats) -> MessageUsage:
+    return MessageUsage(stats.prompt_tokens - stats.reused_tokens, stats.reused_tokens, 0, stats.output_tokens)

@@ -5,32 +5,37 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from hashlib import sha256
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from headstart.engine.engine import Call, Finish, Message, Request, Sampling, Tools
+from headstart.engine.engine import Call, Finish, Message, Request, Sampling, Scored, Tools
 from headstart.parameters import declared
-from headstart.server import fields
-from headstart.server.bodies import (
+from headstart.server.errors import RefusedError, invalid
+from headstart.server.models import Served, require_context
+from headstart.server.requests import fields
+from headstart.server.requests.bodies import (
     AnswerRequest,
     Effort,
-    EmbeddingRequest,
+    JsonObject,
     Likeliest,
+    ModelName,
     Name,
     Object,
     OfferedTool,
+    RepeatPenalty,
     Seed,
     Stops,
     with_parameters,
 )
-from headstart.server.errors import RefusedError, invalid
-from headstart.server.fields import Unsupported
-from headstart.server.history import History
-from headstart.server.models import Served, require_context
-from headstart.server.replies import AnswerChunk, Block, BlockFormatter, Embeddings, TokenLogprob, logprobs_of
-from headstart.server.requests import Defaults, length_of, to_request, tool_of, tools_of, with_effort
+from headstart.server.requests.fields import Unsupported
+from headstart.server.requests.history import History
+from headstart.server.requests.tools import tool_of, tools_of
+from headstart.server.requests.translation import Defaults, to_request, with_effort
+from headstart.server.routes.blocks import Block, BlockFormatter
+from headstart.server.routes.embeddings import EmbeddingRequest, Embeddings
+from headstart.server.routes.replies import AnswerChunk, TokenLogprob, logprobs_of
 from headstart.server.running_servers import LoadedModel
 from headstart.tools.calls import CallReader, whole_arguments
 
@@ -42,7 +47,7 @@ _INSTALLING = (
 MISSING = ("/api/pull", "/api/push", "/api/create", "/api/copy", "/api/delete", "/api/blobs/{digest}")
 _MAX_INT = 2**31 - 1
 _Length = Annotated[int, Meta(ge=-2, le=_MAX_INT, description="0: the prompt is read. Less: the default.")]
-_ArgumentObject = Annotated[dict[str, Any], Meta(description="The arguments: an object, not a text.")]
+_ArgumentObject = Annotated[JsonObject, Meta(description="The arguments: an object, not a text.")]
 _Format = Annotated[
     Literal["", "json"] | Object, Meta(description="`json`, or the JSON schema that the answer follows.")
 ]
@@ -70,12 +75,14 @@ class OllamaTurn:
     """A message of a conversation."""
 
     role: Literal["system", "user", "assistant", "tool"]
-    content: str = ""
-    thinking: str = ""
+    content: str | None = None
+    thinking: str | None = None
     tool_calls: list[OllamaCall] | None = None
     images: list[str] | None = None
-    tool_name: Annotated[str, Meta(description="Of a result. Without it, results stand in the order of calls.")] = ""
-    tool_call_id: str = ""
+    tool_name: (
+        Annotated[str, Meta(description="Of a result. Without it, results stand in the order of calls.")] | None
+    ) = None
+    tool_call_id: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,10 +94,10 @@ class OllamaOptions:
 
     num_predict: _Length | None = None
     num_ctx: Annotated[int, Meta(le=_MAX_INT, description="Refused if it is more than the context.")] | None = None
-    top_k: Annotated[int, Meta(ge=-1, le=_MAX_INT)] | None = None
+    top_k: Annotated[int, Meta(ge=-1, le=_MAX_INT, description="-1 and 0 take all.")] | None = None
     seed: Seed | None = None
     stop: Stops | None = None
-    repeat_penalty: Annotated[float, Meta(gt=0, le=10)] | None = None
+    repeat_penalty: RepeatPenalty | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,13 +106,13 @@ class OllamaRequest:
 
     nested: ClassVar[Mapping[str, type[object]]] = {"options": OllamaOptions}
 
-    model: str = ""
+    model: ModelName = ""
     stream: Annotated[bool, Meta(description="Default: true.")] | None = None
     format: _Format | None = None
     options: OllamaOptions | None = None
     think: bool | Effort | None = None
     keep_alive: _KeepAlive | None = None
-    logprobs: bool | None = None
+    logprobs: Annotated[bool, Meta(description="Return the probability of each token.")] | None = None
     top_logprobs: Likeliest | None = None
 
 
@@ -125,13 +132,12 @@ class OllamaChatRequest(OllamaRequest):
 class OllamaGenerateRequest(OllamaRequest):
     """Body of POST /api/generate. Without a prompt it loads the model."""
 
-    prompt: str = ""
+    unsupported: ClassVar[Unsupported] = fields.GENERATE
+
+    prompt: Annotated[str, Meta(description="The question, or the text to continue.")] = ""
     suffix: Annotated[str, Meta(description="The answer fills the gap between `prompt` and `suffix`.")] = ""
-    system: str = ""
+    system: Annotated[str, Meta(description="Instructions for the model.")] = ""
     raw: Annotated[bool, Meta(description="Continue `prompt` as it is, without the chat template.")] | None = None
-    images: list[str] | None = None
-    template: str = ""
-    context: list[int] | None = None
 
     @property
     def is_empty(self) -> bool:
@@ -142,8 +148,8 @@ class OllamaGenerateRequest(OllamaRequest):
 class OllamaEmbedRequest(EmbeddingRequest):
     """Body of POST /api/embed. A text that is too long is refused, whatever `truncate` says."""
 
-    encoding_format: Literal["float"] | None = None
-    truncate: bool | None = None
+    encoding_format: Annotated[Literal["float"], Meta(description="Numbers.")] | None = None
+    truncate: Annotated[bool, Meta(description="Has no effect: a text that is too long is refused.")] | None = None
     keep_alive: _KeepAlive | None = None
 
 
@@ -151,9 +157,9 @@ class OllamaEmbedRequest(EmbeddingRequest):
 class OllamaEmbeddingRequest(EmbeddingRequest):
     """Body of POST /api/embeddings, the older form."""
 
-    encoding_format: Literal["float"] | None = None
-    input: str = ""
-    prompt: Annotated[str, Meta(min_length=1)]
+    encoding_format: Annotated[Literal["float"], Meta(description="Numbers.")] | None = None
+    input: Annotated[str, Meta(description="Made of `prompt`.")] = ""
+    prompt: Annotated[str, Meta(min_length=1, description="The text.")]
     keep_alive: _KeepAlive | None = None
 
 
@@ -161,7 +167,7 @@ class OllamaEmbeddingRequest(EmbeddingRequest):
 class ShowRequest:
     """Body of POST /api/show."""
 
-    model: str = ""
+    model: ModelName = ""
     name: Annotated[str, Meta(description="The older name of `model`.")] = ""
 
 
@@ -222,7 +228,7 @@ class Shown:
     """Reply to POST /api/show."""
 
     modified_at: str
-    model_info: dict[str, Any]
+    model_info: JsonObject
     capabilities: list[str]
     details: ModelDetails = field(default_factory=ModelDetails)
     modelfile: str = ""
@@ -294,9 +300,7 @@ def ollama_to_request(body: OllamaChatRequest | OllamaGenerateRequest, model: Se
     asked = AnswerRequest(model=body.model, format=body.format or None, num_predict=options.num_predict, **values)
     messages, tools, prompt, suffix = _chat(body) if isinstance(body, OllamaChatRequest) else _generate(body)
     likeliest = body.top_logprobs or 0 if body.logprobs else None
-    request = to_request(
-        asked, defaults, messages, length_of(asked, defaults.length), tools, prompt=prompt, suffix=suffix
-    )
+    request = to_request(asked, defaults, messages, tools, prompt=prompt, suffix=suffix)
     request = replace(request, likeliest=likeliest)
     if isinstance(body.think, str):
         return with_effort(request, body.think)
@@ -314,19 +318,15 @@ def _chat(body: OllamaChatRequest) -> _Parts:
     for place, turn in enumerate(turns):
         if turn.role == "tool":
             field_ = "tool_call_id" if turn.tool_call_id else "tool_name"
-            history.add_result(turn.content, f"messages[{place}]", turn.tool_call_id, field_, turn.tool_name)
+            history.add_result(turn.content or "", f"messages[{place}]", turn.tool_call_id, field_, turn.tool_name)
         else:
-            message = Message(turn.role, turn.content, _calls(turn), turn.thinking)
+            message = Message(turn.role, turn.content or "", _calls(turn), turn.thinking or "")
             history.add(message, [call.id or "" for call in turn.tool_calls or ()])
     tools = tuple(tool_of(tool.function) for tool in body.tools or () if tool.function)
     return history.messages(), tools_of(tools, required=False, only="", parallel=False), "", ""
 
 
 def _generate(body: OllamaGenerateRequest) -> _Parts:
-    _refuse_images(body.images or ())
-    for name in ("template", "context"):
-        if getattr(body, name):
-            raise invalid(f"`{name}` is not supported: send the conversation to /api/chat.", name, "unsupported_value")
     if body.raw or body.suffix:
         if body.system:
             sentence = "A prompt that is continued as it is has no system message: leave out `system`, or `raw` and "
@@ -400,8 +400,14 @@ def _parameters(sampling: Sampling) -> str:
 def loaded_line(body: OllamaRequest) -> AnswerLine:
     """Return the reply to a request that only loads a model."""
     is_chat = isinstance(body, OllamaChatRequest)
-    content: dict[str, Any] = {"message": AnswerPart()} if is_chat else {"response": ""}
-    return AnswerLine(model=body.model, created_at=_time(), done=True, done_reason="load", **content)
+    return AnswerLine(
+        model=body.model,
+        created_at=_time(),
+        message=AnswerPart() if is_chat else UNSET,
+        response=UNSET if is_chat else "",
+        done=True,
+        done_reason="load",
+    )
 
 
 def not_here(method: str, path: str) -> RefusedError:
@@ -428,34 +434,34 @@ class OllamaFormatter(BlockFormatter):
         super().__init__(reader)
         self._body, self._started = body, time.monotonic_ns()
 
-    def reply(self, end: Finish) -> Any:
+    def reply(self, end: Finish) -> AnswerLine:
         text = "".join(block.text for block in self.blocks if not (block.name or block.is_thinking))
         thinking = "".join(block.text for block in self.blocks if block.is_thinking)
         calls = [_call(block) for block in self.blocks if block.name and block.is_whole]
         scored = [token for block in self.blocks for token in block.scored]
-        return self._line(text, calls, scored, thinking, **self._end_fields(end))
+        return self._last_line(self._line(text, calls, scored, thinking), end)
 
-    def first_events(self) -> Iterable[Any]:
+    def first_events(self) -> Iterable[AnswerLine]:
         return ()
 
-    def ping(self) -> Iterable[Any]:
+    def ping(self) -> Iterable[AnswerLine]:
         yield self._line("")
 
-    def start_block(self, _block: Block) -> Iterable[Any]:
+    def start_block(self, _block: Block) -> Iterable[AnswerLine]:
         return ()
 
-    def extend_block(self, block: Block, chunk: AnswerChunk) -> Iterable[Any]:
+    def extend_block(self, block: Block, chunk: AnswerChunk) -> Iterable[AnswerLine]:
         if block.is_thinking:
             yield self._line("", thinking=chunk.text)
         elif not block.name:
             yield self._line(chunk.text, scored=chunk.scored or ())
 
-    def end_block(self, block: Block) -> Iterable[Any]:
+    def end_block(self, block: Block) -> Iterable[AnswerLine]:
         if block.name and block.is_whole:
             yield self._line("", [_call(block)])
 
-    def end_reply(self, end: Finish) -> Iterable[Any]:
-        yield self._line("", **self._end_fields(end))
+    def end_reply(self, end: Finish) -> Iterable[AnswerLine]:
+        yield self._last_line(self._line(""), end)
 
     def encode(self, event: object) -> bytes:
         """Return an event as a line of the stream."""
@@ -465,30 +471,33 @@ class OllamaFormatter(BlockFormatter):
         self,
         text: str,
         calls: Sequence[OllamaCall] = (),
-        scored: Sequence[Any] = (),
+        scored: Sequence[Scored] = (),
         thinking: str = "",
-        **fields: Any,
     ) -> AnswerLine:
-        if isinstance(self._body, OllamaChatRequest):
-            fields["message"] = AnswerPart(text, thinking or UNSET, list(calls) or UNSET)
-        else:
-            fields |= {"response": text, "thinking": thinking or UNSET}
-        logprobs = logprobs_of(scored) if scored else UNSET
-        return AnswerLine(model=self._body.model, created_at=_time(), logprobs=logprobs, **fields)
+        is_chat = isinstance(self._body, OllamaChatRequest)
+        return AnswerLine(
+            model=self._body.model,
+            created_at=_time(),
+            message=AnswerPart(text, thinking or UNSET, list(calls) or UNSET) if is_chat else UNSET,
+            thinking=UNSET if is_chat else thinking or UNSET,
+            response=UNSET if is_chat else text,
+            logprobs=logprobs_of(scored) if scored else UNSET,
+        )
 
-    def _end_fields(self, end: Finish) -> dict[str, Any]:
+    def _last_line(self, line: AnswerLine, end: Finish) -> AnswerLine:
         total, stats = time.monotonic_ns() - self._started, end.stats
         prompt, answer = round(stats.ttft_ms * 1e6), round(stats.decode_ms * 1e6)
-        return {
-            "done": True,
-            "done_reason": "stop" if self.is_complete(end) else "length",
-            "total_duration": total,
-            "load_duration": max(0, total - prompt - answer),
-            "prompt_eval_count": stats.prompt_tokens,
-            "prompt_eval_duration": prompt,
-            "eval_count": stats.output_tokens,
-            "eval_duration": answer,
-        }
+        return replace(
+            line,
+            done=True,
+            done_reason="stop" if self.is_complete(end) else "length",
+            total_duration=total,
+            load_duration=max(0, total - prompt - answer),
+            prompt_eval_count=stats.prompt_tokens,
+            prompt_eval_duration=prompt,
+            eval_count=stats.output_tokens,
+            eval_duration=answer,
+        )
 
 
 def _call(block: Block) -> OllamaCall:

@@ -1,0 +1,1 @@
+"""Models of servers with OpenAI's API."""

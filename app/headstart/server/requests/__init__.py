@@ -1,0 +1,1 @@
+"""Bodies of requests, and their translation into requests to the engine."""

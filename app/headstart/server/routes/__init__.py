@@ -1,0 +1,1 @@
+"""The APIs: the requests of each, and the replies and events in which it answers."""
