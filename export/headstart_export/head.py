@@ -23,7 +23,7 @@ from headstart.engine.runners.head import MAPPING, NEXT
 from headstart.errors import ExportError, NotEnoughSpaceError
 from headstart.library import manifest
 from headstart.library.manifest import LearnedHead, Manifest
-from headstart_export import convert, draft_vocab, features, pipeline, quality, table, workspace
+from headstart_export import convert, draft_vocab, features, quality, table, workspace
 from headstart_export.features import Store, Text
 from headstart_export.progress import Progress, megabytes
 
@@ -234,7 +234,7 @@ def _finish(
                 curve=trainer.marks,
                 compressed=acceptance,
             )
-            pipeline.describe_head(head, space.result, described, learned)
+            head_graph.describe(head, space.result, described, learned)
         with progress.step("Moving it into place"):
             _unlist(output)
             space.move_into_place()

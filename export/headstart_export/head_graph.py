@@ -3,7 +3,7 @@
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 from zipfile import Path as ZipPath
@@ -16,6 +16,8 @@ from headstart.engine.runners.graph import HIDDEN_STATES
 from headstart.engine.runners.head import MAPPING, NEXT
 from headstart.engine.runtime import GGUF_WEIGHTS, core, openvino
 from headstart.errors import ExportError
+from headstart.library import manifest
+from headstart_export import provenance
 from headstart_export.convert import MODEL_FILE
 
 LEAN_FILE = "head.safetensors"  # what a head learned, without the target's rows
@@ -155,6 +157,38 @@ def save(head: HeadWeights, path: Path) -> None:
         node.output(0).set_names({name})
     model = openvino.Model([ops.result(each) for each in results.values()], [states, token], "hydra")
     openvino.save_model(model, path, compress_to_fp16=False)
+
+
+def describe(
+    head: HeadWeights, folder: Path, target: manifest.Manifest, learned: manifest.LearnedHead | None = None
+) -> None:
+    """Write the manifest of a Hydra head beside its graph."""
+    files = manifest.hash_files(folder)
+    size = sum(file.size for file in files.values())
+    described = replace(
+        target,
+        name=f"{target.name}-head",
+        role="draft",
+        source=replace(target.source, path=None),
+        is_checked=True,
+        architecture=manifest.HYDRA,
+        parameters=head.parameters,
+        precision=manifest.Precision("int8", "int8_sym"),
+        logit_rows=len(head.chosen),
+        size_bytes=size,
+        ram_bytes=size,
+        kv_bytes_per_token=0,
+        quality=None,
+        files=files,
+        versions=provenance.versions(),
+        created=provenance.now(),
+        shortlist=None,
+        table=None,
+        learned=learned,
+        adapter=None,
+        notes=(),
+    )
+    manifest.write(folder, described)
 
 
 def to_8_bits(matrix: NDArray[Any]) -> tuple[NDArray[np.int8], NDArray[np.float16]]:

@@ -3,14 +3,12 @@
 import errno
 import filecmp
 import gc
-import importlib.metadata
 import json
 import math
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 from zipfile import BadZipFile
@@ -19,7 +17,6 @@ from zipfile import Path as ZipPath
 import msgspec
 import numpy as np
 
-import headstart
 from headstart import paths
 from headstart.errors import ExportError, MismatchedDraftError, NotEnoughSpaceError
 from headstart.library import manifest, vocabulary
@@ -32,6 +29,7 @@ from headstart_export import (
     gguf_import,
     gguf_model,
     head_graph,
+    provenance,
     quality,
     quantize,
     sources,
@@ -41,7 +39,6 @@ from headstart_export import (
     workspace,
 )
 from headstart_export.answers import Text
-from headstart_export.head_graph import HeadWeights
 from headstart_export.progress import Advance, Progress, megabytes, of_nncf
 from headstart_export.recipe import AS_IN_FILE, DEFAULT_WEIGHTS, ModelOrder, ModelRecipe, Order, PairOrder, Sampling
 from headstart_export.recipe import folder as recipes_folder
@@ -52,7 +49,6 @@ from headstart_export.workspace import Workspace
 TOKEN_KEYS = ("bos_token_id", "eos_token_id", "pad_token_id")  # of config.json and generation_config.json
 ENDS_OF_TEXT = ("<|endoftext|>", "<|end_of_text|>", "<eos>", "</s>")
 CONTEXT_KEYS = ("max_position_embeddings", "n_positions", "seq_length", "max_sequence_length")
-PACKAGES = ("openvino", "openvino-tokenizers", "nncf", "optimum-intel", "transformers", "tokenizers", "torch", "gguf")
 _STEPS = 8  # get, tokenizer, load, read, convert, compress, check, describe: what the progress counts of each model
 _IMPORT_STEPS = 4  # get, tokenizer, convert, describe
 _CHECK_STEPS = 3  # tokenizer, read, check
@@ -211,8 +207,8 @@ def _build_embedding(model: Prepared, recipe: embedding.Recipe, job: Job) -> Non
         kv_bytes_per_token=0,
         quality=None,
         files=files,
-        versions=_versions(),
-        created=_now(),
+        versions=provenance.versions(),
+        created=provenance.now(),
         kind="embedding",
         notes=order.recipe.notes,
         embedding=found,
@@ -252,7 +248,7 @@ def _export_pair(order: PairOrder, target: Prepared, job: Job) -> None:
     texts = build(target, target_folder, job, order)
     shortlist = _list_tokens(target, order, texts, draft_folder, job)
     build(draft, draft_folder, job, order, shortlist, texts)
-    manifest.write(job.space.result, manifest.PairManifest(order.name, shared, _now()))
+    manifest.write(job.space.result, manifest.PairManifest(order.name, shared, provenance.now()))
 
 
 def _stored(model: Prepared) -> float:
@@ -483,40 +479,8 @@ def _add_head(model: Prepared, folder: Path, written: manifest.Manifest, job: Jo
         place = folder / manifest.HEAD_FOLDER
         place.mkdir()
         head_graph.save(head, place / convert.MODEL_FILE)
-        describe_head(head, place, written)
+        head_graph.describe(head, place, written)
         manifest.write(folder, replace(written, files=manifest.hash_files(folder)))
-
-
-def describe_head(
-    head: HeadWeights, folder: Path, target: manifest.Manifest, learned: manifest.LearnedHead | None = None
-) -> None:
-    """Write the manifest of a Hydra head beside its graph."""
-    files = manifest.hash_files(folder)
-    size = sum(file.size for file in files.values())
-    described = replace(
-        target,
-        name=f"{target.name}-head",
-        role="draft",
-        source=replace(target.source, path=None),
-        is_checked=True,
-        architecture=manifest.HYDRA,
-        parameters=head.parameters,
-        precision=manifest.Precision("int8", "int8_sym"),
-        logit_rows=len(head.chosen),
-        size_bytes=size,
-        ram_bytes=size,
-        kv_bytes_per_token=0,
-        quality=None,
-        files=files,
-        versions=_versions(),
-        created=_now(),
-        shortlist=None,
-        table=None,
-        learned=learned,
-        adapter=None,
-        notes=(),
-    )
-    manifest.write(folder, described)
 
 
 def _have_it_write(folder: Path, parameters: int, job: Job, *, only_few: bool) -> list[Text]:
@@ -627,8 +591,8 @@ def _write_manifest(
         kv_bytes_per_token=kv_bytes,
         quality=replace(answer.quality, against="gguf" if facts.is_gguf else "weights") if answer.quality else None,
         files=files,
-        versions=_versions(),
-        created=_now(),
+        versions=provenance.versions(),
+        created=provenance.now(),
         notes=(*order.recipe.notes, *(["Its chat template was given with --template."] if order.template else [])),
         shortlist=shortlist,
         table=counted,
@@ -917,18 +881,6 @@ def _require_agreement(target: Prepared, draft: Prepared) -> int:
             second=_shown(difference.second),
         )
     return len(first)
-
-
-def _versions() -> dict[str, str]:
-    versions = {"headstart": headstart.__version__}
-    for name in PACKAGES:
-        with suppress(importlib.metadata.PackageNotFoundError):  # tokenizers and GGUF files need neither torch nor NNCF
-            versions[name] = importlib.metadata.version(name)
-    return versions
-
-
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="seconds")
 
 
 def _shown(token: str | None) -> str:
