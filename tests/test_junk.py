@@ -20,7 +20,7 @@ from headstart.server.errors import RefusedError
 from headstart.server.reading import parse_request
 from headstart.server.requests import Defaults, chat_to_request, text_to_requests
 from headstart.settings import Settings
-from headstart_export import recipe
+from headstart_export.sources import recipe
 from tests.junk import JUNK, TOML_JUNK, changed, fuzz
 from tests.model_folders import CREATED, describe, write_model
 

@@ -21,9 +21,10 @@ from headstart import paths
 from headstart.errors import ExporterNeededError, ExportError, FailedCheckError, HeadstartError, Translatable
 from headstart.library import manifest
 from headstart.library.manifest import Manifest
-from headstart_export import forms, process, progress, quantize, table
-from headstart_export import recipe as recipes
-from headstart_export.recipe import HubSource, PackageSource, PairRecipe
+from headstart_export import forms, process, progress, table
+from headstart_export.conversion import quantize
+from headstart_export.sources import recipe as recipes
+from headstart_export.sources.recipe import HubSource, PackageSource, PairRecipe
 
 TRUST_WARNING = "Warning: --trust-remote-code runs the Python code that comes with the model, as you, on this computer."
 # Files for OpenVINO Model Server. Fields and defaults: its `LLMCalculatorOptions`. Paths in the graph are relative to
@@ -77,7 +78,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if words[:1] == ["table"]:
         command, options = _count_texts, table.parser().parse_args(words[1:])
     elif words[:1] == ["head"]:
-        from headstart_export import head  # noqa: PLC0415 - with the libraries it needs
+        from headstart_export.heads import head  # noqa: PLC0415 - with the libraries it needs
 
         command, options = _make_head, head.parser().parse_args(words[1:])
     elif words[:1] == ["verify"]:
@@ -278,11 +279,11 @@ def _export(options: argparse.Namespace) -> None:
         reporter.note(f"{order.name} is exported already.")
     else:
         with _libraries(options, reporter):
-            from headstart_export import pipeline  # noqa: PLC0415
+            from headstart_export.pipeline import build  # noqa: PLC0415
 
             if cost := forms.cost(order):
                 reporter.note(cost)
-            pipeline.export(
+            build.export(
                 order,
                 output,
                 paths.cache_folder(),
@@ -327,10 +328,10 @@ def _check(options: argparse.Namespace) -> None:
         psutil.Process().nice(psutil.IDLE_PRIORITY_CLASS if sys.platform == "win32" else 19)
     reporter = progress.reporter(sys.stderr)
     with _libraries(options, reporter):
-        from headstart_export import pipeline  # noqa: PLC0415
+        from headstart_export.pipeline import build  # noqa: PLC0415
 
         try:
-            pipeline.check(folder, paths.cache_folder(), reporter)
+            build.check(folder, paths.cache_folder(), reporter)
         except FailedCheckError as error:
             if options.json:
                 print(json.dumps({"failed_check": error.text.as_data()}), flush=True)
@@ -353,9 +354,9 @@ def _verify(options: argparse.Namespace) -> None:
     folder = _installed(options.name)
     reporter = progress.reporter(sys.stderr)
     with _libraries(options, reporter):
-        from headstart_export import pipeline  # noqa: PLC0415
+        from headstart_export.pipeline import build  # noqa: PLC0415
 
-        verified = pipeline.verify(_order(options), folder, paths.cache_folder(), reporter)
+        verified = build.verify(_order(options), folder, paths.cache_folder(), reporter)
     if options.json:
         print(json.dumps({"verified": [dataclasses.asdict(model) for model in verified]}))
         return
@@ -368,7 +369,7 @@ def _verify(options: argparse.Namespace) -> None:
 
 
 def _make_head(options: argparse.Namespace) -> None:
-    from headstart_export import head  # noqa: PLC0415
+    from headstart_export.heads import head  # noqa: PLC0415
 
     reporter = progress.reporter(sys.stderr)
     with _libraries(options, reporter):
@@ -399,7 +400,8 @@ def _libraries(options: argparse.Namespace, reporter: progress.Progress) -> Iter
 
 
 def _list_architectures(*, as_json: bool) -> None:
-    from headstart_export import decoder, weights  # noqa: PLC0415
+    from headstart_export.gguf import decoder  # noqa: PLC0415
+    from headstart_export.sources import weights  # noqa: PLC0415
 
     in_gguf = {*weights.GGUF.values(), *(kind.model_type for kind in decoder.ARCHITECTURES.values())}
     rows = [

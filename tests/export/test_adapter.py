@@ -10,7 +10,8 @@ from safetensors.numpy import save_file
 
 from headstart.errors import ExportError
 from headstart.library import manifest
-from headstart_export import adapter, process
+from headstart_export import process
+from headstart_export.conversion import adapter
 
 PLACE = "base_model.model.layers.0.q_proj"
 FIRST = np.array([[1, 0, 2], [0, 1, 1]], np.float32)  # rank 2, 3 inputs

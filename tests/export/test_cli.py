@@ -16,7 +16,9 @@ import pytest
 
 from headstart.errors import Translatable
 from headstart.library import manifest
-from headstart_export import cli, pipeline, progress, recipe
+from headstart_export import cli, progress
+from headstart_export.pipeline import build
+from headstart_export.sources import recipe
 from tests.export.conftest import Spoken
 from tests.fakes import deliver
 from tests.model_folders import describe, write_model, write_pair
@@ -82,7 +84,7 @@ def finished(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         manifest.write(place, manifest.PairManifest("model", 7, "2026-01-01T00:00:00+00:00"))
         return place
 
-    monkeypatch.setattr(pipeline, "export", export)
+    monkeypatch.setattr(build, "export", export)
     return output
 
 
@@ -135,7 +137,7 @@ def test_if_missing_exports_once(finished: Path, monkeypatch: pytest.MonkeyPatch
     def again(*_arguments: object, **_options: object) -> None:
         pytest.fail("exported again")
 
-    monkeypatch.setattr(pipeline, "export", again)
+    monkeypatch.setattr(build, "export", again)
     assert cli.main(arguments) == 0
 
 
@@ -155,7 +157,7 @@ def test_fit_says_what_is_chosen_and_refuses_what_is_not_good_enough(
         manifest.write(target, dataclasses.replace(described, quality=quality))
         return place
 
-    monkeypatch.setattr(pipeline, "export", export)
+    monkeypatch.setattr(build, "export", export)
     free = SimpleNamespace(available=4_500_000_000)
     monkeypatch.setattr(psutil, "virtual_memory", lambda: free)
     arguments = ["phi-4-mini-instruct", "--fit", "--defer-checks"]

@@ -12,9 +12,9 @@ from msgspec.structs import replace
 
 from headstart import paths
 from headstart.errors import ExportError
-from headstart_export import pipeline
-from headstart_export.recipe import Arguments, Chat, Sampling, find_model, understand
-from headstart_export.weights import Facts
+from headstart_export.pipeline import build
+from headstart_export.sources.recipe import Arguments, Chat, Sampling, find_model, understand
+from headstart_export.sources.weights import Facts
 from tests.model_folders import write_tokenizer
 
 WORDS = ["<|end|>", "Hello", "</s>", "a", "b", "c", "d", "<|stop|>"]
@@ -38,7 +38,7 @@ def settle(
     (folder / "generation_config.json").write_text(json.dumps(generation), encoding="utf-8")
     (folder / "config.json").write_text(json.dumps(config or {}), encoding="utf-8")
     notes: list[str] = []
-    return pipeline.settle_generation(folder, TOKENIZER, recipe, "", notes.append, facts), notes
+    return build.settle_generation(folder, TOKENIZER, recipe, "", notes.append, facts), notes
 
 
 @pytest.mark.parametrize(
@@ -58,7 +58,7 @@ def settle(
     ],
 )
 def test_only_a_model_whose_answers_are_used_writes(arguments: Arguments, writes: bool) -> None:
-    assert pipeline.writes_answers(understand(arguments)) == writes
+    assert build.writes_answers(understand(arguments)) == writes
 
 
 def test_sampling_of_a_recipe_replaces_the_source(tmp_path: Path) -> None:
@@ -87,7 +87,7 @@ def test_sampling_of_a_gguf_file_is_kept(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("file", ["generation_config.json", "config.json"])
-@pytest.mark.parametrize("key", pipeline.TOKEN_KEYS)
+@pytest.mark.parametrize("key", build.TOKEN_KEYS)
 @pytest.mark.parametrize("index", [999_999, 8, -2, "7", 7.5, True, [2, 999_999], [[2]]])
 def test_id_of_no_token_is_refused(tmp_path: Path, file: str, key: str, index: object) -> None:
     wrong = {key: index}
@@ -101,11 +101,11 @@ def test_id_that_stands_for_none_is_none(tmp_path: Path) -> None:
 
 def test_installed_program_has_its_heads_in_the_wheel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     name, wheel = "smollm2-135m-instruct", tmp_path / "headstart.whl"
-    file = pipeline._lean_file(name)
+    file = build._lean_file(name)
     with ZipFile(wheel, "w") as package:
         package.writestr(f"headstart_export/recipes/heads/{name}/{file.name}", file.read_bytes())
     monkeypatch.setattr(paths, "bundled_wheel", lambda: wheel)
-    packed = pipeline._lean_file(name)
+    packed = build._lean_file(name)
     assert packed != file
     assert packed.read_bytes() == file.read_bytes()
 
@@ -131,7 +131,5 @@ def test_tag_that_looks_like_an_end_is_none(tmp_path: Path) -> None:
     gemma = SimpleNamespace(added_tokens_decoder=tokens, chat_template=None, eos_token_id=1)
     write_tokenizer(tmp_path, {"<eos>": 1, "</s>": 212})
     notes: list[str] = []
-    assert pipeline.settle_generation(tmp_path, gemma, CODER, "", notes.append, dataclasses.replace(FILE, ends=())) == (
-        1,
-    )
+    assert build.settle_generation(tmp_path, gemma, CODER, "", notes.append, dataclasses.replace(FILE, ends=())) == (1,)
     assert not notes
