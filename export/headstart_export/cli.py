@@ -328,10 +328,10 @@ def _check(options: argparse.Namespace) -> None:
         psutil.Process().nice(psutil.IDLE_PRIORITY_CLASS if sys.platform == "win32" else 19)
     reporter = progress.reporter(sys.stderr)
     with _libraries(options, reporter):
-        from headstart_export.pipeline import build  # noqa: PLC0415
+        from headstart_export.pipeline import check  # noqa: PLC0415
 
         try:
-            build.check(folder, paths.cache_folder(), reporter)
+            check.check(folder, paths.cache_folder(), reporter)
         except FailedCheckError as error:
             if options.json:
                 print(json.dumps({"failed_check": error.text.as_data()}), flush=True)
@@ -354,9 +354,9 @@ def _verify(options: argparse.Namespace) -> None:
     folder = _installed(options.name)
     reporter = progress.reporter(sys.stderr)
     with _libraries(options, reporter):
-        from headstart_export.pipeline import build  # noqa: PLC0415
+        from headstart_export.pipeline import verify  # noqa: PLC0415
 
-        verified = build.verify(_order(options), folder, paths.cache_folder(), reporter)
+        verified = verify.verify(_order(options), folder, paths.cache_folder(), reporter)
     if options.json:
         print(json.dumps({"verified": [dataclasses.asdict(model) for model in verified]}))
         return

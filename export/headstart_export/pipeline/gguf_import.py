@@ -3,24 +3,18 @@
 It needs neither PyTorch nor the converters: `gguf_model` writes the graph and takes the weights from the file.
 """
 
-import shutil
-from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-import psutil
-
 from headstart.engine.runners import precision
-from headstart.errors import ExporterNeededError, ExportError, FailedCheckError, Translatable
+from headstart.errors import ExporterNeededError, ExportError, Translatable
 from headstart.library import manifest
 from headstart_export import process
-from headstart_export.checks import quality, tokenizer_proof
-from headstart_export.conversion import convert, quantize
+from headstart_export.conversion import quantize
 from headstart_export.gguf import converter, decoder, metadata, packing
-from headstart_export.progress import Advance, Progress, ignore, megabytes
+from headstart_export.progress import Advance, ignore
 from headstart_export.sources.recipe import AS_IN_FILE, DEFAULT_WEIGHTS, ModelOrder
-from headstart_export.workspace import Workspace
 
 _MINUTES = 60
 _MEASURING = 2  # steps that compare a model with its file
@@ -86,75 +80,3 @@ def convert_model(source: Path, folder: Path, form: str, advance: Advance = igno
 def write_model(path: str, folder: str, form: str) -> None:
     """Convert a file in this process, for `convert_model`."""
     converter.convert(Path(path), Path(folder), form, process.tell)
-
-
-def check(
-    folder: Path, space: Workspace, progress: Progress, equal: manifest.Tokenizer | None = None
-) -> manifest.Manifest:
-    """Prove the tokenizer of an imported model, measure its quality, and record both in its manifest.
-
-    `equal`: a tokenizer that is proven; where this one is the same, only whole documents are tried. Raises
-    FailedCheckError, which the manifest records too, so that the model is used no more.
-    """
-    recorded = manifest.read_model(folder)
-    tokenizer = convert.load_tokenizer(folder)
-    known = (equal.proof or 0) if equal and equal.fingerprint == recorded.tokenizer.fingerprint else 0
-    try:
-        with progress.step(f"Proving the tokenizer of {recorded.name}") as advance:
-            chat = tokenizer_proof.render(tokenizer)
-            texts = tokenizer_proof.prove(folder, folder, tokenizer, chat, advance, known=known)
-        answer = _compare_with_file(folder, recorded, tokenizer, space, progress)
-    except FailedCheckError as error:
-        manifest.write(folder, replace(manifest.read_model(folder), fault=error.text.as_data()))
-        raise
-    recorded = manifest.read_model(folder)  # its table may have been counted meanwhile
-    checked = replace(
-        recorded,
-        tokenizer=replace(recorded.tokenizer, proof=texts),
-        source=replace(recorded.source, path=None),
-        is_checked=True,
-    )
-    if answer and answer.quality:
-        checked = replace(
-            checked,
-            precision=replace(recorded.precision, activation_group=answer.activation_group),
-            quality=replace(answer.quality, against="gguf"),
-            ram_bytes=answer.ram_bytes,
-        )
-    manifest.write(folder, checked)
-    return checked
-
-
-def _compare_with_file(
-    folder: Path, recorded: manifest.Manifest, tokenizer: Any, space: Workspace, progress: Progress
-) -> quality.Answer | None:
-    """Compare a model with its file, computed in 32 bits; None if the file is gone or the memory is too small."""
-    source = Path(recorded.source.path or "")
-    if not source.is_file() or manifest.hash_file(source) != recorded.source.sha256:
-        progress.note(f"The quality of {recorded.name} is not measured: its GGUF file is not where it was.")
-        progress.expect(-_MEASURING)
-        return None
-    memory = _MEMORY_IN_BLOCKS if recorded.precision.keeps_blocks else _MEMORY_PER_WEIGHT
-    for what, per_weight, free in (
-        ("memory", memory, int(psutil.virtual_memory().available)),
-        ("disk", _DISK_PER_WEIGHT, shutil.disk_usage(space.root).free),
-    ):
-        if (needed := int(recorded.parameters * per_weight)) > free:
-            progress.note(
-                f"The quality of {recorded.name} is not measured: that takes {megabytes(needed)} of {what}, and "
-                f"{megabytes(free)} are free."
-            )
-            progress.expect(-_MEASURING)
-            return None
-    ids = quality.text_ids(tokenizer)
-    reference = write_reference(source, ids, space, progress)
-    with progress.step("Checking the result against its source") as advance:
-        return quality.run(folder, reference, ids, advance=advance)
-
-
-def write_reference(source: Path, ids: list[int], space: Workspace, progress: Progress) -> Path:
-    """Save the logits of a file's own weights on the test text; return the place."""
-    reference = space.scratch / "reference.npy"
-    with progress.step("Reading the test text with the weights of the file"):
-        quality.save_logits(source, ids, reference)
-    return reference

@@ -1,19 +1,17 @@
-"""The models that write answers; the sampling parameters and the ends of answers in an exported folder."""
+"""The sampling parameters and the ends of answers in an exported folder."""
 
 import dataclasses
 import json
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
-from zipfile import ZipFile
 
 import pytest
 from msgspec.structs import replace
 
-from headstart import paths
 from headstart.errors import ExportError
-from headstart_export.pipeline import build
-from headstart_export.sources.recipe import Arguments, Chat, Sampling, find_model, understand
+from headstart_export.pipeline.generation import TOKEN_KEYS, write_generation_config
+from headstart_export.sources.recipe import Chat, Sampling, find_model
 from headstart_export.sources.weights import Facts
 from tests.model_folders import write_tokenizer
 
@@ -38,27 +36,7 @@ def settle(
     (folder / "generation_config.json").write_text(json.dumps(generation), encoding="utf-8")
     (folder / "config.json").write_text(json.dumps(config or {}), encoding="utf-8")
     notes: list[str] = []
-    return build.settle_generation(folder, TOKENIZER, recipe, "", notes.append, facts), notes
-
-
-@pytest.mark.parametrize(
-    ("arguments", "writes"),
-    [
-        (Arguments("gemma-3-1b-it"), True),  # alone, so it gets a table
-        (Arguments("qwen2.5-coder-1.5b-instruct"), False),  # alone, but it has a head
-        (Arguments("qwen2.5-coder-1.5b-instruct", adapter=Path("style")), True),  # the head does not fit the adapter
-        (Arguments("qwen2.5-coder"), False),  # the tokens of its draft come with the recipe
-        (Arguments("qwen2.5-coder", draft_vocab="32k"), True),  # ranks the tokens of its draft
-        (Arguments("qwen2.5-coder", draft_vocab="full"), False),
-        (Arguments("qwen2.5-coder", draft_vocab="full", weights="int4", calibration="awq"), True),
-        (Arguments("qwen3-4b+0.6b"), False),
-        (Arguments("smollm2-135m-instruct"), False),  # has a head
-        (Arguments("smollm2-135m-instruct", weights="int4", calibration="gptq"), True),
-        (Arguments("qwen3-0.6b"), False),  # drafts
-    ],
-)
-def test_only_a_model_whose_answers_are_used_writes(arguments: Arguments, writes: bool) -> None:
-    assert build.writes_answers(understand(arguments)) == writes
+    return write_generation_config(folder, TOKENIZER, recipe, "", notes.append, facts), notes
 
 
 def test_sampling_of_a_recipe_replaces_the_source(tmp_path: Path) -> None:
@@ -87,7 +65,7 @@ def test_sampling_of_a_gguf_file_is_kept(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("file", ["generation_config.json", "config.json"])
-@pytest.mark.parametrize("key", build.TOKEN_KEYS)
+@pytest.mark.parametrize("key", TOKEN_KEYS)
 @pytest.mark.parametrize("index", [999_999, 8, -2, "7", 7.5, True, [2, 999_999], [[2]]])
 def test_id_of_no_token_is_refused(tmp_path: Path, file: str, key: str, index: object) -> None:
     wrong = {key: index}
@@ -97,17 +75,6 @@ def test_id_of_no_token_is_refused(tmp_path: Path, file: str, key: str, index: o
 
 def test_id_that_stands_for_none_is_none(tmp_path: Path) -> None:
     assert settle(tmp_path, {"eos_token_id": -1, "bos_token_id": None}, {"pad_token_id": -1}) == ((2,), [])
-
-
-def test_installed_program_has_its_heads_in_the_wheel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    name, wheel = "smollm2-135m-instruct", tmp_path / "headstart.whl"
-    file = build._lean_file(name)
-    with ZipFile(wheel, "w") as package:
-        package.writestr(f"headstart_export/recipes/heads/{name}/{file.name}", file.read_bytes())
-    monkeypatch.setattr(paths, "bundled_wheel", lambda: wheel)
-    packed = build._lean_file(name)
-    assert packed != file
-    assert packed.read_bytes() == file.read_bytes()
 
 
 def test_word_that_ends_answers_is_noted(tmp_path: Path) -> None:
@@ -131,5 +98,5 @@ def test_tag_that_looks_like_an_end_is_none(tmp_path: Path) -> None:
     gemma = SimpleNamespace(added_tokens_decoder=tokens, chat_template=None, eos_token_id=1)
     write_tokenizer(tmp_path, {"<eos>": 1, "</s>": 212})
     notes: list[str] = []
-    assert build.settle_generation(tmp_path, gemma, CODER, "", notes.append, dataclasses.replace(FILE, ends=())) == (1,)
+    assert write_generation_config(tmp_path, gemma, CODER, "", notes.append, dataclasses.replace(FILE, ends=())) == (1,)
     assert not notes
