@@ -1,6 +1,7 @@
 """From source weights, of models and of EAGLE-3 heads, to an OpenVINO IR with 16-bit weights."""
 
 import contextlib
+import functools
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,7 @@ from headstart.engine.runners.graph import MIN_LAYERS
 from headstart.errors import ExportError, MismatchedDraftError
 from headstart.library import vocabulary
 from headstart_export import process
-from headstart_export.gguf import metadata
+from headstart_export.gguf import metadata, tokenizer_model
 from headstart_export.progress import Advance, ignore
 
 MODEL_FILE = "openvino_model.xml"
@@ -33,7 +34,7 @@ def load_tokenizer(source: Path) -> Any:
     class that a model names (Llama's, GPT-2's) puts its own splitting in the place of the file's.
     """
     if source.is_file():
-        return metadata.rebuild(source)
+        return tokenizer_model.rebuild(source)
     if not (source / vocabulary.FILE_NAME).is_file():
         raise ExportError(
             "{source} has no {file_name}, which Headstart needs; use a newer version of the model.",
@@ -74,7 +75,7 @@ def load_weights(source: Path, advance: Advance = ignore, *, code: bool) -> Any:
     options = {"local_files_only": True, "trust_remote_code": code, "output_loading_info": True}
     try:
         if source.is_file():
-            model, info = metadata.load(source, advance, **options)
+            model, info = load_gguf(source, advance, **options)
         else:
             model, info = AutoModelForCausalLM.from_pretrained(source, dtype="auto", use_safetensors=True, **options)
     except FAULTS as error:
@@ -84,6 +85,49 @@ def load_weights(source: Path, advance: Advance = ignore, *, code: bool) -> Any:
     require_all(info, source)
     model.config.architectures = [type(model).__name__]  # missing where the configuration comes from a GGUF file
     return model.eval()
+
+
+def load_gguf(path: Path, advance: Advance = ignore, **options: Any) -> Any:
+    """Return what `from_pretrained` gives for these options, the weights in f16; raise what that raises."""
+    import torch  # noqa: PLC0415
+    from transformers import AutoModelForCausalLM  # noqa: PLC0415
+
+    with _spared_work(path, advance) as reader:
+        loaded = AutoModelForCausalLM.from_pretrained(path.parent, gguf_file=path.name, dtype=torch.float16, **options)
+    factors = [tensor.data for tensor in reader.tensors if tensor.name == metadata.ROPE_FACTORS]
+    if factors:  # WORKAROUND transformers forgets them, and the model would lose the thread of long texts
+        model = loaded[0] if isinstance(loaded, tuple) else loaded
+        model.model.rotary_emb.inv_freq /= torch.tensor(factors[0])
+    return loaded
+
+
+@contextlib.contextmanager
+def _spared_work(path: Path, advance: Advance) -> Iterator[Any]:
+    """WORKAROUND transformers 5.5 reads the vocabulary twice and holds all weights in f32 before it makes them f16.
+
+    It takes these three functions from `gguf` anew at each call, so others can stand in for the time of one load:
+    the file is read once, quickly; weights become f16 one by one, which halves the memory; and the table of names,
+    made once per module otherwise, is kept. The result is the same, bit by bit.
+    """
+    import gguf  # noqa: PLC0415
+
+    reader, dequantize, names = gguf.GGUFReader, gguf.dequantize, gguf.get_tensor_name_map
+    already, done = metadata.read(path), 0
+    total = sum(int(tensor.n_bytes) for tensor in already.tensors)
+
+    def as_half(data: Any, kind: Any) -> Any:
+        nonlocal done
+        done += data.nbytes
+        advance(done, total)
+        weights = dequantize(data, kind)
+        return weights.astype("float16") if weights.ndim == 2 else weights
+
+    gguf.GGUFReader = lambda _path: already
+    gguf.dequantize, gguf.get_tensor_name_map = as_half, functools.cache(names)
+    try:
+        yield already
+    finally:
+        gguf.GGUFReader, gguf.dequantize, gguf.get_tensor_name_map = reader, dequantize, names
 
 
 def to_openvino(model: Any, folder: Path) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 from headstart.errors import ExportError
 from headstart_export import embedding
 from headstart_export.conversion import adapter
-from headstart_export.gguf import decoder, metadata
+from headstart_export.gguf import decoder, metadata, tokenizer_model
 from headstart_export.sources import recipe
 
 # Values of `model_type` whose tiny models were exported and compared with their source.
@@ -110,7 +110,7 @@ def _refuse_pipes(folder: Path) -> None:
 def _inspect_gguf(source: Path) -> Facts:
     info = metadata.probe(source)
     require_architecture(info["architecture"], source.name, in_gguf=True)
-    metadata.require_supported(info["tokenizer"], info["splitting"], source.name)
+    tokenizer_model.require_supported(info["tokenizer"], info["splitting"], source.name)
     return Facts(
         info["parameters"],
         is_gguf=True,

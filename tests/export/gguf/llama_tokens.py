@@ -15,7 +15,7 @@ import httpx
 import numpy as np
 
 from headstart_export.checks import tokenizer_proof
-from headstart_export.gguf import metadata
+from headstart_export.gguf import metadata, tokenizer_model
 from tests.end_to_end import foreign_servers
 
 TEXTS = 20_000
@@ -27,7 +27,7 @@ _SQUARES = ("attn_q", "attn_k", "attn_v", "attn_output", "ffn_gate", "ffn_up", "
 
 def differences(vocabulary: Path, count: int = TEXTS) -> list[tuple[str, list[int], list[int]]]:
     """Texts, out of so many, that the rebuilt tokenizer reads otherwise than llama.cpp does: its ids come second."""
-    ours = metadata.tokenizer(metadata.read(vocabulary), vocabulary.name)
+    ours = tokenizer_model.build(metadata.read(vocabulary), vocabulary.name)
     tried = texts(ours, count)
     found = [encoding.ids for encoding in ours.encode_batch(tried, add_special_tokens=False)]
     with tempfile.TemporaryDirectory() as folder:

@@ -13,7 +13,7 @@ from gguf import GGUFValue, GGUFValueType
 
 from headstart.errors import ExportError
 from headstart_export import process
-from headstart_export.gguf import converter, metadata
+from headstart_export.gguf import converter, metadata, tokenizer_model
 from headstart_export.sources import weights
 from tests.export.gguf import tiny_gguf
 
@@ -70,7 +70,7 @@ def test_token_outside_the_vocabulary_is_refused(make_gguf: Make, mark: str, ind
 def test_token_that_stands_for_none_is_none(make_gguf: Make, index: int) -> None:
     reader = metadata.read(make_gguf({"tokenizer.ggml.eos_token_id": GGUFValue(index, GGUFValueType.INT64)}))
     assert metadata.ends(reader) == []
-    assert metadata.token(reader, "eos") is None
+    assert tokenizer_model.token(reader, "eos") is None
 
 
 def test_ends_of_turns_and_messages_end_answers_too(make_gguf: Make) -> None:
@@ -81,9 +81,9 @@ def test_ends_of_turns_and_messages_end_answers_too(make_gguf: Make) -> None:
 
 
 def test_ordinary_word_does_not_become_a_mark(make_gguf: Make) -> None:
-    assert metadata.token(metadata.read(make_gguf()), "eos") == "<|im_end|>"
+    assert tokenizer_model.token(metadata.read(make_gguf()), "eos") == "<|im_end|>"
     reader = metadata.read(make_gguf({"tokenizer.ggml.eos_token_id": GGUFValue(500, NUMBER)}))
-    assert metadata.token(reader, "eos") is None
+    assert tokenizer_model.token(reader, "eos") is None
     assert metadata.ends(reader) == [500]
 
 

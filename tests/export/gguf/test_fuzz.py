@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from headstart.errors import ExportError
 from headstart_export import process
-from headstart_export.gguf import converter, metadata
+from headstart_export.gguf import converter, metadata, tokenizer_model
 from headstart_export.sources import weights
 from tests.export.gguf import tiny_gguf
 from tests.junk import fuzz, scarred
@@ -45,7 +45,7 @@ VALUES = _SCALARS | st.builds(GGUFValue, _LISTS, st.just(GGUFValueType.ARRAY))
 def convert(path: str, folder: str) -> str | None:
     """Do what an import does once a file was looked at; return the sentence of a refusal."""
     try:
-        metadata.tokenizer(metadata.read(Path(path)), Path(path).name)
+        tokenizer_model.build(metadata.read(Path(path)), Path(path).name)
         converter.inspect(Path(path))
         converter.convert(Path(path), Path(folder), "gguf")
     except ExportError as error:

@@ -10,7 +10,7 @@ import pytest
 from gguf import GGUFValue, GGUFValueType
 
 from headstart.errors import ExportError
-from headstart_export.gguf import converter, known_keys, metadata
+from headstart_export.gguf import converter, known_keys, metadata, tokenizer_model
 from headstart_export.gguf.decoder import ARCHITECTURES
 from headstart_export.sources import weights
 from tests.export.gguf import tiny_gguf
@@ -217,7 +217,7 @@ def vocabulary(path: Path) -> dict[str, Any]:
 
 
 def built(path: Path) -> Any:
-    return metadata.tokenizer(metadata.read(path), path.name)
+    return tokenizer_model.build(metadata.read(path), path.name)
 
 
 def test_vocabulary_is_what_another_reader_reads(make_gguf: Make) -> None:
@@ -263,7 +263,7 @@ def test_token_that_stands_twice_is_refused(make_gguf: Make, kind: int) -> None:
 
 def test_template_for_tools_in_the_file_is_kept(make_gguf: Make) -> None:
     path = make_gguf({"tokenizer.chat_template.tool_use": "{{ tools }}"})
-    tokenizer = metadata.rebuild(path)
+    tokenizer = tokenizer_model.rebuild(path)
     assert tokenizer.get_chat_template(tools=[]) == "{{ tools }}"
     assert tokenizer.get_chat_template() != "{{ tools }}"
 

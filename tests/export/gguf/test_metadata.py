@@ -12,8 +12,8 @@ import pytest
 from tokenizers import Tokenizer, pre_tokenizers
 
 from headstart.errors import ExportError
-from headstart_export.gguf import metadata
-from headstart_export.gguf.metadata import SPLITTINGS
+from headstart_export.gguf import metadata, tokenizer_model
+from headstart_export.gguf.tokenizer_model import SPLITTINGS
 from tests.end_to_end import foreign_servers
 from tests.export.conftest import DATA
 from tests.export.gguf import llama_tokens
@@ -36,7 +36,7 @@ def vectors(name: str) -> list[tuple[str, list[int]]]:
 
 def rebuild(path: Path) -> Tokenizer:
     """The tokenizer without the wrapper of transformers, whose import would take seconds."""
-    tokenizer = metadata.tokenizer(metadata.read(path), path.name)
+    tokenizer = tokenizer_model.build(metadata.read(path), path.name)
     assert isinstance(tokenizer, Tokenizer)
     return tokenizer
 
@@ -105,7 +105,7 @@ def test_sentencepiece_without_a_leading_space(phi3_vocabulary: Path) -> None:
     tokens, kinds = (metadata.value(reader, f"tokenizer.ggml.{key}") for key in ("tokens", "token_type"))
     tokens[259], kinds[259] = "  ", metadata.USER_DEFINED  # as Gemma has it, found before any piece of a higher score
     reader.arrays["tokenizer.ggml.add_space_prefix"] = False
-    tokenizer = metadata.tokenizer(reader, "x.gguf")
+    tokenizer = tokenizer_model.build(reader, "x.gguf")
     assert tokenizer.encode("  the", add_special_tokens=False).tokens == ["▁▁", "the"]
     assert tokenizer.decode(tokenizer.encode("  the").ids) == "  the"
 
@@ -113,9 +113,9 @@ def test_sentencepiece_without_a_leading_space(phi3_vocabulary: Path) -> None:
 FREQUENCIES = """
 import json, pathlib, sys
 from headstart_export import process
-from headstart_export.gguf import metadata
+from headstart_export.conversion import convert
 process.prepare()
-print(json.dumps(metadata.load(pathlib.Path(sys.argv[1])).model.rotary_emb.inv_freq.tolist()))
+print(json.dumps(convert.load_gguf(pathlib.Path(sys.argv[1])).model.rotary_emb.inv_freq.tolist()))
 """
 
 
@@ -163,11 +163,11 @@ import sys
 from pathlib import Path
 from headstart_export.checks import tokenizer_proof
 from headstart_export.conversion import convert
-from headstart_export.gguf import metadata
+from headstart_export.gguf import tokenizer_model
 from headstart_export.pipeline import build
 assert sys.modules["torch"] is None
 source, folder = map(Path, sys.argv[1:])
-tokenizer = metadata.rebuild(source)
+tokenizer = tokenizer_model.rebuild(source)
 chat = tokenizer_proof.render(tokenizer)
 convert.convert_tokenizer(tokenizer, folder)
 print(tokenizer_proof.prove(folder, folder, tokenizer, chat), chat.tail.strip())
@@ -200,7 +200,7 @@ def test_every_pre_tokenizer_is_read_back(make_gguf: Callable[..., Path], splitt
 
 
 def test_smollm_pre_tokenizer_equals_its_file() -> None:
-    ours = metadata.pre_tokenizer(SPLITTINGS["smollm"])
+    ours = tokenizer_model.pre_tokenizer(SPLITTINGS["smollm"])
     parts = [pre_tokenizers.Digits(individual_digits=True), pre_tokenizers.ByteLevel(add_prefix_space=False)]
     theirs = pre_tokenizers.Sequence(parts)
     for text in (*PROBES, "a1b22 333, 4.5e6 -7 ²½"):
@@ -224,7 +224,7 @@ def test_unknown_pre_tokenizer_or_kind_is_refused(make_gguf: Callable[..., Path]
     with pytest.raises(ExportError, match=r"splits its text by the rule 'martian', which is not known here; known are"):
         rebuild(make_gguf("martian"))
     with pytest.raises(ExportError, match=r"x\.gguf has a tokenizer of the kind 'bert', which cannot be rebuilt"):
-        metadata.require_supported("bert", "default", "x.gguf")
+        tokenizer_model.require_supported("bert", "default", "x.gguf")
 
 
 @pytest.mark.parametrize("merge", ["a no-such-token", "a", "Ġ Ġ Ġ"])
@@ -232,7 +232,7 @@ def test_merge_of_unknown_tokens_is_refused(tiny_gguf_file: Path, merge: str) ->
     reader = metadata.read(tiny_gguf_file)
     reader.arrays["tokenizer.ggml.merges"] = [*metadata.value(reader, "tokenizer.ggml.merges"), merge]
     with pytest.raises(ExportError, match=rf"x\.gguf merges '{merge}', but its vocabulary does not hold that"):
-        metadata.tokenizer(reader, "x.gguf")
+        tokenizer_model.build(reader, "x.gguf")
 
 
 def test_quick_reader_equals_the_library(make_gguf: Callable[..., Path]) -> None:

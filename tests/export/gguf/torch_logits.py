@@ -9,13 +9,13 @@ from pathlib import Path
 
 from headstart_export import process
 from headstart_export.checks import quality
-from headstart_export.gguf import metadata
+from headstart_export.gguf import metadata, tokenizer_model
 
 
 def text_ids(path: Path, limit: int) -> list[int]:
     """Return the fixed text in tokens of the file."""
     text = quality.TEXT_FILE.read_text(encoding="utf-8")
-    ids: list[int] = metadata.tokenizer(metadata.read(path), path.name).encode(text).ids
+    ids: list[int] = tokenizer_model.build(metadata.read(path), path.name).encode(text).ids
     return ids[:limit]
 
 
