@@ -366,7 +366,18 @@ def test_recommended_pair_needs_no_pytorch_and_few_bytes() -> None:
     assert order.target.may_be_imported
     assert order.draft.may_be_imported
     assert forms.cost(order) == "qwen3-4b+0.6b: 3.1 GB to download, at most 3.2 GB on the disk, and no PyTorch."
-    assert (forms.cost(model(Arguments("phi-4-mini-instruct"))) or "").endswith("4.3 GB on the disk.")
+    assert (forms.cost(model(Arguments("qwen3-4b", weights="int8"))) or "").endswith("4.5 GB on the disk.")
+
+
+def test_only_embedding_models_need_pytorch() -> None:
+    found = {name: recipe.find(name) for name in recipe.names()}
+    parts = {name: forms.parts(each) for name, each in found.items() if each}
+    imported = {
+        name
+        for name, models in parts.items()
+        if all(recipe.is_gguf(part.suited(weights).sources[0]) for part, weights in models)
+    }
+    assert {recipe.find_model(name).purpose for name in parts.keys() - imported} == {"embedding"}
 
 
 def test_drafts_of_recipes_are_of_their_targets_family() -> None:
@@ -389,21 +400,21 @@ class TestForm:
             "qwen2.5-coder in its precise form (gguf), as it fits into the memory (2.1 GB at most of 16.0 GB that are "
             "free)."
         )
-        form = chosen("phi-4-mini-instruct", 16)
+        form = chosen("qwen3-1.7b", 16)
         assert form.reason == (
-            "phi-4-mini-instruct in its precise form (int8), as it fits into the memory (5.3 GB at most of 16.0 GB "
-            "that are free); --weights int4 takes the fast form."
+            "qwen3-1.7b in its precise form (gguf), as it fits into the memory (2.3 GB at most of 16.0 GB that are "
+            "free); --weights int4 takes the fast form."
         )
 
     def test_fast_form_is_taken_where_only_that_fits(self) -> None:
-        form = chosen("phi-4-mini-instruct", 4.5)
+        form = chosen("qwen3-1.7b", 2.25)
         assert (form.weights, form.for_memory) == ("int4", True)
-        assert form.reason.startswith("phi-4-mini-instruct-int4, the fast form, as the precise one takes up to 5.3 GB")
-        assert form.reason.endswith(" and 4.5 GB are free; --weights int8 takes the precise one.")
+        assert form.reason.startswith("qwen3-1.7b-int4, the fast form, as the precise one takes up to 2.3 GB")
+        assert form.reason.endswith(" GB are free; --weights gguf takes the precise one.")
 
     def test_precise_form_is_taken_where_neither_fits(self) -> None:
-        form = chosen("phi-4-mini-instruct", 2)
-        assert (form.weights, form.for_memory) == ("int8", False)
+        form = chosen("qwen3-1.7b", 2)
+        assert (form.weights, form.for_memory) == ("gguf", False)
         assert "though neither form fits into the memory" in form.reason
 
     def test_form_with_the_blocks_of_its_file_is_taken_where_it_does_not_fit(self) -> None:
