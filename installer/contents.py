@@ -28,8 +28,8 @@ METADATA = "headstart"  # the list of licences reads it, with that of all requir
 # PyTorch and what needs it, tests, other toolkits, OpenVINO's telemetry, and what the import of a GGUF file does not
 # take of its packages.
 EXCLUDED_MODULES = (
-    "headstart_export.head_model",
-    "headstart_export.head_training",
+    "headstart_export.heads.network",
+    "headstart_export.heads.training",
     "torch",
     "nncf",
     "optimum",

@@ -30,8 +30,8 @@ print(json.dumps({
 # What is made of classes of Qt or torch cannot be without them.
 MADE_OF_OTHERS = (
     "headstart.ui",
-    "headstart_export.head_model",
-    "headstart_export.head_training",
+    "headstart_export.heads.network",
+    "headstart_export.heads.training",
 )
 
 

@@ -21,7 +21,7 @@ from headstart.server.requests.translation import Defaults
 from headstart.server.routes.chat import ChatRequest, chat_to_requests
 from headstart.server.routes.completions import TextRequest, text_to_requests
 from headstart.settings import Settings
-from headstart_export import recipe
+from headstart_export.sources import recipe
 from tests.junk import JUNK, TOML_JUNK, changed, fuzz
 from tests.model_folders import CREATED, describe, write_model
 

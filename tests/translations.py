@@ -28,8 +28,8 @@ _NOT_OF_A_WINDOW = (
     "headstart.cli", "headstart.parameters", "headstart.engine.bench",
     "headstart.engine.grammar", "headstart.engine.json_schema", "headstart.ui.display",
     "headstart.engine.backends.embedding",
-    "headstart_export.table", "headstart_export.features", "headstart_export.head",
-    "headstart_export.head_model", "headstart_export.head_training",
+    "headstart_export.table", "headstart_export.heads.features", "headstart_export.heads.head",
+    "headstart_export.heads.network", "headstart_export.heads.training",
 )  # fmt: skip
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from headstart_export import process
-from headstart_export.convert import first_line
+from headstart_export.conversion.convert import first_line
 
 _LOOKUP = 10  # candidates of prompt lookup, as in the documentation of transformers
 

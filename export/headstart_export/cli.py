@@ -21,9 +21,10 @@ from headstart import paths
 from headstart.errors import ExporterNeededError, ExportError, FailedCheckError, HeadstartError, Translatable
 from headstart.library import manifest
 from headstart.library.manifest import Manifest
-from headstart_export import forms, process, progress, quantize, table
-from headstart_export import recipe as recipes
-from headstart_export.recipe import HubSource, PackageSource, PairRecipe
+from headstart_export import forms, process, progress, table
+from headstart_export.conversion import quantize
+from headstart_export.sources import recipe as recipes
+from headstart_export.sources.recipe import HubSource, PackageSource, PairOrder, PairRecipe
 
 TRUST_WARNING = "Warning: --trust-remote-code runs the Python code that comes with the model, as you, on this computer."
 # Files for OpenVINO Model Server. Fields and defaults: its `LLMCalculatorOptions`. Paths in the graph are relative to
@@ -77,7 +78,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if words[:1] == ["table"]:
         command, options = _count_texts, table.parser().parse_args(words[1:])
     elif words[:1] == ["head"]:
-        from headstart_export import head  # noqa: PLC0415 - with the libraries it needs
+        from headstart_export.heads import head  # noqa: PLC0415 - with the libraries it needs
 
         command, options = _make_head, head.parser().parse_args(words[1:])
     elif words[:1] == ["verify"]:
@@ -277,12 +278,15 @@ def _export(options: argparse.Namespace) -> None:
     if options.if_missing and (output / manifest.FILE_NAME).is_file():
         reporter.note(f"{order.name} is exported already.")
     else:
+        if options.server:
+            models = (order.target, order.draft) if isinstance(order, PairOrder) else (order,)
+            _require_servable(order.name, keeps_blocks=any(model.weights == recipes.AS_IN_FILE for model in models))
         with _libraries(options, reporter):
-            from headstart_export import pipeline  # noqa: PLC0415
+            from headstart_export.pipeline import build  # noqa: PLC0415
 
             if cost := forms.cost(order):
                 reporter.note(cost)
-            pipeline.export(
+            build.export(
                 order,
                 output,
                 paths.cache_folder(),
@@ -327,10 +331,10 @@ def _check(options: argparse.Namespace) -> None:
         psutil.Process().nice(psutil.IDLE_PRIORITY_CLASS if sys.platform == "win32" else 19)
     reporter = progress.reporter(sys.stderr)
     with _libraries(options, reporter):
-        from headstart_export import pipeline  # noqa: PLC0415
+        from headstart_export.pipeline import check  # noqa: PLC0415
 
         try:
-            pipeline.check(folder, paths.cache_folder(), reporter)
+            check.check(folder, paths.cache_folder(), reporter)
         except FailedCheckError as error:
             if options.json:
                 print(json.dumps({"failed_check": error.text.as_data()}), flush=True)
@@ -353,9 +357,9 @@ def _verify(options: argparse.Namespace) -> None:
     folder = _installed(options.name)
     reporter = progress.reporter(sys.stderr)
     with _libraries(options, reporter):
-        from headstart_export import pipeline  # noqa: PLC0415
+        from headstart_export.pipeline import verify  # noqa: PLC0415
 
-        verified = pipeline.verify(_order(options), folder, paths.cache_folder(), reporter)
+        verified = verify.verify(_order(options), folder, paths.cache_folder(), reporter)
     if options.json:
         print(json.dumps({"verified": [dataclasses.asdict(model) for model in verified]}))
         return
@@ -368,7 +372,7 @@ def _verify(options: argparse.Namespace) -> None:
 
 
 def _make_head(options: argparse.Namespace) -> None:
-    from headstart_export import head  # noqa: PLC0415
+    from headstart_export.heads import head  # noqa: PLC0415
 
     reporter = progress.reporter(sys.stderr)
     with _libraries(options, reporter):
@@ -399,7 +403,8 @@ def _libraries(options: argparse.Namespace, reporter: progress.Progress) -> Iter
 
 
 def _list_architectures(*, as_json: bool) -> None:
-    from headstart_export import decoder, weights  # noqa: PLC0415
+    from headstart_export.gguf import decoder  # noqa: PLC0415
+    from headstart_export.sources import weights  # noqa: PLC0415
 
     in_gguf = {*weights.GGUF.values(), *(kind.model_type for kind in decoder.ARCHITECTURES.values())}
     rows = [
@@ -463,6 +468,8 @@ def configure_server(folder: Path) -> Path:
     """Write graph and list into the folder of a model or pair. Return the path of the list. Raises HeadstartError."""
     exported = manifest.read(folder)
     target, draft = ("", None) if isinstance(exported, Manifest) else (exported.target, exported.draft)
+    models = [manifest.read_model(folder / part) for part in (target, draft) if part is not None]
+    _require_servable(exported.name, keeps_blocks=any(model.precision.keeps_blocks for model in models))
     options: dict[str, str | int | bool] = {
         "models_path": f"./{target}",
         "device": "CPU",
@@ -479,6 +486,16 @@ def configure_server(folder: Path) -> Path:
     servables = {"model_config_list": [], "mediapipe_config_list": [{"name": exported.name, "base_path": "."}]}
     config.write_text(json.dumps(servables, indent=2) + "\n", encoding="utf-8")
     return config
+
+
+def _require_servable(name: str, *, keeps_blocks: bool) -> None:
+    """Raise ExportError for a model with an operation that only Headstart knows."""
+    if keeps_blocks:
+        raise ExportError(
+            "{name} keeps the blocks of a GGUF file, which OpenVINO Model Server does not know; export it with "
+            "--weights int8, and a draft with --draft-weights int8.",
+            name=name,
+        )
 
 
 def _cache(folder: Path) -> int:

@@ -9,7 +9,9 @@ from typing import Any
 
 from headstart.errors import ExportError
 from headstart.library import manifest
-from headstart_export import convert, process, quantize, tokenizer_proof
+from headstart_export import process
+from headstart_export.checks import tokenizer_proof
+from headstart_export.conversion import convert, quantize
 
 MODULES_FILE = "modules.json"
 TASK = "feature-extraction"

@@ -7,9 +7,11 @@ from pathlib import Path
 from headstart.errors import ExportError
 from headstart.library import manifest
 from headstart.library.manifest import FAST, MEMORY_FACTOR
-from headstart_export import quality, quantize, recipe
+from headstart_export.checks import quality
+from headstart_export.conversion import quantize
 from headstart_export.progress import megabytes
-from headstart_export.recipe import LocalSource, ModelRecipe, Order, PairOrder, PairRecipe, Recipe
+from headstart_export.sources import recipe
+from headstart_export.sources.recipe import LocalSource, ModelRecipe, Order, PairOrder, PairRecipe, Recipe
 from headstart_export.workspace import stored
 
 

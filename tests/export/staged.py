@@ -14,7 +14,9 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from headstart.errors import ExportError
-from headstart_export import answers, cli, gguf_import, quantize, workspace
+from headstart_export import answers, cli, workspace
+from headstart_export.conversion import quantize
+from headstart_export.pipeline import gguf_import
 
 
 def hang(*_arguments: Any, **_options: Any) -> NoReturn:

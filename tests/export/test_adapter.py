@@ -1,5 +1,6 @@
 """LoRA adapters: merged as PEFT does it, and refused where they are no plain ones or were made for another model."""
 
+import copy
 import json
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,8 @@ from safetensors.numpy import save_file
 
 from headstart.errors import ExportError
 from headstart.library import manifest
-from headstart_export import adapter, process
+from headstart_export import process
+from headstart_export.conversion import adapter
 
 PLACE = "base_model.model.layers.0.q_proj"
 FIRST = np.array([[1, 0, 2], [0, 1, 1]], np.float32)  # rank 2, 3 inputs
@@ -57,6 +59,40 @@ def test_adapter_is_added_to_the_weights(tmp_path: Path, settings: dict[str, Any
     change = layer.weight.detach().numpy() - before
     assert np.allclose(change, scale * (CHANGE.T if turned else CHANGE), atol=1e-5)
     assert found.described == manifest.Adapter("style", manifest.hash_file(tmp_path / "style" / adapter.WEIGHTS_FILE))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"target_modules": ["q_proj", "v_proj"]},
+        {"target_modules": "all-linear", "use_rslora": True},
+        {"target_modules": ["q_proj", "down_proj"], "rank_pattern": {"down_proj": 2}},
+        {"target_modules": ["o_proj"], "layers_to_transform": [1]},
+    ],
+)
+def test_adapter_that_peft_trained_is_merged_as_peft_does_it(tmp_path: Path, settings: dict[str, Any]) -> None:
+    import torch  # noqa: PLC0415
+    from peft import LoraConfig, get_peft_model  # noqa: PLC0415
+    from transformers import LlamaConfig, LlamaForCausalLM  # noqa: PLC0415
+
+    torch.manual_seed(0)
+    sizes = {"vocab_size": 96, "hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 2}
+    model = LlamaForCausalLM(LlamaConfig(**sizes, num_attention_heads=4, num_key_value_heads=2))
+    plain = copy.deepcopy(model)
+    trained = get_peft_model(model, LoraConfig(r=4, lora_alpha=16, task_type="CAUSAL_LM", **settings))
+    optimizer = torch.optim.SGD([weight for weight in trained.parameters() if weight.requires_grad], lr=1.0)
+    for _ in range(3):  # half of an adapter is zero before it has learned
+        ids = torch.randint(96, (2, 12))
+        trained(input_ids=ids, labels=ids).loss.backward()
+        optimizer.step()
+    trained.save_pretrained(tmp_path / "style")
+    before = {name: weight.clone() for name, weight in plain.state_dict().items()}
+    adapter.merge(adapter.inspect(tmp_path / "style"), plain, "a model")
+    expected = trained.merge_and_unload().state_dict()
+    assert any(not torch.equal(weight, before[name]) for name, weight in expected.items())
+    for name, weight in plain.state_dict().items():
+        assert torch.allclose(weight, expected[name], atol=1e-6), name
 
 
 @pytest.mark.slow

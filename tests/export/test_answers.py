@@ -11,8 +11,10 @@ from headstart.engine.runners import precision
 from headstart.engine.runners.paged import PagedRunner
 from headstart.engine.runtime import openvino
 from headstart.library import manifest
-from headstart_export import answers, features, quality
-from headstart_export.convert import MODEL_FILE
+from headstart_export import answers
+from headstart_export.checks import quality
+from headstart_export.conversion.convert import MODEL_FILE
+from headstart_export.heads import features
 
 ASKED = ["Hello there", "A", "Count the words of this sentence, please, and say them again", "Hello you", "42"]
 

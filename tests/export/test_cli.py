@@ -16,7 +16,9 @@ import pytest
 
 from headstart.errors import Translatable
 from headstart.library import manifest
-from headstart_export import cli, pipeline, progress, recipe
+from headstart_export import cli, progress
+from headstart_export.pipeline import build
+from headstart_export.sources import recipe
 from tests.export.conftest import Spoken
 from tests.fakes import deliver
 from tests.model_folders import describe, write_model, write_pair
@@ -82,7 +84,7 @@ def finished(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         manifest.write(place, manifest.PairManifest("model", 7, "2026-01-01T00:00:00+00:00"))
         return place
 
-    monkeypatch.setattr(pipeline, "export", export)
+    monkeypatch.setattr(build, "export", export)
     return output
 
 
@@ -135,7 +137,7 @@ def test_if_missing_exports_once(finished: Path, monkeypatch: pytest.MonkeyPatch
     def again(*_arguments: object, **_options: object) -> None:
         pytest.fail("exported again")
 
-    monkeypatch.setattr(pipeline, "export", again)
+    monkeypatch.setattr(build, "export", again)
     assert cli.main(arguments) == 0
 
 
@@ -155,24 +157,24 @@ def test_fit_says_what_is_chosen_and_refuses_what_is_not_good_enough(
         manifest.write(target, dataclasses.replace(described, quality=quality))
         return place
 
-    monkeypatch.setattr(pipeline, "export", export)
-    free = SimpleNamespace(available=4_500_000_000)
+    monkeypatch.setattr(build, "export", export)
+    free = SimpleNamespace(available=2_250_000_000)
     monkeypatch.setattr(psutil, "virtual_memory", lambda: free)
-    arguments = ["phi-4-mini-instruct", "--fit", "--defer-checks"]
+    arguments = ["qwen3-1.7b", "--fit", "--defer-checks"]
     assert cli.main(arguments) == 1
     said = capsys.readouterr().err
-    assert "phi-4-mini-instruct-int4, the fast form, as the precise one takes up to 5.3 GB" in said
+    assert "qwen3-1.7b-int4, the fast form, as the precise one takes up to 2.3 GB" in said
     assert "70.0% of the tokens, below 85%" in said
     assert not list((headstart_home / "models").iterdir())
     assert cli.main([*arguments, "--weights", "int4"]) == 0
-    assert cli.main([*arguments, "--weights", "int8"]) == 0
+    assert cli.main([*arguments, "--weights", "gguf"]) == 0
     free.available = 20_000_000_000
     assert cli.main(["qwen2.5-coder", "--fit", "--defer-checks"]) == 0
     assert "qwen2.5-coder in its precise form (gguf)" in capsys.readouterr().err
     assert orders == [
-        ("phi-4-mini-instruct-int4", False),
-        ("phi-4-mini-instruct-int4", True),
-        ("phi-4-mini-instruct", True),
+        ("qwen3-1.7b-int4", False),
+        ("qwen3-1.7b-int4", True),
+        ("qwen3-1.7b", True),
         ("qwen2.5-coder", True),
     ]
 
@@ -259,7 +261,7 @@ def test_list_has_checks_and_sizes(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["--list"]) == 0
     listed = capsys.readouterr().out
     assert re.search(r"^qwen3-4b\+0\.6b +3\.1 GB +3\.2 GB +4\.0 GB  Qwen3 4B \+ 0\.6B \(not run in CI\)$", listed, re.M)
-    assert "Phi-4 mini Instruct (not run in CI, needs PyTorch)" in listed
+    assert "all-MiniLM-L6-v2 (run, needs PyTorch)" in listed
     assert cli.main(["--list", "--json"]) == 0
     items = {item["name"]: item for item in json.loads(capsys.readouterr().out)}
     pair, target = items["qwen2.5-coder"], items["qwen2.5-coder-1.5b-instruct"]
@@ -350,3 +352,14 @@ def test_model_server_config_is_written_for_existing_exports(
     assert cli.main(arguments) == 0
     assert (model / "graph.pbtxt").is_file()
     assert "ovms_config.json" in capsys.readouterr().err
+    manifest.write(model, dataclasses.replace(describe(model), precision=manifest.Precision("gguf", manifest.BLOCKS)))
+    assert cli.main(arguments) == 1
+
+
+@pytest.mark.parametrize("source", ["smollm2-135m-instruct", "qwen3-4b+0.6b"])
+def test_blocks_of_a_file_are_nothing_for_a_model_server(
+    source: str, headstart_home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.main([source, "--for", "ovms"]) == 1
+    assert "--weights int8" in capsys.readouterr().err
+    assert not (headstart_home / "models").exists()

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from headstart.engine.bench.prompts import KINDS, MAX_PER_KIND, read_prompts
-from headstart_export import answers, draft_vocab, recipe
+from headstart_export import answers, draft_vocab
+from headstart_export.sources import recipe
 from tests import tiny
 
 SIZE, ROWS = 600, 640

@@ -16,10 +16,10 @@ from headstart.engine.runtime import openvino, openvino_genai
 from headstart.engine.tokenizer import Tokenizer
 from headstart.errors import ChatTemplateError
 from headstart.library import manifest, vocabulary
-from headstart_export.quality import FLOOR
-from headstart_export.quantize import RATIOS
-from tests.export import llama_tokens
+from headstart_export.checks.quality import FLOOR
+from headstart_export.conversion.quantize import RATIOS
 from tests.export.conftest import Offline, Outcome
+from tests.export.gguf import llama_tokens
 from tests.model_folders import write_model
 
 LAYOUT = {

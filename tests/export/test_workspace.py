@@ -16,9 +16,10 @@ from msgspec.structs import replace
 
 from headstart.errors import ExportError, NotEnoughSpaceError
 from headstart.library import export_leftovers
-from headstart_export import sources, workspace
-from headstart_export.quantize import Int4
-from headstart_export.recipe import Arguments, HubSource, ModelOrder, understand
+from headstart_export import workspace
+from headstart_export.conversion.quantize import Int4
+from headstart_export.sources import fetching
+from headstart_export.sources.recipe import Arguments, HubSource, ModelOrder, understand
 
 MARK = "manifest.json"
 GB = 10**9
@@ -155,7 +156,7 @@ def test_copy_of_the_target_is_not_fetched_again(
 ) -> None:
     # 2 GB of sources, results of 1.1 and 0.9 and an intermediate of 2.1 GB and more.
     give(monkeypatch, disk=disk)
-    monkeypatch.setattr(sources, "size", lambda source: 2 * GB if source == HubSource("org/model") else 0)
+    monkeypatch.setattr(fetching, "size", lambda source: 2 * GB if source == HubSource("org/model") else 0)
     assert workspace.parameters(model("org/model")) == GB
     with nullcontext() if is_enough else pytest.raises(NotEnoughSpaceError):
         order = understand(Arguments("org/model", draft="org/model", draft_weights="int4"))

@@ -41,8 +41,8 @@ def test_unneeded_files_are_removed(name: str, source: str, *, wanted: bool) -> 
 def test_every_module_is_named() -> None:
     named = contents.own_modules()
     assert {"headstart.ui.program", "headstart.engine.process.host", "headstart.cli"} <= set(named)
-    assert {"headstart_export.cli", "headstart_export.gguf_import"} <= set(named)
-    assert "headstart_export.head_training" not in named
+    assert {"headstart_export.cli", "headstart_export.pipeline.gguf_import"} <= set(named)
+    assert "headstart_export.heads.training" not in named
     assert not [name for name in named if contents.KERNELS in name]
 
 

@@ -337,18 +337,27 @@ def test_catalogue_offers_precise_and_fast_variants(qtbot: QtBot) -> None:
     qtbot.addWidget(catalogue)
     asked: list[tuple[str, ...]] = []
     catalogue.start_requested.connect(asked.append)
-    catalogue.show_installed(("phi-4-mini-instruct",))
-    (row,) = [row for row in catalogue.rows if row.recipe.name == "phi-4-mini-instruct"]
+    catalogue.show_installed(("qwen3-1.7b",))
+    (row,) = [row for row in catalogue.rows if row.recipe.name == "qwen3-1.7b"]
     assert row.get.isHidden()
-    assert "Needs PyTorch, fetched once for all models: 500 MB, and 2.1 GB on the disk." in words(row)
-    press(catalogue, "Get Phi-4 mini Instruct fast (4 bits)")
-    assert asked == [("phi-4-mini-instruct-int4",)]
-    catalogue.show_installed(("phi-4-mini-instruct-int4",))
+    press(catalogue, "Get Qwen3 1.7B fast (4 bits)")
+    assert asked == [("qwen3-1.7b-int4",)]
+    catalogue.show_installed(("qwen3-1.7b-int4",))
     assert row.get_fast.isHidden()
-    press(catalogue, "Get Phi-4 mini Instruct")
-    assert asked[1:] == [("phi-4-mini-instruct",)]
+    press(catalogue, "Get Qwen3 1.7B")
+    assert asked[1:] == [("qwen3-1.7b",)]
     (blocks,) = [row for row in catalogue.rows if row.recipe.name == "qwen3-4b"]
     assert blocks.get_fast.isHidden()  # it has 4 bits as it is
+
+
+def test_catalogue_says_what_needs_pytorch(qtbot: QtBot) -> None:
+    catalogue = Catalogue()
+    qtbot.addWidget(catalogue)
+    by_pytorch = [row for row in catalogue.rows if row.recipe.needs_pytorch]
+    assert by_pytorch
+    for row in catalogue.rows:
+        sentence = "Needs PyTorch, fetched once for all models: 500 MB, and 2.1 GB on the disk."
+        assert (sentence in words(row)) == (row in by_pytorch)
 
 
 def test_download_is_paused_and_resumed(

@@ -1,0 +1,1 @@
+"""The proofs of a finished model: its tokenizer and its quality."""

@@ -1,0 +1,1 @@
+"""Source weights as OpenVINO models, by PyTorch."""

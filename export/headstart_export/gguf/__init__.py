@@ -1,0 +1,1 @@
+"""GGUF files as OpenVINO models, without PyTorch."""

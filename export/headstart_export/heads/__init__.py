@@ -1,0 +1,1 @@
+"""Heads that guess for a model, and how they learn."""

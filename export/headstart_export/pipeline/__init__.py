@@ -1,0 +1,1 @@
+"""An export, step by step."""

@@ -1,0 +1,1 @@
+"""Tests of an export, step by step."""
