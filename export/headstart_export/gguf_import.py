@@ -94,7 +94,7 @@ def write_model(path: str, folder: str, form: str) -> None:
 
 
 def check(
-    folder: Path, space: Workspace, progress: Progress, equal: manifest.Tokenizer | None = None
+    folder: Path, space: Workspace, progress: Progress, equal: manifest.TokenizerSpec | None = None
 ) -> manifest.Manifest:
     """Prove the tokenizer of an imported model, measure its quality, and record both in its manifest.
 

@@ -194,7 +194,7 @@ def _build_embedding(model: Prepared, recipe: embedding.Recipe, job: Job) -> Non
         quantize.require(quantize.MODES.get(order.weights), precision)
     files = manifest.hash_files(folder)
     size = sum(file.size for file in files.values())
-    known = manifest.Tokenizer(vocabulary.fingerprint(folder), len(vocabulary.read(folder)), ())
+    known = manifest.TokenizerSpec(vocabulary.fingerprint(folder), len(vocabulary.read(folder)), ())
     written = manifest.Manifest(
         name=order.name,
         role="any",
@@ -600,7 +600,7 @@ def _write_manifest(
     answer: quality.Answer,
     stop_ids: tuple[int, ...],
     shortlist: manifest.Shortlist | None,
-    counted: manifest.Table | None,
+    counted: manifest.TableSpec | None,
 ) -> manifest.Manifest:
     """Hash the folder's files and write `manifest.json`."""
     config, order, facts = _config(folder), model.order, model.facts
@@ -617,7 +617,7 @@ def _write_manifest(
         architecture=config["architectures"][0],
         parameters=facts.parameters,
         precision=precision,
-        tokenizer=manifest.Tokenizer(
+        tokenizer=manifest.TokenizerSpec(
             vocabulary.fingerprint(folder), len(vocabulary.read(folder)), stop_ids, model.converted.texts
         ),
         logit_rows=rows,
@@ -659,7 +659,7 @@ def check(folder: Path, cache: Path, progress: Progress) -> None:
                 proven = recorded.tokenizer
 
 
-def _check_part(folder: Path, proven: manifest.Tokenizer | None, job: Job, *, is_alone: bool) -> manifest.Manifest:
+def _check_part(folder: Path, proven: manifest.TokenizerSpec | None, job: Job, *, is_alone: bool) -> manifest.Manifest:
     """Check one model, and make its table of usual words if it is no part of a pair. `proven`: a proven tokenizer."""
     recorded = gguf_import.check(folder, job.space, job.progress, proven)
     sources.drop(recorded.source, job.cache)

@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from headstart.chat import attachments, folder_files
-from headstart.cli.command import Command, Group, LazyCommand, Load, Option, argument, flag
+from headstart.cli.command import Command, CommandGroup, LazyCommand, Load, Option, argument, flag
 from headstart.cli.options import writable_file
 from headstart.cli.render import harmless
 from headstart.errors import AttachmentError, SettingsError
@@ -18,9 +18,9 @@ from headstart.server import openapi
 from headstart.tools import clock
 
 
-def commands() -> Group:
+def commands() -> CommandGroup:
     """`headstart dev` and its sub-commands."""
-    return Group(
+    return CommandGroup(
         {
             "reference": LazyCommand(
                 "Write the page of the documentation that lists all commands", lambda: Command(write_reference)
@@ -106,7 +106,7 @@ def _sections(command: click.Command, path: str, level: int, printed: dict[str, 
     usage = " ".join([path, *command.collect_usage_pieces(context)])
     yield f"{'#' * level} {path}\n\n{(command.help or '').strip()}\n\n    {usage}"
     yield from _flags(command, path, printed)
-    if isinstance(command, Group):
+    if isinstance(command, CommandGroup):
         for name in command.entries:
             subcommand: Any = command.get_command(context, name)
             yield from _sections(subcommand, f"{path} {name}", min(level + 1, 4), printed)
