@@ -2,6 +2,7 @@
 
 import json
 import sys
+import textwrap
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -139,9 +140,13 @@ def _flags(command: click.Command, path: str, printed: dict[str, str]) -> Iterat
 def _line(param: click.Parameter) -> str:
     context = click.Context(click.Command("reference"))
     if isinstance(param, click.Argument):
-        return f"- `{param.make_metavar(context)}`: {param.help}"
+        return _item(param.make_metavar(context), param.help)
     value = "" if isinstance(param, click.Option) and param.is_flag else f" {param.make_metavar(context)}"
-    return f"- `{', '.join([*param.opts, *param.secondary_opts])}{value}`: {getattr(param, 'help', '')}"
+    return _item(f"{', '.join([*param.opts, *param.secondary_opts])}{value}", getattr(param, "help", ""))
+
+
+def _item(name: str, text: str) -> str:
+    return textwrap.fill(f"- `{name}`: {text}", 120, subsequent_indent="  ", break_on_hyphens=False)
 
 
 @dataclass(frozen=True, kw_only=True)
