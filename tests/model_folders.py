@@ -8,7 +8,7 @@ from pathlib import Path
 from headstart.engine.engine import LoadOptions
 from headstart.engine.load_options import ResolvedOptions
 from headstart.library import manifest, vocabulary
-from headstart.library.manifest import Manifest, PairManifest, Precision, Quality, Source, Tokenizer
+from headstart.library.manifest import Manifest, PairManifest, Precision, Quality, Source, TokenizerSpec
 
 WORDS: Mapping[str, int] = {"a": 0, "Ġthe": 1, "Ġof": 2, "Ġand": 3}
 # How earlier exports joined the patterns of a tokenizer that splits digits first.
@@ -64,7 +64,7 @@ def describe(folder: Path, *, rows: int = 8, licence: str = "Apache-2.0") -> Man
         architecture="TestForCausalLM",
         parameters=1_500_000_000,
         precision=Precision("int8", "int8_asym"),
-        tokenizer=Tokenizer(vocabulary.fingerprint(folder), len(tokens), (0,)),
+        tokenizer=TokenizerSpec(vocabulary.fingerprint(folder), len(tokens), (0,)),
         logit_rows=rows,
         context_length=4096,
         size_bytes=1_780_000_000,

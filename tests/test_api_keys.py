@@ -10,7 +10,7 @@ from keyring.backend import KeyringBackend
 from keyring.errors import PasswordDeleteError
 
 from headstart import api_keys
-from headstart.api_keys import Place
+from headstart.api_keys import KeyPlace
 from headstart.errors import SettingsError
 
 
@@ -44,11 +44,11 @@ def ring() -> Iterator[MemoryKeyring]:
 
 
 def test_keyring_stores_the_key(ring: MemoryKeyring, headstart_home: Path) -> None:
-    assert api_keys.keep("office", "secret").place is Place.KEYRING
+    assert api_keys.keep("office", "secret").place is KeyPlace.KEYRING
     assert ring.kept == {("headstart", "office"): "secret"}
     found = api_keys.find("office")
     assert found
-    assert (found.secret, found.place) == ("secret", Place.KEYRING)
+    assert (found.secret, found.place) == ("secret", KeyPlace.KEYRING)
     assert not headstart_home.exists()
     api_keys.forget("office")
     assert api_keys.find("office") is None
@@ -57,7 +57,7 @@ def test_keyring_stores_the_key(ring: MemoryKeyring, headstart_home: Path) -> No
 def test_private_file_replaces_a_missing_keyring(headstart_home: Path) -> None:
     kept = api_keys.keep("office", "secret")
     path = headstart_home / "keys" / "office"
-    assert (kept.place, kept.where) == (Place.FILE, str(path))
+    assert (kept.place, kept.where) == (KeyPlace.FILE, str(path))
     assert path.read_text() == "secret\n"
     if os.name == "posix":
         assert path.stat().st_mode & 0o777 == 0o600
@@ -79,7 +79,7 @@ def test_environment_goes_first(ring: MemoryKeyring, monkeypatch: pytest.MonkeyP
     monkeypatch.setenv("HEADSTART_KEY_MY_OFFICE_2", " given \n")
     found = api_keys.find("my-office.2")
     assert found
-    assert (found.secret, found.place) == ("given", Place.ENVIRONMENT)
+    assert (found.secret, found.place) == ("given", KeyPlace.ENVIRONMENT)
 
 
 def test_key_is_in_no_repr() -> None:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headstart.markdown.blocks import Code, Paragraph, Style, Table, spans
+from headstart.markdown.blocks import Code, Paragraph, Style, TableBlock, spans
 from headstart.markdown.html import to_html
 from headstart.markdown.parser import parse
 from tests.junk import fuzz
@@ -88,7 +88,7 @@ def test_every_tag_is_closed_and_every_letter_there(parts: list[str], prefix: st
     page = _Page(to_html(blocks))
     assert not page.open
     written = [
-        span.text for block in blocks if isinstance(block, Paragraph | Code | Table) for span in spans(block)
+        span.text for block in blocks if isinstance(block, Paragraph | Code | TableBlock) for span in spans(block)
         if not span.style & Style.MATH
     ]  # fmt: skip
     shown = re.sub(r"\s", "", page.text)

@@ -198,7 +198,7 @@ def _describe(plan: Plan, folder: Path, parameters: int) -> manifest.Manifest:
         architecture=config["architectures"][0],
         parameters=parameters,
         precision=manifest.Precision(plan.weights),
-        tokenizer=manifest.Tokenizer(
+        tokenizer=manifest.TokenizerSpec(
             fingerprint=vocabulary.fingerprint(folder), vocabulary=len(vocabulary.read(folder)), stop_ids=(2, 0)
         ),
         logit_rows=plan.logit_rows,

@@ -20,7 +20,7 @@ from headstart_export.conversion.convert import first_line
 _LOOKUP = 10  # candidates of prompt lookup, as in the documentation of transformers
 
 
-class Clock:
+class TokenClock:
     """Takes the place of a streamer: notes when tokens come. The prompt is put first."""
 
     def __init__(self) -> None:
@@ -68,7 +68,7 @@ def _write(target: Any, order: Mapping[str, Any], guessing: Mapping[str, Any]) -
         eos_token_id=stop_ids or None,
         pad_token_id=stop_ids[0] if stop_ids else None,
     )
-    clock = Clock()
+    clock = TokenClock()
     with torch.inference_mode():
         output = target.generate(
             ids, attention_mask=torch.ones_like(ids), generation_config=config, streamer=clock, **guessing

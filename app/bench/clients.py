@@ -395,7 +395,7 @@ def npm_version(package: str) -> str:
 
 
 @dataclass(frozen=True)
-class Case:
+class ClientCase:
     """A way to ask. It works where `said` is in what its tool or its answer says; without a `version` it is missing."""
 
     ask: Callable[[], str]
@@ -405,36 +405,36 @@ class Case:
 
 
 CASES = (
-    Case(openai_whole, "openai"),
-    Case(openai_streamed, "openai", "Paris"),
-    Case(responses_whole, "openai", "36"),
-    Case(responses_streamed, "openai", "Paris"),
-    Case(anthropic_messages, "anthropic"),
-    Case(instructor_default, "instructor", "36"),
-    Case(pydantic_ai_default, "pydantic-ai-slim"),
-    Case(langchain_agent, "langchain"),
-    Case(llama_index_agent, "llama-index-llms-openai-like"),
-    Case(ollama_tools, "ollama"),
-    Case(litellm_tools, "litellm"),
-    Case(litellm_key, "litellm", "AuthenticationError"),
-    Case(llm_tools, "llm", version=command_version),
-    Case(llm_schema, "llm", "36", command_version),
-    Case(openai_npm, "openai", version=npm_version),
-    Case(ollama_npm, "ollama", version=npm_version),
-    Case(ai_sdk_tools, "ai", version=npm_version),
-    Case(ai_sdk_streamed, "ai", version=npm_version),
-    Case(ai_sdk_object, "ai", "36", npm_version),
-    Case(aider_edit, "aider", "+def farewell", agent_version),
+    ClientCase(openai_whole, "openai"),
+    ClientCase(openai_streamed, "openai", "Paris"),
+    ClientCase(responses_whole, "openai", "36"),
+    ClientCase(responses_streamed, "openai", "Paris"),
+    ClientCase(anthropic_messages, "anthropic"),
+    ClientCase(instructor_default, "instructor", "36"),
+    ClientCase(pydantic_ai_default, "pydantic-ai-slim"),
+    ClientCase(langchain_agent, "langchain"),
+    ClientCase(llama_index_agent, "llama-index-llms-openai-like"),
+    ClientCase(ollama_tools, "ollama"),
+    ClientCase(litellm_tools, "litellm"),
+    ClientCase(litellm_key, "litellm", "AuthenticationError"),
+    ClientCase(llm_tools, "llm", version=command_version),
+    ClientCase(llm_schema, "llm", "36", command_version),
+    ClientCase(openai_npm, "openai", version=npm_version),
+    ClientCase(ollama_npm, "ollama", version=npm_version),
+    ClientCase(ai_sdk_tools, "ai", version=npm_version),
+    ClientCase(ai_sdk_streamed, "ai", version=npm_version),
+    ClientCase(ai_sdk_object, "ai", "36", npm_version),
+    ClientCase(aider_edit, "aider", "+def farewell", agent_version),
     # A small model may answer anything to prompts of thousands of words.
-    Case(claude_print, "claude", "", agent_version),
-    Case(codex_exec, "codex", "", agent_version),
-    Case(opencode_run, "opencode", "", agent_version),
-    Case(qwen_prompt, "qwen", "", agent_version),
+    ClientCase(claude_print, "claude", "", agent_version),
+    ClientCase(codex_exec, "codex", "", agent_version),
+    ClientCase(opencode_run, "opencode", "", agent_version),
+    ClientCase(qwen_prompt, "qwen", "", agent_version),
 )
 
 
 @dataclass(frozen=True)
-class Outcome:
+class CaseOutcome:
     """The outcome of a case. `used`: the answer has what the tool said. `said`: both, or why it failed."""
 
     case: str
@@ -447,7 +447,7 @@ class Outcome:
     seconds: float
 
 
-def outcome(case: Case) -> Outcome | None:
+def outcome(case: ClientCase) -> CaseOutcome | None:
     """Try one; none where its client is missing."""
     version = case.version(case.client)
     if not version:
@@ -462,12 +462,12 @@ def outcome(case: Case) -> Outcome | None:
         works, said = False, f"{type(error).__name__}: {error}"
     client = f"{case.client} (npm)" if case.version is npm_version else case.client
     seconds = round(time.monotonic() - started, 1)
-    return Outcome(
+    return CaseOutcome(
         case.ask.__name__, client, version, case.ask.__doc__ or "", works, case.said in answer, said[:500], seconds
     )
 
 
-def table(outcomes: Sequence[Outcome]) -> str:
+def table(outcomes: Sequence[CaseOutcome]) -> str:
     """Markdown."""
     words = {(True, True): "yes", (True, False): "yes; the model leaves out what the tool said"}
     rows = [
@@ -490,7 +490,7 @@ def main() -> int:
     given = parser.parse_intermixed_args()
     URL, MODEL, NODE = given.url, given.model, given.node
     lines = [line for path in given.also for line in path.read_text(encoding="utf-8").splitlines()]
-    outcomes = [Outcome(**json.loads(line)) for line in lines]
+    outcomes = [CaseOutcome(**json.loads(line)) for line in lines]
     for case in CASES:
         if given.cases and case.ask.__name__ not in given.cases:
             continue

@@ -81,7 +81,7 @@ _ASKED = {  # which chats are asked
 
 
 @dataclass(frozen=True)
-class Ratio:
+class TimeRatio:
     """Headstart's time in multiples of a peer's in the same repeat."""
 
     mean: float | None  # geometric
@@ -95,7 +95,7 @@ class FirstToken:
     prompt_tokens: int
     reused: int | None  # tokens that were not read again; None: unknown
     ms: tuple[float, ...]  # of each repeat, the mean of the chats that were asked
-    ratio: Ratio | None = None  # None for Headstart itself
+    ratio: TimeRatio | None = None  # None for Headstart itself
 
     @property
     def median(self) -> float:
@@ -362,9 +362,9 @@ def _summed_up(repeats: Sequence[Sequence[Run]]) -> FirstToken:
     return FirstToken(last.prompt_tokens, last.reused, tuple(fmean(run.ttft_ms for run in runs) for runs in repeats))
 
 
-def _ratio(own: FirstToken, peer: FirstToken) -> Ratio:
+def _ratio(own: FirstToken, peer: FirstToken) -> TimeRatio:
     ratios = paired(own.ms, peer.ms)
-    return Ratio(geometric_mean(ratios), bootstrap_interval(ratios))
+    return TimeRatio(geometric_mean(ratios), bootstrap_interval(ratios))
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ _CODE = "code"
 
 
 @dataclass(frozen=True)
-class Ratio:
+class SpeedRatio:
     """Auto's speed in multiples of another's. None if no answer was long enough for a speed."""
 
     value: float | None
@@ -24,8 +24,8 @@ class Floor:
     """One ratio that must not fall."""
 
     name: str
-    decoding: Ratio  # after the first token
-    total: Ratio  # with it
+    decoding: SpeedRatio  # after the first token
+    total: SpeedRatio  # with it
 
 
 def floors(result: BenchResult) -> list[Floor]:
@@ -56,14 +56,14 @@ def _of_settings(name: str, decoding: Mapping[str, Summary], total: Mapping[str,
     yield Floor(f"{name}, worst prompt", _worst(decoding[ALL]), _worst(total[ALL]))
 
 
-def _mean(summary: Summary) -> Ratio:
-    return Ratio(summary.mean, summary.interval)
+def _mean(summary: Summary) -> SpeedRatio:
+    return SpeedRatio(summary.mean, summary.interval)
 
 
-def _worst(summary: Summary) -> Ratio:
+def _worst(summary: Summary) -> SpeedRatio:
     ratio = summary.worst_ratio
-    return Ratio(ratio.median if ratio else None, prompt=summary.worst)
+    return SpeedRatio(ratio.median if ratio else None, prompt=summary.worst)
 
 
-def _text(ratio: Ratio) -> str:
+def _text(ratio: SpeedRatio) -> str:
     return f"{ratio_text(ratio.value)}{interval_text(ratio.interval)}{f' {ratio.prompt}' if ratio.prompt else ''}"

@@ -52,14 +52,14 @@ MAX_TOKENS = 120
 
 
 @dataclass(frozen=True)
-class Outcome:
+class CallOutcome:
     written: str
     num_calls: int
     is_whole: bool  # text and calls are all that was written
     is_forced: bool
 
 
-def answers(engine: LocalEngine, questions: tuple[str, ...]) -> Iterator[Outcome]:
+def answers(engine: LocalEngine, questions: tuple[str, ...]) -> Iterator[CallOutcome]:
     """Yield the outcome of each question."""
     for question in questions:
         request = Request((Message("user", question),), MAX_TOKENS, Sampling(), Speculation(), tools=TOOLS)
@@ -68,7 +68,7 @@ def answers(engine: LocalEngine, questions: tuple[str, ...]) -> Iterator[Outcome
         ids = tuple(engine.tokenizer.prompt_of(request, sys.maxsize))
         free = Request((), MAX_TOKENS, Sampling(), Speculation(), prompt_ids=ids)
         is_forced = bool(calls) and _text(engine, free) != written
-        yield Outcome(written, len(calls), bool(calls) or text == written, is_forced)
+        yield CallOutcome(written, len(calls), bool(calls) or text == written, is_forced)
 
 
 def _text(engine: LocalEngine, request: Request) -> str:

@@ -43,7 +43,7 @@ class ForwardPlan:
 
 
 @dataclass(frozen=True)
-class Timed:
+class TimedPasses:
     """Milliseconds of some passes of one kind."""
 
     median: float
@@ -55,8 +55,8 @@ class ModelForward:
     name: str
     role: str  # target, draft or eagle
     properties: Mapping[str, str]
-    by_tokens: Mapping[int, Timed]
-    by_context: Mapping[int, Timed]
+    by_tokens: Mapping[int, TimedPasses]
+    by_context: Mapping[int, TimedPasses]
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,7 @@ def _model(loaded: LoadedModel, role: str, plan: ForwardPlan, stage: Callable[[s
         while (done := len(runner.tokens)) < context:
             runner.forward(ids[done : min(done + PREFILL_CHUNK, context)])
 
-    def timed(count: int) -> Timed:
+    def timed(count: int) -> TimedPasses:
         """Time passes over `count` tokens behind those in the cache. The first pass is not counted."""
         length = len(runner.tokens)
         ids = probe_ids(runner.vocabulary, count, seed=count)
@@ -92,7 +92,7 @@ def _model(loaded: LoadedModel, role: str, plan: ForwardPlan, stage: Callable[[s
             runner.forward(ids, rows=count if count <= _MAX_CHECKED else 1)
             times.append((time.perf_counter() - started) * 1000.0)
             runner.rollback(length)
-        return Timed(statistics.median(times[1:]), min(times[1:]))
+        return TimedPasses(statistics.median(times[1:]), min(times[1:]))
 
     stage(f"{name}: passes by number of tokens")
     fill(min(_BEFORE, runner.context - 1))
@@ -140,7 +140,7 @@ def time_passes(arguments: ForwardFlags, load: Load) -> int:
     return 0
 
 
-def _times(title: str, times: Mapping[str, Mapping[int, Timed]]) -> Table:
+def _times(title: str, times: Mapping[str, Mapping[int, TimedPasses]]) -> Table:
     table = Table(title, *(f"{name}, ms" for name in times), box=None, padding=(0, 1, 0, 0))
     for count in sorted({count for each in times.values() for count in each}):
         table.add_row(str(count), *(f"{each[count].median:.1f}" if count in each else "–" for each in times.values()))

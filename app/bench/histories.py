@@ -58,7 +58,7 @@ _GRAMMAR = 'start: ("yes" | "no" | "maybe so, " )+'
 
 
 @dataclass
-class Chat:
+class RandomChat:
     """A conversation, and the folder name under which what it read may be kept."""
 
     name: str
@@ -76,7 +76,7 @@ class Report:
 
 
 @dataclass
-class Answer:
+class HistoryAnswer:
     """Tokens, and a digest of the logits that each was chosen from."""
 
     tokens: list[int] = field(default_factory=list)
@@ -86,9 +86,9 @@ class Answer:
 
 def write(
     engine: LocalEngine, request: Request, written: Sequence[int] = (), cancel: CancelEvent | None = None
-) -> Answer:
+) -> HistoryAnswer:
     """Answer a request, behind `written` tokens of its answer."""
-    answer, cancel = Answer(), cancel or CancelEvent()
+    answer, cancel = HistoryAnswer(), cancel or CancelEvent()
 
     def note(row: Row, _token: int) -> None:
         answer.digests.append(blake2b(row.tobytes(), digest_size=16).digest())
@@ -120,7 +120,7 @@ class Fuzz:
     def run(self, seed: int) -> None:
         """One history."""
         chance = random.Random(seed)  # noqa: S311 - no secret
-        chats = [Chat(f"chat{number}") for number in range(PARALLEL)]
+        chats = [RandomChat(f"chat{number}") for number in range(PARALLEL)]
         for step in range(chance.randrange(2, 6)):
             self._disturb(chance)
             several = chance.random() < 0.25 and len(self._engines) > 1
@@ -140,7 +140,7 @@ class Fuzz:
                 chat.messages.append(Message("assistant", text))
         self.report.histories += 1
 
-    def _request(self, chance: random.Random, chat: Chat) -> Request:
+    def _request(self, chance: random.Random, chat: RandomChat) -> Request:
         """Go on with a chat, edit it, branch off, or begin it anew."""
         if chat.messages and chance.random() < 0.35:
             del chat.messages[2 * chance.randrange(len(chat.messages) // 2 + 1) :]
@@ -181,14 +181,14 @@ class Fuzz:
             request = replace(request, messages=tuple(chat.messages))
         return request
 
-    def _expected(self, request: Request) -> Answer:
+    def _expected(self, request: Request) -> HistoryAnswer:
         self._reference.forget_all()
         return write(self._reference, replace(request, speculation=Speculation(Mode.OFF), prediction="", keep=None))
 
-    def _answer(self, engine: LocalEngine, request: Request, written: Sequence[int]) -> Answer:
+    def _answer(self, engine: LocalEngine, request: Request, written: Sequence[int]) -> HistoryAnswer:
         """The whole answer; the part that was `written` before is not compared."""
         answer = write(engine, request, written)
-        return Answer([*written, *answer.tokens], [*[b""] * len(written), *answer.digests], answer.reason)
+        return HistoryAnswer([*written, *answer.tokens], [*[b""] * len(written), *answer.digests], answer.reason)
 
     def _disturb(self, chance: random.Random) -> None:
         """Do what should leave no trace in the next answers."""
@@ -198,7 +198,7 @@ class Fuzz:
                 cancel = CancelEvent()
                 timer = threading.Timer(chance.random() * 0.1, cancel.set)
                 timer.start()
-                write(engine, self._request(chance, Chat("cancelled")), cancel=cancel)
+                write(engine, self._request(chance, RandomChat("cancelled")), cancel=cancel)
                 timer.join()
             case 1:  # the program is started again: what was kept on disk is all there is
                 while engine.store_one():
@@ -210,14 +210,14 @@ class Fuzz:
                 for prefixes in engine._prefixes:  # noqa: SLF001
                     prefixes._max_bytes = chance.choice([0, 2**20, 2**24])  # noqa: SLF001
             case 4:  # something is read ahead, and not to its end
-                ahead = engine.read_ahead(self._request(chance, Chat("ahead")))
+                ahead = engine.read_ahead(self._request(chance, RandomChat("ahead")))
                 for _ in range(chance.randrange(4)):
                     next(ahead, None)
             case _:
                 for prefixes in engine._prefixes:  # noqa: SLF001
                     prefixes._max_bytes = 2**28  # noqa: SLF001
 
-    def _compare(self, name: str, expected: Answer, answer: Answer) -> None:
+    def _compare(self, name: str, expected: HistoryAnswer, answer: HistoryAnswer) -> None:
         self.report.answers += 1
         self.report.tokens += len(expected.tokens)
         count = len(expected.tokens)

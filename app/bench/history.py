@@ -100,7 +100,7 @@ _STATS = Stats(
 )
 
 
-class History:
+class HistoryMaker:
     """Makes chats and writes them with the real store; the same seed gives the same ones."""
 
     def __init__(self, question: int = 160, answer: int = 800, seed: int = 3) -> None:

@@ -14,7 +14,7 @@ from pathlib import Path
 from PySide6.QtCore import QEventLoop, QTimer
 from PySide6.QtWidgets import QApplication
 
-from bench.history import QUERIES, RARE, History
+from bench.history import QUERIES, RARE, HistoryMaker
 from bench.profile import (
     Heartbeat,
     arguments,
@@ -93,7 +93,7 @@ class Visit:
         """Milliseconds from the choice in the list to the painted chat, and of jumps in it."""
         chats, window = self._program.chats, self._program.window
         transcript = window.chat.transcript
-        long = History(seed=6).add(self._program.store, 1, self._long, time.time())
+        long = HistoryMaker(seed=6).add(self._program.store, 1, self._long, time.time())
         spent = []
         for _ in range(self._repeats):
             chats.open_new()
@@ -125,7 +125,7 @@ class Visit:
 def _made(chats: int) -> Found:
     """The history, written first where there is none."""
     store = open_store(paths.history_folder())
-    written = 0.0 if store.chats() else milliseconds(lambda: History().fill(store, chats, time.time()))
+    written = 0.0 if store.chats() else milliseconds(lambda: HistoryMaker().fill(store, chats, time.time()))
     count = len(store.chats())
     store.close()
     opened_ms = milliseconds(lambda: open_store(paths.history_folder()).close())

@@ -25,7 +25,7 @@ _ANSWERS = 8  # of each run of `throughput`
 _SHORT, _LONG = "Name three things that come in a set of {}.", "Tell a story about {} friends who meet again."
 
 
-class Outcome(NamedTuple):
+class RequestOutcome(NamedTuple):
     """The outcome of a request: `fault` says why there is no answer. One sent away for a while has asked again."""
 
     seconds: float
@@ -100,7 +100,7 @@ def _asked(
     }
 
 
-def _ask(client: httpx.Client, model: str, most: int, question: str) -> Outcome:
+def _ask(client: httpx.Client, model: str, most: int, question: str) -> RequestOutcome:
     """One question of its own; asked again for as long as too many others wait."""
     started, sent_away, tokens, fault = time.perf_counter(), 0, 0, ""
     body = {"model": model, "messages": [{"role": "user", "content": question}], "max_tokens": most, "temperature": 0}
@@ -113,7 +113,7 @@ def _ask(client: httpx.Client, model: str, most: int, question: str) -> Outcome:
         tokens = reply.raise_for_status().json()["usage"]["completion_tokens"]
     except (httpx.HTTPError, ValueError, KeyError) as error:
         fault = f"{type(error).__name__}: {error}"
-    return Outcome(time.perf_counter() - started, tokens, sent_away, fault)
+    return RequestOutcome(time.perf_counter() - started, tokens, sent_away, fault)
 
 
 def main() -> None:

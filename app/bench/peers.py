@@ -317,7 +317,7 @@ def race_peers(arguments: PeersFlags, load: Load) -> int:
     before = earlier_result(arguments.output)
     prompts = read_prompts(race.prompts, race.classes)
     plan = BenchPlan(options, prompts, race.tokens, race.repeats, (PLAIN, AUTO, AGAIN), before)
-    clock = Clock(screen.remark)
+    clock = RaceClock(screen.remark)
 
     def keep(result: BenchResult) -> None:
         save(file, _figures(result))
@@ -345,7 +345,7 @@ def race_peers(arguments: PeersFlags, load: Load) -> int:
 
 
 @dataclass
-class Clock:
+class RaceClock:
     """The progress of a race, in lines for `say`."""
 
     say: Callable[[str], None]

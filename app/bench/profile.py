@@ -22,7 +22,7 @@ from headstart.chat.store import open_store
 from headstart.engine.engine import LoadOptions
 from headstart.settings import Settings
 from headstart.ui.engine_request import Loadable
-from headstart.ui.program import EngineChoice, Program
+from headstart.ui.program import EngineSource, Program
 
 Figures = dict[str, float]
 HOME = "HEADSTART_HOME"
@@ -65,7 +65,7 @@ def opened(application: QApplication, model: str = "", tokens: int = 0) -> Itera
 
     Raises TimeoutError where the model is not loaded in time.
     """
-    toy = None if model else EngineChoice(PROGRAM, toy_model)
+    toy = None if model else EngineSource(PROGRAM, toy_model)
     program = Program(application, open_store(paths.history_folder()), toy)
     program.start()
     program.window.show()

@@ -22,7 +22,7 @@ from headstart.chat.store import open_store
 from headstart.engine.protocol import BenchSize
 from headstart.library import manifest, vocabulary
 from headstart.ui.engine_request import installed_model
-from headstart.ui.program import EngineChoice, Program
+from headstart.ui.program import EngineSource, Program
 
 HERE = Path(__file__).parent
 RECORDED = HERE / "showcase.json"  # what the engine said
@@ -124,7 +124,7 @@ class Showcase:
 
     def _open(self, mode: str) -> None:
         self._mode = mode
-        engine = EngineChoice((sys.executable, "-P", "-m", "bench.tape", mode, str(RECORDED)), installed_model)
+        engine = EngineSource((sys.executable, "-P", "-m", "bench.tape", mode, str(RECORDED)), installed_model)
         self.program = Program(self._application, open_store(paths.history_folder()), engine)
         self.program.start()
         self.program.window.resize(*_WINDOW)

@@ -74,7 +74,7 @@ class _TapedEngine:
             self._engine.close()
 
 
-class Recording(LocalModels):
+class RecordedModels(LocalModels):
     """The models of this computer, with a tape running."""
 
     def __init__(self, tape: Tape) -> None:
@@ -159,7 +159,7 @@ def main() -> None:
     """Be the engine's process."""
     mode, path, *rest = sys.argv[1:]
     tape = Tape(Path(path))
-    engine_process.main(rest, Recording(tape) if mode == "record" else Playing(tape, in_time=mode == "replay"))
+    engine_process.main(rest, RecordedModels(tape) if mode == "record" else Playing(tape, in_time=mode == "replay"))
 
 
 if __name__ == "__main__":

@@ -18,7 +18,7 @@ from PySide6.QtCore import QEventLoop
 from PySide6.QtGui import QPixmap
 from PySide6.QtWidgets import QAbstractScrollArea, QApplication
 
-from bench.history import PATTERN, QUERIES, History, contents, message, pieces
+from bench.history import PATTERN, QUERIES, HistoryMaker, contents, message, pieces
 from bench.profile import (
     Figures,
     Heartbeat,
@@ -46,7 +46,7 @@ PROMPT = (
 )
 
 
-class Cost(NamedTuple):
+class UpdateCost(NamedTuple):
     """The cost of one update. Processor time remains comparable on a machine that others use."""
 
     wall_ms: float
@@ -113,12 +113,12 @@ class TranscriptCost:
         self._settle()
         return made
 
-    def _update(self, window: Transcript, piece: str, number: int) -> Cost:
+    def _update(self, window: Transcript, piece: str, number: int) -> UpdateCost:
         started, spent = time.perf_counter(), time.process_time()
         window.view_of("live").append(piece, (OriginRun(len(piece), PATTERN[number % 5], RoundNote("draft", 4, 3)),))
         self._application.processEvents()
         window.render(self._canvas)
-        return Cost(_since(started), round((time.process_time() - spent) * 1000, 2))
+        return UpdateCost(_since(started), round((time.process_time() - spent) * 1000, 2))
 
     def _settle(self) -> None:
         for _ in range(50):
@@ -226,7 +226,7 @@ def main() -> None:
 def _history(application: QApplication, given: argparse.Namespace) -> dict[str, object]:
     with own_home() as home:
         store = open_store(paths.history_folder())
-        History(240, 1600).fill(store, given.history // 10, time.time(), (10,))
+        HistoryMaker(240, 1600).fill(store, given.history // 10, time.time(), (10,))
         chats = len(store.chats())
         store.close()
         with opened(application) as program:

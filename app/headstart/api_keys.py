@@ -17,18 +17,18 @@ _SERVICE = "headstart"
 _log = logging.getLogger(__name__)
 
 
-class Place(StrEnum):
+class KeyPlace(StrEnum):
     ENVIRONMENT = "environment"
     KEYRING = "keyring"  # of the operating system
     FILE = "file"
 
 
 @dataclass(frozen=True)
-class Key:
+class ApiKey:
     """A key and the place it was found in."""
 
     secret: str = field(repr=False)
-    place: Place
+    place: KeyPlace
     where: str  # the place in words
 
 
@@ -47,7 +47,7 @@ def is_usable(secret: str) -> bool:
     return bool(secret) and secret.isascii() and secret.isprintable()
 
 
-def find(server: str) -> Key | None:
+def find(server: str) -> ApiKey | None:
     """Return the key of a server. Raises SettingsError for a malformed key and for a file that others may read."""
     key = _from_environment(variable(server)) or _from_keyring(server) or _from_file(file_of(server))
     if key and not is_usable(key.secret):  # a fault of the connection would quote it
@@ -55,13 +55,13 @@ def find(server: str) -> Key | None:
     return key
 
 
-def keep(server: str, secret: str) -> Key:
+def keep(server: str, secret: str) -> ApiKey:
     """Store a key in the system's keyring, or in a private file if there is none. Raises SettingsError."""
     path = file_of(server)
     with _keyring(server) as ring:
         ring.set_password(_SERVICE, server, secret)
         path.unlink(missing_ok=True)
-        return Key(secret, Place.KEYRING, "the system's keyring")
+        return ApiKey(secret, KeyPlace.KEYRING, "the system's keyring")
     try:
         private_files.write(path, secret + "\n")
     except OSError as error:
@@ -72,7 +72,7 @@ def keep(server: str, secret: str) -> Key:
             strerror=error.strerror,
             variable=variable(server),
         ) from None
-    return Key(secret, Place.FILE, str(path))
+    return ApiKey(secret, KeyPlace.FILE, str(path))
 
 
 def forget(server: str) -> None:
@@ -94,19 +94,19 @@ def _keyring(server: str) -> Iterator[Any]:
         _log.info("the keyring does nothing for the key of %s: %s", server, error)
 
 
-def _from_environment(name: str) -> Key | None:
+def _from_environment(name: str) -> ApiKey | None:
     secret = os.environ.get(name, "").strip()
-    return Key(secret, Place.ENVIRONMENT, f"the environment variable {name}") if secret else None
+    return ApiKey(secret, KeyPlace.ENVIRONMENT, f"the environment variable {name}") if secret else None
 
 
-def _from_keyring(server: str) -> Key | None:
+def _from_keyring(server: str) -> ApiKey | None:
     with _keyring(server) as ring:
         secret = ring.get_password(_SERVICE, server)
-        return Key(secret, Place.KEYRING, "the system's keyring") if secret else None
+        return ApiKey(secret, KeyPlace.KEYRING, "the system's keyring") if secret else None
     return None
 
 
-def _from_file(path: Path) -> Key | None:
+def _from_file(path: Path) -> ApiKey | None:
     try:
         if os.name == "posix" and path.stat().st_mode & 0o077:
             command = f"`chmod 600 {path}`"
@@ -118,7 +118,7 @@ def _from_file(path: Path) -> Key | None:
         return None
     except (OSError, UnicodeDecodeError) as error:
         raise _unreadable(str(path), str(error)) from None
-    return Key(secret, Place.FILE, str(path)) if secret else None
+    return ApiKey(secret, KeyPlace.FILE, str(path)) if secret else None
 
 
 def _unreadable(where: str, reason: str) -> SettingsError:

@@ -233,7 +233,7 @@ class Mode(StrEnum):
     OFF = "off"  # plain decoding
 
 
-class Drafter(StrEnum):
+class DrafterChoice(StrEnum):
     """The drafters that may guess ahead."""
 
     ANY = "any"  # the one that promises most
@@ -243,7 +243,7 @@ class Drafter(StrEnum):
     TABLE = "table"  # the table of usual words alone
 
     @classmethod
-    def _missing_(cls, value: object) -> "Drafter | None":
+    def _missing_(cls, value: object) -> "DrafterChoice | None":
         return cls.HEAD if value == "eagle" else None  # its former name
 
 
@@ -263,7 +263,7 @@ class KvPrecision(StrEnum):
     U8 = "u8"
 
 
-class Precision(StrEnum):
+class ArithmeticPrecision(StrEnum):
     """Precision of the arithmetic. All but f32 are used only after a trial on this device (`validation.py`)."""
 
     AUTO = "auto"  # f32 until a trial has found a faster one that is right here
@@ -435,8 +435,8 @@ class SpeculationParams:
     acceptance_threshold: float = parameter(
         1.0, "Below 1 guesses are accepted that may change the answer; 1 changes nothing.", above=0.0, high=1.0
     )
-    drafter: Drafter = parameter(
-        Drafter.ANY,
+    drafter: DrafterChoice = parameter(
+        DrafterChoice.ANY,
         "Who may guess: any of them, or one alone: the draft model, the head, n-grams of the text, or the table of "
         "usual words.",
         in_window=False,
@@ -463,8 +463,8 @@ class LoadConfig:
         "Device that runs the draft model; automatic takes what tuning found, or else that of the model.",
         title="Draft device",
     )
-    precision: Precision = parameter(
-        Precision.AUTO,
+    precision: ArithmeticPrecision = parameter(
+        ArithmeticPrecision.AUTO,
         "What the model computes in; one that gives wrong results on this device is refused.",
         in_window=False,
         detail="auto: the fastest that a trial found right here, or else f32",

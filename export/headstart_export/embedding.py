@@ -85,7 +85,7 @@ def understand(source: Path) -> Recipe:
 
 def build(
     source: Path, recipe: Recipe, stored: str, half: Path, folder: Path, int4: quantize.Int4 = quantize.USUAL
-) -> manifest.Embedding:
+) -> manifest.EmbeddingSpec:
     """Write its IR and tokenizer into `folder`, and prove them. Raises ExportError."""
     process.prepare()
     import torch  # noqa: PLC0415
@@ -125,7 +125,7 @@ def build(
             name=source.name,
             agreement=f"{agreement:.3f}",
         )
-    return manifest.Embedding(recipe.pooling, recipe.normalized, len(wanted[0]), agreement)
+    return manifest.EmbeddingSpec(recipe.pooling, recipe.normalized, len(wanted[0]), agreement)
 
 
 def _without_pooler(info: dict[str, Any]) -> dict[str, Any]:

@@ -65,7 +65,7 @@ def run(options: argparse.Namespace, progress: Progress) -> Path:
         raise ExportError(f"The table cannot be written ({error}); choose another place with --output.") from None
 
 
-def make(texts: Sequence[Text], folder: Path) -> manifest.Table | None:
+def make(texts: Sequence[Text], folder: Path) -> manifest.TableSpec | None:
     """Write the table of a model's own answers into its folder, and try it on some that are not counted.
 
     None where there is nothing to count.
@@ -79,7 +79,7 @@ def make(texts: Sequence[Text], folder: Path) -> manifest.Table | None:
     if not columns["keys"].size:
         return None
     write(columns, folder)
-    return manifest.Table(sum(piece.size - TABLE_CONTEXT for piece in counted), *acceptance(columns, tried))
+    return manifest.TableSpec(sum(piece.size - TABLE_CONTEXT for piece in counted), *acceptance(columns, tried))
 
 
 def count(pieces: Sequence[Tokens], known: Columns | None = None) -> Columns:

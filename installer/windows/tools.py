@@ -35,7 +35,7 @@ _WINDOWS_LIBRARIES = {
 _DRIVER_LIBRARIES = {"opencl", "ze_loader"}
 
 
-class ToolError(HeadstartError):
+class BuildToolError(HeadstartError):
     """A tool that makes packages for Windows is not installed, or failed."""
 
 
@@ -43,7 +43,7 @@ def require() -> None:
     """Raise ToolError if tools are missing, with the packages that have them."""
     missing = sorted({package for program, package in _PACKAGES.items() if not shutil.which(program)})
     if missing:
-        raise ToolError(f"A package for Windows needs {', '.join(missing)}; apt-get install {' '.join(missing)}.")
+        raise BuildToolError(f"A package for Windows needs {', '.join(missing)}; apt-get install {' '.join(missing)}.")
 
 
 def run(*command: str | Path, folder: Path | None = None) -> str:
@@ -51,7 +51,7 @@ def run(*command: str | Path, folder: Path | None = None) -> str:
     arguments: Sequence[str] = [str(word) for word in command]
     process = subprocess.run(arguments, cwd=folder, capture_output=True, text=True, errors="replace", check=False)
     if process.returncode:
-        raise ToolError(f"{arguments[0]} failed: {(process.stderr.strip() or process.stdout.strip())[-2000:]}")
+        raise BuildToolError(f"{arguments[0]} failed: {(process.stderr.strip() or process.stdout.strip())[-2000:]}")
     return process.stdout
 
 
@@ -59,7 +59,7 @@ def require_libraries(folder: Path) -> None:
     """Raise ToolError if a library in `folder` needs one that neither the folder nor Windows has."""
     missing = sorted(missing_libraries(folder))
     if missing:
-        raise ToolError(f"The program lacks {', '.join(missing)}; see `is_wanted` in installer/windows/wheels.py.")
+        raise BuildToolError(f"The program lacks {', '.join(missing)}; see `is_wanted` in installer/windows/wheels.py.")
 
 
 def missing_libraries(folder: Path) -> Iterator[str]:

@@ -22,7 +22,7 @@ from bench.first_token import (
     FirstTokenResult,
     GenaiChats,
     LlamaChats,
-    Ratio,
+    TimeRatio,
     measure_first_token,
 )
 from headstart import paths
@@ -250,7 +250,7 @@ class TestLlama:
 
 def test_first_tokens_are_a_line_for_each_length_and_program() -> None:
     ours = dict.fromkeys(Before, FirstToken(128, 0, (800.0, 820.0, 900.0)))
-    ratio = Ratio(0.5, Interval(0.4, 0.61))
+    ratio = TimeRatio(0.5, Interval(0.4, 0.61))
     theirs = dict.fromkeys(Before, FirstToken(128, None, (1600.0, 1700.0, 1800.0), ratio))
     by_length = {128: {OURS: ours, "llama.cpp": theirs}, 512: {OURS: ours}}
     found = FirstTokenResult(MACHINE, "big", "small", {"INFERENCE_PRECISION_HINT": "f32"}, 3, by_length, ("Out.",))

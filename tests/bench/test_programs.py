@@ -130,7 +130,7 @@ def test_parallel_clients_are_compared_with_one() -> None:
 def test_missing_client_is_skipped_and_failing_one_reported(monkeypatch: pytest.MonkeyPatch, capsys: Captured) -> None:
     call = '<tool_call>\n{"name": "weather", "arguments": {"city": "Paris"}}\n</tool_call>'
     answers = [call, "Sunny, 21 degrees.", "I cannot."]
-    missing = clients.Case(clients.openai_whole, "no-such-client")
+    missing = clients.ClientCase(clients.openai_whole, "no-such-client")
     monkeypatch.setattr(clients, "CASES", (missing, *clients.CASES[:2]))
     monkeypatch.setattr(clients, "KEY", KEY)
     with serving(ScriptedEngine(answers)) as running:

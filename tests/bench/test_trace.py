@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from bench.research.recordings import Recording, TraceError, read_recordings
-from bench.research.replay import Machine, policy_ms, speedups
+from bench.research.recordings import RecordedAnswer, TraceError, read_recordings
+from bench.research.replay import SimulatedMachine, policy_ms, speedups
 from bench.research.trace import Trace, main
 from headstart.engine.cancelling import CancelEvent
 from headstart.engine.engine import FinishReason, Keep, LoadOptions, Mode, Speculation
@@ -31,10 +31,10 @@ def traced(options: LoadOptions, file: Path, depth: int | None = None, speculati
     return [json.loads(line) for line in lines.splitlines()]
 
 
-def replayed(recording: Recording, speculation: Speculation) -> tuple[int, int]:
+def replayed(recording: RecordedAnswer, speculation: Speculation) -> tuple[int, int]:
     policy, accepted = recording.policy(), list[int]()
     policy.observers.append(lambda outcome: accepted.append(outcome.accepted))
-    policy_ms(policy, recording.text, Machine(recording.costs()), speculation)
+    policy_ms(policy, recording.text, SimulatedMachine(recording.costs()), speculation)
     return len(accepted), sum(accepted)
 
 

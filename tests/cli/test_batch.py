@@ -15,8 +15,8 @@ import pytest
 
 from bench.toy import PROGRAM, ToyEngine
 from headstart.cli import main
-from headstart.cli.batch import Answers, BadLine, Defaults, Identity, Task, read
-from headstart.cli.options import Settings
+from headstart.cli.batch import Answers, BadLine, Identity, LineDefaults, Task, read
+from headstart.cli.options import RequestSettings
 from headstart.engine import generation_config
 from headstart.engine.engine import LoadOptions, Message, Mode, Request, Speculation
 from headstart.engine.process.client import EngineClient
@@ -292,20 +292,20 @@ def test_tiny_pair_answers_a_batch(tiny_pair: Path, place: Place) -> None:
     assert "context holds" in by_id[5]["error"]
 
 
-PLAIN = Defaults(Settings())
+PLAIN = LineDefaults(RequestSettings())
 FIRST = b'{"id": 1, "text": "a", "finish_reason": "stop"}\n'
 SECOND = '{"id": "2", "text": "größer", "finish_reason": "length"}\n'.encode()
 FAILED = b'{"id": null, "line": 3, "error": "it is not JSON."}\n'
 
 
-def read_lines(folder: Path, *lines: str | bytes, defaults: Defaults = PLAIN) -> list[Task | BadLine]:
+def read_lines(folder: Path, *lines: str | bytes, defaults: LineDefaults = PLAIN) -> list[Task | BadLine]:
     """Return the questions in these lines."""
     path = folder / "prompts.jsonl"
     path.write_bytes(b"\n".join(line.encode() if isinstance(line, str) else line for line in lines))
     return list(read(path, defaults))
 
 
-def one(folder: Path, line: str, defaults: Defaults = PLAIN) -> Task:
+def one(folder: Path, line: str, defaults: LineDefaults = PLAIN) -> Task:
     """The task of a good line."""
     (task,) = read_lines(folder, line, defaults=defaults)
     assert isinstance(task, Task), task
@@ -318,13 +318,13 @@ def test_line_settings_override_the_command_line(tmp_path: Path) -> None:
         '"system": "Be long.", "max_new_tokens": 9, "temperature": 0.25, "seed": 5, "stop": ["a", "b"], '
         '"top_p": null, "speculation": "off", "num-assistant-tokens": "auto"}'
     )
-    task = one(tmp_path, line, Defaults(Settings().with_values({"top_p": 0.5}), "Be brief."))
+    task = one(tmp_path, line, LineDefaults(RequestSettings().with_values({"top_p": 0.5}), "Be brief."))
     assert [message.role for message in task.messages] == ["system", "user", "assistant"]
     assert task.messages[0].content == "Be long."
     changed = {"max_new_tokens": 9, "stop": ("a", "b"), "temperature": 0.25}
     changed |= {"seed": 5, "top_p": 0.5, "speculation": "off"}
-    assert task.settings == Settings().with_values(changed)
-    usual = Defaults(Settings().with_values({"max_new_tokens": 7}), "Be brief.")
+    assert task.settings == RequestSettings().with_values(changed)
+    usual = LineDefaults(RequestSettings().with_values({"max_new_tokens": 7}), "Be brief.")
     task = one(tmp_path, '{"id": "a", "prompt": "Hi", "speculation": "fixed", "num_assistant_tokens": 3}', usual)
     assert task.messages == (Message("system", "Be brief."), Message("user", "Hi"))
     assert task.request.max_new_tokens == 7
@@ -346,7 +346,7 @@ def test_openai_lines_are_read(tmp_path: Path) -> None:
         ],
     }
     line = {"custom_id": "r-1", "method": "POST", "url": "/v1/chat/completions", "body": body}
-    task = one(tmp_path, json.dumps(line), Defaults(Settings(), "Another."))
+    task = one(tmp_path, json.dumps(line), LineDefaults(RequestSettings(), "Another."))
     assert (task.id, task.request.max_new_tokens, task.request.stop) == ("r-1", 5, ("END",))
     assert task.messages == (Message("system", "Be brief."), Message("user", "Hi there"))
 

@@ -16,7 +16,7 @@ from bench.toy import ToyEngine
 from headstart.cli import main
 from headstart.cli.chat import COMMANDS, Session, command_names, converse
 from headstart.cli.editor import piped_lines, typed_lines
-from headstart.cli.options import Settings
+from headstart.cli.options import RequestSettings
 from headstart.cli.render import Screen
 from headstart.engine.engine import Engine, Message, Mode, Request
 from headstart.errors import ChatTemplateError, EngineLostError
@@ -28,7 +28,7 @@ Say = Callable[..., list[Request]]
 
 
 def begun(engine: Engine) -> Session:
-    return Session(engine, "smol", Screen(), Settings())
+    return Session(engine, "smol", Screen(), RequestSettings())
 
 
 @pytest.fixture
@@ -92,7 +92,7 @@ def test_mistyped_command_is_reported_and_changes_nothing(say: Say, line: str, w
     assert shown.err.startswith("headstart: ")
     assert words in shown.err
     assert shown.out == "Hello there.\n"
-    assert request == Settings().request((Message("user", "Hi"),))
+    assert request == RequestSettings().request((Message("user", "Hi"),))
 
 
 def test_leading_space_sends_a_slash(say: Say) -> None:

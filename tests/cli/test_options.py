@@ -10,7 +10,7 @@ import pytest
 
 from bench.toy import CONTEXT, PROGRAM
 from headstart.cli import main, options
-from headstart.cli.options import OPTIONS, AnsweringFlags, Settings, facts, select_model
+from headstart.cli.options import OPTIONS, AnsweringFlags, RequestSettings, facts, select_model
 from headstart.engine.engine import (
     Drafter,
     EngineKind,
@@ -50,7 +50,7 @@ def requested(*flags: str) -> Request:
 
 
 def test_every_field_is_an_option() -> None:
-    assert {option.name for option in OPTIONS} == set(Settings().values)
+    assert {option.name for option in OPTIONS} == set(RequestSettings().values)
     asked = requested()
     assert asked == Request(MESSAGES, sampling=asked.sampling)
     assert asked.sampling.settled(OWN) == OWN
@@ -105,9 +105,9 @@ def test_drafter_head_has_a_former_name() -> None:
 )
 def test_setting_is_read_and_shown_alike(name: str, text: str, shown: str) -> None:
     option = options.find_setting(name)
-    changed = Settings().with_values({option.name: option.parse(text)})
+    changed = RequestSettings().with_values({option.name: option.parse(text)})
     assert changed.format_value(option, OWN) == shown
-    assert changed.with_values({option.name: None}) == Settings()
+    assert changed.with_values({option.name: None}) == RequestSettings()
 
 
 def test_special_load_options_are_remarked(

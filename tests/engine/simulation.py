@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from bench.research import replay
-from bench.research.recordings import Offer, Text, run_length
+from bench.research.recordings import DraftOffer, GuessedText, run_length
 from headstart.engine.engine import Origin, Speculation
 from headstart.engine.policy.cost_model import Costs, Curve
 from headstart.engine.policy.policy import Policy
@@ -26,7 +26,7 @@ def costs(draft_ms: float = 24.0) -> Costs:
     return Costs(Curve(TARGET_MS, switch_ms=0.0), {Origin.DRAFT: Curve({1: draft_ms}, switch_ms=0.0)})
 
 
-class Machine(replay.Machine):
+class Machine(replay.SimulatedMachine):
     """Three per cent of scatter; `slower` from place `turn` on."""
 
     def __init__(self, draft_ms: float = 24.0, slower: float = 1.0, turn: int = 0, seed: int = 1) -> None:
@@ -37,7 +37,7 @@ class Machine(replay.Machine):
         return super().pace(context) * (self._slower if context > self._turn else 1.0)
 
 
-def write(parts: Sequence[tuple[Mixture, int]], seed: int) -> Text:
+def write(parts: Sequence[tuple[Mixture, int]], seed: int) -> GuessedText:
     """Easy and hard positions come in short runs; the draft's confidence is honest but noisy, except where hopeless."""
     rng = random.Random(seed)
     right: list[bool] = []
@@ -50,10 +50,10 @@ def write(parts: Sequence[tuple[Mixture, int]], seed: int) -> Text:
             right.append(rng.random() < chance)
             claimed = 0.6 if mixture is HOPELESS else chance
             confidence.append(_sigmoid((math.log(claimed / (1 - claimed)) - 0.3) / 0.9 + rng.gauss(0, 0.8)))
-    return Text(right, confidence, [None] * len(right))
+    return GuessedText(right, confidence, [None] * len(right))
 
 
-def with_copies(text: Text, copied: int, free: int, seed: int) -> Text:
+def with_copies(text: GuessedText, copied: int, free: int, seed: int) -> GuessedText:
     """Return the text with passages copied from above (n-grams right in 97 of 100) between matches by chance."""
     rng, held = random.Random(seed), 0
     matches: list[int] = []  # 0: nothing is offered
@@ -67,7 +67,8 @@ def with_copies(text: Text, copied: int, free: int, seed: int) -> Text:
             matches.append(rng.choice((2, 2, 2, 3)) if rng.random() < 0.35 else 0)
             right.append(rng.random() < 0.15)
     offers = [
-        Offer(_REACH, match, run_length(right[at : at + _REACH])) if match else None for at, match in enumerate(matches)
+        DraftOffer(_REACH, match, run_length(right[at : at + _REACH])) if match else None
+        for at, match in enumerate(matches)
     ]
     return replace(text, offers=offers)
 
@@ -86,11 +87,11 @@ class Setting:
     draft: bool = True
 
 
-def plain_ms(text: Text) -> float:
+def plain_ms(text: GuessedText) -> float:
     return len(text) * PLAIN_MS
 
 
-def adaptive_ms(policy: Policy, text: Text, setting: Setting = Setting()) -> float:
+def adaptive_ms(policy: Policy, text: GuessedText, setting: Setting = Setting()) -> float:
     """Milliseconds to write the text with the policy."""
     return replay.policy_ms(policy, text, setting.machine or Machine(), setting.bounds, draft=setting.draft)
 

@@ -23,7 +23,7 @@ from headstart.engine.process.client import EngineClient
 from headstart.engine.supervision import Journal, program
 from headstart.errors import BrokenModelError, EngineLostError, HeadstartError, MemoryBudgetError, OutOfMemoryError
 from headstart.library import manifest
-from headstart.library.manifest import Manifest, ModelSpec, Tokenizer
+from headstart.library.manifest import Manifest, ModelSpec, TokenizerSpec
 from tests.engine.answers import load
 from tests.model_folders import write_model, write_pair
 
@@ -32,7 +32,7 @@ OPTIONS = LoadOptions(Path("target"), Path("draft"))
 
 
 def like(model: Manifest, size: int, kv: int, context: int, vocabulary: int) -> Manifest:
-    tokenizer = Tokenizer("", vocabulary, ())
+    tokenizer = TokenizerSpec("", vocabulary, ())
     return replace(model, size_bytes=size, kv_bytes_per_token=kv, context_length=context, tokenizer=tokenizer)
 
 

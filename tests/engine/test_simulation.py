@@ -9,7 +9,7 @@ from statistics import geometric_mean as mean
 import pytest
 
 from bench.research import replay as rules
-from bench.research.recordings import Recording, Text, read_recordings
+from bench.research.recordings import GuessedText, RecordedAnswer, read_recordings
 from bench.research.replay import policy_ms
 from headstart.engine.engine import Drafter, Origin, Speculation
 from headstart.engine.policy.cost_model import Costs, Curve
@@ -29,16 +29,16 @@ TEXTS["story"] = [simulation.with_copies(text, copied=0, free=100, seed=7) for t
 TEXTS["edit"] = [simulation.with_copies(text, copied=70, free=30, seed=7) for text in TEXTS["prose"]]
 
 
-def speedup(texts: Iterable[Text], ms: Callable[[Text], float]) -> float:
+def speedup(texts: Iterable[GuessedText], ms: Callable[[GuessedText], float]) -> float:
     """Geometric mean over texts, against plain decoding."""
     return mean(simulation.plain_ms(text) / ms(text) for text in texts)
 
 
-def new_ms(text: Text, *, draft: bool = True) -> float:
+def new_ms(text: GuessedText, *, draft: bool = True) -> float:
     return adaptive_ms(new_policy(), text, Setting(draft=draft))
 
 
-def best_ms(text: Text) -> float:
+def best_ms(text: GuessedText) -> float:
     return rules.best_fixed_ms(text, Machine)
 
 
@@ -114,19 +114,19 @@ RECORDINGS = {file.stem: read_recordings(file)[0] for file in FILES}
 OTHERS = [rule for name, rule in rules.WITH_DRAFT.items() if name in rules.SIMPLE]
 
 
-def machine(recording: Recording) -> rules.Machine:
-    return rules.Machine(recording.costs())
+def machine(recording: RecordedAnswer) -> rules.SimulatedMachine:
+    return rules.SimulatedMachine(recording.costs())
 
 
-def plain_ms(recording: Recording) -> float:
+def plain_ms(recording: RecordedAnswer) -> float:
     return rules.fixed_ms(recording.text, machine(recording), 0)
 
 
-def auto_ms(recording: Recording, *, fresh: bool = True, bounds: Speculation | None = None) -> float:
+def auto_ms(recording: RecordedAnswer, *, fresh: bool = True, bounds: Speculation | None = None) -> float:
     return policy_ms(recording.policy(fresh=fresh), recording.text, machine(recording), bounds)
 
 
-def recorded_speedup(rule: Callable[[Recording], float]) -> float:
+def recorded_speedup(rule: Callable[[RecordedAnswer], float]) -> float:
     return mean(plain_ms(recording) / rule(recording) for recording in RECORDINGS.values())
 
 
@@ -173,7 +173,7 @@ def test_prices_of_a_busy_machine_cost_little(drafter: Drafter) -> None:
     assert mean(ratios) >= 0.92 * recorded_speedup(lambda recording: auto_ms(recording, bounds=bounds))
 
 
-class NoisyMachine(rules.Machine):
+class NoisyMachine(rules.SimulatedMachine):
     """Passes take 1.7 times as long in every other minute, and one in a hundred takes ten times as long."""
 
     def __init__(self, costs: Costs, seed: int) -> None:
@@ -198,7 +198,7 @@ class NoisyMachine(rules.Machine):
 NOISE_SEEDS = range(12)
 
 
-def noisy_speedup(text: Text, policy: Callable[[], Policy], costs: Callable[[], Costs]) -> float:
+def noisy_speedup(text: GuessedText, policy: Callable[[], Policy], costs: Callable[[], Costs]) -> float:
     """Over plain decoding on the same machine, all answers together: a slow pass falls on any of them."""
     plain = sum(rules.fixed_ms(text, NoisyMachine(costs(), seed), 0) for seed in NOISE_SEEDS)
     return plain / sum(policy_ms(policy(), text, NoisyMachine(costs(), seed)) for seed in NOISE_SEEDS)
@@ -228,10 +228,10 @@ def test_branches_pay_where_the_draft_errs() -> None:
     assert min(gains.values()) > 0.95
 
 
-def gain_of_branches(recording: Recording) -> float:
+def gain_of_branches(recording: RecordedAnswer) -> float:
     """Return the mean gain over some scatters, as one pass more or less decides where all later rounds begin."""
 
-    def ms(text: Text, seed: int) -> float:
-        return policy_ms(recording.policy(), text, rules.Machine(recording.costs(), scatter=0.05, seed=seed))
+    def ms(text: GuessedText, seed: int) -> float:
+        return policy_ms(recording.policy(), text, rules.SimulatedMachine(recording.costs(), scatter=0.05, seed=seed))
 
     return mean(ms(recording.text.without_runners_up(), seed) / ms(recording.text, seed) for seed in range(4))

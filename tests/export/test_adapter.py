@@ -58,7 +58,9 @@ def test_adapter_is_added_to_the_weights(tmp_path: Path, settings: dict[str, Any
     adapter.merge(found, model, "a model")
     change = layer.weight.detach().numpy() - before
     assert np.allclose(change, scale * (CHANGE.T if turned else CHANGE), atol=1e-5)
-    assert found.described == manifest.Adapter("style", manifest.hash_file(tmp_path / "style" / adapter.WEIGHTS_FILE))
+    assert found.described == manifest.MergedAdapter(
+        "style", manifest.hash_file(tmp_path / "style" / adapter.WEIGHTS_FILE)
+    )
 
 
 @pytest.mark.slow

@@ -18,7 +18,7 @@ from headstart import paths
 from headstart.chat.store import open_store
 from headstart.engine.process.watchdog import Timeouts
 from headstart.ui.application import SingleInstance, make_application
-from headstart.ui.program import EngineChoice, Program
+from headstart.ui.program import EngineSource, Program
 
 TAKEN = 3  # the exit code where another window has the profile
 _AGAIN_MS = 20
@@ -96,8 +96,8 @@ def main() -> int:
     instance = SingleInstance(paths.data_folder())
     if not instance.claim():
         return TAKEN
-    toy = EngineChoice((*PROGRAM, "--pace", pace), toy_model, timeouts)
-    engine = toy if pace else EngineChoice(timeouts=timeouts)
+    toy = EngineSource((*PROGRAM, "--pace", pace), toy_model, timeouts)
+    engine = toy if pace else EngineSource(timeouts=timeouts)
     opened = Program(application, open_store(paths.history_folder()), engine)
     opened.start()
     opened.window.show()

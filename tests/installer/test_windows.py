@@ -125,7 +125,7 @@ def test_list_of_parts_matches_the_folder(tmp_path: Path) -> None:
 
 def test_missing_parts_are_named_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/nowhere")
-    with pytest.raises(tools.ToolError) as refused:
+    with pytest.raises(tools.BuildToolError) as refused:
         tools.require()
     assert str(refused.value) == (
         "A package for Windows needs binutils-mingw-w64-x86-64, gcc-mingw-w64-x86-64, nsis, wixl; "
@@ -164,7 +164,7 @@ def test_missing_library_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     names = ("KERNEL32.dll", "B.dll", "api-ms-win-crt-math-l1-1-0.dll", "Qt6Foo.dll")
     said = "".join(f"\tDLL Name: {name}\n" for name in names)
     monkeypatch.setattr(tools, "run", lambda *_words: said)
-    with pytest.raises(tools.ToolError, match=r"lacks Qt6Foo\.dll, for a\.pyd, Qt6Foo\.dll, for b\.dll"):
+    with pytest.raises(tools.BuildToolError, match=r"lacks Qt6Foo\.dll, for a\.pyd, Qt6Foo\.dll, for b\.dll"):
         tools.require_libraries(tmp_path)
 
 

@@ -124,7 +124,7 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with the setup and the MSI of a program that has a window and does nothing."""
     try:
         tools.require()
-    except tools.ToolError as error:
+    except tools.BuildToolError as error:
         pytest.skip(str(error))
     folder = tmp_path_factory.mktemp("small")
     program = folder / "program"

@@ -18,7 +18,7 @@ from headstart.engine.engine import (
     Tool,
     written_call,
 )
-from headstart.tools.loop import MAX_RESULT_CHARACTERS, Result, ToolLoop, offering
+from headstart.tools.loop import MAX_RESULT_CHARACTERS, ToolLoop, ToolResult, offering
 from tests.fakes import ScriptedEngine
 
 ADD = Tool("add", '{"type": "object"}', "Add two numbers.")
@@ -26,10 +26,10 @@ ASKED = offering(Request((Message("user", "What is 1 + 1?"),)), (ADD,))
 CALL = Call("add", '{"a": 1, "b": 1}')
 
 
-TWO = Result("2")
+TWO = ToolResult("2")
 
 
-def write(loop: ToolLoop, *answers: str, result: Result = TWO) -> str:
+def write(loop: ToolLoop, *answers: str, result: ToolResult = TWO) -> str:
     """The text that is shown while a model writes these answers."""
     engine, shown = ScriptedEngine(answers), ""
     for _ in answers:
@@ -85,7 +85,7 @@ def test_number_of_tool_calls_is_bounded() -> None:
 
 def test_long_result_is_cut() -> None:
     loop = ToolLoop(ASKED)
-    write(loop, written_call(CALL), "So much.", result=Result("x" * 1_000_000))
+    write(loop, written_call(CALL), "So much.", result=ToolResult("x" * 1_000_000))
     assert len(loop.calls[0].result) < MAX_RESULT_CHARACTERS + 100
     assert loop.calls[0].result.endswith("(Headstart cut this result of 1,000,000 characters after 12,000.)")
 

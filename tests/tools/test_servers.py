@@ -16,7 +16,7 @@ import pytest
 
 from headstart.engine.cancelling import CancelEvent
 from headstart.errors import ToolError
-from headstart.tools.loop import STOPPED, Result
+from headstart.tools.loop import STOPPED, ToolResult
 from headstart.tools.servers import ToolServers, configured
 
 SERVER = Path(__file__).with_name("clock_server.py")
@@ -30,7 +30,7 @@ def write(path: Path, **servers: Any) -> Path:
     return file
 
 
-def call(servers: ToolServers, name: str, arguments: str = "{}", cancel: CancelEvent | None = None) -> Result:
+def call(servers: ToolServers, name: str, arguments: str = "{}", cancel: CancelEvent | None = None) -> ToolResult:
     """Call a tool that is offered."""
     offer = servers.offer(name)
     assert offer
@@ -58,18 +58,18 @@ def test_server_lists_its_tools(clock: ToolServers) -> None:
 
 
 def test_tool_call_gives_its_result(clock: ToolServers) -> None:
-    assert call(clock, "add", '{"a": 1, "b": 2}') == Result("3.0")
+    assert call(clock, "add", '{"a": 1, "b": 2}') == ToolResult("3.0")
 
 
 def test_server_has_its_own_environment(clock: ToolServers, caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.DEBUG):
-        assert call(clock, "secret") == Result("hunter2 None")
+        assert call(clock, "secret") == ToolResult("hunter2 None")
         call(clock, "babble")
     assert "hunter2" not in caplog.text
 
 
 def test_server_may_print_garbage(clock: ToolServers, caplog: pytest.LogCaptureFixture) -> None:
-    assert call(clock, "babble") == Result("done")
+    assert call(clock, "babble") == ToolResult("done")
     assert "not JSON" not in caplog.text  # a log holds nothing that people or tools wrote
 
 
@@ -94,10 +94,10 @@ def test_failed_server_is_reported_and_restarted(tmp_path: Path) -> None:
             ("die", "The server clock ended while it was called."),
             ("hang", "The server clock did not answer within 3 seconds and was ended."),
         ):
-            assert call(servers, name) == Result(sentence, failed=True)
+            assert call(servers, name) == ToolResult(sentence, failed=True)
             assert not servers.offers
             servers.start()
-            assert call(servers, "add", '{"a": 1, "b": 2}') == Result("3.0")
+            assert call(servers, "add", '{"a": 1, "b": 2}') == ToolResult("3.0")
 
 
 def test_close_leaves_no_process(tmp_path: Path) -> None:
@@ -148,11 +148,11 @@ def test_equal_tool_names_get_a_prefix(tmp_path: Path) -> None:
         assert mine
         assert other
         assert mine.key != other.key
-        assert call(servers, "b_add", '{"a": 1, "b": 2}') == Result("3.0")
+        assert call(servers, "b_add", '{"a": 1, "b": 2}') == ToolResult("3.0")
         write(tmp_path, b=CLOCK)
         servers.start()
         assert servers.offer("add") == replace(other, tool=mine.tool)  # the name is free
-        assert servers.call(mine, '{"a": 1, "b": 2}') == Result("The server a ended.", failed=True)
+        assert servers.call(mine, '{"a": 1, "b": 2}') == ToolResult("The server a ended.", failed=True)
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from headstart.engine.engine import LoadOptions
 from headstart.engine.process import session
 from headstart.ui.engine_link import EngineLink
 from headstart.ui.engine_request import Find
-from headstart.ui.program import EngineChoice, Program
+from headstart.ui.program import EngineSource, Program
 from headstart.ui.translation import Translation
 from tests.ui.engine_in_process import engine_process
 from tests.ui.person import WAIT
@@ -73,13 +73,13 @@ def open_program(qtbot: QtBot, history: Path) -> Iterator[Callable[..., Program]
     opened: list[Program] = []
 
     def start(
-        pace: float = 0.0, find: Find = toy_model, *, loaded: bool = True, engine: EngineChoice | None = None
+        pace: float = 0.0, find: Find = toy_model, *, loaded: bool = True, engine: EngineSource | None = None
     ) -> Program:
         for before in opened:
             before.window.close()
         application = QApplication.instance()
         assert isinstance(application, QApplication)
-        toy = EngineChoice((*PROGRAM, "--pace", str(pace)), find)
+        toy = EngineSource((*PROGRAM, "--pace", str(pace)), find)
         opened.append(Program(application, open_store(history), engine or toy))
         opened[-1].start()
         opened[-1].window.show()

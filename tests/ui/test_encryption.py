@@ -22,7 +22,7 @@ from headstart.ui.application import SingleInstance
 from headstart.ui.engine_request import Loadable
 from headstart.ui.history.encryption import EncryptionOrder, EncryptionPage, EncryptionWork, FormSpec, PassphraseForm
 from headstart.ui.history.maintenance import PassphraseDialog, Recovery
-from headstart.ui.program import EngineChoice, Program
+from headstart.ui.program import EngineSource, Program
 from headstart.ui.translation import Translation
 from tests.chat import killing
 from tests.chat.killing import CHATS, PASSPHRASE, WORD
@@ -268,7 +268,7 @@ def test_encrypted_chat_is_answered_searched_and_stored(
 def test_encrypted_prefix_is_reused_after_a_restart(
     qtbot: QtBot, headstart_home: Path, tiny_target: Path, open_encrypted: Callable[..., Program]
 ) -> None:
-    engine = EngineChoice(find=lambda _: Loadable("tiny", LoadOptions(tiny_target)))
+    engine = EngineSource(find=lambda _: Loadable("tiny", LoadOptions(tiny_target)))
     program = open_encrypted(engine=engine)
     program.settings.change(max_new_tokens=20)
     program.window.sidebar.new_requested.emit()

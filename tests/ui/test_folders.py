@@ -21,7 +21,7 @@ from headstart.ui.chat.message import MessageAction
 from headstart.ui.chat.message_view import MessageView, SourceList
 from headstart.ui.folders import folders_controller
 from headstart.ui.folders.folder_list import MODEL, FolderRow
-from headstart.ui.program import EngineChoice, Program
+from headstart.ui.program import EngineSource, Program
 from headstart.ui.sidebar.projects import ProjectDialog
 from tests.chat.test_folders import TopicEmbedder, write
 from tests.ui.conftest import Speak
@@ -75,7 +75,7 @@ def embedder() -> ToyEmbedder:
 @pytest.fixture
 def app_with_model(open_program: Open, embedder: ToyEmbedder) -> Program:
     """The window with a model that finds passages in other words."""
-    return open_program(engine=EngineChoice((*PROGRAM, "--pace", "0"), toy_model, find_embedder=lambda: embedder))
+    return open_program(engine=EngineSource((*PROGRAM, "--pace", "0"), toy_model, find_embedder=lambda: embedder))
 
 
 def open_project(app: Program, *folders: Path) -> None:

@@ -16,7 +16,7 @@ from headstart.engine.engine import Keep, LoadOptions, Message, Request
 from headstart.engine.protocol import Forget, Generate, Load, Order
 from headstart.settings import Settings, save
 from headstart.ui.engine_link import EngineLink
-from headstart.ui.program import EngineChoice, Program
+from headstart.ui.program import EngineSource, Program
 from tests.ui.engine_in_process import EngineInProcess
 from tests.ui.person import WAIT, ask, begin
 
@@ -121,7 +121,7 @@ def test_start_keeps_prefixes_of_the_terminal(open_program: Callable[..., Progra
 
 def test_window_without_the_history_deletes_no_prefixes(qapp: QApplication, tmp_path: Path) -> None:
     keep("a")
-    program = Program(qapp, open_store(tmp_path / "a check"), EngineChoice(PROGRAM, toy_model))
+    program = Program(qapp, open_store(tmp_path / "a check"), EngineSource(PROGRAM, toy_model))
     program.start()
     program.window.close()
     assert prompt_cache_files.chats() == {"a"}

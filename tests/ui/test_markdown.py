@@ -4,7 +4,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headstart.markdown.blocks import Block, Code, Item, Paragraph, Place, Span, Style, Table, plain_text, spans
+from headstart.markdown.blocks import (
+    Block,
+    Code,
+    ListItem,
+    Nesting,
+    Paragraph,
+    Span,
+    Style,
+    TableBlock,
+    plain_text,
+    spans,
+)
 from headstart.markdown.parser import MarkdownStream, parse, parse_literal
 from tests.junk import fuzz
 from tests.ui.corpus import EVERYTHING, PARTS
@@ -104,11 +115,11 @@ def test_formula_after_a_list_is_separate() -> None:
     assert isinstance(item, Paragraph)
     assert isinstance(formula, Paragraph)
     assert item.item
-    assert (formula.display, formula.place, plain_text([formula])) == (True, Place(), "$$\nx^2\n$$")
+    assert (formula.display, formula.place, plain_text([formula])) == (True, Nesting(), "$$\nx^2\n$$")
     assert plain_text([after]) == "after"
     inside = parse("- one\n  $$\n  x^2\n  $$")[1]
     assert isinstance(inside, Paragraph)
-    assert inside.place == Place(lists=1)
+    assert inside.place == Nesting(lists=1)
 
 
 @pytest.mark.parametrize(
@@ -198,7 +209,7 @@ def test_formulas_and_money(source: str, formulas: list[str]) -> None:
 def test_lists_tasks_and_numbers() -> None:
     blocks = parse(PARTS[4])
     items = [(block.item, block.place.lists) for block in blocks if isinstance(block, Paragraph)]
-    assert items[:2] == [(Item(0), 1), (Item(0), 1)]
+    assert items[:2] == [(ListItem(0), 1), (ListItem(0), 1)]
     assert [depth for _, depth in items] == [1, 1, 2, 3, 1, 1]
     assert [item.checked for item, _ in items if item] == [None, None, None, None, False, True]
     numbers = [block.item.number for block in parse(PARTS[5]) if isinstance(block, Paragraph) and block.item]
@@ -213,7 +224,7 @@ def test_item_that_begins_with_a_list_stands_above_it() -> None:
 def test_cut_list_is_continued() -> None:
     stream = _grown("1. one\n2. two\n\n3. three", [1])
     items = [block.item for block in stream.blocks if isinstance(block, Paragraph)]
-    assert items == [Item(0, 1), Item(0, 2), Item(0, 3)]
+    assert items == [ListItem(0, 1), ListItem(0, 2), ListItem(0, 3)]
 
 
 def test_code_keeps_its_lines_and_language() -> None:
@@ -221,7 +232,7 @@ def test_code_keeps_its_lines_and_language() -> None:
     assert code == Code("a\n\n  b", "python", ((0, 18),))
     nested = next(block for block in parse(PARTS[5]) if isinstance(block, Code))
     assert nested.text == "def f(x):\n    return x"
-    assert nested.place == Place(0, 1)
+    assert nested.place == Nesting(0, 1)
 
 
 @pytest.mark.parametrize(
@@ -235,7 +246,7 @@ def test_open_fence_grows_and_closes(tail: str) -> None:
 
 def test_tables_know_columns_and_cells() -> None:
     table = parse(PARTS[7])[0]
-    assert isinstance(table, Table)
+    assert isinstance(table, TableBlock)
     assert table.aligns == ("left", "right", "center")
     assert ["".join(span.text for span in cell) for cell in table.rows[1]] == ["a", "1", "x | y"]
     assert [len(row) for row in table.rows] == [3, 3, 3]

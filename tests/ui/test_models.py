@@ -24,7 +24,7 @@ from headstart.library import exporter as exporting
 from headstart.library import manifest
 from headstart.library.library import installed
 from headstart.ui.engine_request import installed_model
-from headstart.ui.models.catalogue import Catalogue, Recipe, offers, recipes
+from headstart.ui.models.catalogue import Catalogue, CatalogueEntry, offers, recipes
 from headstart.ui.models.model_card import ModelCard
 from headstart.ui.program import Program
 from headstart.ui.settings.settings_form import ChoiceEditor
@@ -283,7 +283,7 @@ def test_first_start_says_what_the_recommended_model_takes(open_program: Open) -
 def test_catalogue_equals_that_of_the_exporter(capsys: pytest.CaptureFixture[str]) -> None:
     """`headstart-export --list --json | python -m json.tool > app/headstart/library/catalogue.json`."""
     assert cli.main(["--list", "--json"]) == 0
-    listed = msgspec.json.decode(capsys.readouterr().out, type=list[Recipe])
+    listed = msgspec.json.decode(capsys.readouterr().out, type=list[CatalogueEntry])
     assert sorted(recipes(), key=lambda recipe: recipe.name) == listed
 
 

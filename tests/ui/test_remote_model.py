@@ -14,7 +14,7 @@ from headstart.engine.engine import Remote
 from headstart.settings import Settings
 from headstart.ui.engine_request import installed_model
 from headstart.ui.models import model_choices
-from headstart.ui.program import EngineChoice, Program
+from headstart.ui.program import EngineSource, Program
 from tests.model_folders import write_model
 from tests.model_server import Script, serving
 from tests.ui.person import WAIT as SHORT
@@ -37,7 +37,7 @@ def program(qtbot: QtBot, script: Script, history: Path) -> Iterator[Program]:
     assert isinstance(application, QApplication)
     with serving(script) as address:
         remotes.add(Remote("office", address))
-        opened = Program(application, open_store(history), EngineChoice(None, installed_model))
+        opened = Program(application, open_store(history), EngineSource(None, installed_model))
         opened.settings.change(model="remote:office")
         opened.start()
         opened.window.show()

@@ -22,8 +22,8 @@ sys.path[:0] = [str(_ROOT), str(_ROOT / "app")]
 
 from tests.engine import simulation  # noqa: E402
 
-from bench.research.recordings import Recording, read_recordings  # noqa: E402
-from bench.research.replay import Machine, fixed_ms, policy_ms  # noqa: E402
+from bench.research.recordings import RecordedAnswer, read_recordings  # noqa: E402
+from bench.research.replay import SimulatedMachine, fixed_ms, policy_ms  # noqa: E402
 from headstart.engine.policy import acceptance, cost_model, loss_budget, plan, policy  # noqa: E402
 
 MODULES = (acceptance, cost_model, loss_budget, plan, policy)
@@ -129,10 +129,10 @@ def _set(constant: Constant, value: Value) -> Iterator[None]:
 Play = Callable[[int], tuple[float, float]]  # seed -> milliseconds of plain decoding, of the policy
 
 
-def _recorded(recording: Recording) -> Play:
+def _recorded(recording: RecordedAnswer) -> Play:
     def play(seed: int) -> tuple[float, float]:
-        def machine() -> Machine:
-            return Machine(recording.costs(), SCATTER, seed)
+        def machine() -> SimulatedMachine:
+            return SimulatedMachine(recording.costs(), SCATTER, seed)
 
         return fixed_ms(recording.text, machine(), 0), policy_ms(
             recording.policy(fresh=True), recording.text, machine()

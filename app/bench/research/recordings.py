@@ -25,7 +25,7 @@ class TraceError(HeadstartError):
 
 
 @dataclass(frozen=True)
-class Offer:
+class DraftOffer:
     """A draft of n-grams, and how many of its tokens, from the first, are those of the text."""
 
     length: int
@@ -39,7 +39,7 @@ class Offer:
 
 
 @dataclass(frozen=True)
-class Text:
+class GuessedText:
     """The draft's guess at each place of a text. All sequences are equally long.
 
     A guess depends only on the text before its place, so a round may begin anywhere.
@@ -47,7 +47,7 @@ class Text:
 
     right: Sequence[bool]  # whether the draft's guess is the text's token
     confidence: Sequence[float]  # of that guess
-    offers: Sequence[Offer | None]  # of n-grams
+    offers: Sequence[DraftOffer | None]  # of n-grams
     strays: Mapping[int, Sequence[float]] = field(default_factory=dict)  # confidences after the wrong guess at a place
     prompt: int = 1  # tokens before the first place; the draft has read none of them
     limit: int | None = None  # places that were allowed; None: as many as there are
@@ -87,11 +87,11 @@ class Text:
             beside[held] = tuple(ranked)
         return tuple(beside)
 
-    def without_runners_up(self) -> "Text":
+    def without_runners_up(self) -> "GuessedText":
         """Return the same text without runners-up."""
         return replace(self, runners_up=(), came=(), stray_runners_up={})
 
-    def beginning(self, places: int) -> "Text":
+    def beginning(self, places: int) -> "GuessedText":
         """Return the first `places` places of the text."""
         return replace(
             self, right=self.right[:places], confidence=self.confidence[:places], offers=self.offers[:places]
@@ -108,11 +108,11 @@ _NO_TOKEN = -1  # stands behind the end of an answer: no n-gram offers it
 
 
 @dataclass(frozen=True)
-class Recording:
+class RecordedAnswer:
     """One recorded answer, with the prices of its machine."""
 
     name: str
-    text: Text
+    text: GuessedText
     has_draft: bool
     ttft_ms: float
     prices: Mapping[str, Any]  # as Costs has them in JSON
@@ -130,7 +130,7 @@ class Recording:
         return policy or Policy(self.costs())
 
 
-def read_recordings(path: Path) -> list[Recording]:
+def read_recordings(path: Path) -> list[RecordedAnswer]:
     """Return all finished answers of a file that have two tokens or more. Raises TraceError."""
     try:
         lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
@@ -141,7 +141,7 @@ def read_recordings(path: Path) -> list[Recording]:
         raise TraceError(f"{path} is no complete trace ({error!r}); record it again.") from None
 
 
-def _recordings(path: Path, lines: Sequence[Line]) -> Iterator[Recording]:
+def _recordings(path: Path, lines: Sequence[Line]) -> Iterator[RecordedAnswer]:
     header = lines[0] if lines else {}
     if header.get("is") != "header" or header["format"] != FORMAT:
         raise TraceError(f"{path} is no trace of this version; record it again.")
@@ -159,7 +159,7 @@ def _recordings(path: Path, lines: Sequence[Line]) -> Iterator[Recording]:
                 yield _recording(f"{path.stem} {answer['number']}", header, answer, rounds, line)
 
 
-def _recording(name: str, header: Line, answer: Line, rounds: Sequence[Line], end: Line) -> Recording:
+def _recording(name: str, header: Line, answer: Line, rounds: Sequence[Line], end: Line) -> RecordedAnswer:
     places = sum(done["tokens"] for done in rounds)
     right, confidence = [False] * places, [0.5] * places
     beside: list[Sequence[Guess]] = [()] * places
@@ -172,7 +172,7 @@ def _recording(name: str, header: Line, answer: Line, rounds: Sequence[Line], en
             right[at + place], confidence[at + place] = place < held, seen[place]
         beside[at : at + done["tokens"]] = others[: done["tokens"]]
         strays[at + held], stray_runners_up[at + held] = seen[held + 1 :], others[held + 1 :]
-    text = Text(
+    text = GuessedText(
         right,
         confidence,
         _offers(answer["ids"], end["ids"], places),
@@ -186,7 +186,7 @@ def _recording(name: str, header: Line, answer: Line, rounds: Sequence[Line], en
         reads_text=any(lag > 1 for done in rounds for lag in done["lags"].values()),
     )
     has_draft = any(done["confidences"] for done in rounds)
-    return Recording(name, text, has_draft, end["ttft_ms"], header["policy"]["costs"], header["policy"])
+    return RecordedAnswer(name, text, has_draft, end["ttft_ms"], header["policy"]["costs"], header["policy"])
 
 
 def _rank(ranked: Sequence[Guess], token: int) -> int | None:
@@ -194,15 +194,15 @@ def _rank(ranked: Sequence[Guess], token: int) -> int | None:
     return tokens.index(token) if token in tokens else None
 
 
-def _offers(prompt: Sequence[int], written: Sequence[int], places: int) -> list[Offer | None]:
+def _offers(prompt: Sequence[int], written: Sequence[int], places: int) -> list[DraftOffer | None]:
     """Return the draft of n-grams at each place. The prompt's own pass gives the first token of the answer."""
     drafter = NgramDrafter()
     drafter.read([*prompt, written[0]])
     rest = [*written[1:], *[_NO_TOKEN] * places][:places]
-    offers: list[Offer | None] = []
+    offers: list[DraftOffer | None] = []
     for place, token in enumerate(rest):
         offer = drafter.look_up(NGRAM_REACH)
         held = common_prefix(offer.tokens, rest[place : place + NGRAM_REACH])
-        offers.append(Offer(len(offer.tokens), offer.match_length, held) if offer.tokens else None)
+        offers.append(DraftOffer(len(offer.tokens), offer.match_length, held) if offer.tokens else None)
         drafter.extend([token])
     return offers

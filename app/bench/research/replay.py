@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from bench.research.recordings import Recording, Text, TraceError, read_recordings, run_length
+from bench.research.recordings import GuessedText, RecordedAnswer, TraceError, read_recordings, run_length
 from headstart.engine.drafters.base import Draft, ShouldContinue
 from headstart.engine.engine import Drafter, Origin, Speculation, Timing
 from headstart.engine.policy.cost_model import Costs
@@ -26,7 +26,7 @@ from headstart.engine.policy.rounds import Outcome, RoundState
 from headstart.engine.runners.runner import common_prefix
 
 
-class Machine:
+class SimulatedMachine:
     """Milliseconds of passes, with a relative scatter."""
 
     def __init__(self, costs: Costs, scatter: float = 0.0, seed: int = 1) -> None:
@@ -53,10 +53,10 @@ class Machine:
         return self._rng.gauss(1.0, self._scatter) if self._scatter else 1.0
 
 
-class Replay:
+class AnswerReplay:
     """One answer: its progress, and what the draft has read."""
 
-    def __init__(self, text: Text, machine: Machine) -> None:
+    def __init__(self, text: GuessedText, machine: SimulatedMachine) -> None:
         self.text, self.machine = text, machine
         self.at, self.ms = 0, 0.0
         self._read = 0  # tokens
@@ -113,10 +113,15 @@ class Replay:
 
 
 def policy_ms(
-    policy: Policy, text: Text, machine: Machine, bounds: Speculation | None = None, *, draft: bool = True
+    policy: Policy,
+    text: GuessedText,
+    machine: SimulatedMachine,
+    bounds: Speculation | None = None,
+    *,
+    draft: bool = True,
 ) -> float:
     """Return the milliseconds to write the text with the policy, as the decoding loop uses it."""
-    replay = Replay(text, machine)
+    replay = AnswerReplay(text, machine)
     policy.begin_answer(bounds or Speculation())
     while not replay.ended:
         session = policy.begin_round(replay.state(draft=draft))
@@ -135,9 +140,9 @@ _RECENT = 8  # rounds of the history average
 NextLength = Callable[[int, int, int], int]  # from the length, what was drafted, what was accepted
 
 
-def ruled_ms(text: Text, machine: Machine, length: int, following: NextLength) -> float:
+def ruled_ms(text: GuessedText, machine: SimulatedMachine, length: int, following: NextLength) -> float:
     """Return the milliseconds with a draft length that follows a rule."""
-    replay = Replay(text, machine)
+    replay = AnswerReplay(text, machine)
     while not replay.ended:
         drafted = min(length, replay.remaining - 1)
         chosen, _ = replay.play(text.drafted(replay.at, drafted).beginning(drafted), drafted)
@@ -145,19 +150,19 @@ def ruled_ms(text: Text, machine: Machine, length: int, following: NextLength) -
     return replay.ms
 
 
-def fixed_ms(text: Text, machine: Machine, length: int) -> float:
+def fixed_ms(text: GuessedText, machine: SimulatedMachine, length: int) -> float:
     """Return the milliseconds with the same draft length in every round; 0 is plain decoding."""
     return ruled_ms(text, machine, length, lambda same, _drafted, _accepted: same)
 
 
-def two_up_one_down_ms(text: Text, machine: Machine) -> float:
+def two_up_one_down_ms(text: GuessedText, machine: SimulatedMachine) -> float:
     """Apply the rule of Hugging Face's assisted generation: two longer if all are accepted, else one shorter."""
     return ruled_ms(
         text, machine, _FIRST, lambda k, drafted, hit: min(k + 2, _LONGEST) if hit == drafted else max(k - 1, 1)
     )
 
 
-def history_average_ms(text: Text, machine: Machine) -> float:
+def history_average_ms(text: GuessedText, machine: SimulatedMachine) -> float:
     """Draft one token more than the last rounds accepted in the mean."""
     history = [4] * _RECENT
 
@@ -177,7 +182,7 @@ class Foresight:
     tail: bool = True  # n-grams behind a draft
 
 
-def oracle_ms(text: Text, machine: Machine, foresight: Foresight | None = None) -> float:
+def oracle_ms(text: GuessedText, machine: SimulatedMachine, foresight: Foresight | None = None) -> float:
     """Return the least milliseconds: each round drafts and verifies exactly what will be accepted."""
     rest = [0.0]  # rest[i]: the last i places
     for at in reversed(range(len(text))):
@@ -193,7 +198,7 @@ def oracle_ms(text: Text, machine: Machine, foresight: Foresight | None = None) 
     return rest[-1]
 
 
-def _moves(text: Text, at: int, foresight: Foresight) -> Iterator[tuple[int, int]]:
+def _moves(text: GuessedText, at: int, foresight: Foresight) -> Iterator[tuple[int, int]]:
     """Yield (drafted, accepted) of every round from here that wastes nothing."""
     most = min(len(text) - at - 1, _LONGEST)
     runs: list[tuple[int, int]] = [(0, _held(text, at))] if foresight.ngram else []
@@ -205,12 +210,12 @@ def _moves(text: Text, at: int, foresight: Foresight) -> Iterator[tuple[int, int
         yield from ((drafted, k) for k in range(max(drafted, 1), min(reach, most) + 1))
 
 
-def _held(text: Text, at: int) -> int:
+def _held(text: GuessedText, at: int) -> int:
     offer = text.offers[at] if at < len(text) else None
     return offer.held if offer else 0
 
 
-def best_fixed_ms(text: Text, machine: Callable[[], Machine]) -> float:
+def best_fixed_ms(text: GuessedText, machine: Callable[[], SimulatedMachine]) -> float:
     """Return the milliseconds with the best fixed length of this text, plain decoding included."""
     return min(fixed_ms(text, machine(), length) for length in (0, *FIXED_LENGTHS))
 
@@ -241,7 +246,7 @@ class _Steady(Pace):
         return self._rate
 
 
-def calibrated_ms(recording: Recording) -> float:
+def calibrated_ms(recording: RecordedAnswer) -> float:
     """Return the least that the policy's rule can reach: with the calibration of this very text and the best pace."""
     policy = recording.policy()
     for _ in range(_PLAYS):
@@ -255,7 +260,7 @@ def calibrated_ms(recording: Recording) -> float:
     return min(results)
 
 
-def best_mix_ms(recording: Recording) -> float:
+def best_mix_ms(recording: RecordedAnswer) -> float:
     """Return the milliseconds with the drafters, together or alone, that suit this text best."""
     return min(
         policy_ms(recording.policy(), recording.text, _machine(recording), Speculation(drafter=drafter))
@@ -264,11 +269,11 @@ def best_mix_ms(recording: Recording) -> float:
 
 
 AUTO, CALIBRATED = "auto", "auto with hindsight"
-Rule = Callable[[Recording], float]  # milliseconds
+Rule = Callable[[RecordedAnswer], float]  # milliseconds
 
 
-def _machine(recording: Recording) -> Machine:
-    return Machine(recording.costs())
+def _machine(recording: RecordedAnswer) -> SimulatedMachine:
+    return SimulatedMachine(recording.costs())
 
 
 def _fixed(length: int) -> Rule:
@@ -285,7 +290,7 @@ def _auto(*, fresh: bool) -> Rule:
     )
 
 
-def _without_branches(recording: Recording) -> float:
+def _without_branches(recording: RecordedAnswer) -> float:
     return policy_ms(recording.policy(), recording.text.without_runners_up(), _machine(recording))
 
 
@@ -303,7 +308,7 @@ WITH_DRAFT: Mapping[str, Rule] = {
 WITHOUT_DRAFT: Mapping[str, Rule] = {"oracle": _oracle(Foresight(draft=False))}
 
 
-def speedups(recording: Recording) -> dict[str, float]:
+def speedups(recording: RecordedAnswer) -> dict[str, float]:
     """Return the speed of the policy, as it was and as a new one, and of every other rule, over plain decoding."""
     plain = fixed_ms(recording.text, _machine(recording), 0)
     others = WITH_DRAFT if recording.has_draft else WITHOUT_DRAFT

@@ -16,7 +16,7 @@ from typing import Any
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from headstart.cli.command import INTERRUPTED, Load, flag
-from headstart.cli.options import Selection, Settings, facts, find_setting, writable_file
+from headstart.cli.options import ModelSelection, RequestSettings, facts, find_setting, writable_file
 from headstart.cli.render import Screen, count, on_ctrl_c
 from headstart.engine.cancelling import CancelEvent
 from headstart.engine.engine import (
@@ -54,10 +54,10 @@ _ANSWER_START = b'{"id": '  # start of a line of answers
 
 
 @dataclass(frozen=True)
-class Defaults:
+class LineDefaults:
     """Values for the fields that a line leaves out."""
 
-    settings: Settings
+    settings: RequestSettings
     system: str | None = None
     own: Sampling | None = None  # the sampling that the model recommends
 
@@ -69,7 +69,7 @@ class Task:
     line: int
     id: Identity
     messages: tuple[Message, ...]
-    settings: Settings
+    settings: RequestSettings
 
     @property
     def request(self) -> Request:
@@ -85,7 +85,7 @@ class BadLine:
     reason: str
 
 
-def read(path: Path, defaults: Defaults) -> Iterator[Task | BadLine]:
+def read(path: Path, defaults: LineDefaults) -> Iterator[Task | BadLine]:
     """Yield a task or an error for each line that is not blank. Raises SettingsError if the file cannot be read."""
     first_lines: dict[Identity, int] = {}
     try:
@@ -174,7 +174,7 @@ class Answers:
         )
 
 
-def _read(number: int, line: bytes, defaults: Defaults, first_lines: dict[Identity, int]) -> Task | BadLine:
+def _read(number: int, line: bytes, defaults: LineDefaults, first_lines: dict[Identity, int]) -> Task | BadLine:
     identity = None
     try:
         data = _object(line)
@@ -302,7 +302,7 @@ class BatchFlags:
     )
 
 
-def run(file: Path, output: Path | None, selection: Selection, defaults: Defaults, load: Load) -> int:
+def run(file: Path, output: Path | None, selection: ModelSelection, defaults: LineDefaults, load: Load) -> int:
     """Answer the lines without an answer. Return the exit code: 1 if a line failed, 130 after Ctrl+C."""
     output = output or writable_file(str(file.with_name(f"{file.stem}.answers.jsonl")))
     if output.exists() and file.exists() and output.samefile(file):
@@ -326,7 +326,7 @@ def run(file: Path, output: Path | None, selection: Selection, defaults: Default
 class _Batch:
     """The state of one run."""
 
-    def __init__(self, answers: Answers, selection: Selection, total: int, remaining: int) -> None:
+    def __init__(self, answers: Answers, selection: ModelSelection, total: int, remaining: int) -> None:
         """`remaining` of `total` lines have no answer yet."""
         self._answers = answers
         self._selection = selection

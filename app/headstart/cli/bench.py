@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 from rich.table import Table
 
-from headstart.cli.command import Command, Group, LazyCommand, Load, flag, group, load_apart
+from headstart.cli.command import Command, CommandGroup, LazyCommand, Load, flag, group, load_apart
 from headstart.cli.options import FiguresFlags, ModelFlags, select_model, write_json
 from headstart.cli.render import Screen, harmless
 from headstart.engine.bench.prompts import MAX_PER_KIND, USUAL_KINDS, read_kinds
@@ -170,11 +170,11 @@ def _load_measured(options: LoadOptions) -> Engine:
     return load_apart(options)
 
 
-def commands() -> Group:
+def commands() -> CommandGroup:
     """Return `headstart bench` with its sub-commands."""
     race = "Race plain decoding, speculation and OpenVINO GenAI on this machine; the default of `headstart bench`"
     speed = LazyCommand(race, lambda: Command(race_modes, _load_measured))
-    return Group({"speed": speed}, race_modes, _load_measured, moved=_PROGRAMS)
+    return CommandGroup({"speed": speed}, race_modes, _load_measured, moved=_PROGRAMS)
 
 
 def earlier_result(output: OutputFlags) -> BenchResult | None:

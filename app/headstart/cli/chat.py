@@ -19,14 +19,14 @@ from headstart.cli import batch, models
 from headstart.cli.batch import BatchFlags
 from headstart.cli.command import INTERRUPTED, Load, argument, flag, given, group, suggestion
 from headstart.cli.editor import QUOTES, keep_keys, piped_lines, typed_lines, whole_text
-from headstart.cli.model_check import ModelCheck
+from headstart.cli.model_check import BackgroundModelCheck
 from headstart.cli.options import (
     ANSWER,
     OPTIONS,
     SPECULATION,
     AnsweringFlags,
-    Selection,
-    Settings,
+    ModelSelection,
+    RequestSettings,
     chattable_names,
     facts,
     find_setting,
@@ -37,7 +37,7 @@ from headstart.cli.options import (
 )
 from headstart.cli.recognition import find_recognize
 from headstart.cli.remote import RemoteSelection, select_remote_model
-from headstart.cli.render import Answer, Screen, answer, count, harmless, on_ctrl_c, stats_line, stats_lines
+from headstart.cli.render import Screen, WrittenAnswer, answer, count, harmless, on_ctrl_c, stats_line, stats_lines
 from headstart.engine import generation_config, prompt_cache_files
 from headstart.engine.cancelling import CancelEvent
 from headstart.engine.engine import (
@@ -55,7 +55,7 @@ from headstart.engine.stats import figures, merge_stats
 from headstart.errors import ContextOverflowError, EngineLostError, HeadstartError, SettingsError
 from headstart.library import library
 from headstart.parameters import valid_text
-from headstart.tools.loop import REFUSED, Result, ToolLoop, engine_turns, offering, unknown
+from headstart.tools.loop import REFUSED, ToolLoop, ToolResult, engine_turns, offering, unknown
 from headstart.tools.servers import FILE_NAME, Offer, ToolServers, effects
 
 STANDARD_INPUT = "-"
@@ -138,7 +138,7 @@ class ChatFlags:
     no_color: bool = flag(default=False, help="no colours (also: NO_COLOR=1); underlines stay")
 
     @property
-    def settings(self) -> Settings:
+    def settings(self) -> RequestSettings:
         """Return the settings of the answers. Raises SettingsError."""
         return from_flags(self.answer, self.sampling, self.speculation)
 
@@ -183,7 +183,7 @@ def run(arguments: ChatFlags, load: Load) -> int:
             is_saved=(sys.stdout.isatty() or arguments.continue_) and not arguments.temporary,
             show_stats=arguments.stats,
             tools=tools,
-            check=ModelCheck(selection.name, screen),
+            check=BackgroundModelCheck(selection.name, screen),
         )
         stack.enter_context(closing(session))
 
@@ -198,7 +198,7 @@ def run(arguments: ChatFlags, load: Load) -> int:
                 raise
             selection, session.model = other, other.name
             session.check.close()
-            session.check = ModelCheck(other.name, screen)
+            session.check = BackgroundModelCheck(other.name, screen)
 
         session.switch = switch
         screen.legend()
@@ -212,14 +212,14 @@ def run(arguments: ChatFlags, load: Load) -> int:
 
 
 @dataclass
-class Tools:
+class ChatTools:
     """The tools of a chat."""
 
     servers: ToolServers
     allowed: set[tuple[str, str]]  # keys of tools that may be called without asking
     may_ask: bool  # standard input is free for questions
 
-    def run(self, call: Call, screen: Screen, cancel: CancelEvent) -> Result:
+    def run(self, call: Call, screen: Screen, cancel: CancelEvent) -> ToolResult:
         """Return the result of a call. `cancel` is set if you want no more of the answer."""
         offer = self.servers.offer(call.name)
         if offer is None:
@@ -252,7 +252,7 @@ class Tools:
         return reply in {"y", "yes", "a", "always"}
 
 
-def _tools(arguments: ChatFlags, screen: Screen) -> Tools | None:
+def _tools(arguments: ChatFlags, screen: Screen) -> ChatTools | None:
     """Start the servers and return their tools; None without --tools. Raises SettingsError."""
     if not arguments.tools:
         if arguments.allow_tool:
@@ -274,7 +274,7 @@ def _tools(arguments: ChatFlags, screen: Screen) -> Tools | None:
         tools = f"{count(len(servers.offers), 'tool')} of {', '.join(servers.names)}"
         screen.remark(f"The model may call {tools}; /tools lists them. Headstart cannot see if they use the network.")
     allowed = {keys[name] for name in arguments.allow_tool if name in keys}
-    return Tools(servers, allowed, sys.stdin.isatty())
+    return ChatTools(servers, allowed, sys.stdin.isatty())
 
 
 @dataclass(frozen=True)
@@ -285,14 +285,14 @@ class _EngineLoader:
     screen: Screen
     load: Load
 
-    def select(self, name: str | None = None) -> Selection | RemoteSelection:
+    def select(self, name: str | None = None) -> ModelSelection | RemoteSelection:
         """Return the model of the flags, or the one with this name and its own draft."""
         flags = self.flags.model if name is None else replace(self.flags.model, model=name, draft=None)
         return select_remote_model(flags) if remotes.is_remote(flags.model) else select_model(flags)
 
-    def open(self, selection: Selection | RemoteSelection) -> Engine:
+    def open(self, selection: ModelSelection | RemoteSelection) -> Engine:
         """Load a model, and make it the default of later commands."""
-        if isinstance(selection, Selection) and sys.stderr.isatty():
+        if isinstance(selection, ModelSelection) and sys.stderr.isatty():
             self.screen.remark(f"Loading {selection.title} ...")
         self.screen.remark(*selection.remarks)
         started = time.perf_counter()
@@ -354,7 +354,7 @@ def _run_batch(arguments: ChatFlags, file: Path, load: Load) -> int:
         raise SettingsError(f"--batch takes prompts from a file and writes JSON to another: leave out {name}.")
     selection = select_model(arguments.model)
     own = generation_config.read(selection.options.target)
-    defaults = batch.Defaults(arguments.settings, arguments.system, own)
+    defaults = batch.LineDefaults(arguments.settings, arguments.system, own)
     return batch.run(file, arguments.batch.output, selection, defaults, load)
 
 
@@ -419,9 +419,11 @@ def read_last_chat(path: Path) -> tuple[str | None, Conversation]:
     return system if isinstance(system, str) else None, conversation
 
 
-def _answer_json(session: "Session", result: Answer, selection: Selection | RemoteSelection) -> dict[str, object]:
+def _answer_json(
+    session: "Session", result: WrittenAnswer, selection: ModelSelection | RemoteSelection
+) -> dict[str, object]:
     model = selection.facts
-    if isinstance(selection, Selection):
+    if isinstance(selection, ModelSelection):
         loaded = facts(session.engine)
         model["engine"] = EngineKind(loaded.engine) if loaded else EngineKind.HEADSTART
     last = session.conversation.last
@@ -444,7 +446,7 @@ class Session:
     engine: Engine
     model: str  # the name on the screen
     screen: Screen
-    settings: Settings
+    settings: RequestSettings
     system: str | None = None
     attachments: tuple[Attachment, ...] = ()  # go with the next message
     conversation: Conversation = field(default_factory=Conversation)
@@ -452,9 +454,9 @@ class Session:
     switch: Callable[[str], None] | None = None  # loads another model
     is_saved: bool = False  # for --continue
     show_stats: bool = False
-    tools: Tools | None = None
-    check: ModelCheck = field(default_factory=ModelCheck)
-    last: Answer | None = None
+    tools: ChatTools | None = None
+    check: BackgroundModelCheck = field(default_factory=BackgroundModelCheck)
+    last: WrittenAnswer | None = None
     failures: int = 0
     interrupted: bool = False  # Ctrl+C stopped the last answer
     finished: bool = False
@@ -469,7 +471,7 @@ class Session:
         self.check.close()
         self.engine.close()
 
-    def ask(self, text: str) -> Answer:
+    def ask(self, text: str) -> WrittenAnswer:
         """Send a question with the attached files, and return the answer. Raises what the engine raises.
 
         An answer that fails after the first word stays in the conversation.
@@ -626,7 +628,7 @@ class Session:
     def quit(self, _rest: str) -> None:
         self.finished = True
 
-    def _answer(self, conversation: Conversation) -> Answer:
+    def _answer(self, conversation: Conversation) -> WrittenAnswer:
         """Write the answer at the end of `conversation`, which is empty or has a beginning.
 
         Raises what the engine raises.
@@ -674,7 +676,7 @@ class Session:
         self.tools.servers.start(failed=False)  # start again those that ended
         return tuple(offer.tool for offer in self.tools.servers.offers)
 
-    def _write_answer(self, loop: ToolLoop) -> Answer:
+    def _write_answer(self, loop: ToolLoop) -> WrittenAnswer:
         """Write an answer with its calls, and return it with the statistics of all of its parts."""
         result, cancel = answer(self.engine, loop, self.screen), CancelEvent()
         while result.call and self.tools:
@@ -704,7 +706,7 @@ class Session:
             self.screen.remark(f"This conversation is not kept for --continue ({error.strerror}).")
 
 
-def finish_remarks(result: Answer, settings: Settings) -> list[str]:
+def finish_remarks(result: WrittenAnswer, settings: RequestSettings) -> list[str]:
     """Return sentences about the end of an answer; in most cases none."""
     if result.reason is FinishReason.LENGTH and result.thinking and not result.text:
         return [

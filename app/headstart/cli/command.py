@@ -152,7 +152,7 @@ class LazyCommand:
     open: Callable[[], click.Command]
 
 
-class Group(Command, click.Group):
+class CommandGroup(Command, click.Group):
     """A command with sub-commands; `run` is its action without one."""
 
     def __init__(
@@ -180,7 +180,7 @@ class Group(Command, click.Group):
         if name in self.aliases:
             aliased: click.Command = self
             for word in self.aliases[name].split():
-                assert isinstance(aliased, Group)
+                assert isinstance(aliased, CommandGroup)
                 aliased = aliased.get_command(ctx, word) or aliased
             return aliased
         if name in self._moved:

@@ -2,6 +2,7 @@
 
 import json
 import sys
+import textwrap
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import Any
 import click
 
 from headstart.chat import attachments, folder_files
-from headstart.cli.command import Command, Group, LazyCommand, Load, Option, argument, flag
+from headstart.cli.command import Command, CommandGroup, LazyCommand, Load, Option, argument, flag
 from headstart.cli.options import writable_file
 from headstart.cli.recognition import find_recognize
 from headstart.cli.render import harmless
@@ -19,9 +20,9 @@ from headstart.server import openapi
 from headstart.tools import clock
 
 
-def commands() -> Group:
+def commands() -> CommandGroup:
     """`headstart dev` and its sub-commands."""
-    return Group(
+    return CommandGroup(
         {
             "reference": LazyCommand(
                 "Write the page of the documentation that lists all commands", lambda: Command(write_reference)
@@ -107,7 +108,7 @@ def _sections(command: click.Command, path: str, level: int, printed: dict[str, 
     usage = " ".join([path, *command.collect_usage_pieces(context)])
     yield f"{'#' * level} {path}\n\n{(command.help or '').strip()}\n\n    {usage}"
     yield from _flags(command, path, printed)
-    if isinstance(command, Group):
+    if isinstance(command, CommandGroup):
         for name in command.entries:
             subcommand: Any = command.get_command(context, name)
             yield from _sections(subcommand, f"{path} {name}", min(level + 1, 4), printed)
@@ -140,9 +141,13 @@ def _flags(command: click.Command, path: str, printed: dict[str, str]) -> Iterat
 def _line(param: click.Parameter) -> str:
     context = click.Context(click.Command("reference"))
     if isinstance(param, click.Argument):
-        return f"- `{param.make_metavar(context)}`: {param.help}"
+        return _item(param.make_metavar(context), param.help or "")
     value = "" if isinstance(param, click.Option) and param.is_flag else f" {param.make_metavar(context)}"
-    return f"- `{', '.join([*param.opts, *param.secondary_opts])}{value}`: {getattr(param, 'help', '')}"
+    return _item(f"{', '.join([*param.opts, *param.secondary_opts])}{value}", getattr(param, "help", ""))
+
+
+def _item(name: str, text: str) -> str:
+    return textwrap.fill(f"- `{name}`: {text}", 120, subsequent_indent="  ", break_on_hyphens=False)
 
 
 @dataclass(frozen=True, kw_only=True)

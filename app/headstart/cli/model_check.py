@@ -8,7 +8,7 @@ from headstart.errors import HeadstartError
 from headstart.library import exporter, library
 
 
-class ModelCheck:
+class BackgroundModelCheck:
     """A process that checks a model at leisure. It begins after the first answer and ends with the command."""
 
     def __init__(self, name: str = "", screen: Screen | None = None) -> None:

@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
 
 from headstart import paths
-from headstart.cli.command import Command, Group, LazyCommand, Load, argument, flag
+from headstart.cli.command import Command, CommandGroup, LazyCommand, Load, argument, flag
 from headstart.cli.options import JsonFlags, installed_names
 from headstart.cli.render import Screen, answer, harmless, print_rows
 from headstart.engine import memory
@@ -36,7 +36,7 @@ class CheckFlags:
 
 
 @dataclass(frozen=True, kw_only=True)
-class AddFlags:
+class AddModelFlags:
     source: str = argument(
         "a recipe, a model of the hub, a folder with its weights or an exported model, or a .gguf file",
         metavar="SOURCE",
@@ -66,9 +66,9 @@ class ShowFlags:
     json: bool = flag(default=False, help="print one object instead of a table")
 
 
-def commands() -> Group:
+def commands() -> CommandGroup:
     check = "Compare every file with its hash, load the model and let it answer a token"
-    return Group(
+    return CommandGroup(
         {
             "add": LazyCommand("Export a model, or copy one that was exported elsewhere", lambda: Command(_add)),
             "remove": LazyCommand("Delete a model from this computer", lambda: Command(_remove)),
@@ -81,7 +81,7 @@ def commands() -> Group:
     )
 
 
-def _add(arguments: AddFlags, _load: Load) -> int:
+def _add(arguments: AddModelFlags, _load: Load) -> int:
     folder = Path(arguments.source).expanduser()
     options = {"draft": arguments.draft, "weights": arguments.weights}
     more = [f"--{name}={value}" for name, value in options.items() if value]

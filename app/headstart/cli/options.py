@@ -117,7 +117,7 @@ class AnsweringFlags(ModelFlags, EngineConfig):
 
 
 @dataclass(frozen=True)
-class Selection:
+class ModelSelection:
     """The model of this computer that flags name, and how to load it."""
 
     choice: Choice
@@ -164,7 +164,7 @@ class Selection:
             yield f"Keys and values of {tokens} tokens take {less} in 8 bits, where 16 bits take {full}."
 
 
-def select_model(flags: ModelFlags) -> Selection:
+def select_model(flags: ModelFlags) -> ModelSelection:
     """Return the models of the flags and how to load them. Tuning decides what the flags leave open."""
     choice = library.choose(flags.model or last_used(), flags.draft)
     is_unset = {
@@ -186,7 +186,7 @@ def select_model(flags: ModelFlags) -> Selection:
         kv_precision=flags.kv_precision,
         precision=flags.precision,
     )
-    return Selection(choice, resolve(options), flags.device)
+    return ModelSelection(choice, resolve(options), flags.device)
 
 
 def set_last_used(name: str) -> None:
@@ -214,7 +214,7 @@ DEFAULT_ANSWER, MODEL_SAMPLING, DEFAULT_SPECULATION = AnswerParams(), filled(Sam
 
 
 @dataclass(frozen=True)
-class Settings:
+class RequestSettings:
     """All parameters of a request besides its messages. Raises SettingsError for values out of range."""
 
     answer: AnswerParams = DEFAULT_ANSWER
@@ -244,7 +244,7 @@ class Settings:
             effort=self.answer.effort or "",
         )
 
-    def with_model_defaults(self, own: SamplingParams | None) -> "Settings":
+    def with_model_defaults(self, own: SamplingParams | None) -> "RequestSettings":
         """Return settings with the model's own values in place of automatic ones; unchanged if `own` is None."""
         return dataclasses.replace(self, sampling=self.sampling.settled(own)) if own else self
 
@@ -257,10 +257,12 @@ class Settings:
             return ", ".join(repr(item) for item in value) or "(none)"
         return TRUTHS[not value] if isinstance(value, bool) else str(value)
 
-    def with_values(self, values: Mapping[str, Any]) -> "Settings":
+    def with_values(self, values: Mapping[str, Any]) -> "RequestSettings":
         """Return settings with some values replaced by name; None: the default, or automatic. Raises SettingsError."""
         values = self.values | dict(values)
-        return Settings(filled(AnswerParams, values), filled(SamplingParams, values), filled(SpeculationParams, values))
+        return RequestSettings(
+            filled(AnswerParams, values), filled(SamplingParams, values), filled(SpeculationParams, values)
+        )
 
 
 ANSWER, SAMPLING, SPECULATION = map(declared, (AnswerParams, SamplingParams, SpeculationParams))
@@ -281,12 +283,12 @@ def sampling_flags(seed: str = "") -> tuple[Parameter, ...]:
     return (first, _GREEDY, *others)
 
 
-def from_flags(*groups: Mapping[str, Any]) -> Settings:
+def from_flags(*groups: Mapping[str, Any]) -> RequestSettings:
     """Return the settings of a command line. Raises SettingsError."""
     values = {name: value for each in groups for name, value in each.items()}
     if values.pop("greedy", False):
         values["temperature"] = 0.0
-    return Settings().with_values(values)
+    return RequestSettings().with_values(values)
 
 
 def find_setting(name: str) -> Parameter:

@@ -13,7 +13,17 @@ from click.shell_completion import get_completion_class, shell_complete
 
 from headstart import __doc__ as summary
 from headstart import __version__
-from headstart.cli.command import INTERRUPTED, Command, Group, LazyCommand, Load, flag, group, load_apart, suggestion
+from headstart.cli.command import (
+    INTERRUPTED,
+    Command,
+    CommandGroup,
+    LazyCommand,
+    Load,
+    flag,
+    group,
+    load_apart,
+    suggestion,
+)
 from headstart.engine.machine import window_packages
 from headstart.engine.process import huge_pages
 from headstart.errors import HeadstartError, SettingsError, WindowError
@@ -114,7 +124,7 @@ def program(window: Window = open_window) -> click.Group:
     def run(arguments: ProgramFlags, _load: Load) -> int:
         return window(arguments.window)
 
-    root = Group(COMMANDS, run, moved={name: f"{_NAME} dev {name}" for name in _MOVED}, aliases=_ALIASES)
+    root = CommandGroup(COMMANDS, run, moved={name: f"{_NAME} dev {name}" for name in _MOVED}, aliases=_ALIASES)
     root.help = summary
     root.params += [
         click.Option(
@@ -153,7 +163,7 @@ def _sentence(error: click.UsageError) -> str:
     if isinstance(error, click.NoSuchOption) and error.ctx:
         options = (name for param in error.ctx.command.get_params(error.ctx) for name in param.opts if name[:2] == "--")
         return error.message + suggestion(error.option_name, options)
-    if isinstance(error, click.exceptions.NoSuchCommand) and error.ctx and isinstance(error.ctx.command, Group):
+    if isinstance(error, click.exceptions.NoSuchCommand) and error.ctx and isinstance(error.ctx.command, CommandGroup):
         return error.message + suggestion(error.command_name, error.ctx.command.list_commands(error.ctx))
     return error.format_message()
 

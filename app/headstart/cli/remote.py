@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from headstart import api_keys, remotes
-from headstart.cli.command import Command, Group, LazyCommand, Load, argument, flag
+from headstart.cli.command import Command, CommandGroup, LazyCommand, Load, argument, flag
 from headstart.cli.options import JsonFlags, ModelFlags
 from headstart.cli.render import Screen, answer, count, print_rows
 from headstart.engine.engine import LoadOptions, Message, Remote, Request
@@ -23,7 +23,7 @@ def _server_names() -> list[str]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class AddFlags:
+class AddServerFlags:
     name: str = argument("what to call it")
     url: str = argument("such as https://host:8000/v1", metavar="ADDRESS")
     model: str | None = flag(None, "the model to use (default: the only one that it has)")
@@ -45,9 +45,9 @@ class NameFlags:
     name: str = argument("a name of `headstart remote list`", completions=_server_names)
 
 
-def commands() -> Group:
+def commands() -> CommandGroup:
     add = "Add a server with OpenAI's API, for --model remote:NAME; nothing is sent to it yet"
-    return Group(
+    return CommandGroup(
         {
             "add": LazyCommand(add, lambda: Command(_add)),
             "list": LazyCommand("List the servers", lambda: Command(_list)),
@@ -106,7 +106,7 @@ def warnings(server: Remote) -> list[str]:
     return [leaving, exposed] if remotes.is_exposed(server) else [leaving]
 
 
-def _add(arguments: AddFlags, _load: Load) -> int:
+def _add(arguments: AddServerFlags, _load: Load) -> int:
     if arguments.key not in {None, "-"}:
         raise SettingsError(
             "Others could read a key on the command line: write --key as the last word and type the key when you are "
@@ -124,7 +124,7 @@ def _add(arguments: AddFlags, _load: Load) -> int:
         key = api_keys.keep(server.name, secret)
         screen.remark(
             f"The key is in {key.where}."
-            if key.place is api_keys.Place.KEYRING
+            if key.place is api_keys.KeyPlace.KEYRING
             else f"This system has no keyring, so the key is in {key.where}, which only you can read; "
             f"the environment variable {api_keys.variable(server.name)} takes precedence."
         )

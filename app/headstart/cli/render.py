@@ -236,7 +236,7 @@ def on_ctrl_c(press: Callable[[], None]) -> Iterator[None]:
 
 
 @dataclass(frozen=True)
-class Answer:
+class WrittenAnswer:
     """An answer, or the part up to a call of a tool."""
 
     text: str
@@ -248,7 +248,7 @@ class Answer:
     call: Call | None = None  # the model waits for its result
 
 
-def answer(engine: Engine, loop: ToolLoop, screen: Screen) -> Answer:
+def answer(engine: Engine, loop: ToolLoop, screen: Screen) -> WrittenAnswer:
     """Stream an answer to the screen, up to its end or to a call of a tool. Ctrl+C ends it within one round.
 
     Raises what the engine raises; EngineLostError only before the first word.
@@ -273,13 +273,13 @@ def answer(engine: Engine, loop: ToolLoop, screen: Screen) -> Answer:
                             text.append(rest.text)
                         call = None if event.reason is FinishReason.CANCELLED else call
                         thoughts = "".join(thinking)
-                        return Answer(
+                        return WrittenAnswer(
                             "".join(text), event.token_ids, event.reason, event.stats, thinking=thoughts, call=call
                         )
     except EngineLostError as error:
         if not any(text + thinking):
             raise
-        return Answer("".join(text), (), FinishReason.CANCELLED, no_stats(), str(error), "".join(thinking))
+        return WrittenAnswer("".join(text), (), FinishReason.CANCELLED, no_stats(), str(error), "".join(thinking))
     finally:
         screen.end_answer()
     raise AssertionError("an engine ends every answer with Finish")

@@ -148,7 +148,7 @@ class ServeFlags:
 
 def run(arguments: ServeFlags, load: Load) -> int:
     """Serve until Ctrl+C. Return the exit code."""
-    report = RequestLog(all_requests=arguments.log_requests).report
+    report = RequestPrinter(all_requests=arguments.log_requests).report
     with end_on_signal(), prepared_server(arguments, load, report) as server:
         server.run()
     _say("Stopped.")
@@ -273,7 +273,7 @@ def _say(*lines: str) -> None:
     sys.stdout.flush()
 
 
-class RequestLog:
+class RequestPrinter:
     """Prints the address of the server, and a line on standard error for each request or each kind of refusal."""
 
     def __init__(self, *, all_requests: bool) -> None:

@@ -15,12 +15,12 @@ from headstart.engine import origins, stats
 from headstart.engine.cancelling import CancelEvent
 from headstart.errors import SettingsError, Translatable
 
-Drafter = parameters.Drafter
+Drafter = parameters.DrafterChoice
 EngineKind = parameters.EngineKind
 KvPrecision = parameters.KvPrecision
 Mode = parameters.Mode
 Origin = origins.Origin
-Precision = parameters.Precision
+Precision = parameters.ArithmeticPrecision
 Sampling = parameters.SamplingParams
 Speculation = parameters.SpeculationParams
 Stats = stats.Stats

@@ -60,7 +60,7 @@ class Source:
 
 
 @dataclass(frozen=True)
-class Adapter:
+class MergedAdapter:
     """A LoRA adapter that was merged into the source weights."""
 
     id: str
@@ -119,7 +119,7 @@ class Quality:
 
 
 @dataclass(frozen=True)
-class Tokenizer:
+class TokenizerSpec:
     """The data that decides if two models can work together."""
 
     fingerprint: str  # vocabulary.fingerprint() of the folder
@@ -140,7 +140,7 @@ class Shortlist:
 
 
 @dataclass(frozen=True)
-class Table:
+class TableSpec:
     """The sources of an n-gram table, and how well it guesses other answers of the model."""
 
     tokens: int  # of the model's own answers
@@ -149,7 +149,7 @@ class Table:
 
 
 @dataclass(frozen=True)
-class Mark:
+class CurvePoint:
     """A head's accuracy at one point of its training, on answers of its target that it did not learn from."""
 
     tokens: int  # seen so far, each as often as it was
@@ -164,12 +164,12 @@ class LearnedHead:
     layers: tuple[int, ...]  # of the target, from 0, whose hidden states it reads
     texts: int
     tokens: int  # that it guessed at, each counted once
-    curve: tuple[Mark, ...]
+    curve: tuple[CurvePoint, ...]
     compressed: Mapping[str, float]  # by class: the first guesses of the finished head that held
 
 
 @dataclass(frozen=True)
-class Embedding:
+class EmbeddingSpec:
     """The way from a hidden state to a vector."""
 
     pooling: str  # "mean" of all tokens, the first token ("cls"), or the "last"
@@ -196,7 +196,7 @@ class Manifest:
     architecture: str
     parameters: int
     precision: Precision
-    tokenizer: Tokenizer
+    tokenizer: TokenizerSpec
     logit_rows: int  # width of the output head, padding rows included
     context_length: int
     size_bytes: int
@@ -210,10 +210,10 @@ class Manifest:
     schema: int = SCHEMA
     notes: tuple[str, ...] = ()
     shortlist: Shortlist | None = None
-    table: Table | None = None  # None: it has none, or one that texts were added to
+    table: TableSpec | None = None  # None: it has none, or one that texts were added to
     learned: LearnedHead | None = None
-    adapter: Adapter | None = None
-    embedding: Embedding | None = None  # of the kind "embedding", which writes nothing
+    adapter: MergedAdapter | None = None
+    embedding: EmbeddingSpec | None = None  # of the kind "embedding", which writes nothing
     recognition: Recognition | None = None  # of the kind "recognition", which reads pictures and writes nothing
     is_checked: bool = True  # False: imported from a GGUF file; tokenizer and quality are not proven yet
     fault: Mapping[str, Any] | None = None  # what a check found, as `Translatable.as_data` gives it

@@ -35,7 +35,7 @@ class Span:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class Nesting:
     """The number of block quotes and lists around a block."""
 
     quotes: int = 0
@@ -44,7 +44,7 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True)
-class Item:
+class ListItem:
     """The list item that a paragraph begins."""
 
     list: int  # identifies the list
@@ -57,9 +57,9 @@ class Paragraph:
     """Running text, a heading (level 1 to 6), or a displayed formula."""
 
     spans: tuple[Span, ...]
-    place: Place = Place()
+    place: Nesting = Nesting()
     heading: int = 0
-    item: Item | None = None
+    item: ListItem | None = None
     display: bool = False
 
 
@@ -75,7 +75,7 @@ class Code:
     text: str
     language: str
     runs: tuple[tuple[int, int], ...]  # (offset in text, offset in source), the first at 0, then at each jump
-    place: Place = Place()
+    place: Nesting = Nesting()
     is_prose: bool = False  # its lines wrap
 
     @property
@@ -88,20 +88,20 @@ class Code:
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class TableBlock:
     rows: tuple[tuple[tuple[Span, ...], ...], ...]  # the first one is the head
     aligns: tuple[str, ...]  # "", "left", "center" or "right"
-    place: Place = Place()
+    place: Nesting = Nesting()
 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
     """A horizontal line."""
 
-    place: Place = Place()
+    place: Nesting = Nesting()
 
 
-Block = Paragraph | Code | Table | Rule
+Block = Paragraph | Code | TableBlock | Rule
 
 
 def spans(block: Block) -> Iterator[Span]:
@@ -109,7 +109,7 @@ def spans(block: Block) -> Iterator[Span]:
     match block:
         case Paragraph():
             yield from block.spans
-        case Table():
+        case TableBlock():
             for row in block.rows:
                 for cell in row:
                     yield from cell
@@ -132,7 +132,7 @@ def _is_item(block: Block) -> bool:
 
 
 def _block_text(block: Block) -> str:
-    if isinstance(block, Table):
+    if isinstance(block, TableBlock):
         return "\n".join("\t".join("".join(span.text for span in cell) for cell in row) for row in block.rows)
     text = "".join(span.text for span in spans(block))
     if isinstance(block, Paragraph) and block.item:
@@ -146,7 +146,7 @@ _ASTRAL = re.compile("[\U00010000-\U0010ffff]|[^\U00010000-\U0010ffff]+")
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class SourceRun:
     """`length` UTF-16 units of a document, from `position` on, that show source[start:end]."""
 
     position: int
@@ -165,7 +165,7 @@ class PositionMap:
     """The runs of a document in reading order. Text without source, such as a button, lies between them."""
 
     def __init__(self) -> None:
-        self._runs: list[Run] = []
+        self._runs: list[SourceRun] = []
         self._positions: list[int] = []
 
     def add(self, position: int, span: Span) -> int:
@@ -173,10 +173,16 @@ class PositionMap:
         pieces = _ASTRAL.finditer(span.text) if span.exact and not span.text.isascii() else ()
         for piece in pieces:
             start, end = span.start + piece.start(), span.start + piece.end()
-            position = self._add_run(Run(position, units(piece.group()), start, end, piece.group() < "\U00010000"))
-        return position if pieces else self._add_run(Run(position, units(span.text), span.start, span.end, span.exact))
+            position = self._add_run(
+                SourceRun(position, units(piece.group()), start, end, piece.group() < "\U00010000")
+            )
+        return (
+            position
+            if pieces
+            else self._add_run(SourceRun(position, units(span.text), span.start, span.end, span.exact))
+        )
 
-    def _add_run(self, run: Run) -> int:
+    def _add_run(self, run: SourceRun) -> int:
         self._runs.append(run)
         self._positions.append(run.position)
         return run.position + run.length
@@ -206,7 +212,7 @@ class PositionMap:
         ends = [run.start + b - run.position if run.exact else run.end for run, _, b in touched]
         return min(starts), max(ends)
 
-    def between(self, first: int, last: int) -> Iterator[Run]:
+    def between(self, first: int, last: int) -> Iterator[SourceRun]:
         """Yield the runs that touch the positions [first, last)."""
         index = max(0, bisect_right(self._positions, first) - 1)
         while index < len(self._runs) and self._positions[index] < last:

@@ -5,7 +5,7 @@ import xml.etree.ElementTree as ET
 from collections.abc import Iterable
 from itertools import groupby
 
-from headstart.markdown.blocks import Block, Code, Paragraph, Place, Rule, Span, Style, Table
+from headstart.markdown.blocks import Block, Code, Nesting, Paragraph, Rule, Span, Style, TableBlock
 from headstart.markdown.mathml import strip_delimiters, to_mathml
 
 # For to_html's output; wide tables, code and formulas scroll in themselves.
@@ -81,7 +81,7 @@ class _Writer:
         self.parts.append(start if is_quote else start + _item_start(block))
 
 
-def _around(place: Place) -> list[bool]:
+def _around(place: Nesting) -> list[bool]:
     """Return for each quote and list around a block, from the outermost on, whether it is a quote."""
     outer = place.outer if place.quotes else place.lists
     return [False] * outer + [True] * place.quotes + [False] * (place.lists - outer)
@@ -108,7 +108,7 @@ def _element(block: Block, *, is_item: bool) -> str:
         case Code():
             language = f' class="language-{html.escape(block.language)}"' if block.language else ""
             return f"<pre><code{language}>{html.escape(block.text)}\n</code></pre>"
-        case Table():
+        case TableBlock():
             head, *rows = block.rows
             body = "".join(_row(row, block.aligns, "td") for row in rows)
             return f"<table><thead>{_row(head, block.aligns, 'th')}</thead><tbody>{body}</tbody></table>"

@@ -16,7 +16,7 @@ from markdown_it.rules_inline.state_inline import Scanned, StateInline
 from markdown_it.token import Token
 from markdown_it.utils import EnvType
 
-from headstart.markdown.blocks import Block, Code, Item, Paragraph, Place, Rule, Span, Style, Table
+from headstart.markdown.blocks import Block, Code, ListItem, Nesting, Paragraph, Rule, Span, Style, TableBlock
 
 _CJK = re.compile("[\u2e80-\u9fff\uf900-\ufaff\uac00-\ud7af\uff00-\uffef\u2018-\u201d\U00020000-\U0003ffff]")
 # A dollar sign is money or a variable of a shell unless both signs touch the text and neither a digit nor a letter
@@ -390,7 +390,7 @@ class _List:
     id: int
     kind: tuple[str, str]
     number: int
-    pending: Item | None = None
+    pending: ListItem | None = None
 
 
 def parse(source: str, base: int = 0) -> list[Block]:
@@ -455,7 +455,7 @@ class MarkdownStream:
         """Return the marker of the open fence, if further text can simply be appended to its code."""
         match = _FENCE_OPEN.match(self.source, self._checkpoint.offset)
         last = self.blocks[-1] if self.blocks else None
-        if not match or _REPLACED.search(self.source) or not isinstance(last, Code) or last.place != Place():
+        if not match or _REPLACED.search(self.source) or not isinstance(last, Code) or last.place != Nesting():
             return None
         if len(self.blocks) != self._checkpoint.blocks + 1 or last.runs != ((0, self._base + match.end()),):
             return None
@@ -526,8 +526,8 @@ class _BlockParser:
         return self._lines[last + 1] < len(self.source) or self.source.endswith("\n")
 
     @property
-    def _place(self) -> Place:
-        return Place(self._quotes, len(self._lists), self._outer if self._quotes else 0)
+    def _place(self) -> Nesting:
+        return Nesting(self._quotes, len(self._lists), self._outer if self._quotes else 0)
 
     def _open_quote(self, _handle_token: Token) -> None:
         if not self._quotes:
@@ -560,7 +560,7 @@ class _BlockParser:
             offset = self._lines[token.map[0]]
             self.checkpoint = _Checkpoint(offset, len(self.blocks), _OpenList(inner.id, inner.kind, inner.number))
         ordered = inner.kind[0] == "ordered_list_open"
-        inner.pending = Item(inner.id, inner.number if ordered else None)
+        inner.pending = ListItem(inner.id, inner.number if ordered else None)
         inner.number += 1
 
     def _end_item(self, _handle_token: Token) -> None:
@@ -571,7 +571,7 @@ class _BlockParser:
         """Add an item that does not begin with text: its bullet stands alone."""
         self.blocks.append(Paragraph((), self._place, item=self._pop_item()))
 
-    def _pop_item(self) -> Item | None:
+    def _pop_item(self) -> ListItem | None:
         if not self._lists:
             return None
         item, self._lists[-1].pending = self._lists[-1].pending, None
@@ -674,7 +674,7 @@ class _BlockParser:
         if self._lists and self._lists[-1].pending:
             self._add_empty_item()
         rows = tuple(tuple(row) for row in self._rows)
-        self.blocks.append(Table(rows, tuple(self._aligns), self._place))
+        self.blocks.append(TableBlock(rows, tuple(self._aligns), self._place))
         self._rows = None
 
     _HANDLERS: ClassVar[Mapping[str, Callable[["_BlockParser", Token], None]]] = {

@@ -13,20 +13,20 @@ MAX_RESULT_CHARACTERS = 12_000  # about 3,000 tokens, so that a few results fit 
 
 
 @dataclass(frozen=True)
-class Result:
+class ToolResult:
     """The result of a call, or why there is none if it `failed`. The text is written for the model."""
 
     text: str
     failed: bool = False
 
 
-REFUSED = Result("The user did not allow this call.", failed=True)
-STOPPED = Result("The user stopped this call.", failed=True)
+REFUSED = ToolResult("The user did not allow this call.", failed=True)
+STOPPED = ToolResult("The user stopped this call.", failed=True)
 
 
-def unknown(call: Call) -> Result:
+def unknown(call: Call) -> ToolResult:
     """Return the result of a call of a tool that does not exist."""
-    return Result(f"There is no tool {call.name}.", failed=True)
+    return ToolResult(f"There is no tool {call.name}.", failed=True)
 
 
 def engine_turns(turns: Iterable[Turn]) -> tuple[Message, ...]:
@@ -87,7 +87,7 @@ class ToolLoop:
         step = Step(rest, plain, (Piece(rest, Origin.TARGET),)) if rest else None
         return step, Call(self._name, self._arguments) if self._name and _is_object(self._arguments) else None
 
-    def give(self, call: Call, result: Result) -> ToolCall:
+    def give(self, call: Call, result: ToolResult) -> ToolCall:
         """Continue with the result of a call. After too many calls the model must answer without tools."""
         shortened = _shorten(result)
         tool_call = ToolCall(
@@ -147,7 +147,7 @@ def _is_object(arguments: str) -> bool:
         return False
 
 
-def _shorten(result: Result) -> Result:
+def _shorten(result: ToolResult) -> ToolResult:
     if len(result.text) <= MAX_RESULT_CHARACTERS:
         return result
     cut = f"(Headstart cut this result of {len(result.text):,} characters after {MAX_RESULT_CHARACTERS:,}.)"

@@ -18,7 +18,7 @@ from headstart import __version__, paths, private_files
 from headstart.engine.cancelling import CancelEvent
 from headstart.engine.engine import Tool
 from headstart.errors import HeadstartError, ToolError, Translatable
-from headstart.tools.loop import STOPPED, Result
+from headstart.tools.loop import STOPPED, ToolResult
 
 if TYPE_CHECKING:
     from mcp import Client
@@ -34,7 +34,7 @@ _Value = TypeVar("_Value")
 
 
 @dataclass(frozen=True)
-class Server:
+class ToolServer:
     """A program with tools. `env` may hold keys and passwords, so it is not in the repr."""
 
     name: str
@@ -81,7 +81,7 @@ def default_path() -> Path:
     return paths.config_folder() / FILE_NAME
 
 
-def configured(path: Path | None = None) -> tuple[tuple[Server, ...], tuple[ToolError, ...]]:
+def configured(path: Path | None = None) -> tuple[tuple[ToolServer, ...], tuple[ToolError, ...]]:
     """Return the servers of the file, and the errors of its other entries. Raises ToolError if it cannot be read."""
     path = path or default_path()
     if not path.exists():
@@ -93,7 +93,7 @@ def configured(path: Path | None = None) -> tuple[tuple[Server, ...], tuple[Tool
     named = entries(path)
     if not named:
         raise _no_servers(path)
-    servers, faults = list[Server](), list[ToolError]()
+    servers, faults = list[ToolServer](), list[ToolError]()
     for name, entry in named.items():
         if isinstance(entry, dict) and entry.get("disabled") is True:
             continue
@@ -155,7 +155,7 @@ def _no_servers(path: Path) -> ToolError:
     return ToolError("{path} names no server: it needs an object “mcpServers” with one entry each.", path=path)
 
 
-def server_of(name: str, entry: object) -> Server:
+def server_of(name: str, entry: object) -> ToolServer:
     """Return the server of an entry. Raises ToolError."""
     if not isinstance(entry, dict) or not isinstance(entry.get("command"), str) or not entry["command"].strip():
         if isinstance(entry, dict) and "url" in entry:
@@ -168,7 +168,7 @@ def server_of(name: str, entry: object) -> Server:
         raise ToolError("The “args” of the server {name} must be a list of texts.", name=name)
     if not isinstance(env, dict) or not all(isinstance(value, str) for value in env.values()):
         raise ToolError("The “env” of the server {name} must be an object of texts.", name=name)
-    return Server(name, entry["command"], tuple(args), env, cwd if isinstance(cwd, str) else None)
+    return ToolServer(name, entry["command"], tuple(args), env, cwd if isinstance(cwd, str) else None)
 
 
 class ToolServers:
@@ -188,7 +188,7 @@ class ToolServers:
         return _with_unique_names(offer for connection in self._running for offer in connection.offers)
 
     @property
-    def running(self) -> tuple[Server, ...]:
+    def running(self) -> tuple[ToolServer, ...]:
         return tuple(connection.server for connection in self._running)
 
     @property
@@ -216,7 +216,7 @@ class ToolServers:
                 self._run_on_loop(_all(each.start() for each in starting.values()), cancel)
         self.faults = (*faults, *(each.fault for each in self._connections.values() if each.fault))
 
-    def probe(self, server: Server, cancel: CancelEvent | None = None) -> tuple[Offer, ...]:
+    def probe(self, server: ToolServer, cancel: CancelEvent | None = None) -> tuple[Offer, ...]:
         """Start a server, end it again, and return its tools. Raises ToolError."""
         connection = _Connection(server, self._timeouts)
         try:
@@ -232,7 +232,7 @@ class ToolServers:
         """Return the tool with this name for the model; None if there is none."""
         return next((offer for offer in self.offers if offer.tool.name == name), None)
 
-    def call(self, offer: Offer, arguments: str, cancel: CancelEvent | None = None) -> Result:
+    def call(self, offer: Offer, arguments: str, cancel: CancelEvent | None = None) -> ToolResult:
         """Call a tool with a JSON object of arguments. A failure is a Result, too; `cancel` ends the call."""
         connection = self._connections.get(offer.server)
         if connection is None:  # it is no longer in the file
@@ -274,8 +274,8 @@ class ToolServers:
             return future.result()
 
 
-def _failure(server: str, what: str) -> Result:
-    return Result(f"The server {server} {what}.", failed=True)
+def _failure(server: str, what: str) -> ToolResult:
+    return ToolResult(f"The server {server} {what}.", failed=True)
 
 
 async def _all(coroutines: Iterable[Coroutine[Any, Any, None]]) -> None:
@@ -285,7 +285,7 @@ async def _all(coroutines: Iterable[Coroutine[Any, Any, None]]) -> None:
 class _Connection:
     """The process of a server and the connection to it. Everything happens on one loop."""
 
-    def __init__(self, server: Server, timeouts: tuple[float, float]) -> None:
+    def __init__(self, server: ToolServer, timeouts: tuple[float, float]) -> None:
         self.server = server
         self._timeouts = timeouts
         self.offers: tuple[Offer, ...] = ()
@@ -312,7 +312,7 @@ class _Connection:
                 self._task.cancel()
             await asyncio.wait([self._task], timeout=_STOP_SECONDS)
 
-    async def call(self, name: str, arguments: dict[str, Any]) -> Result:
+    async def call(self, name: str, arguments: dict[str, Any]) -> ToolResult:
         from mcp import MCPError  # noqa: PLC0415 - only needed for tools
         from mcp.types import CONNECTION_CLOSED  # noqa: PLC0415
 
@@ -326,11 +326,11 @@ class _Connection:
         except MCPError as error:
             if error.code == CONNECTION_CLOSED:
                 return self._disconnect("ended while it was called")
-            return Result(f"The tool {name} failed: {error.message}", failed=True)
+            return ToolResult(f"The tool {name} failed: {error.message}", failed=True)
         except (ValueError, RuntimeError, OSError):  # raised by the package for an invalid result, which they quote
-            return Result(f"The server {self.server.name} sent no valid result for {name}.", failed=True)
+            return ToolResult(f"The server {self.server.name} sent no valid result for {name}.", failed=True)
 
-    def _disconnect(self, what: str) -> Result:
+    def _disconnect(self, what: str) -> ToolResult:
         """Give up the server. The next answer starts it again."""
         self._client = None
         self._ending.set()
@@ -431,10 +431,10 @@ def _plain(name: str) -> str:
     return re.sub(r"[^A-Za-z0-9_-]", "_", name)[:_MAX_NAME_LENGTH] or "_"
 
 
-def _result(result: "CallToolResult") -> Result:
+def _result(result: "CallToolResult") -> ToolResult:
     """Return the texts of a result; images and sounds are only named."""
     texts = [block.text if block.type == "text" else f"(a part of the kind {block.type})" for block in result.content]
     if not texts and result.structured_content is not None:
         texts = [json.dumps(result.structured_content, ensure_ascii=False)]
     text = "\n".join(texts).strip()
-    return Result(text or "(no text)", failed=bool(result.is_error))
+    return ToolResult(text or "(no text)", failed=bool(result.is_error))

@@ -17,7 +17,7 @@ _ACCESS_KEY = re.compile(r"\(&\w\)")  # at the end of the text, in languages who
 
 
 @dataclass(frozen=True)
-class Command:
+class MenuCommand:
     name: str
     menu: str
     text: str
@@ -27,8 +27,8 @@ class Command:
     is_field_key: bool = False  # the focused field handles the keys; the menu only shows them
 
 
-def _in(menu: Any, *commands: tuple[Any, ...]) -> tuple[Command, ...]:
-    return tuple(Command(name, menu, *rest) for name, *rest in commands)
+def _in(menu: Any, *commands: tuple[Any, ...]) -> tuple[MenuCommand, ...]:
+    return tuple(MenuCommand(name, menu, *rest) for name, *rest in commands)
 
 
 FILE = QT_TRANSLATE_NOOP("Actions", "&File")
@@ -149,7 +149,7 @@ def _without_mark(text: str) -> str:
     return _ACCESS_KEY.sub("", text).replace("&", "")
 
 
-def _action(command: Command, parent: QObject) -> QAction:
+def _action(command: MenuCommand, parent: QObject) -> QAction:
     action = QAction(_tr(command.text), parent)
     action.setObjectName(command.name)
     action.setCheckable(command.is_checkable)

@@ -43,7 +43,7 @@ from headstart.chat.imports.files import ENDINGS, read_file
 from headstart.chat.json_chats import Imported, to_json
 from headstart.chat.merging import Import
 from headstart.chat.store import Store
-from headstart.markdown.blocks import Block, Code, Paragraph, Place, Rule, Span, Style
+from headstart.markdown.blocks import Block, Code, Nesting, Paragraph, Rule, Span, Style
 from headstart.markdown.parser import parse
 from headstart.settings import about
 from headstart.ui.chat import live_answer
@@ -61,7 +61,7 @@ from headstart.ui.widgets.theme import LIGHT
 from headstart.ui.widgets.undo_stack import Undoable
 
 _MAX_LISTS = 1_000_000  # more than one message has: lists of two messages must not become one
-_REMARK = Place(quotes=1)
+_REMARK = Nesting(quotes=1)
 
 
 def chat_sections(
@@ -102,7 +102,7 @@ def _with_own_lists(block: Block, message: int) -> Block:
     return replace(block, item=replace(block.item, list=message * _MAX_LISTS + block.item.list))
 
 
-def _line(text: str, place: Place = Place(), style: Style = Style.PLAIN, *, heading: int = 0) -> Paragraph:  # noqa: B008
+def _line(text: str, place: Nesting = Nesting(), style: Style = Style.PLAIN, *, heading: int = 0) -> Paragraph:  # noqa: B008
     return Paragraph((Span(text, 0, 0, exact=False, style=style),), place, heading)
 
 

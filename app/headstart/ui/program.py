@@ -42,7 +42,7 @@ from headstart.ui.performance.tuning_controller import TuningController
 from headstart.ui.quick_ask import QuickAskController
 from headstart.ui.settings_controller import CurrentSettings, SettingsController
 from headstart.ui.sidebar.chat_titles import TitleController
-from headstart.ui.sidebar.chats_controller import ChatsController, Listing, TagsController
+from headstart.ui.sidebar.chats_controller import ChatsController, SidebarContent, TagsController
 from headstart.ui.sidebar.projects import Models, ProjectsController
 from headstart.ui.sidebar.sidebar import SidebarController
 from headstart.ui.widgets.focus import InputMethodGuard
@@ -89,7 +89,7 @@ _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
-class EngineChoice:
+class EngineSource:
     """The engine that answers and its source of models; by default the engine's process with the installed models."""
 
     command: tuple[str, ...] | None = None
@@ -105,14 +105,14 @@ class Program(QObject):
     order: EncryptionOrder | None = None  # work on the history before that
     _is_closed = False
 
-    def __init__(self, application: QApplication, store: Store, engine: EngineChoice | None = None) -> None:
+    def __init__(self, application: QApplication, store: Store, engine: EngineSource | None = None) -> None:
         """`engine` replaces the usual one, for tests."""
         super().__init__()
         self.settings = CurrentSettings(self)
         self.settings.changed.connect(self._on_settings_changed)  # connected first, so that it runs before all others
         self.store = store
         self.appearance = Appearance(application, self.settings.now, self)
-        self._engine = engine or EngineChoice()
+        self._engine = engine or EngineSource()
         self.link = EngineLink(self._engine.command, parent=self, timeouts=self._engine.timeouts)
         self.loader = ModelLoader(self.link, self._engine.find, self)
         self.tools = ToolsController(self.settings, self)
@@ -353,7 +353,7 @@ class Program(QObject):
         self.window.chat.empty.show_project(self.projects.read(name) if name else None)
 
     @Slot(object)
-    def _on_listed(self, listing: Listing) -> None:
+    def _on_listed(self, listing: SidebarContent) -> None:
         current = self.chats.current
         self.window.sidebar.show_listing(listing, current.chat.id if current else None)
         self.commands.update()

@@ -13,7 +13,7 @@ from headstart.ui.chat.chat_controller import ChatController
 from headstart.ui.import_export import ImportExport
 from headstart.ui.main_window import MainWindow
 from headstart.ui.settings_controller import CurrentSettings
-from headstart.ui.sidebar.chats_controller import ChatsController, Place
+from headstart.ui.sidebar.chats_controller import ChatPlace, ChatsController
 from headstart.ui.widgets.theme import ThemeChoice
 from headstart.ui.widgets.undo_stack import UndoStack
 
@@ -92,8 +92,8 @@ class WindowCommands(QObject):
             "tags": lambda: sidebar.open_tag_menu([chat for chat in map(self._store.chat, self._chat_ids()) if chat]),
             "archive": lambda: chats.archive(*self._chat_ids()),
             "delete": lambda: sidebar.list.delete_requested.emit(self._chat_ids()),
-            "show_archive": lambda: self._show_place(Place.ARCHIVE),
-            "show_bin": lambda: self._show_place(Place.BIN),
+            "show_archive": lambda: self._show_place(ChatPlace.ARCHIVE),
+            "show_bin": lambda: self._show_place(ChatPlace.BIN),
             "export": lambda: self._import_export.export(*self._chat_ids()),
             "import": self._import_export.import_file,
             "undo": self._undo,
@@ -111,7 +111,7 @@ class WindowCommands(QObject):
             "zoom_reset": lambda: change(zoom=100),
         }
 
-    def _show_place(self, place: Place) -> None:
+    def _show_place(self, place: ChatPlace) -> None:
         """Show the archive or the bin, in the sidebar."""
         self._actions["sidebar"].setChecked(True)
         self._window.sidebar.search.clear()

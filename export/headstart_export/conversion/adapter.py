@@ -32,7 +32,7 @@ class Adapter:
     path: Path
     alpha: float
     is_rank_stabilized: bool  # `alpha` is divided by the root of the rank (rsLoRA), not by the rank
-    described: manifest.Adapter  # its entry in the manifest
+    described: manifest.MergedAdapter  # its entry in the manifest
 
 
 def inspect(folder: Path) -> Adapter:
@@ -57,7 +57,7 @@ def inspect(folder: Path) -> Adapter:
         unsupported = [str(settings["init_lora_weights"])]
     if unsupported:
         raise _not_plain(folder, unsupported[0])
-    return Adapter(folder, alpha, bool(settings.get("use_rslora")), manifest.Adapter(folder.name, sha256))
+    return Adapter(folder, alpha, bool(settings.get("use_rslora")), manifest.MergedAdapter(folder.name, sha256))
 
 
 def merge(adapter: Adapter, model: Any, name: str) -> None:

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from headstart.errors import ExportError
-from headstart.library.manifest import Mark
+from headstart.library.manifest import CurvePoint
 from headstart_export.heads.features import STATES, Text
 from headstart_export.heads.network import Head
 
@@ -52,7 +52,7 @@ class _State:
     place: int = 0  # batches done in the current pass
     changes: int = 0
     seconds: float = 0.0
-    marks: list[Mark] = field(default_factory=list)
+    marks: list[CurvePoint] = field(default_factory=list)
     rounds: list[float] = field(default_factory=list)  # mean length of a round after each pass
 
 
@@ -76,7 +76,7 @@ class Trainer:
         self._resume()
 
     @property
-    def marks(self) -> tuple[Mark, ...]:
+    def marks(self) -> tuple[CurvePoint, ...]:
         """Learning curve so far."""
         return tuple(self._state.marks)
 
@@ -146,7 +146,7 @@ class Trainer:
         rates_by_class = acceptance(self.head, self._trials)
         self._swap()
         state = self._state
-        state.marks.append(Mark(state.tokens, round(state.seconds / 3600, 3), rates_by_class))
+        state.marks.append(CurvePoint(state.tokens, round(state.seconds / 3600, 3), rates_by_class))
         summary = "; ".join(
             f"{kind} {' '.join(f'{rate:.2f}' for rate in rates)}" for kind, rates in rates_by_class.items()
         )
@@ -189,7 +189,7 @@ class Trainer:
             if checkpoint["tokens"] == self.tokens:
                 self._optimizer.load_state_dict(checkpoint["optimizer"])
                 self._state = _State(
-                    **{**checkpoint["state"], "marks": [Mark(**mark) for mark in checkpoint["state"]["marks"]]}
+                    **{**checkpoint["state"], "marks": [CurvePoint(**mark) for mark in checkpoint["state"]["marks"]]}
                 )
         except (OSError, RuntimeError, EOFError, KeyError, TypeError, ValueError, pickle.UnpicklingError):
             return

@@ -280,7 +280,7 @@ def _write_manifest(
     answer: quality.Answer,
     stop_ids: tuple[int, ...],
     shortlist: manifest.Shortlist | None,
-    counted: manifest.Table | None,
+    counted: manifest.TableSpec | None,
 ) -> manifest.Manifest:
     """Hash the folder's files and write `manifest.json`."""
     config, order, facts = read_config(folder), model.order, model.facts
@@ -297,7 +297,7 @@ def _write_manifest(
         architecture=config["architectures"][0],
         parameters=facts.parameters,
         precision=precision,
-        tokenizer=manifest.Tokenizer(
+        tokenizer=manifest.TokenizerSpec(
             vocabulary.fingerprint(folder), len(vocabulary.read(folder)), stop_ids, model.converted.texts
         ),
         logit_rows=rows,
@@ -335,7 +335,7 @@ def _build_recognition(order: ModelOrder, job: Job) -> None:
         architecture=order.recipe.title,
         parameters=order.recipe.parameters,
         precision=manifest.Precision("fp16"),
-        tokenizer=manifest.Tokenizer("", 0, ()),
+        tokenizer=manifest.TokenizerSpec("", 0, ()),
         logit_rows=0,
         context_length=0,
         size_bytes=size,
@@ -364,7 +364,7 @@ def _build_embedding(model: Prepared, recipe: embedding.Recipe, job: Job) -> Non
         quantize.require(quantize.MODES.get(order.weights), precision)
     files = manifest.hash_files(folder)
     size = sum(file.size for file in files.values())
-    known = manifest.Tokenizer(vocabulary.fingerprint(folder), len(vocabulary.read(folder)), ())
+    known = manifest.TokenizerSpec(vocabulary.fingerprint(folder), len(vocabulary.read(folder)), ())
     written = manifest.Manifest(
         name=order.name,
         role="any",

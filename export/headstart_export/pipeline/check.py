@@ -45,7 +45,7 @@ def check(folder: Path, cache: Path, progress: Progress) -> None:
                 proven = recorded.tokenizer
 
 
-def _check_part(folder: Path, proven: manifest.Tokenizer | None, job: Job, *, is_alone: bool) -> manifest.Manifest:
+def _check_part(folder: Path, proven: manifest.TokenizerSpec | None, job: Job, *, is_alone: bool) -> manifest.Manifest:
     """Check one model, and make its table of usual words if it is no part of a pair. `proven`: a proven tokenizer."""
     recorded = _prove(folder, job, proven)
     fetching.drop(recorded.source, job.cache)
@@ -74,7 +74,7 @@ def _add_table(folder: Path, recorded: manifest.Manifest, job: Job) -> manifest.
     return recorded
 
 
-def _prove(folder: Path, job: Job, equal: manifest.Tokenizer | None) -> manifest.Manifest:
+def _prove(folder: Path, job: Job, equal: manifest.TokenizerSpec | None) -> manifest.Manifest:
     """Prove the tokenizer of an imported model, measure its quality, and record both in its manifest.
 
     `equal`: a tokenizer that is proven; where this one is the same, only whole documents are tried. Raises

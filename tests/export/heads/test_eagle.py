@@ -5,6 +5,7 @@ import shutil
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -46,7 +47,7 @@ from tests.export.test_end_to_end import with_layers
 FIXED = Speculation(mode=Mode.FIXED, drafter=Drafter.HEAD, num_assistant_tokens=3)
 EXACT = reference()
 QUESTION = Request((Message("user", "Question 1: what is new?"),), max_new_tokens=48)
-MISFITS = {
+MISFITS: dict[str, tuple[dict[str, Any], str]] = {
     "wide": ({"hidden_size": 128}, "wide cannot guess for deep: it was made for a hidden size of 128, but deep has 64"),
     "foreign": ({"vocab_size": 700}, "it was made for a vocabulary size of 700, but deep has 640; choose the EAGLE-3"),
     "tall": ({"num_hidden_layers": 2}, "tall is an EAGLE-3 head of a kind that cannot be converted (llama, 2 layers)"),

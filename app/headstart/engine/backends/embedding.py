@@ -12,7 +12,7 @@ from headstart.engine.engine import Event, Finish, FinishReason, Prefill, Reques
 from headstart.engine.load_options import ResolvedOptions
 from headstart.engine.runtime import core, openvino_genai
 from headstart.errors import BrokenModelError, ContextOverflowError, MakesVectorsError, SettingsError
-from headstart.library.manifest import Embedding, Manifest
+from headstart.library.manifest import EmbeddingSpec, Manifest
 
 _IDS, _MASK = "input_ids", "attention_mask"  # other inputs are zero for a text without a pair
 
@@ -43,7 +43,7 @@ class EmbeddingEngine:
     def __init__(self, model: Manifest, compiled: Any, tokenizer: Any) -> None:
         assert model.embedding, "it was exported for this"
         self.model, self.context = model, model.context_length
-        self._embedding: Embedding = model.embedding
+        self._embedding: EmbeddingSpec = model.embedding
         self._names = [port.any_name for port in compiled.inputs]
         self._request, self._tokenizer = compiled.create_infer_request(), tokenizer
 

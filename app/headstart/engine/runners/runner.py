@@ -14,7 +14,7 @@ Logits = NDArray[np.float32]  # [rows, vocabulary]
 Hidden = NDArray[np.float32]  # hidden states: [tokens, width]
 Saved = NDArray[np.uint8]  # keys and values of some tokens in their runner's layout: [bytes]
 
-PREFILL_CHUNK = 1024  # tokens a call: app/docs/speed.md has the time and the memory of fewer
+PREFILL_CHUNK = 1024  # tokens a call: app/bench/research/NOTES.md has the time and the memory of fewer
 
 
 class Interrupted(Exception):  # noqa: N818 - stopping is not an error; this unwinds one call into the runner

@@ -31,7 +31,7 @@ from headstart.ui.chat.chat_page import ChatPage
 from headstart.ui.chat.chat_session import ChatSession, PreparedMessage
 from headstart.ui.chat.composer import Composer, TokenCount, TokenCounter
 from headstart.ui.chat.live_answer import StoredOrigins
-from headstart.ui.chat.message import WARMER, MessageAction, MessageContent, MessageState, Source
+from headstart.ui.chat.message import WARMER, MessageAction, MessageContent, MessageState, PassageSource
 from headstart.ui.chat.prompts import PromptDialog, fill, library, own_prompts
 from headstart.ui.chat.transcript import Transcript, find_places
 from headstart.ui.engine_link import EngineLink
@@ -169,7 +169,7 @@ def _search_notice(conversation: Conversation, answer: Message) -> str:
     return QCoreApplication.translate("MessageContents", "Nothing in the files of the project fits “{}”.").format(words)
 
 
-def _sources(conversation: Conversation, answer: Message) -> tuple[Source, ...]:
+def _sources(conversation: Conversation, answer: Message) -> tuple[PassageSource, ...]:
     """Return the passages that went with the question."""
     messages = conversation.messages
     if answer.parent is None:
@@ -178,12 +178,14 @@ def _sources(conversation: Conversation, answer: Message) -> tuple[Source, ...]:
     files = [(passage, file_of(passage, messages)) for passage in question.passages]
     return (
         *(
-            Source(file.name, file.text[passage.start : passage.end], round(100 * passage.start / len(file.text)))
+            PassageSource(
+                file.name, file.text[passage.start : passage.end], round(100 * passage.start / len(file.text))
+            )
             for passage, file in files
             if file
         ),
         *(
-            Source(excerpt.name, excerpt.text, path=excerpt.path, place=_place(excerpt))
+            PassageSource(excerpt.name, excerpt.text, path=excerpt.path, place=_place(excerpt))
             for excerpt in question.excerpts
         ),
     )

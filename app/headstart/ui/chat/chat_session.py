@@ -27,7 +27,7 @@ from headstart.engine.protocol import Failed, Load
 from headstart.engine.stats import merge_stats
 from headstart.errors import EngineBusyError, HeadstartError, HistoryError
 from headstart.settings import Settings
-from headstart.tools.loop import REFUSED, Result, ToolLoop, offering, unknown
+from headstart.tools.loop import REFUSED, ToolLoop, ToolResult, offering, unknown
 from headstart.tools.servers import Offer
 from headstart.ui import engine_request
 from headstart.ui.chat import live_answer
@@ -434,12 +434,12 @@ class ChatSession(QObject):
             self._set_wait_text(self.tr("Waiting for you: may {} be called?").format(call.name))
             self.approval_needed.emit()
 
-    def _on_tool_result(self, call: Call, cancel: CancelEvent, result: Result) -> None:
+    def _on_tool_result(self, call: Call, cancel: CancelEvent, result: ToolResult) -> None:
         if self._cancel_call is cancel:  # else the answer was stopped
             self._cancel_call = None
             self._add_result(call, result)
 
-    def _add_result(self, call: Call, result: Result) -> None:
+    def _add_result(self, call: Call, result: ToolResult) -> None:
         """Save the result of a tool and let the model continue."""
         live = self.live
         assert live

@@ -58,7 +58,7 @@ class OriginRun:
     round: RoundNote | None = None
 
 
-class Source(NamedTuple):
+class PassageSource(NamedTuple):
     """A passage of a file that the model got with the question."""
 
     file: str
@@ -84,7 +84,7 @@ class MessageContent:
     notice: str = ""  # one sentence below the text, such as why it ended
     actions: tuple[MessageAction, ...] = ()  # buttons below the text
     attached: tuple[Attachment, ...] = ()  # files of a question, or tool calls of an answer with the results as text
-    sources: tuple[Source, ...] = ()
+    sources: tuple[PassageSource, ...] = ()
     searched: str = ""  # what was looked for in the folders of the project, if that is not the question alone
     thinking: str = ""  # of an answer, before its text
     thinking_seconds: int = 0  # 0 if unknown

@@ -33,7 +33,7 @@ from headstart.ui.chat.message import (
     MessageSource,
     MessageState,
     OriginRun,
-    Source,
+    PassageSource,
     attached_blocks,
 )
 from headstart.ui.chat.text_view import TextView
@@ -288,7 +288,7 @@ class SourceList(QWidget):
         self._flow = Flow(self, TINY)
         self._buttons: list[QToolButton] = []
         self._labels: list[QLabel] = []
-        self._sources: Sequence[Source] = ()
+        self._sources: Sequence[PassageSource] = ()
         self._path = Path()  # of the file of the open passage
         self._opener = QPushButton(self)
         set_style_class(self._opener, "plain")
@@ -305,7 +305,7 @@ class SourceList(QWidget):
         """The button that opens the file of the open passage; hidden if it has none on this computer."""
         return self._opener
 
-    def show_sources(self, sources: Sequence[Source], theme: Theme, font: QFont, searched: str = "") -> None:
+    def show_sources(self, sources: Sequence[PassageSource], theme: Theme, font: QFont, searched: str = "") -> None:
         """Replace the buttons; the name of a file stands before its passages, or what was looked for."""
         for old in (*self._labels, *self._buttons):
             self._flow.removeWidget(old)
@@ -358,7 +358,7 @@ class SourceList(QWidget):
         self._flow.addWidget(label)
         label.show()
 
-    def _button(self, number: int, source: Source) -> QToolButton:
+    def _button(self, number: int, source: PassageSource) -> QToolButton:
         button = QToolButton(self)
         set_style_class(button, "chip")
         button.setCheckable(True)

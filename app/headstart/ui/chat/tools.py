@@ -25,10 +25,10 @@ from headstart.engine.cancelling import CancelEvent
 from headstart.engine.engine import Call, Tool
 from headstart.errors import HeadstartError
 from headstart.settings import Settings
-from headstart.tools.loop import Result
+from headstart.tools.loop import ToolResult
 from headstart.tools.servers import (
     Offer,
-    Server,
+    ToolServer,
     ToolServers,
     default_path,
     effects,
@@ -100,10 +100,10 @@ class ToolsController(QObject):
         """Read the file of servers again, and start those that do not run."""
         self._start(failed=True)
 
-    def call(self, offer: Offer, arguments: str, cancel: CancelEvent, done: Callable[[Result], None]) -> None:
+    def call(self, offer: Offer, arguments: str, cancel: CancelEvent, done: Callable[[ToolResult], None]) -> None:
         """Call a tool in the background; `done` gets the result."""
 
-        def end(result: Result) -> None:
+        def end(result: ToolResult) -> None:
             if self._servers.names != self.names and self._is_on:  # a server has died
                 self._start(failed=False)
             done(result)
@@ -111,7 +111,7 @@ class ToolsController(QObject):
         self._run(partial(self._servers.call, offer, arguments, cancel), end)
 
     def probe(
-        self, server: Server, on_tools: Callable[[tuple[Offer, ...]], None], on_fault: Callable[[str], None]
+        self, server: ToolServer, on_tools: Callable[[tuple[Offer, ...]], None], on_fault: Callable[[str], None]
     ) -> None:
         """Start a server in the background, to see its tools, and end it."""
         task = BackgroundTask(lambda _task: self._servers.probe(server, self._stop_event), self)

@@ -31,14 +31,14 @@ from PySide6.QtGui import (
 from headstart.markdown.blocks import (
     Block,
     Code,
-    Item,
+    ListItem,
+    Nesting,
     Paragraph,
-    Place,
     PositionMap,
     Rule,
     Span,
     Style,
-    Table,
+    TableBlock,
     spans,
 )
 from headstart.ui.markdown.mathematics import OBJECT, SIGN, FormulaObject
@@ -77,12 +77,12 @@ class Formats:
     def _mono(self) -> list[str]:
         return appearance.mono_families()
 
-    def body(self, place: Place) -> QTextCharFormat:
+    def body(self, place: Nesting) -> QTextCharFormat:
         fmt = QTextCharFormat()
         fmt.setForeground(QColor(self.theme.muted if place.quotes else self.theme.text))
         return fmt
 
-    def heading(self, level: int, place: Place) -> QTextCharFormat:
+    def heading(self, level: int, place: Nesting) -> QTextCharFormat:
         """Return the format of the text of a heading, level 1 to 6."""
         fmt = self.body(place)
         fmt.setFontWeight(QFont.Weight.DemiBold)
@@ -144,11 +144,11 @@ class Formats:
 
     def table_head(self) -> QTextCharFormat:
         """Return the format of text in the first row of a table."""
-        fmt = self.body(Place())
+        fmt = self.body(Nesting())
         fmt.setFontWeight(QFont.Weight.DemiBold)
         return fmt
 
-    def block(self, place: Place, top: float = 0.0, bottom: float = appearance.SMALL) -> QTextBlockFormat:
+    def block(self, place: Nesting, top: float = 0.0, bottom: float = appearance.SMALL) -> QTextBlockFormat:
         fmt = QTextBlockFormat()
         fmt.setTopMargin(top)
         fmt.setBottomMargin(bottom)
@@ -160,12 +160,12 @@ class Formats:
             fmt.setProperty(QUOTES, place.quotes)
         return fmt
 
-    def heading_block(self, level: int, place: Place) -> QTextBlockFormat:
+    def heading_block(self, level: int, place: Nesting) -> QTextBlockFormat:
         fmt = self.block(place, appearance.MEDIUM if level < 3 else appearance.SMALL, appearance.SMALL)
         fmt.setHeadingLevel(level)
         return fmt
 
-    def item_block(self, item: Item, place: Place) -> QTextBlockFormat:
+    def item_block(self, item: ListItem, place: Nesting) -> QTextBlockFormat:
         """Return the format of a block that begins a list item. A list sets the indent."""
         fmt = self.block(place, 0, appearance.TINY)
         if _has_marker(item):
@@ -174,13 +174,13 @@ class Formats:
             fmt.setTextIndent(-QFontMetricsF(self.font).horizontalAdvance(_box(item)))
         return fmt
 
-    def display_block(self, place: Place) -> QTextBlockFormat:
+    def display_block(self, place: Nesting) -> QTextBlockFormat:
         fmt = self.block(place, appearance.TINY, appearance.MEDIUM)
         fmt.setAlignment(Qt.AlignmentFlag.AlignHCenter)
         fmt.setLineHeight(0, QTextBlockFormat.LineHeightTypes.SingleHeight.value)
         return fmt
 
-    def rule_block(self, place: Place) -> QTextBlockFormat:
+    def rule_block(self, place: Nesting) -> QTextBlockFormat:
         """Return the format of a horizontal line."""
         fmt = self.block(place, appearance.TINY, appearance.TINY)
         fmt.setLineHeight(appearance.SMALL, QTextBlockFormat.LineHeightTypes.FixedHeight.value)
@@ -206,7 +206,7 @@ class Formats:
         fmt.setProperty(LANGUAGE, language)
         return fmt
 
-    def code_frame(self, place: Place, top: float) -> QTextFrameFormat:
+    def code_frame(self, place: Nesting, top: float) -> QTextFrameFormat:
         fmt = QTextFrameFormat()
         fmt.setBackground(QColor(self.theme.code_ground))
         fmt.setBorder(1)
@@ -218,7 +218,7 @@ class Formats:
         fmt.setLeftMargin(place.quotes * QUOTE_INDENT + place.lists * self.indent)
         return fmt
 
-    def table(self, place: Place, top: float) -> QTextTableFormat:
+    def table(self, place: Nesting, top: float) -> QTextTableFormat:
         fmt = QTextTableFormat()
         fmt.setCellPadding(_PADDING)
         fmt.setCellSpacing(0)
@@ -243,7 +243,7 @@ class Formats:
             fmt.setAlignment(_ALIGNMENTS[align])
         return fmt
 
-    def list(self, item: Item, depth: int) -> QTextListFormat:
+    def list(self, item: ListItem, depth: int) -> QTextListFormat:
         """Return the format of the list that `item` begins."""
         fmt = QTextListFormat()
         fmt.setIndent(depth)
@@ -280,7 +280,7 @@ class QuotedBlock(NamedTuple):
 
     start: int
     end: int
-    place: Place
+    place: Nesting
 
 
 class WideBlock(NamedTuple):
@@ -337,9 +337,9 @@ class DocumentWriter:
     def fit(self, width: int) -> None:
         """Fit code and tables to a width: buttons move to its end, and tables that would be too narrow exceed it."""
         for index, block in enumerate(self._blocks):
-            if isinstance(block, Code | Table) and self._fitted_widths.get(index) != width:
+            if isinstance(block, Code | TableBlock) and self._fitted_widths.get(index) != width:
                 self._fitted_widths[index] = width
-                if isinstance(block, Table):
+                if isinstance(block, TableBlock):
                     self._fit_table(self._table_at(index), width)
                 elif not self._on_paper:
                     self._fit_code(self._codes[index], width)
@@ -387,7 +387,7 @@ class DocumentWriter:
         """Yield the blocks that exceed a width, from top to bottom."""
         layout = self._document.documentLayout()
         for index, block in enumerate(self._blocks):
-            if isinstance(block, Code | Table):
+            if isinstance(block, Code | TableBlock):
                 frame = self._frame_at(index)
                 room = frame_rect(layout, frame)
                 if room.right() > width + 1:
@@ -465,7 +465,7 @@ class DocumentWriter:
         old, new = self._blocks[first], blocks[first]
         if isinstance(old, Code) and isinstance(new, Code):
             return self._extend_code(cursor, old, new)
-        if isinstance(old, Table) and isinstance(new, Table):
+        if isinstance(old, TableBlock) and isinstance(new, TableBlock):
             return self._extend_table(old, new)
         return False
 
@@ -482,7 +482,7 @@ class DocumentWriter:
         self._map_code(new, start)
         return True
 
-    def _extend_table(self, old: Table, new: Table) -> bool:
+    def _extend_table(self, old: TableBlock, new: TableBlock) -> bool:
         is_same = (old.rows[0], old.aligns, old.place) == (new.rows[0], new.aligns, new.place)
         if not is_same or len(new.rows) < len(old.rows):
             return False
@@ -509,7 +509,7 @@ class DocumentWriter:
                 self._write_paragraph(cursor, block)
             case Code():
                 self._write_code(cursor, block)
-            case Table():
+            case TableBlock():
                 self._write_table(cursor, block)
             case Rule():
                 self._begin_block(cursor, self._formats.rule_block(block.place), QTextCharFormat())
@@ -606,7 +606,7 @@ class DocumentWriter:
         for span in spans(block):
             position = self.map.add(position, span)
 
-    def _write_table(self, cursor: QTextCursor, block: Table) -> None:
+    def _write_table(self, cursor: QTextCursor, block: TableBlock) -> None:
         self._prepare_for_frame(cursor)
         table = cursor.insertTable(
             len(block.rows), len(block.aligns), self._formats.table(block.place, self._top_margin())
@@ -615,7 +615,7 @@ class DocumentWriter:
             self._write_row(table, block, row)
         self._has_free_block = True
 
-    def _write_row(self, table: QTextTable, block: Table, row: int) -> None:
+    def _write_row(self, table: QTextTable, block: TableBlock, row: int) -> None:
         base = self._formats.table_head() if row == 0 else self._formats.body(block.place)
         for column, cell in enumerate(block.rows[row]):
             place = table.cellAt(row, column)
@@ -637,12 +637,12 @@ def _code_buttons(block: Code) -> Iterator[tuple[str, str]]:
         yield PREVIEW, QCoreApplication.translate("DocumentWriter", "Preview")
 
 
-def _has_marker(item: Item) -> bool:
+def _has_marker(item: ListItem) -> bool:
     """Return whether a bullet or a number stands before an item; a check box takes the place of a bullet."""
     return item.checked is None or item.number is not None
 
 
-def _box(item: Item) -> str:
+def _box(item: ListItem) -> str:
     """Return the check box of a task. That of Qt has a cross if it is done, which reads as wrong."""
     return "" if item.checked is None else "☑ " if item.checked else "☐ "
 

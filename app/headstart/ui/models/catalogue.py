@@ -39,7 +39,7 @@ class Strength(Enum):
     GENERAL = "most things"
 
 
-class Recipe(msgspec.Struct, frozen=True):
+class CatalogueEntry(msgspec.Struct, frozen=True):
     """A model or pair to get by name. Sizes are in bytes, of the largest download and result."""
 
     name: str
@@ -73,39 +73,39 @@ class Recipe(msgspec.Struct, frozen=True):
 
 
 @cache
-def recipes() -> tuple[Recipe, ...]:
+def recipes() -> tuple[CatalogueEntry, ...]:
     """Return what suits most people first: medium-sized, for code, small, large; at the end what cannot chat.
 
     The file is the output of `headstart-export --list --json`: the list is there before the exporter is.
     """
-    all_recipes = msgspec.json.decode(forms.CATALOGUE.read_bytes(), type=tuple[Recipe, ...])
+    all_recipes = msgspec.json.decode(forms.CATALOGUE.read_bytes(), type=tuple[CatalogueEntry, ...])
     return tuple(sorted(all_recipes, key=_rank))
 
 
-def _rank(recipe: Recipe) -> tuple[bool, bool, int, bool, int]:
+def _rank(recipe: CatalogueEntry) -> tuple[bool, bool, int, bool, int]:
     kind = strength(recipe.name, recipe.parameters)
     groups = (kind is Strength.GENERAL and not is_large(recipe), kind is Strength.CODE, kind is Strength.SMALL, True)
     asks_more = bool(recipe.notes) or recipe.needs_pytorch
     return recipe.purpose != "chat", asks_more, groups.index(True), recipe.kind != "pair", -recipe.result
 
 
-def is_large(recipe: Recipe) -> bool:
+def is_large(recipe: CatalogueEntry) -> bool:
     """Return whether its answers come slowly on most computers."""
     return recipe.parameters >= _LARGE_MODEL
 
 
-def recommended(free: int) -> Recipe:
+def recommended(free: int) -> CatalogueEntry:
     """Return the best general model that leaves most of `free` bytes of memory to other programs; 0 is unknown."""
     general = [recipe for name in _GENERAL for recipe in recipes() if recipe.name == name]
     return next((recipe for recipe in general if recipe.memory <= free * _COMFORT), general[-1])
 
 
-def offers(free: int) -> tuple[Recipe, ...]:
+def offers(free: int) -> tuple[CatalogueEntry, ...]:
     """Return the recommended model, one for code, and the smallest."""
     return (recommended(free), *(recipe for recipe in _first_offers() if recipe.name not in _GENERAL))
 
 
-def _first_offers() -> list[Recipe]:
+def _first_offers() -> list[CatalogueEntry]:
     named = {recipe.name: recipe for recipe in recipes()}
     return [named[name] for name in _FIRST_OFFERS]
 
@@ -117,7 +117,7 @@ def strength(name: str, parameters: int | None = None) -> Strength:
     return Strength.SMALL if parameters is not None and parameters < _SMALL_MODEL else Strength.GENERAL
 
 
-def good_at(recipe: Recipe) -> str:
+def good_at(recipe: CatalogueEntry) -> str:
     """Describe a model's strength in a sentence or two."""
     if recipe.purpose == "embedding":
         return translate(
@@ -148,7 +148,7 @@ def good_at(recipe: Recipe) -> str:
     return words
 
 
-def facts(recipe: Recipe, free: int) -> str:
+def facts(recipe: CatalogueEntry, free: int) -> str:
     """Describe a model's cost; `free` is the memory that a model can take in bytes, or 0 if unknown."""
     words = translate("Catalogue", "{download} to download · {result} on the disk · licence: {licence}").format(
         download=rough_size(recipe.download), result=rough_size(recipe.result), licence=recipe.licence
@@ -172,7 +172,7 @@ def facts(recipe: Recipe, free: int) -> str:
 class RecipeRow(QWidget):
     """A model with buttons that get it: as its recipe has it, or fast with INT4 weights."""
 
-    def __init__(self, recipe: Recipe, parent: QWidget) -> None:
+    def __init__(self, recipe: CatalogueEntry, parent: QWidget) -> None:
         super().__init__(parent)
         self.recipe = recipe
         self.fits = True
@@ -236,7 +236,7 @@ class _RecipeCard(Card):
         self.rows: tuple[RecipeRow, ...] = ()
         self._usual_rows: tuple[RecipeRow, ...] = ()  # in the order of the recipes
 
-    def add_rows(self, shown_recipes: Iterable[Recipe]) -> QVBoxLayout:
+    def add_rows(self, shown_recipes: Iterable[CatalogueEntry]) -> QVBoxLayout:
         """Add a row for each recipe, one below the other."""
         self.rows = self._usual_rows = tuple(RecipeRow(recipe, self) for recipe in shown_recipes)
         self._rows_column = stacked(None, *self.rows, spacing=LARGE)

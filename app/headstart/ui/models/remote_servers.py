@@ -222,8 +222,8 @@ class RemoteServersController(QObject):
         return ""
 
     @Slot(object)
-    def _on_key_kept(self, key: api_keys.Key) -> None:
-        if key.place is api_keys.Place.FILE:
+    def _on_key_kept(self, key: api_keys.ApiKey) -> None:
+        if key.place is api_keys.KeyPlace.FILE:
             words = self.tr("This system has no keyring, so the key is in {}, which only you can read.")
             self._view.form.say(words.format(key.where))
         self.find_keys()
@@ -289,7 +289,7 @@ class RemoteServersController(QObject):
             self._find_task.start()
 
     @Slot(object)
-    def _show_keys(self, found_keys: "dict[str, api_keys.Key | str | None]") -> None:
+    def _show_keys(self, found_keys: "dict[str, api_keys.ApiKey | str | None]") -> None:
         for name, key in found_keys.items():
             card = self._view.card(name)
             if card is None:
@@ -299,19 +299,19 @@ class RemoteServersController(QObject):
             else:
                 card.show_key(self._key_words(key))
 
-    def _key_words(self, key: api_keys.Key | None) -> str:
+    def _key_words(self, key: api_keys.ApiKey | None) -> str:
         if key is None:
             return self.tr("Without a key.")
         match key.place:
-            case api_keys.Place.KEYRING:
+            case api_keys.KeyPlace.KEYRING:
                 return self.tr("The key is in the system's keyring.")
-            case api_keys.Place.ENVIRONMENT:
+            case api_keys.KeyPlace.ENVIRONMENT:
                 return self.tr("The key is in an environment variable.")
-            case api_keys.Place.FILE:
+            case api_keys.KeyPlace.FILE:
                 return self.tr("The key is in {}.").format(key.where)
 
 
-def _key(name: str) -> api_keys.Key | str | None:
+def _key(name: str) -> api_keys.ApiKey | str | None:
     try:
         return api_keys.find(name)
     except SettingsError as error:

@@ -29,7 +29,7 @@ class Bar:
 
 
 @dataclass(frozen=True)
-class Group:
+class BarGroup:
     """The contestants on the prompts of one class."""
 
     kind: str
@@ -37,13 +37,13 @@ class Group:
     bars: tuple[Bar, ...]
 
 
-def groups(result: BenchResult) -> tuple[Group, ...]:
+def groups(result: BenchResult) -> tuple[BarGroup, ...]:
     """Return the bars for all prompts, then for each class. Plain decoding has no bar: it is 1."""
     chart_groups = []
     for kind in (ALL, *dict.fromkeys(prompt.kind for prompt in result.prompts)):
         prompts = [prompt for prompt in result.prompts if kind in (ALL, prompt.kind)]
         bars = tuple(_bar(result, prompts, name, kind) for name in result.standings if name != PLAIN)
-        chart_groups.append(Group(kind, plain_ms(prompts), bars))
+        chart_groups.append(BarGroup(kind, plain_ms(prompts), bars))
     return tuple(chart_groups)
 
 
@@ -149,11 +149,11 @@ class BenchmarkChart(QWidget):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self._groups: tuple[Group, ...] = ()
+        self._groups: tuple[BarGroup, ...] = ()
         self.setAccessibleName(self.tr("Chart of the speedups"))
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
 
-    def show_groups(self, groups: Sequence[Group]) -> None:
+    def show_groups(self, groups: Sequence[BarGroup]) -> None:
         self._groups = tuple(groups)
         sentences = (
             self.tr("{name}: {mean} times as fast as without speed-up").format(
@@ -225,7 +225,7 @@ class BenchmarkChart(QWidget):
             area = QRectF(plot.left() - 3 * line, y - line / 2, 3 * line - SMALL, line)
             painter.drawText(area, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter, f"{tick:g}×")
 
-    def _draw_group(self, painter: QPainter, place: QRectF, group: Group, top: float) -> None:
+    def _draw_group(self, painter: QPainter, place: QRectF, group: BarGroup, top: float) -> None:
         slot = min((place.width() - MEDIUM) / max(len(group.bars), 1), _MAX_BAR_WIDTH)
         left = place.center().x() - slot * len(group.bars) / 2
         colours = _paints([bar.contestant for bar in group.bars])
@@ -285,7 +285,7 @@ def _legend(painter: QPainter, area: QRectF, colours: Mapping[str, _Paint]) -> f
     return y + metrics.lineSpacing()
 
 
-def _top(groups: Sequence[Group]) -> float:
+def _top(groups: Sequence[BarGroup]) -> float:
     """Return the end of the axis: above every whisker, and above plain decoding."""
     highest = max((bar.high for group in groups for bar in group.bars if bar.high is not None), default=1.0)
     return max(highest, 1.0) * 1.08

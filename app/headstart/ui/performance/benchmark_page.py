@@ -22,7 +22,7 @@ from headstart.engine.protocol import BenchSize
 from headstart.engine.wire import from_data
 from headstart.ui.formatting import decimal, listed, titled, whole
 from headstart.ui.performance import benchmark_chart
-from headstart.ui.performance.benchmark_chart import BenchmarkChart, Group, advice_text, contestant_text, kind_text
+from headstart.ui.performance.benchmark_chart import BarGroup, BenchmarkChart, advice_text, contestant_text, kind_text
 from headstart.ui.performance.engine_job import NO_FIGURE, JobPage, number_field
 from headstart.ui.widgets.figure_table import FigureTable
 from headstart.ui.widgets.focus import pass_wheel
@@ -308,7 +308,7 @@ class BenchmarkReport(Card):
             sentences.append(self.tr("Every setting wrote the same texts as without speed-up."))
         return sentences
 
-    def _fill(self, groups: Sequence[Group]) -> None:
+    def _fill(self, groups: Sequence[BarGroup]) -> None:
         names = [contestant_text(bar.contestant) for bar in groups[0].bars]
         self.table.begin([self.tr("Class"), self.tr("Without speed-up, tokens/s"), *names], num_fitted=2)
         for group in groups:

@@ -19,7 +19,7 @@ from headstart.ui.translation import translate_error
 _REPLAY_TICK_MS = 33  # ms
 
 
-class Replay(QObject):
+class LaneReplay(QObject):
     """A replay of lanes at the times that were measured."""
 
     ended = Signal()
@@ -107,7 +107,7 @@ class RaceController(EngineJob):
         self._clock = QElapsedTimer()
         self._first_ms = 0.0
         self._timer = QTimer(self, interval=_TICK_MS)
-        self._replay = Replay(page.lanes, self)
+        self._replay = LaneReplay(page.lanes, self)
         self._timer.timeout.connect(self._show_clock)
         self._replay.ended.connect(self._on_replay_ended)
         page.replay.clicked.connect(self._on_replay)

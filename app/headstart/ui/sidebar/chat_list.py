@@ -30,7 +30,7 @@ from headstart.chat.conversation import Chat
 from headstart.chat.reader import Hit
 from headstart.chat.search import Range
 from headstart.ui.formatting import listed, titled
-from headstart.ui.sidebar.chats_controller import Listing
+from headstart.ui.sidebar.chats_controller import SidebarContent
 from headstart.ui.translation import translate
 from headstart.ui.widgets.icons import icon
 from headstart.ui.widgets.theme import RADIUS, SMALL, TINY, Theme, current
@@ -141,14 +141,14 @@ def _chip_width(name: str, metrics: QFontMetrics) -> int:
 
 
 @dataclass(frozen=True)
-class Group:
+class ChatGroup:
     """A heading with its chats, last changed first."""
 
     title: str
     chats: tuple[Chat, ...]
 
 
-def groups(chats: Iterable[Chat], today: date | None = None) -> tuple[Group, ...]:
+def groups(chats: Iterable[Chat], today: date | None = None) -> tuple[ChatGroup, ...]:
     """Group chats: pinned ones, then by day, and by month before the last 30 days; those of the bin by deletion."""
     today = today or datetime.now().astimezone().date()
     members: dict[str, list[Chat]] = {}
@@ -156,7 +156,7 @@ def groups(chats: Iterable[Chat], today: date | None = None) -> tuple[Group, ...
         day = datetime.fromtimestamp(chat.deleted or chat.updated).astimezone().date()
         title = translate("DayGroups", "Pinned") if _is_first(chat) else _title(day, today)
         members.setdefault(title, []).append(chat)
-    return tuple(Group(title, tuple(group)) for title, group in members.items())
+    return tuple(ChatGroup(title, tuple(group)) for title, group in members.items())
 
 
 def _is_first(chat: Chat) -> bool:
@@ -183,7 +183,7 @@ CHATS_MIME = "application/x-headstart-chats"  # one id per line
 _NO_INDEX = QModelIndex()
 
 
-class Row(NamedTuple):
+class ChatRow(NamedTuple):
     """A row of the list; without a chat it is a heading."""
 
     title: str
@@ -205,10 +205,10 @@ class ChatRows(QAbstractListModel):
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
-        self.rows: tuple[Row, ...] = ()
+        self.rows: tuple[ChatRow, ...] = ()
         self._has_more = False
 
-    def show(self, listing: Listing) -> None:
+    def show(self, listing: SidebarContent) -> None:
         """Show chats by day, or hits."""
         rows = tuple(self._hit_rows(listing) if listing.query else self._day_rows(listing))
         before, count, self._has_more = self.rows, len(self.rows), listing.has_more
@@ -277,21 +277,21 @@ class ChatRows(QAbstractListModel):
         data.setData(CHATS_MIME, "\n".join(chats).encode())
         return data
 
-    def _day_rows(self, listing: Listing) -> Iterator[Row]:
+    def _day_rows(self, listing: SidebarContent) -> Iterator[ChatRow]:
         for group in groups(listing.chats):
-            yield Row(group.title)
-            yield from (Row(self._title(chat), chat) for chat in group.chats)
+            yield ChatRow(group.title)
+            yield from (ChatRow(self._title(chat), chat) for chat in group.chats)
 
-    def _hit_rows(self, listing: Listing) -> Iterator[Row]:
+    def _hit_rows(self, listing: SidebarContent) -> Iterator[ChatRow]:
         count = len(listing.hits)
         if listing.hits or listing.is_complete:
-            yield Row(self.tr("1 result") if count == 1 else self.tr("{} results").format(count))
-        yield from (Row(self._title(hit.chat), hit.chat, hit) for hit in listing.hits)
+            yield ChatRow(self.tr("1 result") if count == 1 else self.tr("{} results").format(count))
+        yield from (ChatRow(self._title(hit.chat), hit.chat, hit) for hit in listing.hits)
 
     def _title(self, chat: Chat) -> str:
         return chat.title or self.tr("New chat")
 
-    def _accessible_text(self, row: Row) -> str:
+    def _accessible_text(self, row: ChatRow) -> str:
         """Return the text for screen readers."""
         chat = row.chat
         parts = [row.title]
@@ -394,7 +394,7 @@ class ChatList(QListView):
         super().__init__(parent)
         self.rows = ChatRows(self)
         self._painter = ChatPainter(self.rows, self)
-        self._listing: Listing | None = None
+        self._listing: SidebarContent | None = None
         self.setModel(self.rows)
         self.setItemDelegate(self._painter)
         self.setAccessibleName(self.tr("Chats"))
@@ -409,7 +409,7 @@ class ChatList(QListView):
         self.customContextMenuRequested.connect(self._on_menu_requested)
         self.clicked.connect(self._on_clicked)
 
-    def show_listing(self, listing: Listing, current: str | None) -> None:
+    def show_listing(self, listing: SidebarContent, current: str | None) -> None:
         """Show chats or hits; `current` is the id of the open chat."""
         if listing != self._listing:
             shown = (listing.query, listing.tag, listing.place)

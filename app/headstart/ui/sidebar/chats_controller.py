@@ -136,7 +136,7 @@ _MAX_TITLE = 40  # characters in a menu
 _PAGE_SIZE = 400  # chats; ten times as many as a screen shows, listed in a few milliseconds
 
 
-class Place(StrEnum):
+class ChatPlace(StrEnum):
     """A place of chats."""
 
     LIST = "list"
@@ -145,7 +145,7 @@ class Place(StrEnum):
 
 
 @dataclass(frozen=True)
-class Listing:
+class SidebarContent:
     """The content of the sidebar: chats or search hits, tags and projects."""
 
     chats: tuple[Chat, ...]
@@ -157,7 +157,7 @@ class Listing:
     hits: tuple[Hit, ...] = ()
     is_complete: bool = True  # the search has ended
     has_more: bool = False  # there are older chats
-    place: Place = Place.LIST  # of the chats
+    place: ChatPlace = ChatPlace.LIST  # of the chats
     num_archived: int = 0
     num_deleted: int = 0
 
@@ -183,7 +183,7 @@ class ChatsController(QObject):
         self.events = ChatEvents(self)
         self.events.saved.connect(self._drop_idle_sessions)
         self._sessions: dict[str, ChatSession] = {}
-        self._query, self._tag, self._project, self._place = "", "", "", Place.LIST
+        self._query, self._tag, self._project, self._place = "", "", "", ChatPlace.LIST
         self._destroyed: set[str] = set()
         self._limit = _PAGE_SIZE
         self._results = SearchResults("", (), is_complete=True)
@@ -266,7 +266,7 @@ class ChatsController(QObject):
         if name and self.current and self.current.chat.project != name:
             self.open_new()
 
-    def show_place(self, place: Place) -> None:
+    def show_place(self, place: ChatPlace) -> None:
         """List the chats of another place."""
         self._place, self._limit = place, _PAGE_SIZE
         self.refresh()
@@ -402,8 +402,8 @@ class ChatsController(QObject):
         return chats
 
     def _leave_bin(self) -> None:
-        if self._place is Place.BIN:
-            self._place = Place.LIST
+        if self._place is ChatPlace.BIN:
+            self._place = ChatPlace.LIST
 
     def _open_session(self, session: ChatSession) -> None:
         before, self.current = self.current, session
@@ -480,12 +480,12 @@ class ChatsController(QObject):
         tags, projects = self._store.tags(), self._store.projects()
         filters = (tags, self._tag, projects, self._project)
         found = (results.query, results.hits, results.is_complete)
-        self.listed.emit(Listing(chats, *filters, *found, has_more, self._place, *self._store.num_aside()))
+        self.listed.emit(SidebarContent(chats, *filters, *found, has_more, self._place, *self._store.num_aside()))
 
     def _list_chats(self) -> tuple[Chat, ...]:
-        if self._place is Place.BIN:
+        if self._place is ChatPlace.BIN:
             return self._store.chats(deleted=True, most=self._limit)
-        is_archive = self._place is Place.ARCHIVE
+        is_archive = self._place is ChatPlace.ARCHIVE
         return self._store.chats(archived=is_archive, tag=self._tag, project=self._project, most=self._limit)
 
     def _deletion(self, chats: list[Chat], was_open: str) -> Undoable:

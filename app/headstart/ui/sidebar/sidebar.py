@@ -20,7 +20,7 @@ from headstart.chat.conversation import Chat
 from headstart.chat.reader import Group
 from headstart.ui.formatting import listed
 from headstart.ui.sidebar.chat_list import SMALLER, ChatList
-from headstart.ui.sidebar.chats_controller import BIN_DAYS, ChatsController, Listing, Place, TagsController
+from headstart.ui.sidebar.chats_controller import BIN_DAYS, ChatPlace, ChatsController, SidebarContent, TagsController
 from headstart.ui.sidebar.projects import ProjectsController
 from headstart.ui.sidebar.tag_list import TagList
 from headstart.ui.widgets.icons import icon, icon_button
@@ -78,7 +78,7 @@ class ProjectMenu(Menu):
 class ChatMenu(Menu):
     """The menu of chats. Its actions make the sidebar emit signals."""
 
-    def __init__(self, chats: Sequence[Chat], listing: Listing, sidebar: "Sidebar") -> None:
+    def __init__(self, chats: Sequence[Chat], listing: SidebarContent, sidebar: "Sidebar") -> None:
         super().__init__(sidebar)
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         ids = tuple(chat.id for chat in chats)
@@ -140,18 +140,18 @@ class PlaceBar(QFrame):
         self.restore.clicked.connect(self.restore_requested)
         self._empty.clicked.connect(self.empty_requested)
 
-    def show_place(self, listing: Listing) -> None:
-        is_bin = listing.place is Place.BIN
+    def show_place(self, listing: SidebarContent) -> None:
+        is_bin = listing.place is ChatPlace.BIN
         about = {
-            Place.LIST: "",
-            Place.ARCHIVE: self.tr("The search finds these chats, too."),
-            Place.BIN: self.tr("After {} days they are deleted for good.").format(BIN_DAYS),
+            ChatPlace.LIST: "",
+            ChatPlace.ARCHIVE: self.tr("The search finds these chats, too."),
+            ChatPlace.BIN: self.tr("After {} days they are deleted for good.").format(BIN_DAYS),
         }
-        titles = {Place.LIST: "", Place.ARCHIVE: self.tr("Archive"), Place.BIN: self.tr("Recently deleted")}
+        titles = {ChatPlace.LIST: "", ChatPlace.ARCHIVE: self.tr("Archive"), ChatPlace.BIN: self.tr("Recently deleted")}
         filters = () if is_bin else (listing.project, listing.tag)
         self._title.setText(listed(filter(None, (titles[listing.place], *filters))))
         self._about.setText(about[listing.place])
-        self._about.setVisible(listing.place is not Place.LIST)
+        self._about.setVisible(listing.place is not ChatPlace.LIST)
         for part in (self.restore, self._empty):
             part.setVisible(is_bin and bool(listing.num_deleted))
         self.setVisible(bool(self._title.text()) and not listing.query)
@@ -178,7 +178,7 @@ class Sidebar(QFrame):
         super().__init__(parent)
         self.setObjectName("sidebar")
         self.setAccessibleName(self.tr("Sidebar"))
-        self._listing = Listing(())
+        self._listing = SidebarContent(())
         self._query = ""  # the last query
         self._opens_first = False  # Enter was pressed before there were hits
         self._new = self._button("new", self.tr("New chat"))
@@ -201,7 +201,7 @@ class Sidebar(QFrame):
         self._lay_out()
         self._connect()
 
-    def show_listing(self, listing: Listing, current: str | None) -> None:
+    def show_listing(self, listing: SidebarContent, current: str | None) -> None:
         """Show chats, or the hits of a search so far."""
         self._listing = listing
         for part, tags, chosen in (
@@ -250,17 +250,17 @@ class Sidebar(QFrame):
             self.tags.chosen.emit("")
         elif self._listing.project:
             self.projects.chosen.emit("")
-        elif self._listing.place is not Place.LIST:
-            self.place_requested.emit(Place.LIST)
+        elif self._listing.place is not ChatPlace.LIST:
+            self.place_requested.emit(ChatPlace.LIST)
         else:
             return False
         return True
 
-    def _show_aside(self, listing: Listing) -> None:
+    def _show_aside(self, listing: SidebarContent) -> None:
         """Show the way to the archive and to the bin, if there is something in them."""
         for way, words, count, place in (
-            (self.archive, self.tr("Archive ({})"), listing.num_archived, Place.ARCHIVE),
-            (self.bin, self.tr("Recently deleted ({})"), listing.num_deleted, Place.BIN),
+            (self.archive, self.tr("Archive ({})"), listing.num_archived, ChatPlace.ARCHIVE),
+            (self.bin, self.tr("Recently deleted ({})"), listing.num_deleted, ChatPlace.BIN),
         ):
             way.setText(words.format(count))
             way.setVisible(bool(count) and listing.place is not place)
@@ -303,8 +303,8 @@ class Sidebar(QFrame):
         self._new.clicked.connect(self.new_requested)
         self._new_tag.clicked.connect(lambda: self.ask_for_tag(()))
         self._new_project.clicked.connect(lambda: self.new_project_requested.emit(()))
-        self.archive.clicked.connect(lambda: self.place_requested.emit(Place.ARCHIVE))
-        self.bin.clicked.connect(lambda: self.place_requested.emit(Place.BIN))
+        self.archive.clicked.connect(lambda: self.place_requested.emit(ChatPlace.ARCHIVE))
+        self.bin.clicked.connect(lambda: self.place_requested.emit(ChatPlace.BIN))
         self.place.left.connect(self._list_all)
         self.list.selectionModel().selectionChanged.connect(self._on_selection_changed)
         self.place.empty_requested.connect(self.empty_requested)
@@ -319,7 +319,7 @@ class Sidebar(QFrame):
         self.tags.dropped.connect(self._on_tag_drop)
         self.tags.menu_requested.connect(self._on_tag_menu_requested)
 
-    def _empty_text(self, listing: Listing) -> str:
+    def _empty_text(self, listing: SidebarContent) -> str:
         if listing.query and listing.tag:
             return self.tr("Nothing found for “{}” in chats tagged “{}”.").format(listing.query, listing.tag)
         if listing.query:
@@ -328,9 +328,9 @@ class Sidebar(QFrame):
             return self.tr("No chat is tagged “{}” yet. Drag chats onto it, or use their menu.").format(listing.tag)
         if listing.project:
             return self.tr("No chat is in “{}” yet. Begin one, or drag chats onto it.").format(listing.project)
-        if listing.place is Place.BIN:
+        if listing.place is ChatPlace.BIN:
             return self.tr("Nothing was deleted in the last {} days.").format(BIN_DAYS)
-        if listing.place is Place.ARCHIVE:
+        if listing.place is ChatPlace.ARCHIVE:
             return self.tr("No chat is archived. The menu of a chat can archive it.")
         return self.tr("No chats yet. A chat appears here after its first message.")
 
@@ -345,8 +345,8 @@ class Sidebar(QFrame):
     def _list_all(self) -> None:
         """End the filters, and leave the archive or the bin."""
         listing = self._listing
-        if listing.place is not Place.LIST:
-            self.place_requested.emit(Place.LIST)
+        if listing.place is not ChatPlace.LIST:
+            self.place_requested.emit(ChatPlace.LIST)
         if listing.tag:
             self.tags.chosen.emit("")
         if listing.project:
@@ -437,7 +437,7 @@ class SidebarController(QObject):
         sidebar.archive_requested.connect(lambda ids, archived: chats.archive(*ids, archived=archived))
         sidebar.restore_requested.connect(self._on_restore_requested)
         sidebar.place_requested.connect(chats.show_place)
-        sidebar.new_requested.connect(lambda: chats.show_place(Place.LIST))
+        sidebar.new_requested.connect(lambda: chats.show_place(ChatPlace.LIST))
         sidebar.empty_requested.connect(self._on_empty_requested)
         chats.destroyed_chats.connect(self._on_destroyed)
         sidebar.pin_requested.connect(lambda ids, pinned: chats.pin(*ids, pinned=pinned))
