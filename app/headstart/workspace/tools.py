@@ -125,6 +125,12 @@ class Proposal:
     needs_question: bool = True
 
     @property
+    def sentence(self) -> str:
+        """The title with the detail."""
+        between = "\n" if "\n" in self.detail else " "
+        return f"{self.title}:{between}{self.detail}" if self.detail else str(self.title)
+
+    @property
     def new_text(self) -> str | None:
         """The text that the file would have, which you may change; None if there is none."""
         if not isinstance(self.action, Write):
@@ -206,8 +212,7 @@ class Workspace:
 
     def _log(self, proposal: Proposal, result: str) -> None:
         asked = "asked" if proposal.needs_question else "allowed"
-        what = f"{proposal.title}: {proposal.detail}" if proposal.detail else str(proposal.title)
-        self.record.log(tool=proposal.call.name, what=what, question=asked, result=result)
+        self.record.log(tool=proposal.call.name, what=proposal.sentence, question=asked, result=result)
 
     def _proposal(self, call: Call, arguments: Mapping[str, Any]) -> Proposal:
         match call.name:
@@ -236,7 +241,8 @@ class Workspace:
             case "plan":
                 steps = [(bool(step["done"]), _text(step, "step")) for step in arguments["steps"]]
                 text = "\n".join(f"- [{'x' if done else ' '}] {step}" for done, step in steps)
-                proposal = Proposal(call, Look(lambda: Result(text or "(no steps)")), Translatable("Plan"), ())
+                look = Look(lambda: Result(text or "(no steps)"))
+                proposal = Proposal(call, look, Translatable("Plan"), (), detail=text)
             case _:
                 text = self.skills.use(_text(arguments, "name"), arguments.get("file"))
                 proposal = Proposal(call, Look(lambda: Result(text)), Translatable("Use a skill"), ())
