@@ -5,10 +5,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from headstart.engine.cancelling import CancelEvent
-from headstart.engine.engine import Call, Message, Request, Step, written_call
-from headstart.tools.loop import Result, ToolLoop, offering, unknown
-from headstart.workspace.tools import MAX_CALLS, Proposal, Workspace
+from bench import folder_tasks
+from headstart.engine.engine import Call, Message, Request, written_call
+from headstart.tools.loop import Result
+from headstart.workspace.tools import Proposal, Workspace
 from tests.fakes import ScriptedEngine
 
 
@@ -37,34 +37,18 @@ class Work:
 
 
 def work(workspace: Workspace, calls: Sequence[Call], decide: Callable[[Proposal], bool] = allow) -> Work:
-    """Let a model make these calls in one answer, by the loop that every answer has."""
-    engine = ScriptedEngine([*map(written_call, calls), "Done."], context=1_000_000)
-    loop = ToolLoop(offering(Request((Message("user", "Do it."),)), workspace.tools), max_calls=MAX_CALLS)
-    done, cancel = Work(), CancelEvent()
-    workspace.record.begin_answer()
-    while True:
-        for event in engine.generate(loop.request):
-            if isinstance(event, Step):
-                loop.take(event)
-        _, made = loop.end()
-        if made is None:
-            return done
-        result = _result(workspace, made, decide, cancel, done) if workspace.has(made.name) else unknown(made)
-        done.results.append(result)
-        loop.give(made, result)
+    """Let a model make these calls in one answer."""
+    done = Work()
 
-
-def _result(
-    workspace: Workspace, made: Call, decide: Callable[[Proposal], bool], cancel: CancelEvent, done: Work
-) -> Result:
-    proposal = workspace.propose(made)
-    if isinstance(proposal, Result):
-        return proposal
-    if proposal.needs_question:
+    def asked(proposal: Proposal) -> bool:
         done.questions.append(proposal)
-        if not decide(proposal):
-            return workspace.refuse(proposal)
-    return workspace.run(proposal, cancel)
+        return decide(proposal)
+
+    engine = ScriptedEngine([*map(written_call, calls), "Done."], context=1_000_000)
+    for event in folder_tasks.work(engine, workspace, Request((Message("user", "Do it."),)), asked):
+        if not isinstance(event, str):
+            done.results.append(event[1])
+    return done
 
 
 def tree(folder: Path) -> dict[str, bytes | str | None]:
