@@ -103,7 +103,7 @@ class Folder:
         own = f"{self.path.as_posix().rstrip('/')}/"
         inside = f"{path}/".removeprefix(own) if path.startswith("/") else path
         parts = [part for part in inside.split("/") if part not in ("", ".")]
-        if inside.startswith("/") or ".." in parts or "\\" in inside:
+        if inside.startswith(("/", "~")) or ".." in parts or "\\" in inside:
             raise WorkspaceError("{path} is not in the folder: name files by their paths in it.", path=path)
         if any(unicodedata.category(sign) in {"Cc", "Cs"} for sign in inside):
             raise WorkspaceError("The path {path} has characters that no name here may have.", path=repr(path))

@@ -26,7 +26,7 @@ _POLL_S = 0.05
 _PATH = "/usr/local/bin:/usr/bin:/bin"
 _SYSTEM = ("/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
 _FROM_ETC = ("/etc/alternatives", "/etc/ld.so.cache", "/etc/localtime", "/etc/fonts")
-_GIT_RUNS = (".git/hooks", ".git/config")  # programs that git starts later, outside
+_GIT_RUNS = ("/.git/hooks", "/.git/config")  # programs that git starts later, outside
 # The limits hold for whatever the command starts. A shell counts files in blocks of 512 bytes.
 _LIMITED = f'ulimit -c 0; ulimit -f {MAX_WRITTEN // 512}; exec /bin/sh -c "$0"'
 
@@ -46,6 +46,7 @@ class Shield:
 
     hidden: tuple[Entry, ...]  # keys and passwords
     kept: tuple[str, ...]  # files with another name outside of the folder, and what git runs
+    fixed: tuple[str, ...] = ()  # folders that may change inside, but not be moved away
 
     @classmethod
     def around(cls, entries: Iterable[Entry]) -> "Shield":
@@ -64,10 +65,11 @@ class Shield:
             for each in entries
             if each.kind is Kind.FILE and each.links > names[each.inode] and not is_secret(each.path)
         ]
-        git = [each.path for each in entries if each.path in _GIT_RUNS]
-        if len(hidden) + len(linked) > _MAX_MOUNTS:
+        git = [each.path for each in entries if f"/{each.path}".endswith(_GIT_RUNS)]
+        if len(hidden) + len(linked) + len(git) > _MAX_MOUNTS:
             raise WorkspaceError("The folder has too many keys or hard links to run a command beside them.")
-        return cls(tuple(hidden), (*linked, *git))
+        repositories = dict.fromkeys(path.rpartition("/")[0] for path in git)
+        return cls(tuple(hidden), (*linked, *git), tuple(repositories))
 
 
 def program() -> str | None:
@@ -172,6 +174,8 @@ def _system() -> list[str]:
 def _mounts(folder: Path, shield: Shield, extra: Mapping[str, Path]) -> list[str]:
     root = str(folder)
     options = ["--bind", root, root, "--chdir", root]
+    for path in shield.fixed:
+        options += ["--bind", f"{root}/{path}", f"{root}/{path}"]
     for entry in shield.hidden:
         place = f"{root}/{entry.path}"
         if entry.kind is Kind.FOLDER:
