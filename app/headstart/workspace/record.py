@@ -54,6 +54,12 @@ class Record:
         return self._answer is not None
 
     @property
+    def latest(self) -> str | None:
+        """The name of the answer that `undo` takes back; None if there is none."""
+        answers = self._answers()
+        return answers[-1].name if answers else None
+
+    @property
     def can_undo(self) -> bool:
         return bool(self._answers())
 

@@ -475,7 +475,7 @@ def _readable_text(path: str, file: File) -> str:
         except folder_files.NoTextError:
             raise WorkspaceError("{path} has no text.", path=path) from None
         except AttachmentError as error:
-            raise WorkspaceError("{reason}", reason=error.text) from error
+            raise WorkspaceError(error.text) from error
 
 
 def _lines(text: str) -> list[str]:
