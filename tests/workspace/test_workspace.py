@@ -1,6 +1,9 @@
 """Work on a folder: what is asked, shown, done, logged and undone."""
 
+import ast
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -284,6 +287,15 @@ def test_plan_is_a_checklist_without_a_question(workspace: Workspace) -> None:
     done = work(workspace, [call("plan", steps=steps)], refuse)
     assert done.results[0].text == "- [x] Read\n- [ ] Write"
     assert not done.questions
+
+
+def test_nothing_of_it_is_loaded_without_a_folder() -> None:
+    program = (
+        "import sys, headstart.cli.chat, headstart.ui.program; print([n for n in sys.modules if '.workspace.' in n])"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    loaded = ast.literal_eval(done.stdout)
+    assert [name for name in loaded if name.startswith("headstart.workspace")] == []
 
 
 def test_tools_are_objects_with_all_properties_declared(workspace: Workspace) -> None:
