@@ -209,5 +209,9 @@ class ToolError(HeadstartError):
     """A server of tools cannot be used; the sentence says which, and what to do."""
 
 
+class WorkspaceError(HeadstartError):
+    """An action in a working folder is impossible or not allowed; the sentence says why."""
+
+
 class BatchError(HeadstartError):
     """A batch cannot go on; the sentence says why. Finished answers are kept."""

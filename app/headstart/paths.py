@@ -82,6 +82,16 @@ def kept_prompts() -> Path:
     return cache_folder() / "prompts"
 
 
+def workspaces_folder() -> Path:
+    """Snapshots and logs of the folders that models work on."""
+    return data_folder() / "workspaces"
+
+
+def skills_folder() -> Path:
+    """Your own skills, a folder each."""
+    return config_folder() / "skills"
+
+
 def logs_folder() -> Path:
     """Logs for bug reports."""
     home = _chosen_home()

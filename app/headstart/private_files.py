@@ -3,6 +3,7 @@
 import os
 import tempfile
 from pathlib import Path
+from typing import TextIO
 
 
 def make(folder: Path) -> None:
@@ -26,3 +27,8 @@ def write(path: Path, content: str | bytes) -> None:
         unfinished.replace(path)
     finally:
         unfinished.unlink(missing_ok=True)
+
+
+def appending(path: Path) -> TextIO:
+    """Open a private file to add lines to it. Raises OSError."""
+    return open(path, "a", encoding="utf-8", opener=lambda name, flags: os.open(name, flags, 0o600))

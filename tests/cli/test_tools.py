@@ -168,7 +168,7 @@ def test_failing_server_is_reported_and_the_chat_goes_on(tmp_path: Path, capsys:
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (["Hi", "--allow-tool", "add"], "--allow-tool is about tools: add --tools."),
+        (["Hi", "--allow-tool", "add"], "--allow-tool is about tools: add --tools or --folder."),
         (["Hi", "--tools", "--allow-tool", "ad"], "There is no tool ad; there are get_time, add,"),
         (["--tools", "--batch", "x.jsonl"], "leave out --tools."),
     ],

@@ -28,6 +28,7 @@ from headstart.chat.reader import Reader
 from headstart.errors import DamagedHistoryError, HistoryError
 
 UNSENT = "draft"  # name of the memo with the draft of the chat that is not yet begun
+FOLDER = "folder of chat {}"  # name of the memo with the folder that a chat works on, which no file of chats has
 _OUTDATED = "outdated caches"  # name of the memo of `Store.outdated_caches`
 
 
@@ -362,6 +363,8 @@ class Store(Reader):
     def _destroy(self, chat_ids: Iterable[str], *, forgets_damaged: bool = False) -> None:
         chat_ids = tuple(chat_ids)
         self._connection.executemany("DELETE FROM chat WHERE id = ?", [(chat_id,) for chat_id in chat_ids])
+        names = [(FOLDER.format(chat_id),) for chat_id in chat_ids]
+        self._connection.executemany("DELETE FROM memo WHERE name = ?", names)
         if chat_ids:
             erasing.add_order(self._connection, chat_ids, forgets_damaged=forgets_damaged)
 

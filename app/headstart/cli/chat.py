@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from contextlib import ExitStack, closing
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from headstart import paths, private_files, remotes, settings
 from headstart.chat import attachments
@@ -37,11 +37,11 @@ from headstart.cli.options import (
 )
 from headstart.cli.recognition import find_recognize
 from headstart.cli.remote import RemoteSelection, select_remote_model
-from headstart.cli.render import Screen, WrittenAnswer, answer, count, harmless, on_ctrl_c, stats_line, stats_lines
+from headstart.cli.render import Screen, WrittenAnswer, answer, count, stats_line, stats_lines
+from headstart.cli.tools import ChatTools, open_tools, show_log, show_skills, show_undo
 from headstart.engine import generation_config, prompt_cache_files
 from headstart.engine.cancelling import CancelEvent
 from headstart.engine.engine import (
-    Call,
     Engine,
     EngineKind,
     FinishReason,
@@ -49,17 +49,19 @@ from headstart.engine.engine import (
     Message,
     Sampling,
     ThinkingSupport,
-    Tool,
 )
 from headstart.engine.stats import figures, merge_stats
 from headstart.errors import ContextOverflowError, EngineLostError, HeadstartError, SettingsError
 from headstart.library import library
 from headstart.parameters import valid_text
-from headstart.tools.loop import REFUSED, ToolLoop, ToolResult, engine_turns, offering, unknown
-from headstart.tools.servers import FILE_NAME, Offer, ToolServers, effects
+from headstart.tools.loop import MAX_CALLS, ToolLoop, engine_turns, offering
+from headstart.tools.servers import FILE_NAME
+
+if TYPE_CHECKING:
+    from headstart.workspace.tools import Workspace
 
 STANDARD_INPUT = "-"
-_MAX_RESULT_CHARS = 200  # of a tool's result, on the screen
+_Value = TypeVar("_Value")
 _WITH_STATS = "--stats "
 _SYSTEM_PROMPT = "system_prompt"  # key in the settings of a chat
 
@@ -128,9 +130,16 @@ class ChatFlags:
         help=f"start the MCP servers of {FILE_NAME}; the model may call their tools, and you are asked for each call",
         group="tools",
     )
+    folder: Path | None = flag(
+        None,
+        "let the model work on this folder: you see each change and command first, and /undo takes an answer back",
+        metavar="DIR",
+        group="tools",
+    )
     allow_tool: tuple[str, ...] = flag(
         (),
-        "call this tool without asking, also as SERVER/NAME (may be repeated)",
+        "call this tool without asking, also as SERVER/NAME; folder/read and folder/edit are about --folder (may be "
+        "repeated)",
         metavar="NAME",
         read=valid_text,
         group="tools",
@@ -167,9 +176,9 @@ def run(arguments: ChatFlags, load: Load) -> int:
     with ExitStack() as stack:
         if prompt is None and _is_typed():
             stack.enter_context(keep_keys())
-        tools = _tools(arguments, screen)
+        tools = open_tools(screen, servers=arguments.tools, folder=arguments.folder, allowed=arguments.allow_tool)
         if tools:
-            stack.enter_context(closing(tools.servers))
+            stack.enter_context(closing(tools))
         session = Session(
             loader.open(selection),
             selection.name,
@@ -209,72 +218,6 @@ def run(arguments: ChatFlags, load: Load) -> int:
             # ASCII only: a terminal shows no control character of the answer, and any encoding carries it.
             print(json.dumps(_answer_json(session, result, selection), indent=2))
         return INTERRUPTED if session.interrupted else 0
-
-
-@dataclass
-class ChatTools:
-    """The tools of a chat."""
-
-    servers: ToolServers
-    allowed: set[tuple[str, str]]  # keys of tools that may be called without asking
-    may_ask: bool  # standard input is free for questions
-
-    def run(self, call: Call, screen: Screen, cancel: CancelEvent) -> ToolResult:
-        """Return the result of a call. `cancel` is set if you want no more of the answer."""
-        offer = self.servers.offer(call.name)
-        if offer is None:
-            return unknown(call)
-        text = f"{call.name} {call.arguments}"
-        if offer.key not in self.allowed and not self._is_allowed(text, offer, screen, cancel):
-            return REFUSED
-        screen.remark(f"Calling {text}")
-        with on_ctrl_c(cancel.set):
-            result = self.servers.call(offer, call.arguments, cancel)
-        lines = result.text.splitlines() or [""]
-        more = f" … ({count(len(lines), 'line')})" if len(lines) > 1 else ""
-        screen.remark(f"{'It failed: ' if result.failed else 'It gave: '}{lines[0][:_MAX_RESULT_CHARS]}{more}")
-        return result
-
-    def _is_allowed(self, text: str, offer: Offer, screen: Screen, cancel: CancelEvent) -> bool:
-        name = offer.tool.name
-        if not self.may_ask:
-            screen.remark(f"{text} was not called, as nobody can be asked here: allow it with --allow-tool {name}.")
-            return False
-        screen.remark(f"The model wants to call {text}")
-        tool_name = harmless(f"{name} of {offer.server}")
-        try:
-            reply = input(f"Call {tool_name}? [y]es, [a]lways in this chat, [N]o: ").strip().lower()
-        except (EOFError, KeyboardInterrupt):
-            cancel.set()
-            return False
-        if reply in {"a", "always"}:
-            self.allowed.add(offer.key)
-        return reply in {"y", "yes", "a", "always"}
-
-
-def _tools(arguments: ChatFlags, screen: Screen) -> ChatTools | None:
-    """Start the servers and return their tools; None without --tools. Raises SettingsError."""
-    if not arguments.tools:
-        if arguments.allow_tool:
-            raise SettingsError("--allow-tool is about tools: add --tools.")
-        return None
-    servers = ToolServers()
-    with ExitStack() as stack:
-        stack.callback(servers.close)
-        servers.start()
-        keys = {name: offer.key for offer in servers.offers for name in ("/".join(offer.key), offer.tool.name)}
-        missing = [name for name in arguments.allow_tool if name not in keys]
-        for fault in servers.faults:
-            screen.complain(str(fault))
-        if missing and not servers.faults:
-            known = ", ".join(offer.tool.name for offer in servers.offers)
-            raise SettingsError(f"There is no tool {missing[0]}; there are {known}.")
-        stack.pop_all()
-    if servers.offers:
-        tools = f"{count(len(servers.offers), 'tool')} of {', '.join(servers.names)}"
-        screen.remark(f"The model may call {tools}; /tools lists them. Headstart cannot see if they use the network.")
-    allowed = {keys[name] for name in arguments.allow_tool if name in keys}
-    return ChatTools(servers, allowed, sys.stdin.isatty())
 
 
 @dataclass(frozen=True)
@@ -349,6 +292,7 @@ def _run_batch(arguments: ChatFlags, file: Path, load: Load) -> int:
         "--show-origin": arguments.show_origin,
         "--show-thinking": arguments.show_thinking is not None,
         "--tools": arguments.tools,
+        "--folder": arguments.folder is not None,
     }
     if name := next((name for name, is_used in used.items() if is_used), None):
         raise SettingsError(f"--batch takes prompts from a file and writes JSON to another: leave out {name}.")
@@ -547,15 +491,33 @@ class Session:
 
     def list_tools(self, _rest: str) -> None:
         """Show the tools that the model may call, and what they may do."""
-        if self.tools is None:
-            self.screen.remark("Tools are off: start the chat with --tools.")
-            return
-        for offer in self.tools.servers.offers:
-            permission = "allowed" if offer.key in self.tools.allowed else "asked for"
-            description = " ".join(offer.tool.description.split())
-            self.screen.remark(f"{offer.tool.name} ({offer.server}; {effects(offer)}; {permission}): {description}")
-        for fault in self.tools.servers.faults:
-            self.screen.complain(str(fault))
+        self._require(self.tools, "Tools are off: start the chat with --tools or --folder.").show(self.screen)
+
+    def undo(self, _rest: str) -> None:
+        """Take back what the last answer changed in the folder."""
+        show_undo(self._workspace, self.screen)
+
+    def list_log(self, _rest: str) -> None:
+        """Show what was done in the folder."""
+        show_log(self._workspace, self.screen)
+
+    def switch_skill(self, rest: str) -> None:
+        """Switch a skill on or off, or list the skills."""
+        if rest:
+            skills = self._workspace.skills
+            skills.switch(rest, on=rest not in {skill.name for skill in skills.on})
+        show_skills(self._workspace, self.screen)
+
+    @property
+    def _workspace(self) -> "Workspace":
+        """The folder that the model works on. Raises SettingsError without one."""
+        workspace = self.tools.workspace if self.tools else None
+        return self._require(workspace, "There is no working folder: start the chat with --folder DIR.")
+
+    def _require(self, value: _Value | None, fault: str) -> _Value:
+        if value is None:
+            raise SettingsError(fault)
+        return value
 
     def print_stats(self, _rest: str) -> None:
         known = facts(self.engine)
@@ -639,7 +601,8 @@ class Session:
         if is_new and self._is_saved:  # it replaces the last conversation
             prompt_cache_files.delete(prompt_cache_files.TERMINAL)
         request = replace(self.settings.request((*system, *history)), schema=self.schema, keep=self._keep_on_disk)
-        loop = ToolLoop(offering(request, self._tool_list()), begun.text, begun.calls, begun.thinking)
+        tools, max_calls = self.tools.begin_answer() if self.tools else ((), MAX_CALLS)
+        loop = ToolLoop(offering(request, tools), begun.text, begun.calls, begun.thinking, max_calls)
         try:
             self.last = result = self._write_answer(loop)
         except HeadstartError:
@@ -670,12 +633,6 @@ class Session:
         share = settings.load().prompt_cache_gb if self._is_saved else 0.0
         return Keep(prompt_cache_files.TERMINAL, round(share * 1e9)) if share else None
 
-    def _tool_list(self) -> tuple[Tool, ...]:
-        if self.tools is None:
-            return ()
-        self.tools.servers.start(failed=False)  # start again those that ended
-        return tuple(offer.tool for offer in self.tools.servers.offers)
-
     def _write_answer(self, loop: ToolLoop) -> WrittenAnswer:
         """Write an answer with its calls, and return it with the statistics of all of its parts."""
         result, cancel = answer(self.engine, loop, self.screen), CancelEvent()
@@ -687,6 +644,8 @@ class Session:
             next_part = answer(self.engine, loop, self.screen)
             stats = merge_stats(next_part.stats, figures(result.stats))
             result = replace(next_part, token_ids=result.token_ids + next_part.token_ids, stats=stats)
+        if self.tools and self.tools.has_changes:
+            self.screen.remark("The folder was changed; /undo takes back what this answer did.")
         return replace(result, text=loop.text, thinking=loop.thinking)
 
     def _finish(self, conversation: Conversation, loop: ToolLoop, state: State) -> None:
@@ -783,6 +742,9 @@ COMMANDS = (
         "/set KEY VALUE", "change a setting; without VALUE back to its default; alone: list them", Session.set_option
     ),
     SlashCommand("/tools", "the tools that the model may call", Session.list_tools),
+    SlashCommand("/undo", "take back what the last answer changed in the folder of --folder", Session.undo),
+    SlashCommand("/log", "what was done in that folder", Session.list_log),
+    SlashCommand("/skills NAME", "switch a skill on or off; alone: list them", Session.switch_skill),
     SlashCommand("/continue", "go on with the last answer where it ended", Session.go_on),
     SlashCommand("/regenerate", "answer the last question again", Session.regenerate),
     SlashCommand(

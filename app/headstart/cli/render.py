@@ -151,6 +151,12 @@ class Screen:
         for sentence in sentences:
             self._print(f"· {sentence}")
 
+    def diff(self, text: str) -> None:
+        """Print a unified diff in its usual colours."""
+        for line in text.removesuffix("\n").split("\n") if text else ():
+            style = {"+": "green", "-": "red", "@": "cyan"}.get(line[:1], "")
+            self.remarks.print(Text(harmless(line), style=style), soft_wrap=True)
+
     def complain(self, sentence: str) -> None:
         """Print an error with its remedy."""
         self._print(f"headstart: {sentence}")

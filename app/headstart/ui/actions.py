@@ -93,6 +93,7 @@ COMMANDS = (
         ("attach", QT_TRANSLATE_NOOP("Actions", "&Attach Files…"), _Key.Open),
         ("prompts", QT_TRANSLATE_NOOP("Actions", "&Prompts…"), "Ctrl+/"),
         ("tools", QT_TRANSLATE_NOOP("Actions", "&Tools…")),
+        ("folder", QT_TRANSLATE_NOOP("Actions", "Working &Folder…")),
         ("enter_sends", QT_TRANSLATE_NOOP("Actions", "Enter Sends &Message"), "", True),
         ("next_chat", QT_TRANSLATE_NOOP("Actions", "&Next Chat"), "Ctrl+Tab", False, True),
         ("previous_chat", QT_TRANSLATE_NOOP("Actions", "Pre&vious Chat"), "Ctrl+Shift+Tab"),

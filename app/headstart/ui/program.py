@@ -323,6 +323,7 @@ class Program(QObject):
         self.window.actions_by_name["quick"].triggered.connect(self.quick.ask)
         self.window.actions_by_name["prompts"].triggered.connect(self.prompts.open_library)
         self.window.actions_by_name["tools"].triggered.connect(lambda: self.tools.show_dialog(self.window))
+        self.window.actions_by_name["folder"].triggered.connect(self.chat_controller.open_folder_dialog)
         self.tools.error_occurred.connect(lambda sentence: self.chat_controller.show_error(sentence, Cause.TOOLS))
         self.tools.changed.connect(lambda: self.window.chat.notice.retract(Cause.TOOLS))
         self.tools.changed.connect(self.read_ahead.schedule)

@@ -1,5 +1,6 @@
 """The controllers of the chat page: open chat, composer and prompts."""
 
+import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -19,6 +20,7 @@ from headstart.chat.conversation import (
     Passage,
     Role,
     State,
+    ToolCall,
     file_of,
 )
 from headstart.chat.folder_question import Question, understand
@@ -26,6 +28,7 @@ from headstart.chat.passages import MOST, PassageIndex, is_long
 from headstart.chat.reader import Hit
 from headstart.chat.search import ranges
 from headstart.engine.engine import FinishReason, Request, Step
+from headstart.tools.servers import Offer
 from headstart.ui.chat import live_answer
 from headstart.ui.chat.chat_page import ChatPage
 from headstart.ui.chat.chat_session import ChatSession, PreparedMessage
@@ -35,7 +38,8 @@ from headstart.ui.chat.message import WARMER, MessageAction, MessageContent, Mes
 from headstart.ui.chat.prompts import PromptDialog, fill, library, own_prompts
 from headstart.ui.chat.transcript import Transcript, find_places
 from headstart.ui.engine_link import EngineLink
-from headstart.ui.formatting import sentences, whole
+from headstart.ui.formatting import listed, sentences, whole
+from headstart.ui.translation import showing_errors
 from headstart.ui.widgets.progress import Cause, NoticeBar
 from headstart.ui.widgets.undo_stack import Undoable
 
@@ -140,13 +144,30 @@ def content(conversation: Conversation, message: Message) -> MessageContent:
         state=_STATES[message.state],
         notice=_end_notice(message) or _search_notice(conversation, message),
         actions=_suggested_actions(message) if _is_last(conversation, message) else (),
-        attached=(
-            *message.attachments,
-            *(Attachment(f"{call.name} {call.arguments}", call.result) for call in message.calls),
-        ),
+        attached=(*message.attachments, *map(_shown_call, message.calls)),
         sources=_sources(conversation, message) if message.role is Role.ASSISTANT else (),
         searched=_searched(conversation, message),
     )
+
+
+def _shown_call(call: ToolCall) -> Attachment:
+    """Return a call with its result, as it is shown: changes of a file as added and removed lines."""
+    try:
+        arguments = json.loads(call.arguments)
+    except ValueError:
+        arguments = None
+    match call.name, arguments:
+        case "edit_file", {"path": str(path), "old": str(old), "new": str(new)}:
+            lines = [f"-{line}" for line in old.splitlines()] + [f"+{line}" for line in new.splitlines()]
+        case "write_file", {"path": str(path), "content": str(content)}:
+            lines = [f"+{line}" for line in content.splitlines()]
+        case "run_command", {"command": str(command)}:
+            return Attachment(call.name, f"$ {command}\n{call.result}")
+        case "plan", _:
+            return Attachment(call.name, call.result)
+        case _:
+            return Attachment(f"{call.name} {call.arguments}", call.result)
+    return Attachment(f"{call.name} {path}", "\n".join((*lines, "", call.result)))
 
 
 def _question(conversation: Conversation, answer: Message) -> Message | None:
@@ -541,6 +562,7 @@ class ChatController(QObject):
         self._show_wait(session.wait_text)
         self._show_record(session.chat)
         self._show_question()
+        self._show_folder()
         self.composing.open(session)
         self._page.composer.setFocus()
 
@@ -608,6 +630,9 @@ class ChatController(QObject):
         page.files_dropped.connect(self._attach)
         transcript.action_requested.connect(self._on_action)
         page.call.decided.connect(self._on_decided)
+        page.decided.connect(self._on_decided)
+        page.folder.taken_back.connect(self._on_folder_taken_back)
+        page.folder.opened.connect(self.open_folder_dialog)
 
     def _disconnect_session(self) -> None:
         if self._session is None:
@@ -627,6 +652,7 @@ class ChatController(QObject):
             (session.wait_changed, self._show_wait),
             (session.approval_needed, self._show_question),
             (session.tool_called, self._show_calls),
+            (session.folder.changed, self._show_folder),
         )
 
     def _contents(self) -> list[MessageContent]:
@@ -673,12 +699,63 @@ class ChatController(QObject):
 
     @Slot()
     def _show_question(self) -> None:
-        self._page.call.ask(self.session.pending_call)
+        self._page.ask(self.session.pending_call)
 
     @Slot(bool, bool)
-    def _on_decided(self, allowed: bool, always: bool) -> None:
-        self.session.decide(allowed=allowed, always=always)
+    @Slot(bool, bool, object)
+    def _on_decided(self, allowed: bool, always: bool, text: str | None = None) -> None:
+        self.session.decide(allowed=allowed, always=always, text=text)
         self._page.composer.setFocus()
+
+    @Slot()
+    def _show_folder(self) -> None:
+        self._page.folder.show_folder(self.session.folder)
+        self.composing.recount()
+
+    @Slot()
+    def _on_folder_taken_back(self) -> None:
+        """Take the folder back at once; a step that waits for approval is refused."""
+        pending = self.session.pending_call
+        if pending and not isinstance(pending[1], Offer):
+            self.session.decide(allowed=False)
+        with showing_errors(self.show_error):
+            self.session.folder.take_back()
+        self._page.composer.setFocus()
+
+    @Slot()
+    def open_folder_dialog(self) -> None:
+        """Open the dialog of the chat's working folder."""
+        from headstart.ui.workspace.folder_dialog import FolderDialog  # noqa: PLC0415 - few chats have a folder
+
+        dialog = FolderDialog(self.session.folder, self.session.chat.project, self._page.window())
+        dialog.undo_requested.connect(partial(self._undo_in_folder, self.session))
+        dialog.open()
+
+    def _undo_in_folder(self, session: ChatSession) -> None:
+        """Take back what the last answer changed in the folder."""
+        workspace = session.folder.workspace
+        self._page.notice.hide()
+        with showing_errors(self.show_error):
+            if workspace is None:
+                return
+            restored, kept = workspace.record.undo()
+            as_before = self.tr("As before: {}.").format(listed(restored))
+            changed = self.tr("Changed since, and left as it is: {}.").format(listed(kept))
+            words = sentences(as_before, changed) if restored and kept else changed if kept else as_before
+            self._page.notice.say(words, bad=bool(kept))
+
+    def _offer_undo(self, session: ChatSession) -> None:
+        """Offer to take back what an answer changed in the folder."""
+        folder, workspace = session.folder, session.folder.workspace
+        before = workspace.record.latest if workspace else None
+        undoable = Undoable(
+            self.tr("Changes in the Folder"),
+            self.tr("The answer has changed the folder."),
+            partial(self._undo_in_folder, session),
+            lambda: folder.workspace is workspace and workspace is not None and workspace.record.latest == before,
+        )
+        self._page.notice.say(undoable.sentence, self.tr("Undo"), undoable.undo)
+        self.undoable.emit(undoable)
 
     @Slot(int)
     def _show_calls(self, id_: int) -> None:
@@ -695,6 +772,8 @@ class ChatController(QObject):
         for transcript in self._page.showing(id_):
             transcript.end_stream(ended)
         self._show()
+        if self.session.folder.has_changes:
+            self._offer_undo(self.session)
         self.answered.emit(ended)
 
     @Slot()

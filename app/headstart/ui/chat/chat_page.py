@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtGui import (
@@ -16,6 +17,7 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QLineEdit, QPushButton, QVBoxLayout, QWidget
 
+from headstart.tools.servers import Offer
 from headstart.ui.chat.comparison import Comparison
 from headstart.ui.chat.composer import Composer
 from headstart.ui.chat.empty_page import EmptyPage
@@ -31,6 +33,12 @@ from headstart.ui.widgets.legend import Legend
 from headstart.ui.widgets.progress import NoticeBar, WorkBar
 from headstart.ui.widgets.stylesheet import set_style_class
 from headstart.ui.widgets.theme import MEDIUM, SMALL, TEXT_WIDTH, TINY, Theme, scaled
+from headstart.ui.workspace.folder_bar import FolderBar
+
+if TYPE_CHECKING:
+    from headstart.engine.engine import Call
+    from headstart.ui.workspace.proposal_bar import ProposalBar
+    from headstart.workspace.tools import Proposal
 
 
 class SelectionBar(QFrame):
@@ -133,6 +141,7 @@ class ChatPage(QFrame):
     """The page of the open chat, whose parts are public."""
 
     files_dropped = Signal(object)  # list[Path]
+    decided = Signal(bool, bool, object)  # about a step in the folder: allowed, always, the text that you changed
 
     def __init__(self, theme: Theme, font: QFont, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -166,6 +175,9 @@ class ChatPage(QFrame):
         self.selection = SelectionBar(self.transcript, self)
         self.work = WorkBar(self)
         self.call = CallBar(self)
+        self.folder = FolderBar(self)
+        # The question before a step in the folder stands here, once there is one.
+        self.proposal: ProposalBar | None = None
         self.composer = Composer(self)
         self.setFocusProxy(self.composer)
         self.find_bar.closed.connect(self.composer.setFocus)
@@ -175,6 +187,23 @@ class ChatPage(QFrame):
 
     def show_title(self, title: str) -> None:
         self._title.show_text(title)
+
+    def ask(self, pending: "tuple[Call, Offer | Proposal] | None") -> None:
+        """Ask about a call, or ask nothing more."""
+        call, asked = pending or (None, None)
+        self.call.ask((call, asked) if call and isinstance(asked, Offer) else None)
+        proposal = None if asked is None or isinstance(asked, Offer) else asked
+        if proposal and self.proposal is None:
+            from headstart.ui.workspace.proposal_bar import ProposalBar  # noqa: PLC0415 - few chats have a folder
+
+            self.proposal = ProposalBar(self)
+            self.proposal.decided.connect(self.decided)
+            self.proposal.apply_theme(self._theme)
+            layout = self._foot.layout()
+            assert isinstance(layout, QVBoxLayout)
+            layout.insertWidget(layout.indexOf(self.call), self.proposal)
+        if self.proposal:
+            self.proposal.ask(proposal)
 
     def show_empty(self, empty: bool) -> None:
         """Show the page of an empty chat in place of the messages."""
@@ -209,6 +238,9 @@ class ChatPage(QFrame):
         bold.setBold(True)
         self._title.setFont(bold)
         self._fit_header()
+        self._theme = theme
+        if self.proposal:
+            self.proposal.apply_theme(theme)
         self.transcript.apply_theme(theme, font)
         self.comparison.apply_theme(theme, font)
 
@@ -255,7 +287,7 @@ class ChatPage(QFrame):
         self._foot.setObjectName("foot")
         foot = QVBoxLayout(self._foot)
         foot.setSpacing(SMALL)
-        for part in (self.selection, self.work, self.call, self.notice, self.composer):
+        for part in (self.selection, self.work, self.call, self.notice, self.folder, self.composer):
             foot.addWidget(part)
         column = stacked(self, self._header, self.legend, self.live, self.find_bar, spacing=0)
         for page in (self.transcript, self.comparison, self.empty):

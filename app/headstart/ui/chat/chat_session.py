@@ -4,6 +4,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, QTimer, Signal, Slot
 
@@ -38,6 +39,10 @@ from headstart.ui.formatting import decimal, sentences, whole
 from headstart.ui.models.model_loader import ModelLoader
 from headstart.ui.translation import showing_errors, translate_error
 from headstart.ui.widgets.progress import Cause
+from headstart.ui.workspace.chat_folder import ChatFolder
+
+if TYPE_CHECKING:
+    from headstart.workspace.tools import Proposal
 
 _SAVE_MS = 700  # a kill must cost less than a second of text, and timers fire late
 _RETRY_MS = 4000
@@ -115,7 +120,8 @@ class ChatSession(QObject):
             )
         self.program_settings = settings
         self.live: LiveAnswer | None = None  # the answer being written; `ended` always follows
-        self.pending_call: tuple[Call, Offer] | None = None  # waits for `decide`
+        self.folder = ChatFolder(store, self.chat.id, self.chat.project, self)
+        self.pending_call: tuple[Call, Offer | Proposal] | None = None  # waits for `decide`
         self._cancel_call: CancelEvent | None = None  # cancels the tool that runs
         # Tools that need no approval. They are not saved, because a chat can come from somebody else's file.
         self._allowed_tools: set[tuple[str, str]] = set()
@@ -217,7 +223,9 @@ class ChatSession(QObject):
         settings = settings or self.settings
         request = engine_request.request(messages, settings, self._loader.info(settings))
         request = replace(request, keep=self._prompt_cache(settings))
-        return offering(request, self._tools.offered)
+        own = self.folder.tools
+        names = {tool.name for tool in own}
+        return offering(request, (*own, *(tool for tool in self._tools.offered if tool.name not in names)))
 
     def stop(self) -> None:
         """Stop the answer being written and keep its text."""
@@ -226,18 +234,23 @@ class ChatSession(QObject):
         elif self.live:
             self._loader.link.cancel()
 
-    def decide(self, *, allowed: bool, always: bool = False) -> None:
-        """Call the pending tool or refuse the call. `always` approves the tool's later calls in this chat."""
+    def decide(self, *, allowed: bool, always: bool = False, text: str | None = None) -> None:
+        """Make the pending call or refuse it. `always` approves later calls of its kind in this chat.
+
+        `text` is what a file is to have, if you have changed it.
+        """
         if self.pending_call is None:
             return
-        (call, offer), self.pending_call = self.pending_call, None
+        (call, asked), self.pending_call = self.pending_call, None
         self.approval_needed.emit()
+        if not isinstance(asked, Offer):
+            self._decide_on_folder(call, asked, allowed=allowed, always=always, text=text)
+            return
         if always:
-            self._allowed_tools.add(offer.key)
+            self._allowed_tools.add(asked.key)
         if allowed:
-            self._set_wait_text(self.tr("Calling {}…").format(call.name))
-            self._cancel_call = cancel = CancelEvent()
-            self._tools.call(offer, call.arguments, cancel, partial(self._on_tool_result, call, cancel))
+            cancel = self._begin_call(call)
+            self._tools.call(asked, call.arguments, cancel, partial(self._on_tool_result, call, cancel))
         else:
             self._add_result(call, REFUSED)
 
@@ -341,6 +354,7 @@ class ChatSession(QObject):
         self._save_timer.stop()
         self._retry.stop()
         self._abandon_call()
+        self.folder.close()
         self.live = None
         if self.has_unsaved_answer:
             self._try_save_again(lambda: self._write(self.conversation))
@@ -367,7 +381,9 @@ class ChatSession(QObject):
         if not self._commit(conversation):
             return False
         self._asked_at = time.monotonic()
-        loop = ToolLoop(request, message.text, message.calls, message.thinking)
+        loop = ToolLoop(request, message.text, message.calls, message.thinking, self.folder.max_calls)
+        if workspace := self.folder.workspace:
+            workspace.record.begin_answer()
         self.live = live_answer.resume(message, self._loader.link.generate(request), loop, settings)
         self._save_timer.start()
         self.reset.emit()
@@ -422,17 +438,55 @@ class ChatSession(QObject):
         self.text_appended.emit(self.live.message, steps)
 
     def _ask_for_approval(self, call: Call) -> None:
-        """Call the tool at once if it is approved, else wait for `decide`."""
+        """Make the call at once if it is approved, else wait for `decide`."""
+        workspace = self.folder.workspace
+        if workspace and workspace.has(call.name):
+            cancel = self._begin_call(call)
+            self.folder.propose(call, partial(self._on_proposal, call, cancel))
+            return
         offer = self._tools.offer(call.name)
         if offer is None:
             self._add_result(call, unknown(call))
             return
-        self.pending_call = call, offer
-        if offer.key in self._allowed_tools:
+        self._wait_for_approval(call, offer, is_approved=offer.key in self._allowed_tools)
+
+    def _wait_for_approval(self, call: Call, asked: "Offer | Proposal", *, is_approved: bool) -> None:
+        self.pending_call = call, asked
+        if is_approved:
             self.decide(allowed=True)
         else:
             self._set_wait_text(self.tr("Waiting for you: may {} be called?").format(call.name))
             self.approval_needed.emit()
+
+    def _begin_call(self, call: Call) -> CancelEvent:
+        self._set_wait_text(self.tr("Calling {}…").format(call.name))
+        self._cancel_call = cancel = CancelEvent()
+        return cancel
+
+    def _on_proposal(self, call: Call, cancel: CancelEvent, proposal: "Proposal | ToolResult") -> None:
+        if self._cancel_call is not cancel:  # the answer was stopped
+            return
+        self._cancel_call = None
+        if isinstance(proposal, ToolResult):
+            self._add_result(call, proposal)
+        else:
+            self._wait_for_approval(call, proposal, is_approved=not proposal.needs_question)
+
+    def _decide_on_folder(
+        self, call: Call, proposal: "Proposal", *, allowed: bool, always: bool, text: str | None
+    ) -> None:
+        workspace = self.folder.workspace
+        if workspace is None:  # it was taken back meanwhile
+            self._add_result(call, REFUSED)
+        elif not allowed:
+            self._add_result(call, workspace.refuse(proposal))
+        else:
+            if always:
+                workspace.allow(proposal)
+            if text is not None and text != proposal.new_text:
+                proposal = proposal.edited(text)
+            cancel = self._begin_call(call)
+            self.folder.run(proposal, cancel, partial(self._on_tool_result, call, cancel))
 
     def _on_tool_result(self, call: Call, cancel: CancelEvent, result: ToolResult) -> None:
         if self._cancel_call is cancel:  # else the answer was stopped

@@ -187,6 +187,10 @@
         <translation>标出提速的词(&amp;F)</translation>
     </message>
     <message>
+        <source>Working &amp;Folder…</source>
+        <translation>工作文件夹(&amp;F)…</translation>
+    </message>
+    <message>
         <source>&amp;Manual…</source>
         <translation>使用手册(&amp;M)…</translation>
     </message>
@@ -1203,6 +1207,22 @@
         <translation>新对话</translation>
     </message>
     <message>
+        <source>As before: {}.</source>
+        <translation>已恢复原样：{}。</translation>
+    </message>
+    <message>
+        <source>Changed since, and left as it is: {}.</source>
+        <translation>之后又有改动，保持不变：{}。</translation>
+    </message>
+    <message>
+        <source>Changes in the Folder</source>
+        <translation>文件夹中的更改</translation>
+    </message>
+    <message>
+        <source>The answer has changed the folder.</source>
+        <translation>这个回答更改了文件夹。</translation>
+    </message>
+    <message>
         <source>Undo</source>
         <translation>撤销</translation>
     </message>
@@ -2216,6 +2236,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>密码短语至少需要 {shortest} 个字符；请使用多个词。</translation>
     </message>
     <message>
+        <source>A path must be a text.</source>
+        <translation>路径必须是文本。</translation>
+    </message>
+    <message>
         <source>A revision belongs to a model of the hub, but {title} does not come from there.</source>
         <translation>修订版本属于 hub 上的模型，而 {title} 并非来自那里。</translation>
     </message>
@@ -2264,6 +2288,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>已取消。</translation>
     </message>
     <message>
+        <source>Change {path}</source>
+        <translation>更改 {path}</translation>
+    </message>
+    <message>
         <source>Encrypted chat histories need packages that are not installed: pip install {packages}, then start Headstart again.</source>
         <translation>加密的聊天历史记录需要未安装的软件包：请用 pip 安装 {packages}，然后重新启动 Headstart。</translation>
     </message>
@@ -2292,8 +2320,16 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>约需 {wanted} 内存，但只有 {free} 可用：请关闭其他程序，然后重新调优。</translation>
     </message>
     <message>
+        <source>List the files of {path}</source>
+        <translation>列出 {path} 的文件</translation>
+    </message>
+    <message>
         <source>Loading {names} with {context} tokens of context takes about {wanted} of memory, but {present}: choose {shorter}, {lighter}, or a smaller model.</source>
         <translation>以 {context} 个 token 的上下文加载 {names} 约需 {wanted} 内存，但{present}：请选择{shorter}、{lighter}，或更小的模型。</translation>
+    </message>
+    <message>
+        <source>Make the folder {path}</source>
+        <translation>新建文件夹 {path}</translation>
     </message>
     <message>
         <source>Memory ran out while the model was loaded: close other programs, choose a smaller context, or a smaller model.</source>
@@ -2310,6 +2346,14 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>Models of this kind can have no head: their output rows were not found.</source>
         <translation>这种模型不能有草稿头：找不到它的输出行。</translation>
+    </message>
+    <message>
+        <source>Move {source} to {target}</source>
+        <translation>将 {source} 移到 {target}</translation>
+    </message>
+    <message>
+        <source>Name a file in the folder.</source>
+        <translation>请给出文件夹中的一个文件。</translation>
     </message>
     <message>
         <source>Name what to export: a recipe, a hub id, a folder or a .gguf file (--list shows recipes).</source>
@@ -2388,6 +2432,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>其他人可以读取 {path} 中的密钥：请将该文件改为仅自己可读，并更换密钥。</translation>
     </message>
     <message>
+        <source>Plan</source>
+        <translation>计划</translation>
+    </message>
+    <message>
         <source>Port {port} is taken by another program, maybe by another `headstart serve`: choose another one with --port, or --port 0 for any that is free.</source>
         <translation>端口 {port} 已被其他程序占用：请选择其他端口。</translation>
     </message>
@@ -2398,6 +2446,18 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>Python {version} can make no environments here, as its module venv is missing; on Debian and Ubuntu, apt install python3-venv brings it. Then try again.</source>
         <translation>这里的 Python {version} 缺少 venv 模块，无法创建环境；在 Debian 和 Ubuntu 上可用 apt install python3-venv 安装。然后重试。</translation>
+    </message>
+    <message>
+        <source>Read {path}</source>
+        <translation>读取 {path}</translation>
+    </message>
+    <message>
+        <source>Run a command</source>
+        <translation>运行命令</translation>
+    </message>
+    <message>
+        <source>Search the files of {path} for “{text}”</source>
+        <translation>在 {path} 的文件中搜索“{text}”</translation>
     </message>
     <message>
         <source>Several models are installed ({names}): choose one with --model NAME.</source>
@@ -2414,6 +2474,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>The Python found here is {version}, and 3.11 or newer is needed; install one and try again.</source>
         <translation>这里找到的是 Python {version}，需要 3.11 或更高版本；请安装后重试。</translation>
+    </message>
+    <message>
+        <source>The argument {name} must be a text.</source>
+        <translation>参数 {name} 必须是文本。</translation>
     </message>
     <message>
         <source>The certificate of {name} at {url} is not trusted ({fault}); if it is your own, add the server again with --certificate FILE, the authority that signed it.</source>
@@ -2466,6 +2530,14 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>The chat template of {name} refused this conversation ({reason}); change the system prompt or the order of the messages, or start a new conversation.</source>
         <translation>{name} 的对话模板拒绝了此对话（{reason}）；请更改系统提示词或消息顺序，或新建对话。</translation>
+    </message>
+    <message>
+        <source>The command cannot be started ({reason}).</source>
+        <translation>无法启动该命令（{reason}）。</translation>
+    </message>
+    <message>
+        <source>The command is empty.</source>
+        <translation>命令为空。</translation>
     </message>
     <message>
         <source>The connection to {name} broke in the middle of the answer; what came of it is kept: continue it, or ask again.</source>
@@ -2568,6 +2640,22 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>设置导出工具期间需要 {needed} 的磁盘空间，而可用空间为 {free}；请腾出空间后重试。</translation>
     </message>
     <message>
+        <source>The folder has more than {count} files.</source>
+        <translation>该文件夹有超过 {count} 个文件。</translation>
+    </message>
+    <message>
+        <source>The folder has too many keys or hard links to run a command beside them.</source>
+        <translation>该文件夹中的密钥或硬链接过多，无法在其中运行命令。</translation>
+    </message>
+    <message>
+        <source>The folder is too large to undo what the command changes.</source>
+        <translation>该文件夹太大，无法撤销命令所做的更改。</translation>
+    </message>
+    <message>
+        <source>The folder itself is not moved.</source>
+        <translation>不能移动该文件夹本身。</translation>
+    </message>
+    <message>
         <source>The index of your projects&apos; folders cannot be used ({error}); start Headstart again: it is made anew if it is damaged, and nothing is lost.</source>
         <translation>项目文件夹的索引无法使用（{error}）；请重新启动 Headstart：如果索引已损坏，会重新建立，没有丢失任何内容。</translation>
     </message>
@@ -2610,6 +2698,14 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>The package {package} is damaged ({error}) and was deleted; run the command again to fetch it anew.</source>
         <translation>软件包 {package} 已损坏（{error}），已被删除；请重新导出，以重新下载。</translation>
+    </message>
+    <message>
+        <source>The path {path} has characters that no name here may have.</source>
+        <translation>路径 {path} 含有名称中不允许的字符。</translation>
+    </message>
+    <message>
+        <source>The path {path} is too deep.</source>
+        <translation>路径 {path} 层级过深。</translation>
     </message>
     <message>
         <source>The picture cannot be read here; save it as a file, and attach that.</source>
@@ -2656,8 +2752,20 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>无法将设置保存到 {path}（{strerror}）；请让该文件夹可写入，然后重试。</translation>
     </message>
     <message>
+        <source>The skill {name} is off.</source>
+        <translation>技能 {name} 未启用。</translation>
+    </message>
+    <message>
+        <source>The skills cannot be saved ({reason}).</source>
+        <translation>无法保存技能（{reason}）。</translation>
+    </message>
+    <message>
         <source>The target writes no texts whose tokens could be counted; --draft-vocab full does without.</source>
         <translation>目标模型没有写出可用于统计 token 的文本；请分别导出两个模型，这样就不需要这些文本。</translation>
+    </message>
+    <message>
+        <source>The text to search for is empty.</source>
+        <translation>要搜索的文本为空。</translation>
     </message>
     <message>
         <source>The weights of the file cannot be used ({reason}).</source>
@@ -2680,16 +2788,64 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>还没有工具：请把您的 MCP 服务器写入 {path}，格式与其他程序的“mcpServers”相同。</translation>
     </message>
     <message>
+        <source>There is a {path} already.</source>
+        <translation>{path} 已经存在。</translation>
+    </message>
+    <message>
+        <source>There is no file or folder {path}.</source>
+        <translation>没有文件或文件夹 {path}。</translation>
+    </message>
+    <message>
+        <source>There is no folder {path}.</source>
+        <translation>没有文件夹 {path}。</translation>
+    </message>
+    <message>
+        <source>There is no skill {name}; there are {names}.</source>
+        <translation>没有技能 {name}；现有 {names}。</translation>
+    </message>
+    <message>
+        <source>There is no {path}.</source>
+        <translation>没有 {path}。</translation>
+    </message>
+    <message>
+        <source>There is nothing to undo in this folder.</source>
+        <translation>此文件夹中没有可撤销的内容。</translation>
+    </message>
+    <message>
         <source>These weights cannot be compressed to {weights} ({error}); try another --weights or --group-size.</source>
         <translation>这些权重不能压缩为 {weights}（{error}）；请尝试其他权重格式或分组大小。</translation>
+    </message>
+    <message>
+        <source>This computer has no working bubblewrap, so the command can read and change whatever you can, and use the network.</source>
+        <translation>这台计算机上没有可用的 bubblewrap，因此该命令可以读取和更改您能访问的一切，并使用网络。</translation>
+    </message>
+    <message>
+        <source>This file may have passwords or keys, which the model would learn.</source>
+        <translation>此文件可能含有密码或密钥，模型会得知其内容。</translation>
+    </message>
+    <message>
+        <source>This system cannot confine file operations to a folder: use Linux or macOS.</source>
+        <translation>此系统无法把文件操作限制在一个文件夹内：请使用 Linux 或 macOS。</translation>
     </message>
     <message>
         <source>Tuning cannot measure {name}, an EAGLE-3 head; choose no draft, or a draft model.</source>
         <translation>调优无法测量 EAGLE-3 草稿头 {name}；请不使用草稿模型，或选择其他草稿模型。</translation>
     </message>
     <message>
+        <source>Use a skill</source>
+        <translation>使用技能</translation>
+    </message>
+    <message>
+        <source>Write the new file {path}</source>
+        <translation>写入新文件 {path}</translation>
+    </message>
+    <message>
         <source>as a table</source>
         <translation>按表格</translation>
+    </message>
+    <message>
+        <source>bubblewrap does not work here any more.</source>
+        <translation>bubblewrap 在此已无法使用。</translation>
     </message>
     <message>
         <source>chats of which {reason}</source>
@@ -3844,8 +4000,20 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>{pair} 是成对模型的配方：它已包含两个模型，因此请将“草稿模型”留空。</translation>
     </message>
     <message>
+        <source>{path} belongs to git and is not changed here.</source>
+        <translation>{path} 属于 git，在此不会更改。</translation>
+    </message>
+    <message>
+        <source>{path} cannot be a working folder, as Headstart&apos;s own files are there: choose a smaller one.</source>
+        <translation>{path} 不能作为工作文件夹，因为其中有 Headstart 自己的文件：请选择更小的文件夹。</translation>
+    </message>
+    <message>
         <source>{path} cannot be read ({error}); export the model again.</source>
         <translation>无法读取 {path}（{error}）；请重新导出模型。</translation>
+    </message>
+    <message>
+        <source>{path} cannot be read ({reason}).</source>
+        <translation>无法读取 {path}（{reason}）。</translation>
     </message>
     <message>
         <source>{path} cannot be read ({strerror}); check that it is there.</source>
@@ -3856,8 +4024,32 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>无法读取 {path}（{strerror}）；请选择您有权打开的文件。</translation>
     </message>
     <message>
+        <source>{path} cannot be used ({reason}).</source>
+        <translation>无法使用 {path}（{reason}）。</translation>
+    </message>
+    <message>
+        <source>{path} cannot be written ({reason}), so nothing was changed; make room there.</source>
+        <translation>无法写入 {path}（{reason}），因此没有任何更改；请在那里腾出空间。</translation>
+    </message>
+    <message>
         <source>{path} cannot be written ({strerror}); choose another folder or make room there.</source>
         <translation>无法写入 {path}（{strerror}）；请选择其他文件夹，或在该处腾出空间。</translation>
+    </message>
+    <message>
+        <source>{path} has changed meanwhile: read it again.</source>
+        <translation>{path} 在此期间已更改：请重新读取。</translation>
+    </message>
+    <message>
+        <source>{path} has changed since.</source>
+        <translation>{path} 之后已更改。</translation>
+    </message>
+    <message>
+        <source>{path} has more than {limit} bytes.</source>
+        <translation>{path} 超过 {limit} 字节。</translation>
+    </message>
+    <message>
+        <source>{path} has no text.</source>
+        <translation>{path} 没有文本。</translation>
     </message>
     <message>
         <source>{path} has {count:,} pages, and {most_pages} is the most; attach those that matter as a file of their own.</source>
@@ -3880,8 +4072,16 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>{folder} 中的 {path} 与其名称不符；请重新获取。</translation>
     </message>
     <message>
+        <source>{path} is a folder: list its files.</source>
+        <translation>{path} 是文件夹：请列出其中的文件。</translation>
+    </message>
+    <message>
         <source>{path} is a folder; drop the files in it instead.</source>
         <translation>{path} 是文件夹；请改为拖入其中的文件。</translation>
+    </message>
+    <message>
+        <source>{path} is a hard link: it has another name, perhaps elsewhere.</source>
+        <translation>{path} 是硬链接：它还有另一个名称，可能在别处。</translation>
     </message>
     <message>
         <source>{path} is damaged (its added tokens); export the model again.</source>
@@ -3912,8 +4112,24 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>{path} 既不是文件夹也不是 .gguf 文件；请指定模型的文件夹。</translation>
     </message>
     <message>
+        <source>{path} is no file.</source>
+        <translation>{path} 不是文件。</translation>
+    </message>
+    <message>
+        <source>{path} is no folder.</source>
+        <translation>{path} 不是文件夹。</translation>
+    </message>
+    <message>
+        <source>{path} is no text in UTF-8, so it is not edited.</source>
+        <translation>{path} 不是 UTF-8 文本，因此不会编辑。</translation>
+    </message>
+    <message>
         <source>{path} is not a GGUF file that can be used: {error}. Fetch it again.</source>
         <translation>{path} 不是可用的 GGUF 文件：{error}。请重新获取。</translation>
+    </message>
+    <message>
+        <source>{path} is not in the folder: name files by their paths in it.</source>
+        <translation>{path} 不在该文件夹中：请用其中的路径指定文件。</translation>
     </message>
     <message>
         <source>{path} of --template cannot be read ({error}).</source>
@@ -3934,6 +4150,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>{path} was written for another version of Headstart; export the model again.</source>
         <translation>{path} 是为另一版本的 Headstart 写入的；请重新导出模型。</translation>
+    </message>
+    <message>
+        <source>{path} would have more than {limit} bytes.</source>
+        <translation>{path} 将超过 {limit} 字节。</translation>
     </message>
     <message>
         <source>{path} {what}; export the model again.</source>
@@ -4157,6 +4377,156 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>no match</source>
         <translation>无匹配项</translation>
+    </message>
+</context>
+<context>
+    <name>FolderBar</name>
+    <message>
+        <source>Details…</source>
+        <translation>详情…</translation>
+    </message>
+    <message>
+        <source>Details of the working folder</source>
+        <translation>工作文件夹的详情</translation>
+    </message>
+    <message>
+        <source>Take the folder back</source>
+        <translation>收回文件夹</translation>
+    </message>
+    <message>
+        <source>Works on {}</source>
+        <translation>正在处理 {}</translation>
+    </message>
+</context>
+<context>
+    <name>FolderDialog</name>
+    <message>
+        <source>Working folder</source>
+        <translation>工作文件夹</translation>
+    </message>
+    <message>
+        <source>The model may read and change the files of one folder, and run commands there. You are asked before each step, and see each change before it is made. Nothing outside of the folder is read or changed.</source>
+        <translation>模型可以读取和更改一个文件夹中的文件，并在其中运行命令。每一步之前都会询问您，每项更改都会先给您看。文件夹之外的内容不会被读取或更改。</translation>
+    </message>
+    <message>
+        <source>Choose…</source>
+        <translation>选择…</translation>
+    </message>
+    <message>
+        <source>Take back</source>
+        <translation>收回</translation>
+    </message>
+    <message>
+        <source>Also for new chats of the project “{}”</source>
+        <translation>也用于项目“{}”中的新对话</translation>
+    </message>
+    <message>
+        <source>Ask again</source>
+        <translation>重新询问</translation>
+    </message>
+    <message>
+        <source>Skills</source>
+        <translation>技能</translation>
+    </message>
+    <message>
+        <source>Skill</source>
+        <translation>技能</translation>
+    </message>
+    <message>
+        <source>From</source>
+        <translation>来源</translation>
+    </message>
+    <message>
+        <source>About</source>
+        <translation>说明</translation>
+    </message>
+    <message>
+        <source>What was done</source>
+        <translation>已执行的操作</translation>
+    </message>
+    <message>
+        <source>Time</source>
+        <translation>时间</translation>
+    </message>
+    <message>
+        <source>Step</source>
+        <translation>步骤</translation>
+    </message>
+    <message>
+        <source>Result</source>
+        <translation>结果</translation>
+    </message>
+    <message>
+        <source>Undo last answer</source>
+        <translation>撤销上一个回答</translation>
+    </message>
+    <message>
+        <source>Delete the record…</source>
+        <translation>删除记录…</translation>
+    </message>
+    <message>
+        <source>No folder</source>
+        <translation>没有文件夹</translation>
+    </message>
+    <message>
+        <source>Commands run in bubblewrap: without a network, and with this folder alone.</source>
+        <translation>命令在 bubblewrap 中运行：没有网络，只能访问此文件夹。</translation>
+    </message>
+    <message>
+        <source>bubblewrap is not installed or does not work here, so commands could read and change whatever you can. You are asked for each.</source>
+        <translation>bubblewrap 未安装或在此无法使用，因此命令可能读取和更改您能访问的一切。每个命令都会询问您。</translation>
+    </message>
+    <message>
+        <source>reading</source>
+        <translation>读取</translation>
+    </message>
+    <message>
+        <source>changes</source>
+        <translation>更改</translation>
+    </message>
+    <message>
+        <source>Without a question in this chat: {}</source>
+        <translation>在此对话中无需询问：{}</translation>
+    </message>
+    <message>
+        <source>You are asked before each step.</source>
+        <translation>每一步之前都会询问您。</translation>
+    </message>
+    <message>
+        <source>Headstart</source>
+        <translation>Headstart</translation>
+    </message>
+    <message>
+        <source>your skills</source>
+        <translation>您的技能</translation>
+    </message>
+    <message>
+        <source>this folder</source>
+        <translation>此文件夹</translation>
+    </message>
+    <message>
+        <source>{}, with scripts</source>
+        <translation>{}，带脚本</translation>
+    </message>
+    <message>
+        <source>Choose the working folder</source>
+        <translation>选择工作文件夹</translation>
+    </message>
+    <message>
+        <source>Delete the log, and what is kept to undo answers in this folder? Its files stay as they are.</source>
+        <translation>要删除日志以及用于撤销此文件夹中回答的内容吗？文件夹中的文件保持不变。</translation>
+    </message>
+    <message>
+        <source>Delete</source>
+        <translation>删除</translation>
+    </message>
+    <message>
+        <source>Close</source>
+        <translation>关闭</translation>
+    </message>
+    <message>
+        <source>Take the folder back</source>
+        <translation>收回文件夹</translation>
     </message>
 </context>
 <context>
@@ -5846,6 +6216,49 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
 ```
 {selection}{cursor}
 ```</translation>
+    </message>
+</context>
+<context>
+    <name>ProposalBar</name>
+    <message>
+        <source>Allow</source>
+        <translation>允许</translation>
+    </message>
+    <message>
+        <source>Edit…</source>
+        <translation>编辑…</translation>
+    </message>
+    <message>
+        <source>Do not allow</source>
+        <translation>不允许</translation>
+    </message>
+    <message>
+        <source>Until Headstart is closed.</source>
+        <translation>直到 Headstart 关闭为止。</translation>
+    </message>
+    <message>
+        <source>The model wants to: {}</source>
+        <translation>模型想要：{}</translation>
+    </message>
+    <message>
+        <source>Always read in this chat</source>
+        <translation>在此对话中始终读取</translation>
+    </message>
+    <message>
+        <source>Always change in this chat</source>
+        <translation>在此对话中始终更改</translation>
+    </message>
+    <message>
+        <source>Always this command in this chat</source>
+        <translation>在此对话中始终运行此命令</translation>
+    </message>
+    <message>
+        <source>What would change</source>
+        <translation>将要更改的内容</translation>
+    </message>
+    <message>
+        <source>The new text of the file</source>
+        <translation>文件的新文本</translation>
     </message>
 </context>
 <context>

@@ -187,6 +187,10 @@
         <translation>標出加速的詞(&amp;F)</translation>
     </message>
     <message>
+        <source>Working &amp;Folder…</source>
+        <translation>工作資料夾(&amp;F)…</translation>
+    </message>
+    <message>
         <source>&amp;Manual…</source>
         <translation>使用手冊(&amp;M)…</translation>
     </message>
@@ -1203,6 +1207,22 @@
         <translation>新對話</translation>
     </message>
     <message>
+        <source>As before: {}.</source>
+        <translation>已復原：{}。</translation>
+    </message>
+    <message>
+        <source>Changed since, and left as it is: {}.</source>
+        <translation>之後又有變更，保持不變：{}。</translation>
+    </message>
+    <message>
+        <source>Changes in the Folder</source>
+        <translation>資料夾中的變更</translation>
+    </message>
+    <message>
+        <source>The answer has changed the folder.</source>
+        <translation>這個回答變更了資料夾。</translation>
+    </message>
+    <message>
         <source>Undo</source>
         <translation>復原</translation>
     </message>
@@ -2216,6 +2236,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>通關片語至少需要 {shortest} 個字元；請使用多個詞。</translation>
     </message>
     <message>
+        <source>A path must be a text.</source>
+        <translation>路徑必須是文字。</translation>
+    </message>
+    <message>
         <source>A revision belongs to a model of the hub, but {title} does not come from there.</source>
         <translation>修訂版本屬於 hub 上的模型，而 {title} 並非來自那裡。</translation>
     </message>
@@ -2264,6 +2288,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>已取消。</translation>
     </message>
     <message>
+        <source>Change {path}</source>
+        <translation>變更 {path}</translation>
+    </message>
+    <message>
         <source>Encrypted chat histories need packages that are not installed: pip install {packages}, then start Headstart again.</source>
         <translation>加密的聊天歷程記錄需要未安裝的套件：請用 pip 安裝 {packages}，然後重新啟動 Headstart。</translation>
     </message>
@@ -2292,8 +2320,16 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>約需 {wanted} 記憶體，但只有 {free} 可用：請關閉其他程式，然後重新調校。</translation>
     </message>
     <message>
+        <source>List the files of {path}</source>
+        <translation>列出 {path} 的檔案</translation>
+    </message>
+    <message>
         <source>Loading {names} with {context} tokens of context takes about {wanted} of memory, but {present}: choose {shorter}, {lighter}, or a smaller model.</source>
         <translation>以 {context} 個 token 的上下文載入 {names} 約需 {wanted} 記憶體，但{present}：請選擇{shorter}、{lighter}，或更小的模型。</translation>
+    </message>
+    <message>
+        <source>Make the folder {path}</source>
+        <translation>新增資料夾 {path}</translation>
     </message>
     <message>
         <source>Memory ran out while the model was loaded: close other programs, choose a smaller context, or a smaller model.</source>
@@ -2310,6 +2346,14 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>Models of this kind can have no head: their output rows were not found.</source>
         <translation>這種模型不能有草稿頭：找不到它的輸出列。</translation>
+    </message>
+    <message>
+        <source>Move {source} to {target}</source>
+        <translation>將 {source} 移到 {target}</translation>
+    </message>
+    <message>
+        <source>Name a file in the folder.</source>
+        <translation>請指定資料夾中的一個檔案。</translation>
     </message>
     <message>
         <source>Name what to export: a recipe, a hub id, a folder or a .gguf file (--list shows recipes).</source>
@@ -2388,6 +2432,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>其他人可以讀取 {path} 中的金鑰：請將該檔案改為僅自己可讀，並更換金鑰。</translation>
     </message>
     <message>
+        <source>Plan</source>
+        <translation>計畫</translation>
+    </message>
+    <message>
         <source>Port {port} is taken by another program, maybe by another `headstart serve`: choose another one with --port, or --port 0 for any that is free.</source>
         <translation>連接埠 {port} 已被其他應用程式占用：請選擇其他連接埠。</translation>
     </message>
@@ -2398,6 +2446,18 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>Python {version} can make no environments here, as its module venv is missing; on Debian and Ubuntu, apt install python3-venv brings it. Then try again.</source>
         <translation>這裡的 Python {version} 缺少 venv 模組，無法建立環境；在 Debian 和 Ubuntu 上可用 apt install python3-venv 安裝。然後重試。</translation>
+    </message>
+    <message>
+        <source>Read {path}</source>
+        <translation>讀取 {path}</translation>
+    </message>
+    <message>
+        <source>Run a command</source>
+        <translation>執行命令</translation>
+    </message>
+    <message>
+        <source>Search the files of {path} for “{text}”</source>
+        <translation>在 {path} 的檔案中搜尋「{text}」</translation>
     </message>
     <message>
         <source>Several models are installed ({names}): choose one with --model NAME.</source>
@@ -2414,6 +2474,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>The Python found here is {version}, and 3.11 or newer is needed; install one and try again.</source>
         <translation>這裡找到的是 Python {version}，需要 3.11 或更新版本；請安裝後重試。</translation>
+    </message>
+    <message>
+        <source>The argument {name} must be a text.</source>
+        <translation>引數 {name} 必須是文字。</translation>
     </message>
     <message>
         <source>The certificate of {name} at {url} is not trusted ({fault}); if it is your own, add the server again with --certificate FILE, the authority that signed it.</source>
@@ -2466,6 +2530,14 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>The chat template of {name} refused this conversation ({reason}); change the system prompt or the order of the messages, or start a new conversation.</source>
         <translation>{name} 的對話範本拒絕了此對話（{reason}）；請變更系統提示詞或訊息順序，或新增對話。</translation>
+    </message>
+    <message>
+        <source>The command cannot be started ({reason}).</source>
+        <translation>無法啟動該命令（{reason}）。</translation>
+    </message>
+    <message>
+        <source>The command is empty.</source>
+        <translation>命令是空的。</translation>
     </message>
     <message>
         <source>The connection to {name} broke in the middle of the answer; what came of it is kept: continue it, or ask again.</source>
@@ -2568,6 +2640,22 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>設定匯出工具期間需要 {needed} 的磁碟空間，而可用空間為 {free}；請騰出空間後重試。</translation>
     </message>
     <message>
+        <source>The folder has more than {count} files.</source>
+        <translation>該資料夾有超過 {count} 個檔案。</translation>
+    </message>
+    <message>
+        <source>The folder has too many keys or hard links to run a command beside them.</source>
+        <translation>該資料夾中的金鑰或硬連結過多，無法在其中執行命令。</translation>
+    </message>
+    <message>
+        <source>The folder is too large to undo what the command changes.</source>
+        <translation>該資料夾太大，無法復原命令所做的變更。</translation>
+    </message>
+    <message>
+        <source>The folder itself is not moved.</source>
+        <translation>不能移動該資料夾本身。</translation>
+    </message>
+    <message>
         <source>The index of your projects&apos; folders cannot be used ({error}); start Headstart again: it is made anew if it is damaged, and nothing is lost.</source>
         <translation>專案資料夾的索引無法使用（{error}）；請重新啟動 Headstart：如果索引已損壞，會重新建立，沒有遺失任何內容。</translation>
     </message>
@@ -2610,6 +2698,14 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>The package {package} is damaged ({error}) and was deleted; run the command again to fetch it anew.</source>
         <translation>套件 {package} 已損毀（{error}），已被刪除；請重新匯出，以重新下載。</translation>
+    </message>
+    <message>
+        <source>The path {path} has characters that no name here may have.</source>
+        <translation>路徑 {path} 含有名稱中不允許的字元。</translation>
+    </message>
+    <message>
+        <source>The path {path} is too deep.</source>
+        <translation>路徑 {path} 層級過深。</translation>
     </message>
     <message>
         <source>The picture cannot be read here; save it as a file, and attach that.</source>
@@ -2656,8 +2752,20 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>無法將設定儲存到 {path}（{strerror}）；請讓該資料夾可寫入，然後再試一次。</translation>
     </message>
     <message>
+        <source>The skill {name} is off.</source>
+        <translation>技能 {name} 未啟用。</translation>
+    </message>
+    <message>
+        <source>The skills cannot be saved ({reason}).</source>
+        <translation>無法儲存技能（{reason}）。</translation>
+    </message>
+    <message>
         <source>The target writes no texts whose tokens could be counted; --draft-vocab full does without.</source>
         <translation>目標模型沒有寫出可用於統計 token 的文字；請分別匯出兩個模型，這樣就不需要這些文字。</translation>
+    </message>
+    <message>
+        <source>The text to search for is empty.</source>
+        <translation>要搜尋的文字是空的。</translation>
     </message>
     <message>
         <source>The weights of the file cannot be used ({reason}).</source>
@@ -2680,16 +2788,64 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>還沒有工具：請把您的 MCP 伺服器寫入 {path}，格式與其他程式的「mcpServers」相同。</translation>
     </message>
     <message>
+        <source>There is a {path} already.</source>
+        <translation>{path} 已經存在。</translation>
+    </message>
+    <message>
+        <source>There is no file or folder {path}.</source>
+        <translation>沒有檔案或資料夾 {path}。</translation>
+    </message>
+    <message>
+        <source>There is no folder {path}.</source>
+        <translation>沒有資料夾 {path}。</translation>
+    </message>
+    <message>
+        <source>There is no skill {name}; there are {names}.</source>
+        <translation>沒有技能 {name}；現有 {names}。</translation>
+    </message>
+    <message>
+        <source>There is no {path}.</source>
+        <translation>沒有 {path}。</translation>
+    </message>
+    <message>
+        <source>There is nothing to undo in this folder.</source>
+        <translation>此資料夾中沒有可復原的內容。</translation>
+    </message>
+    <message>
         <source>These weights cannot be compressed to {weights} ({error}); try another --weights or --group-size.</source>
         <translation>這些權重不能壓縮為 {weights}（{error}）；請嘗試其他權重格式或分組大小。</translation>
+    </message>
+    <message>
+        <source>This computer has no working bubblewrap, so the command can read and change whatever you can, and use the network.</source>
+        <translation>這台電腦上沒有可用的 bubblewrap，因此該命令可以讀取和變更您能存取的一切，並使用網路。</translation>
+    </message>
+    <message>
+        <source>This file may have passwords or keys, which the model would learn.</source>
+        <translation>此檔案可能含有密碼或金鑰，模型會得知其內容。</translation>
+    </message>
+    <message>
+        <source>This system cannot confine file operations to a folder: use Linux or macOS.</source>
+        <translation>此系統無法將檔案操作限制在一個資料夾內：請使用 Linux 或 macOS。</translation>
     </message>
     <message>
         <source>Tuning cannot measure {name}, an EAGLE-3 head; choose no draft, or a draft model.</source>
         <translation>調校無法測量 EAGLE-3 草稿頭 {name}；請不使用草稿模型，或選擇其他草稿模型。</translation>
     </message>
     <message>
+        <source>Use a skill</source>
+        <translation>使用技能</translation>
+    </message>
+    <message>
+        <source>Write the new file {path}</source>
+        <translation>寫入新檔案 {path}</translation>
+    </message>
+    <message>
         <source>as a table</source>
         <translation>以表格讀取</translation>
+    </message>
+    <message>
+        <source>bubblewrap does not work here any more.</source>
+        <translation>bubblewrap 在此已無法使用。</translation>
     </message>
     <message>
         <source>chats of which {reason}</source>
@@ -3844,8 +4000,20 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>{pair} 是成對模型的配方：它已包含兩個模型，因此請將「草稿模型」留空。</translation>
     </message>
     <message>
+        <source>{path} belongs to git and is not changed here.</source>
+        <translation>{path} 屬於 git，在此不會變更。</translation>
+    </message>
+    <message>
+        <source>{path} cannot be a working folder, as Headstart&apos;s own files are there: choose a smaller one.</source>
+        <translation>{path} 不能作為工作資料夾，因為其中有 Headstart 自己的檔案：請選擇更小的資料夾。</translation>
+    </message>
+    <message>
         <source>{path} cannot be read ({error}); export the model again.</source>
         <translation>無法讀取 {path}（{error}）；請重新匯出模型。</translation>
+    </message>
+    <message>
+        <source>{path} cannot be read ({reason}).</source>
+        <translation>無法讀取 {path}（{reason}）。</translation>
     </message>
     <message>
         <source>{path} cannot be read ({strerror}); check that it is there.</source>
@@ -3856,8 +4024,32 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>無法讀取 {path}（{strerror}）；請選擇您有權開啟的檔案。</translation>
     </message>
     <message>
+        <source>{path} cannot be used ({reason}).</source>
+        <translation>無法使用 {path}（{reason}）。</translation>
+    </message>
+    <message>
+        <source>{path} cannot be written ({reason}), so nothing was changed; make room there.</source>
+        <translation>無法寫入 {path}（{reason}），因此沒有任何變更；請在那裡騰出空間。</translation>
+    </message>
+    <message>
         <source>{path} cannot be written ({strerror}); choose another folder or make room there.</source>
         <translation>無法寫入 {path}（{strerror}）；請選擇其他資料夾，或在該處清出空間。</translation>
+    </message>
+    <message>
+        <source>{path} has changed meanwhile: read it again.</source>
+        <translation>{path} 在此期間已變更：請重新讀取。</translation>
+    </message>
+    <message>
+        <source>{path} has changed since.</source>
+        <translation>{path} 之後已變更。</translation>
+    </message>
+    <message>
+        <source>{path} has more than {limit} bytes.</source>
+        <translation>{path} 超過 {limit} 位元組。</translation>
+    </message>
+    <message>
+        <source>{path} has no text.</source>
+        <translation>{path} 沒有文字。</translation>
     </message>
     <message>
         <source>{path} has {count:,} pages, and {most_pages} is the most; attach those that matter as a file of their own.</source>
@@ -3880,8 +4072,16 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>{folder} 中的 {path} 與其名稱不符；請重新取得。</translation>
     </message>
     <message>
+        <source>{path} is a folder: list its files.</source>
+        <translation>{path} 是資料夾：請列出其中的檔案。</translation>
+    </message>
+    <message>
         <source>{path} is a folder; drop the files in it instead.</source>
         <translation>{path} 是資料夾；請改為拖入其中的檔案。</translation>
+    </message>
+    <message>
+        <source>{path} is a hard link: it has another name, perhaps elsewhere.</source>
+        <translation>{path} 是硬連結：它還有另一個名稱，可能在別處。</translation>
     </message>
     <message>
         <source>{path} is damaged (its added tokens); export the model again.</source>
@@ -3912,8 +4112,24 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>{path} 既不是資料夾也不是 .gguf 檔案；請指定模型的資料夾。</translation>
     </message>
     <message>
+        <source>{path} is no file.</source>
+        <translation>{path} 不是檔案。</translation>
+    </message>
+    <message>
+        <source>{path} is no folder.</source>
+        <translation>{path} 不是資料夾。</translation>
+    </message>
+    <message>
+        <source>{path} is no text in UTF-8, so it is not edited.</source>
+        <translation>{path} 不是 UTF-8 文字，因此不會編輯。</translation>
+    </message>
+    <message>
         <source>{path} is not a GGUF file that can be used: {error}. Fetch it again.</source>
         <translation>{path} 不是可用的 GGUF 檔案：{error}。請重新取得。</translation>
+    </message>
+    <message>
+        <source>{path} is not in the folder: name files by their paths in it.</source>
+        <translation>{path} 不在該資料夾中：請用其中的路徑指定檔案。</translation>
     </message>
     <message>
         <source>{path} of --template cannot be read ({error}).</source>
@@ -3934,6 +4150,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>{path} was written for another version of Headstart; export the model again.</source>
         <translation>{path} 是為另一版本的 Headstart 寫入的；請重新匯出模型。</translation>
+    </message>
+    <message>
+        <source>{path} would have more than {limit} bytes.</source>
+        <translation>{path} 將超過 {limit} 位元組。</translation>
     </message>
     <message>
         <source>{path} {what}; export the model again.</source>
@@ -4157,6 +4377,156 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>no match</source>
         <translation>沒有相符項目</translation>
+    </message>
+</context>
+<context>
+    <name>FolderBar</name>
+    <message>
+        <source>Details…</source>
+        <translation>詳細資料…</translation>
+    </message>
+    <message>
+        <source>Details of the working folder</source>
+        <translation>工作資料夾的詳細資料</translation>
+    </message>
+    <message>
+        <source>Take the folder back</source>
+        <translation>收回資料夾</translation>
+    </message>
+    <message>
+        <source>Works on {}</source>
+        <translation>正在處理 {}</translation>
+    </message>
+</context>
+<context>
+    <name>FolderDialog</name>
+    <message>
+        <source>Working folder</source>
+        <translation>工作資料夾</translation>
+    </message>
+    <message>
+        <source>The model may read and change the files of one folder, and run commands there. You are asked before each step, and see each change before it is made. Nothing outside of the folder is read or changed.</source>
+        <translation>模型可以讀取和變更一個資料夾中的檔案，並在其中執行命令。每一步之前都會詢問您，每項變更都會先給您看。資料夾之外的內容不會被讀取或變更。</translation>
+    </message>
+    <message>
+        <source>Choose…</source>
+        <translation>選擇…</translation>
+    </message>
+    <message>
+        <source>Take back</source>
+        <translation>收回</translation>
+    </message>
+    <message>
+        <source>Also for new chats of the project “{}”</source>
+        <translation>也用於專案「{}」中的新對話</translation>
+    </message>
+    <message>
+        <source>Ask again</source>
+        <translation>重新詢問</translation>
+    </message>
+    <message>
+        <source>Skills</source>
+        <translation>技能</translation>
+    </message>
+    <message>
+        <source>Skill</source>
+        <translation>技能</translation>
+    </message>
+    <message>
+        <source>From</source>
+        <translation>來源</translation>
+    </message>
+    <message>
+        <source>About</source>
+        <translation>說明</translation>
+    </message>
+    <message>
+        <source>What was done</source>
+        <translation>已執行的操作</translation>
+    </message>
+    <message>
+        <source>Time</source>
+        <translation>時間</translation>
+    </message>
+    <message>
+        <source>Step</source>
+        <translation>步驟</translation>
+    </message>
+    <message>
+        <source>Result</source>
+        <translation>結果</translation>
+    </message>
+    <message>
+        <source>Undo last answer</source>
+        <translation>復原上一個回答</translation>
+    </message>
+    <message>
+        <source>Delete the record…</source>
+        <translation>刪除記錄…</translation>
+    </message>
+    <message>
+        <source>No folder</source>
+        <translation>沒有資料夾</translation>
+    </message>
+    <message>
+        <source>Commands run in bubblewrap: without a network, and with this folder alone.</source>
+        <translation>命令在 bubblewrap 中執行：沒有網路，只能存取此資料夾。</translation>
+    </message>
+    <message>
+        <source>bubblewrap is not installed or does not work here, so commands could read and change whatever you can. You are asked for each.</source>
+        <translation>bubblewrap 未安裝或在此無法使用，因此命令可能讀取和變更您能存取的一切。每個命令都會詢問您。</translation>
+    </message>
+    <message>
+        <source>reading</source>
+        <translation>讀取</translation>
+    </message>
+    <message>
+        <source>changes</source>
+        <translation>變更</translation>
+    </message>
+    <message>
+        <source>Without a question in this chat: {}</source>
+        <translation>在此對話中不需詢問：{}</translation>
+    </message>
+    <message>
+        <source>You are asked before each step.</source>
+        <translation>每一步之前都會詢問您。</translation>
+    </message>
+    <message>
+        <source>Headstart</source>
+        <translation>Headstart</translation>
+    </message>
+    <message>
+        <source>your skills</source>
+        <translation>您的技能</translation>
+    </message>
+    <message>
+        <source>this folder</source>
+        <translation>此資料夾</translation>
+    </message>
+    <message>
+        <source>{}, with scripts</source>
+        <translation>{}，含指令碼</translation>
+    </message>
+    <message>
+        <source>Choose the working folder</source>
+        <translation>選擇工作資料夾</translation>
+    </message>
+    <message>
+        <source>Delete the log, and what is kept to undo answers in this folder? Its files stay as they are.</source>
+        <translation>要刪除記錄以及用於復原此資料夾中回答的內容嗎？資料夾中的檔案保持不變。</translation>
+    </message>
+    <message>
+        <source>Delete</source>
+        <translation>刪除</translation>
+    </message>
+    <message>
+        <source>Close</source>
+        <translation>關閉</translation>
+    </message>
+    <message>
+        <source>Take the folder back</source>
+        <translation>收回資料夾</translation>
     </message>
 </context>
 <context>
@@ -5846,6 +6216,49 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
 ```
 {selection}{cursor}
 ```</translation>
+    </message>
+</context>
+<context>
+    <name>ProposalBar</name>
+    <message>
+        <source>Allow</source>
+        <translation>允許</translation>
+    </message>
+    <message>
+        <source>Edit…</source>
+        <translation>編輯…</translation>
+    </message>
+    <message>
+        <source>Do not allow</source>
+        <translation>不允許</translation>
+    </message>
+    <message>
+        <source>Until Headstart is closed.</source>
+        <translation>直到 Headstart 關閉為止。</translation>
+    </message>
+    <message>
+        <source>The model wants to: {}</source>
+        <translation>模型想要：{}</translation>
+    </message>
+    <message>
+        <source>Always read in this chat</source>
+        <translation>在此對話中一律讀取</translation>
+    </message>
+    <message>
+        <source>Always change in this chat</source>
+        <translation>在此對話中一律變更</translation>
+    </message>
+    <message>
+        <source>Always this command in this chat</source>
+        <translation>在此對話中一律執行此命令</translation>
+    </message>
+    <message>
+        <source>What would change</source>
+        <translation>將要變更的內容</translation>
+    </message>
+    <message>
+        <source>The new text of the file</source>
+        <translation>檔案的新文字</translation>
     </message>
 </context>
 <context>

@@ -20,6 +20,7 @@ from headstart.ui.chat.tools import ToolsController
 from headstart.ui.models.model_loader import ModelLoader
 from headstart.ui.translation import showing_errors
 from headstart.ui.widgets.undo_stack import Undoable
+from headstart.ui.workspace import chat_folder
 
 _BATCH = 25  # hits shown at a time; more than a sidebar has room for
 
@@ -278,6 +279,7 @@ class ChatsController(QObject):
     @Slot(object)
     def follow_projects(self, renamed: dict[str, str]) -> None:
         """Update chats after projects were renamed: old names to new ones, "" for deleted ones."""
+        self._try(lambda: chat_folder.follow_projects(self._store, renamed))
         self.follow_tags({})
         self.filter_project(renamed.get(self._project, self._project))
 
@@ -420,6 +422,7 @@ class ChatsController(QObject):
         for key, session in list(self._sessions.items()):
             if session is not self.current and not session.is_answering and not session.has_unsaved_answer:
                 del self._sessions[key]
+                session.folder.close()
                 session.deleteLater()
 
     def _restore_session(self, chat_id: str) -> ChatSession | None:

@@ -101,11 +101,12 @@ QAbstractSpinBox::up-arrow:off { image: url("$resources/up-off.svg"); }
 QAbstractSpinBox::down-arrow:off { image: url("$resources/down-off.svg"); }
 QCheckBox { color: $text; spacing: ${small}px; }
 QCheckBox:disabled { color: $disabled; }
-QCheckBox::indicator {
+QCheckBox::indicator, QTreeView::indicator {
     width: ${box}px; height: ${box}px; border: 1px solid $outline; border-radius: ${tiny}px; background: $surface; }
-QCheckBox::indicator:hover { border-color: $text; }
+QCheckBox::indicator:hover, QTreeView::indicator:hover { border-color: $text; }
 QCheckBox::indicator:focus { border: 2px solid $link; width: ${box_in}px; height: ${box_in}px; }
-QCheckBox::indicator:checked { background: $accent; border-color: $accent; image: url("$resources/check.svg"); }
+QCheckBox::indicator:checked, QTreeView::indicator:checked {
+    background: $accent; border-color: $accent; image: url("$resources/check.svg"); }
 QCheckBox::indicator:checked:focus { border-color: $link; }
 QCheckBox::indicator:disabled { background: $raised; border-color: $border; }
 QCheckBox[kind="switch"] { font-weight: 600; }

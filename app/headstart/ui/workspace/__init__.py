@@ -1,0 +1,1 @@
+"""The working folder of a chat in the window."""

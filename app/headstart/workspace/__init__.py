@@ -1,0 +1,1 @@
+"""Work of a model on one folder, with approval: tools, questions, undo and log."""

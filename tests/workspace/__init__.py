@@ -1,0 +1,1 @@
+"""Tests of the work on a folder."""
