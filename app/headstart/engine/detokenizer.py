@@ -3,11 +3,10 @@
 import bisect
 import math
 import re
-import time
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from itertools import accumulate, groupby
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,14 +17,7 @@ from headstart.engine.engine import (
     CALL_ENDS,
     FinishReason,
     Likelihood,
-    Origin,
-    Piece,
-    Request,
-    Round,
     Scored,
-    Step,
-    Timing,
-    Token,
 )
 from headstart.engine.sampling import Row, largest
 from headstart.engine.thinking import ThinkingReader
@@ -367,49 +359,6 @@ class Scorer:
             Scored(token, start, likeliest)
             for (token, likeliest), start in zip([unknown, *self._noted], starts, strict=False)
         )
-
-
-_NOTHING_RUN = Round((), 0, 0, Origin.TARGET, Timing())
-
-
-def step_of(round_: Round, text: AnswerText, scorer: Scorer | None = None) -> Step:
-    """Return the step of a round. The round is cut where a stop string ends the answer; its time includes this work."""
-    started = time.perf_counter()
-    progress = text.push([token.id for token in round_.tokens])
-    tokens = round_.tokens[: progress.tokens_used]
-    pieces = (*_pieces(tokens, progress.thinking, is_thinking=True), *_pieces(tokens, progress.texts))
-    spent = (time.perf_counter() - started) * 1000.0
-    timing = replace(round_.timing, other_ms=round_.timing.other_ms + spent)
-    return Step(
-        progress.text,
-        replace(round_, tokens=tokens, timing=timing),
-        pieces,
-        scorer.new_scores(text) if scorer else (),
-    )
-
-
-def _pieces(tokens: Sequence[Token], texts: Sequence[str], *, is_thinking: bool = False) -> Iterator[Piece]:
-    """Yield the texts of tokens, joined where they have one origin."""
-    for origin, run in groupby(zip(tokens, texts, strict=True), key=lambda pair: pair[0].origin):
-        if text := "".join(part for _, part in run):
-            yield Piece(text, origin, is_thinking)
-
-
-def echo_of(request: Request, ids: Sequence[int], texts: TokenTexts, scorer: Scorer | None = None) -> Step:
-    """Return the prompt of a request as a step. `scorer` has noted `ids`, its tokens, if scores are requested."""
-    detokenizer = Detokenizer(texts)
-    completed = detokenizer.push(ids)
-    text = request.prompt or "".join(completed) + detokenizer.flush()
-    return Step(text, _NOTHING_RUN, (), scorer.prompt_scores(ids[0], completed) if scorer else ())
-
-
-def rest_of(text: AnswerText, scorer: Scorer | None = None) -> Iterator[Step]:
-    """Yield a last step with the text that was held back as a possible stop string, if there is any."""
-    thinking, rest = text.finish()
-    scored = scorer.new_scores(text, ended=True) if scorer else ()
-    pieces = (Piece(thinking, Origin.TARGET, is_thinking=True), Piece(rest, Origin.TARGET))
-    if thinking or rest or scored:
-        yield Step(rest, _NOTHING_RUN, tuple(piece for piece in pieces if piece.text), scored)
 
 
 MAX_PERIOD = 200  # tokens

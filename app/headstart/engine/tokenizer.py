@@ -1,10 +1,8 @@
 """The tokenizer and the chat template of a model folder."""
 
 import itertools
-import sys
 import unicodedata
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
 from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
@@ -19,7 +17,7 @@ from headstart.engine.chat_template import (
     with_system,
 )
 from headstart.engine.detokenizer import AnswerText, TokenTexts
-from headstart.engine.engine import Finish, FinishReason, Message, Origin, Request, Round, Step, Timing, Tool, no_stats
+from headstart.engine.engine import Message, Request, Tool
 from headstart.engine.runtime import openvino_genai
 from headstart.engine.thinking import ThinkingTokens
 from headstart.engine.tool_calls import MAX_CALLS
@@ -264,13 +262,6 @@ def read_tokenizer(folder: Path) -> Tokenizer:
     tokenizer = Tokenizer(folder)
     _ = tokenizer.texts
     return tokenizer
-
-
-def tokens_of(request: Request, tokenizer: Tokenizer, context: int) -> Iterator[Step | Finish]:
-    """Yield the events that answer a request for tokens alone. Raises what `prompt_of` raises."""
-    ids = tokenizer.prompt_of(request, sys.maxsize)
-    yield Step(tokenizer.decode(ids, keep_special=True), Round((), 0, 0, Origin.TARGET, Timing()))
-    yield Finish(FinishReason.STOP, replace(no_stats(), context_length=context), tuple(ids))
 
 
 def _load(folder: Path) -> Any:
