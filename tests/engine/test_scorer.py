@@ -10,7 +10,8 @@ import pytest
 from numpy.typing import NDArray
 from scipy.special import log_softmax
 
-from headstart.engine.detokenizer import AnswerText, Scorer, TokenTexts
+from headstart.engine.answer_writer import AnswerText, Scorer
+from headstart.engine.detokenizer import TokenTexts
 from headstart.engine.engine import Mode, Origin, Request, Sampling, Scored, Speculation
 from headstart.engine.grammar import TokenBytes
 from headstart.engine.local import LocalEngine
