@@ -21,6 +21,7 @@ from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from pathlib import Path
 
+from headstart.engine.answer_writer import AnswerWriter
 from headstart.engine.bench.prompts import KINDS, read_prompts
 from headstart.engine.cancelling import CancelEvent
 from headstart.engine.engine import (
@@ -93,16 +94,16 @@ def write(
     def note(row: Row, _token: int) -> None:
         answer.digests.append(blake2b(row.tobytes(), digest_size=16).digest())
 
-    ids = engine.tokenizer.prompt_of(request, engine.context)
-    job = replace(engine._job(request, ids, None, None, tuple(written)), on_logits=note)  # noqa: SLF001 - rows are no part of an answer
-    runner = engine.target.runner
+    models, runner = engine.slot.models, engine.target.runner
+    sequence = AnswerWriter(request, models.text, engine.context).sequence(cancel)
+    sequence = replace(sequence, written=tuple(written), on_logits=note)  # rows are no part of an answer
     with runner.at_work() if isinstance(runner, PagedRunner) else nullcontext():
-        for event in engine._decoder.run(job, cancel):  # noqa: SLF001
+        for event in engine.slot.decoder.run(sequence):
             if isinstance(event, Round):
                 answer.tokens += [token.id for token in event.tokens]
             elif isinstance(event, FinishReason):
                 answer.reason = event
-    engine._prefixes[0].keep()  # noqa: SLF001
+    engine.slot.prefixes[0].keep()
     return answer
 
 
@@ -207,14 +208,14 @@ class Fuzz:
             case 2:
                 engine.forget([f"chat{chance.randrange(PARALLEL)}"])
             case 3:  # there is room for little
-                for prefixes in engine._prefixes:  # noqa: SLF001
+                for prefixes in engine.slot.prefixes:
                     prefixes._max_bytes = chance.choice([0, 2**20, 2**24])  # noqa: SLF001
             case 4:  # something is read ahead, and not to its end
                 ahead = engine.read_ahead(self._request(chance, RandomChat("ahead")))
                 for _ in range(chance.randrange(4)):
                     next(ahead, None)
             case _:
-                for prefixes in engine._prefixes:  # noqa: SLF001
+                for prefixes in engine.slot.prefixes:
                     prefixes._max_bytes = 2**28  # noqa: SLF001
 
     def _compare(self, name: str, expected: HistoryAnswer, answer: HistoryAnswer) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from headstart.engine import detokenizer
+from headstart.engine import answer_writer
 from headstart.engine.engine import LoadOptions
 from headstart.engine.local import LocalEngine
 from headstart.engine.tokenizer import Tokenizer
@@ -55,7 +55,7 @@ def hasty(monkeypatch: pytest.MonkeyPatch) -> int:
             self._count += 1
             return 4 if self._count >= tokens else 0
 
-    monkeypatch.setattr(detokenizer, "Repetition", Hasty)
+    monkeypatch.setattr(answer_writer, "Repetition", Hasty)
     return tokens
 
 

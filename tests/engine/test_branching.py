@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from bench.research.trace import Recorder, RecordingSession
-from headstart.engine import loading
+from headstart.engine import loading, sequence
 from headstart.engine.drafters.base import Draft
 from headstart.engine.engine import LoadOptions, Mode, Origin, Sampling, Speculation
 from headstart.engine.loading import RunnerConfig, load_model
@@ -26,7 +26,6 @@ from headstart.engine.runners.passes import Pass
 from headstart.engine.runners.precision import probe_ids, reference
 from headstart.engine.runners.runner import Branch
 from headstart.engine.runners.selftest import branch_error, self_test
-from headstart.engine.sequence import Job
 from headstart.engine.speculative import Decoder
 from headstart.library.manifest import ModelSpec
 from tests.engine.answers import CODE, LIST, PLAIN, ask, forget, load, request
@@ -149,13 +148,14 @@ class TestText:
         sampling = Sampling(
             temperature=temperature, seed=rng.randrange(2**40), frequency_penalty=rng.choice([0.0, 0.3])
         )
-        job = Job((1, 2, 3), 150, frozenset(rng.sample(range(VOCABULARY), trial % 2)), sampling, PLAIN)
-        plain, _, reason = write(toy_decoder(ToyRunner(VOCABULARY, 170, seed=3)), job)
+        answer = sequence.Sequence(
+            (1, 2, 3), 150, frozenset(rng.sample(range(VOCABULARY), trial % 2)), sampling, PLAIN, 170
+        )
+        plain, _, reason = write(toy_decoder(ToyRunner(VOCABULARY, 170, seed=3)), answer)
         target, outcomes = BranchingToy(VOCABULARY, 170, seed=3), list[Outcome]()
         decoder = toy_decoder(target, outcomes.append)
         for _ in range(2):
-            again = Job(job.prompt, job.max_new_tokens, job.stop_ids, sampling, Speculation())
-            assert write(decoder, again)[0::2] == (plain, reason)
+            assert write(decoder, replace(answer, speculation=Speculation()))[0::2] == (plain, reason)
         assert sum(outcome.is_branch_taken for outcome in outcomes) == target.taken
 
     @pytest.mark.parametrize("sampling", [Sampling(), Sampling(temperature=0.9, seed=4)], ids=["greedy", "sampled"])
@@ -173,7 +173,7 @@ class TestText:
         """A pair, checking as many branches as find room."""
         with closing(load(LoadOptions(tiny_quantized, tiny_draft))) as engine:
             assert engine.target.runner.can_branch
-            engine.policy = engine._decoder._policy = Eager(engine.policy.costs)
+            engine.record_with(Eager(engine.policy.costs))
             yield engine
 
 
@@ -189,10 +189,12 @@ def test_passes_that_are_filled_up_write_the_plain_text_up_to_the_end_of_the_con
         policy.observers.append(lambda outcome: sizes.append(outcome.size))
         return Decoder(target, toy_drafters(target, ToyRunner(VOCABULARY, context, 3, blur=0.2)), policy)
 
-    job = Job((1, 2, 3), 400, frozenset(), Sampling(temperature=temperature, seed=5), Speculation())
+    answer = sequence.Sequence(
+        (1, 2, 3), 400, frozenset(), Sampling(temperature=temperature, seed=5), Speculation(), 400
+    )
     for context in (400, 100):
-        plain = write(filled(context), replace(job, speculation=PLAIN))
-        assert write(filled(context), job)[0::2] == plain[0::2]
+        plain = write(filled(context), replace(answer, speculation=PLAIN))
+        assert write(filled(context), answer)[0::2] == plain[0::2]
     spoken = [size for size in sizes if size > 1]
     assert sum(size != last for last, size in pairwise(spoken)) < len(spoken) / 4
 

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from headstart.engine.answer_writer import AnswerText
 from headstart.engine.detokenizer import (
     MAX_PERIOD,
     MIN_ITEMS,
-    AnswerText,
     DecodeMany,
     Detokenizer,
     Repetition,

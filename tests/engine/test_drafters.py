@@ -33,7 +33,7 @@ from headstart.engine.policy.policy import Policy
 from headstart.engine.policy.rounds import RoundState
 from headstart.engine.runners.runner import Interrupted, Logits
 from headstart.engine.sampling import Ids, Sampler
-from headstart.engine.sequence import Job, Sequence
+from headstart.engine.sequence import Sequence
 from headstart.engine.speculative import Decoder
 from headstart.errors import BrokenModelError
 from headstart.library import manifest
@@ -41,7 +41,7 @@ from headstart_export import cli
 from headstart_export import table as counting
 from tests.engine.answers import LIST, PLAIN, ask, forget, load, request
 from tests.engine.rounds import copied, outcome, tokens
-from tests.engine.test_exactness import TABLE, VOCABULARY, random_job, write
+from tests.engine.test_exactness import TABLE, VOCABULARY, random_sequence, write
 from tests.toy import ToyRunner
 
 SIZES = (8, 6, 4, 3, 2)
@@ -280,7 +280,7 @@ def up_to(count: int) -> ShouldContinue:
 
 def begun(context: abc.Sequence[int], sampling: Sampling = GREEDY, cancel: CancelEvent | None = None) -> Sequence:
     """An answer with nothing but its prompt."""
-    return Sequence(Job(tuple(context), 100, frozenset(), sampling, Speculation()), 4096, cancel)
+    return Sequence(tuple(context), 100, frozenset(), sampling, Speculation(), 4096, cancel=cancel or CancelEvent())
 
 
 def written_alone(context: abc.Sequence[int], count: int, sampling: Sampling = GREEDY) -> tuple[int, ...]:
@@ -297,7 +297,7 @@ def test_confidences_are_probabilities_without_noise() -> None:
     context, sampling = [1, 2, 3], Sampling(temperature=0.8, top_k=6, seed=2)
     toy = ToyRunner()
     tolerant = Speculation(acceptance_threshold=0.5)
-    text = Sequence(Job(tuple(context), 100, frozenset(), sampling, tolerant), 4096)
+    text = Sequence(tuple(context), 100, frozenset(), sampling, tolerant, 4096)
     proposal, sampler = DraftModel(ToyRunner(), 24).propose(text, up_to(4)), text.sampler
     rows = [toy.row([*context, *proposal.tokens[:place]]) for place in range(4)]
     expected = [sampler.probability(row, token) for row, token in zip(rows, proposal.tokens, strict=True)]
@@ -672,8 +672,8 @@ def test_draft_model_guesses_for_one_answer_and_head_for_several(
     monkeypatch.setattr(head, "can_share", True)
     price = Curve({1: 20.0})
     decoder = Decoder(target, [draft, head], Policy(Costs(Curve(TABLE), {Origin.DRAFT: price, Origin.HEAD: price})))
-    job = Job((1, 2, 3), 40, frozenset(), Sampling(0.0), Speculation(Mode.FIXED, 3))
-    _, rounds, _ = write(decoder, job)
+    answer = Sequence((1, 2, 3), 40, frozenset(), Sampling(0.0), Speculation(Mode.FIXED, 3), 4096)
+    _, rounds, _ = write(decoder, answer)
     assert {done.drafter for done in rounds if done.drafted} == {guesser}
 
 
@@ -712,14 +712,14 @@ def tables(target: ToyRunner, rng: random.Random) -> abc.Sequence[TableDrafter]:
 @pytest.mark.parametrize("trial", range(12))
 def test_table_changes_no_token(trial: int) -> None:
     rng = random.Random(trial)
-    job = random_job(rng, PLAIN)
+    answer = random_sequence(rng, PLAIN)
     guessed = 0
     for table in tables(ToyRunner(VOCABULARY, 4096, 3), rng):
         decoder = Decoder(ToyRunner(VOCABULARY, 4096, 3), [NgramDrafter(), table], Policy(Costs(Curve(TABLE))))
-        plain = write(decoder, job)[0::2]
+        plain = write(decoder, answer)[0::2]
         for mode in (Mode.AUTO, Mode.FIXED):
             speculation = Speculation(mode, 3, drafter=rng.choice([Drafter.ANY, Drafter.TABLE]))
-            written, rounds, reason = write(decoder, replace(job, speculation=speculation))
+            written, rounds, reason = write(decoder, replace(answer, speculation=speculation))
             assert (written, reason) == plain
             guessed += sum(done.drafter is Origin.TABLE for done in rounds)
     assert guessed or len(plain[0]) < 8

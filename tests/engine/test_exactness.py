@@ -12,13 +12,13 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from headstart.engine import sequence
 from headstart.engine.cancelling import CancelEvent
 from headstart.engine.engine import FinishReason, Message, Mode, Origin, Round, Sampling, Speculation
 from headstart.engine.local import LocalEngine
 from headstart.engine.policy.cost_model import Costs, Curve
 from headstart.engine.policy.policy import Policy
 from headstart.engine.sampling import Sampler
-from headstart.engine.sequence import Job
 from headstart.engine.speculative import Decoder
 from tests.engine.answers import CODE, LIST, PLAIN, Answer, Whimsical, ask, forget, request
 from tests.toy import ToyRunner, toy_drafters
@@ -34,11 +34,13 @@ def toy_decoder(*, draft: bool = True, blur: float = 0.7, context: int = 4096, s
     return Decoder(target, drafters, Policy(Costs(Curve(TABLE), {Origin.DRAFT: Curve({1: 20.0})} if draft else {})))
 
 
-def write(decoder: Decoder, job: Job, stop_after: int | None = None) -> tuple[list[int], list[Round], FinishReason]:
-    """Run a job; `stop_after` cancels once so many tokens are there."""
+def write(
+    decoder: Decoder, begun: sequence.Sequence, stop_after: int | None = None
+) -> tuple[list[int], list[Round], FinishReason]:
+    """Write an answer from its prompt on; `stop_after` cancels once so many tokens are there."""
     cancel, tokens, rounds = CancelEvent(), list[int](), list[Round]()
     reason = None
-    for event in decoder.run(job, cancel):
+    for event in decoder.run(replace(begun, context_length=decoder.context, cancel=cancel)):
         if isinstance(event, Round):
             rounds.append(event)
             tokens += [token.id for token in event.tokens]
@@ -50,7 +52,7 @@ def write(decoder: Decoder, job: Job, stop_after: int | None = None) -> tuple[li
     return tokens, rounds, reason
 
 
-def random_job(rng: random.Random, speculation: Speculation) -> Job:
+def random_sequence(rng: random.Random, speculation: Speculation) -> sequence.Sequence:
     sampling = Sampling(
         temperature=rng.choice([0.0, 0.7, 1.0, 1.5]),
         top_k=rng.choice([0, 5]),
@@ -64,7 +66,9 @@ def random_job(rng: random.Random, speculation: Speculation) -> Job:
     prompt = tuple(rng.randrange(VOCABULARY) for _ in range(rng.randrange(1, 40)))
     stop_ids = frozenset(rng.sample(range(VOCABULARY), rng.choice([0, 0, 1])))
     bias = {rng.randrange(VOCABULARY): rng.choice([-100.0, 2.0]) for _ in range(rng.choice([0, 0, 4]))}
-    return Job(prompt, rng.choice([1, 2, 7, 60, 90]), stop_ids, replace(sampling, logit_bias=bias), speculation)
+    return sequence.Sequence(
+        prompt, rng.choice([1, 2, 7, 60, 90]), stop_ids, replace(sampling, logit_bias=bias), speculation, 4096
+    )
 
 
 def random_speculation(rng: random.Random) -> Speculation:
@@ -76,14 +80,14 @@ def random_speculation(rng: random.Random) -> Speculation:
 @pytest.mark.parametrize("trial", range(40))
 def test_speculative_tokens_equal_plain_ones(trial: int) -> None:
     rng = random.Random(trial)
-    job = random_job(rng, PLAIN)
-    plain, _, reason = write(toy_decoder(draft=False), job)
+    begun = random_sequence(rng, PLAIN)
+    plain, _, reason = write(toy_decoder(draft=False), begun)
     # One decoder answers all: what earlier answers left in caches and policy must not matter.
     decoder = toy_decoder(blur=rng.choice([0.0, 0.4, 1.0, 3.0]))
     for _ in range(4):
         speculation = random_speculation(rng)
-        assert write(decoder, replace(job, speculation=speculation))[0::2] == (plain, reason), speculation
-    assert write(toy_decoder(draft=False), replace(job, speculation=Speculation()))[0] == plain
+        assert write(decoder, replace(begun, speculation=speculation))[0::2] == (plain, reason), speculation
+    assert write(toy_decoder(draft=False), replace(begun, speculation=Speculation()))[0] == plain
 
 
 @pytest.mark.parametrize("trial", range(10))
@@ -91,28 +95,28 @@ def test_cancelled_answers_leave_nothing_behind(trial: int) -> None:
     rng = random.Random(1000 + trial)
     decoder = toy_decoder()
     for _ in range(6):
-        job = random_job(rng, random_speculation(rng))
-        plain, _, _ = write(toy_decoder(draft=False), replace(job, speculation=PLAIN))
+        begun = random_sequence(rng, random_speculation(rng))
+        plain, _, _ = write(toy_decoder(draft=False), replace(begun, speculation=PLAIN))
         stop_after = rng.choice([None, 0, 1, 5])
-        tokens, rounds, reason = write(decoder, job, stop_after)
+        tokens, rounds, reason = write(decoder, begun, stop_after)
         assert tokens == plain[: len(tokens)]
         if stop_after is not None and len(tokens) < len(plain):
             assert reason is FinishReason.CANCELLED
             assert len(tokens) <= stop_after + len(rounds[-1].tokens)
-        for event in decoder.run(job, CancelEvent()):  # a reader that goes away in the middle
+        for event in decoder.run(replace(begun)):  # a reader that goes away in the middle
             if isinstance(event, Round):
                 break
 
 
 @pytest.mark.parametrize("speculation", [PLAIN, Speculation(Mode.FIXED, 8), Speculation()])
 def test_stop_ids_and_lengths_are_exact(speculation: Speculation) -> None:
-    job = Job((1, 2, 3), 60, frozenset(), Sampling(), speculation)
-    tokens, _, reason = write(toy_decoder(), job)
+    begun = sequence.Sequence((1, 2, 3), 60, frozenset(), Sampling(), speculation, 4096)
+    tokens, _, reason = write(toy_decoder(), begun)
     assert (len(tokens), reason) == (60, FinishReason.LENGTH)
     for count in (1, 2, 17):
-        assert write(toy_decoder(), replace(job, max_new_tokens=count))[0::2] == (tokens[:count], FinishReason.LENGTH)
+        assert write(toy_decoder(), replace(begun, max_new_tokens=count))[0::2] == (tokens[:count], FinishReason.LENGTH)
     for place in (0, 1, 7, 20):
-        found = write(toy_decoder(), replace(job, stop_ids=frozenset({tokens[place]})))
+        found = write(toy_decoder(), replace(begun, stop_ids=frozenset({tokens[place]})))
         assert found[0::2] == (tokens[: tokens.index(tokens[place])], FinishReason.STOP)
 
 
@@ -120,8 +124,12 @@ def test_lower_acceptance_threshold_accepts_more() -> None:
     sampling = Sampling(temperature=1.0, seed=5)
     fixed = Speculation(mode=Mode.FIXED, num_assistant_tokens=4)
     loose = Speculation(mode=Mode.FIXED, num_assistant_tokens=4, acceptance_threshold=0.05)
-    exact_text, exact_rounds, _ = write(toy_decoder(blur=2.0), Job((1, 2), 300, frozenset(), sampling, fixed))
-    loose_text, loose_rounds, _ = write(toy_decoder(blur=2.0), Job((1, 2), 300, frozenset(), sampling, loose))
+    exact_text, exact_rounds, _ = write(
+        toy_decoder(blur=2.0), sequence.Sequence((1, 2), 300, frozenset(), sampling, fixed, 4096)
+    )
+    loose_text, loose_rounds, _ = write(
+        toy_decoder(blur=2.0), sequence.Sequence((1, 2), 300, frozenset(), sampling, loose, 4096)
+    )
     assert sum(done.accepted for done in loose_rounds) > sum(done.accepted for done in exact_rounds)
     assert loose_text != exact_text
 
@@ -148,8 +156,8 @@ def sampled_texts(speculation: Speculation, samples: int) -> Counter[tuple[int, 
     decoder = Decoder(target, toy_drafters(target, draft), policy)
     counts: Counter[tuple[int, ...]] = Counter()
     for seed in range(samples):
-        job = Job((1, 2, 0), 3, frozenset(), Sampling(temperature=1.0, seed=seed), speculation)
-        counts[tuple(write(decoder, job)[0])] += 1
+        begun = sequence.Sequence((1, 2, 0), 3, frozenset(), Sampling(temperature=1.0, seed=seed), speculation, 64)
+        counts[tuple(write(decoder, begun)[0])] += 1
     return counts
 
 
@@ -238,7 +246,7 @@ def test_policy_changes_no_token(
     pair_engine: LocalEngine, monkeypatch: pytest.MonkeyPatch, sampling: Sampling, seed: int
 ) -> None:
     expected = plain(pair_engine, CODE, sampling)
-    monkeypatch.setattr(pair_engine._decoder, "_policy", Whimsical(seed))
+    monkeypatch.setattr(pair_engine.slot.decoder, "_policy", Whimsical(seed))
     given = ask(forget(pair_engine), request(CODE, sampling=sampling, speculation=Speculation()))
     assert given.essence == expected.essence
     assert Origin.DRAFT in {step.round.drafter for step in given.steps}

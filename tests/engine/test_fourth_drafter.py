@@ -15,10 +15,10 @@ from headstart.engine.engine import Mode, Origin, Sampling, Speculation
 from headstart.engine.policy.cost_model import Costs, Curve
 from headstart.engine.policy.policy import Policy
 from headstart.engine.runners.runner import Logits
-from headstart.engine.sequence import Job, Sequence
+from headstart.engine.sequence import Sequence
 from headstart.engine.speculative import Decoder
 from tests.engine.answers import PLAIN
-from tests.engine.test_exactness import TABLE, VOCABULARY, random_job, random_speculation, write
+from tests.engine.test_exactness import TABLE, VOCABULARY, random_sequence, random_speculation, write
 from tests.toy import ToyRunner, toy_drafters
 
 
@@ -71,10 +71,10 @@ def test_fourth_drafter_changes_no_token(trial: int, *, is_free: bool, monkeypat
     monkeypatch.setattr(Seer, "is_free", is_free)
     rng = random.Random(trial)
     monkeypatch.setattr(Seer, "lies", rng.random() < 0.3)
-    job, writer = random_job(rng, PLAIN), decoder(ToyRunner(VOCABULARY, 4096, seed=3), draft=rng.random() < 0.5)
-    plain = write(writer, job)[0::2]
+    answer, writer = random_sequence(rng, PLAIN), decoder(ToyRunner(VOCABULARY, 4096, seed=3), draft=rng.random() < 0.5)
+    plain = write(writer, answer)[0::2]
     for _ in range(3):
-        assert write(writer, replace(job, speculation=random_speculation(rng)))[0::2] == plain
+        assert write(writer, replace(answer, speculation=random_speculation(rng)))[0::2] == plain
 
 
 class TimedToy(ToyRunner):
@@ -95,9 +95,9 @@ def test_policy_uses_the_fourth_drafter_where_it_pays(
     monkeypatch.setattr(Seer, "lies", lies)
     monkeypatch.setattr(Seer, "is_free", is_free)
     monkeypatch.setattr(time, "perf_counter", lambda: TimedToy.seconds)
-    job = Job((1, 2, 3), 300, frozenset(), Sampling(temperature=0.5, seed=1), Speculation(Mode.AUTO))
+    answer = Sequence((1, 2, 3), 300, frozenset(), Sampling(temperature=0.5, seed=1), Speculation(Mode.AUTO), 4096)
     started = TimedToy.seconds
-    _, rounds, _ = write(decoder(TimedToy(VOCABULARY, 4096, seed=3)), job)
+    _, rounds, _ = write(decoder(TimedToy(VOCABULARY, 4096, seed=3)), answer)
     taken = [done.drafter is Origin.UNKNOWN for done in rounds]
     plain = Curve(TABLE).ms(1) / 1000 * 300
     if lies:

@@ -131,7 +131,7 @@ def test_genai_reads_only_new_tokens_of_two_chats(either: GenaiEngine) -> None:
 
     def reading(text: str) -> int:
         answer = either.begin(replace(QUESTION, messages=(Message("user", text),), max_new_tokens=1))
-        batches = either._writer_for(answer.guessing.way).write(answer.prompt, answer.config, CancelEvent())
+        batches = either._writer_for(answer.guessing.way).write(answer.writer.prompt, answer.config, CancelEvent())
         return sum(1 for batch in batches if not batch.tokens)
 
     first, second = "The terms of the work. " * 40, "What else is new? " * 40

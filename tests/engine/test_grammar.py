@@ -245,7 +245,7 @@ def test_number_of_calls_is_limited(token_bytes: TokenBytes) -> None:
 
 
 def free_constraint(token_bytes: TokenBytes) -> Constraint:
-    constraint = grammar.constraint_for(replace(request(LIST), tools=TOOLS), token_bytes)
+    constraint = grammar.constraint_for(request(LIST), TOOLS, token_bytes)
     assert constraint
     return constraint
 

@@ -43,12 +43,12 @@ from headstart.engine.engine import (
     Token,
 )
 from headstart.engine.loading import LoadedModel
-from headstart.engine.local import LocalEngine
+from headstart.engine.local import LocalEngine, Models, begin
 from headstart.engine.policy.cost_model import SIZES, Costs, Curve
 from headstart.engine.policy.policy import Policy
 from headstart.engine.runners.precision import pass_ms, plain, reference
 from headstart.engine.runners.runner import Logits, NonFiniteError, Runner
-from headstart.engine.sequence import Job, Sequence
+from headstart.engine.sequence import Sequence
 from headstart.engine.speculative import Decoder
 from headstart.engine.validation import Verdict, find_verdict, store_verdict
 from headstart.errors import BrokenModelError, ChatTemplateError, ContextOverflowError
@@ -399,32 +399,32 @@ class BreakingBranches(Breaking, BranchingToy):
     """A breaking runner that checks tokens beside each other."""
 
 
-def job(speculation: Speculation, sampling: Sampling | None = None, written: tuple[int, ...] = ()) -> Job:
-    return Job(PROMPT, 40, frozenset(), sampling or Sampling(), speculation, written=written)
+def begun(speculation: Speculation, sampling: Sampling | None = None, written: tuple[int, ...] = ()) -> Sequence:
+    return Sequence(PROMPT, 40, frozenset(), sampling or Sampling(), speculation, 100, written=written)
 
 
-def text(decoder: Decoder, wanted: Job) -> list[int]:
-    events = decoder.run(wanted, CancelEvent())
+def text(decoder: Decoder, sequence: Sequence) -> list[int]:
+    events = decoder.run(sequence)
     return [token.id for event in events if isinstance(event, Round) for token in event.tokens]
 
 
 def plain_text(sampling: Sampling | None = None) -> list[int]:
-    return text(Decoder(ToyRunner(), [], Policy(Costs(Curve.shipped(1.0)))), job(Speculation(Mode.OFF), sampling))
+    return text(Decoder(ToyRunner(), [], Policy(Costs(Curve.shipped(1.0)))), begun(Speculation(Mode.OFF), sampling))
 
 
 @pytest.mark.parametrize("at", [1, 9, 20])
 @pytest.mark.parametrize("speculation", [DRAFTED, Speculation()])
 def test_failing_draft_is_disabled(at: int, speculation: Speculation, caplog: pytest.LogCaptureFixture) -> None:
-    draft, begun = DraftModel(Breaking(at, blur=0.2), 24), Sequence(job(speculation), 100)
+    draft, first = DraftModel(Breaking(at, blur=0.2), 24), begun(speculation)
     decoder = Decoder(ToyRunner(), [draft, NgramDrafter()], Policy(Costs(Curve.shipped(1.0))))
     with caplog.at_level(logging.WARNING):
-        assert text(decoder, job(speculation)) == plain_text()
+        assert text(decoder, begun(speculation)) == plain_text()
     if speculation is DRAFTED:  # else the policy may leave it alone
         assert not draft.runner.tokens  # nothing of its cache is trusted
         assert caplog.text.count("set aside for this answer") == 1
-        assert not draft.can_draft(begun)
-    draft.begin(begun)  # the next answer tries it again
-    assert draft.can_draft(begun)
+        assert not draft.can_draft(first)
+    draft.begin(first)  # the next answer tries it again
+    assert draft.can_draft(first)
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf])
@@ -432,7 +432,7 @@ def test_non_finite_logits_of_the_target_are_an_error(value: float) -> None:
     for runner in (Breaking(9, value), BreakingBranches(9, value)):
         decoder = Decoder(runner, toy_drafters(runner, ToyRunner(blur=0.2)), Policy(Costs(Curve.shipped(1.0))))
         with pytest.raises(NonFiniteError):
-            text(decoder, job(DRAFTED))
+            text(decoder, begun(DRAFTED))
 
 
 @pytest.mark.parametrize(
@@ -447,7 +447,7 @@ def test_non_finite_logits_of_the_target_are_an_error(value: float) -> None:
 def test_decoder_continues_a_written_answer(sampling: Sampling, length: int) -> None:
     whole = plain_text(sampling)
     decoder = Decoder(ToyRunner(), toy_drafters(ToyRunner(), ToyRunner(blur=0.2)), Policy(Costs(Curve.shipped(1.0))))
-    assert text(decoder, job(DRAFTED, sampling, written=tuple(whole[:length]))) == whole[length:]
+    assert text(decoder, begun(DRAFTED, sampling, written=tuple(whole[:length]))) == whole[length:]
 
 
 class Poisoned:
@@ -474,7 +474,7 @@ def test_other_precision_continues_the_answer(pair_engine: LocalEngine, passes: 
     poisoned = Poisoned(whole.target, passes)
     reloaded = replace(pair_engine.target, properties=reference())
     reloaded.runner.rollback(0)
-    engine = LocalEngine(poisoned.model, None, whole.tokenizer, whole._learned, reload=lambda: reloaded)
+    engine = begin(Models.of(poisoned.model, whole.tokenizer), whole._learned, reload=lambda: reloaded)
     events = list(engine.generate(request(LIST, tokens=24)))
     finish = events[-1]
     assert isinstance(finish, Finish)
@@ -501,7 +501,7 @@ def test_broken_target_is_freed_before_another_is_loaded(pair_engine: LocalEngin
         reloaded.runner.rollback(0)
         return reloaded
 
-    engine = LocalEngine(poisoned.model, None, whole.tokenizer, whole._learned, reload=reload)
+    engine = begin(Models.of(poisoned.model, whole.tokenizer), whole._learned, reload=reload)
     del poisoned
     assert list(engine.generate(request(LIST, tokens=24)))
     assert is_alive == [False]
@@ -509,7 +509,7 @@ def test_broken_target_is_freed_before_another_is_loaded(pair_engine: LocalEngin
 
 def test_target_without_a_replacement_is_an_error(pair_engine: LocalEngine) -> None:
     whole = load(LoadOptions(pair_engine.tokenizer.folder))
-    engine = LocalEngine(Poisoned(whole.target, 3).model, None, whole.tokenizer, whole._learned)
+    engine = begin(Models.of(Poisoned(whole.target, 3).model, whole.tokenizer), whole._learned)
     with pytest.raises(BrokenModelError, match="gave results that are not numbers; load it again"):
         ask(engine, request(LIST, tokens=24))
 

@@ -10,7 +10,8 @@ import pytest
 from numpy.typing import NDArray
 from scipy.special import log_softmax
 
-from headstart.engine.detokenizer import AnswerText, Scorer, TokenTexts
+from headstart.engine.answer_writer import AnswerText, Scorer
+from headstart.engine.detokenizer import TokenTexts
 from headstart.engine.engine import Mode, Origin, Request, Sampling, Scored, Speculation
 from headstart.engine.grammar import TokenBytes
 from headstart.engine.local import LocalEngine
@@ -20,7 +21,7 @@ from headstart.engine.speculative import Decoder
 from headstart.engine.tokenizer import Tokenizer
 from tests.engine.answers import CODE, LIST, PLAIN, Answer, ask, forget, request
 from tests.engine.test_branching import Eager
-from tests.engine.test_exactness import TABLE, VOCABULARY, random_job, random_speculation, toy_decoder, write
+from tests.engine.test_exactness import TABLE, VOCABULARY, random_sequence, random_speculation, toy_decoder, write
 from tests.engine.tiny_tokenizers import KINDS, SAMPLES
 from tests.toy import BranchingToy, ToyRunner, toy_drafters
 
@@ -85,20 +86,20 @@ def test_logprobs_are_given_once_a_token_is_certain() -> None:
 def test_on_logits_gets_the_row_of_each_token(trial: int, *, branches: bool) -> None:
     rng = random.Random(trial)
     seen: list[tuple[Row, int]] = []
-    job = replace(
-        random_job(rng, random_speculation(rng)), on_logits=lambda row, token: seen.append((row.copy(), token))
+    sequence = replace(
+        random_sequence(rng, random_speculation(rng)), on_logits=lambda row, token: seen.append((row.copy(), token))
     )
     target, draft = BranchingToy(VOCABULARY, seed=3), ToyRunner(VOCABULARY, seed=3, blur=1.0)
     branching = Decoder(
         target, toy_drafters(target, draft), Eager(Costs(Curve(TABLE), {Origin.DRAFT: Curve({1: 20.0})}))
     )
     if branches:
-        job = replace(job, speculation=Speculation(), max_new_tokens=90, stop_ids=frozenset())
-    tokens, _, _ = write(branching if branches else toy_decoder(blur=rng.choice([0.4, 1.0])), job)
+        sequence = replace(sequence, speculation=Speculation(), max_new_tokens=90, stop_ids=frozenset())
+    tokens, _, _ = write(branching if branches else toy_decoder(blur=rng.choice([0.4, 1.0])), sequence)
     assert (target.taken > 3) == branches
     assert [token for _, token in seen[: len(tokens)]] == tokens
     for place, (row, _) in enumerate(seen[: len(tokens)]):
-        assert np.array_equal(row, target.row([*job.prompt, *tokens[:place]]))
+        assert np.array_equal(row, target.row([*sequence.prompt, *tokens[:place]]))
 
 
 @pytest.mark.parametrize("sampling", SAMPLINGS, ids=["greedy", "sampled"])

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from headstart.engine.answer_writer import AnswerText
 from headstart.engine.bench import race
 from headstart.engine.bench.prompts import BenchPrompt
 from headstart.engine.engine import (
@@ -292,7 +293,7 @@ def test_answer_with_channels_is_thinking_text_and_calls(
 ) -> None:
     tokenizer = Tokenizer(tiny_thinking(FAMILIES["gpt-oss"]))
     request = Request(HI, tools=Tools((LOOK,)))
-    answer_text = tokenizer.answer_text(request, tokenizer.prompt_of(request, 10_000))
+    answer_text = AnswerText.of(request, tokenizer, tokenizer.prompt_of(request, 10_000))
     ids = tokenizer.raw_prompt(written, add_special=False)
     pushed = [answer_text.push(ids[at : at + size]) for at in range(0, len(ids), size)]
     last_thinking, last_text = answer_text.finish()

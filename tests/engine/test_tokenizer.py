@@ -16,6 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headstart.engine import chat_template, jinja
+from headstart.engine.answer_writer import AnswerText
 from headstart.engine.chat_template import ChatTemplate
 from headstart.engine.engine import Call, FinishReason, Message, Request, Tool, Tools
 from headstart.engine.tokenizer import Tokenizer
@@ -459,7 +460,7 @@ def test_calls_that_must_keep_to_a_form_are_those_of_hermes(tokenizer_folders: P
     assert ["<function=weather>" in prompt for prompt in prompts] == [True, *[False] * len(others)]
     assert [WRITTEN_CALL in prompt for prompt in prompts] == [False, *[True] * len(others)]
     written = tokenizer.encode("So: <tool_call>\n<function=weather>\n</function>\n</tool_call>")
-    answers = [tokenizer.answer_text(request, ()) for request in (free, others[0])]
+    answers = [AnswerText.of(request, tokenizer, ()) for request in (free, others[0])]
     texts = [answer.push(written).text + answer.finish()[1] for answer in answers]
     assert texts[0] == 'So: <tool_call>\n{"name": "weather", "arguments": {}}\n</tool_call>'
     assert texts[1] == "So: <tool_call>\n<function=weather>\n</function>\n</tool_call>"

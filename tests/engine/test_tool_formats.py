@@ -5,8 +5,9 @@ import logging
 
 import pytest
 
+from headstart.engine.answer_writer import AnswerText
 from headstart.engine.chat_template import ChatTemplate
-from headstart.engine.detokenizer import AnswerText, TokenTexts
+from headstart.engine.detokenizer import TokenTexts
 from headstart.engine.engine import Call, FinishReason, Message, Tool
 from headstart.engine.tool_calls import MAX_CALLS
 from headstart.engine.tool_formats.registry import FORMATS

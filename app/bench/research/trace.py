@@ -55,8 +55,7 @@ class Trace:
         if depth is not None:
             policy = Recorder.from_json(policy.to_json()) or Recorder(policy.costs)
             policy.depth = depth
-            engine.policy = engine._decoder._policy = policy  # noqa: SLF001 - no answer of a user is recorded
-            engine.stop_learning()
+            engine.record_with(policy)
         setting = {"target": engine.target.measurements.subject, "properties": engine.target.properties}
         for name, model in engine.drafting.items():
             setting |= {name: model.measurements.subject, f"{name} properties": model.properties}

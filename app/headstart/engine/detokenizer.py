@@ -1,13 +1,8 @@
 """From tokens to the text of an answer: whole characters, cut at stop strings and repetitions."""
 
-import bisect
-import math
 import re
-import time
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from itertools import accumulate, groupby
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,20 +11,7 @@ from headstart.engine import tool_calls
 from headstart.engine.engine import (
     CALL_BEGINS,
     CALL_ENDS,
-    FinishReason,
-    Likelihood,
-    Origin,
-    Piece,
-    Request,
-    Round,
-    Scored,
-    Step,
-    Timing,
-    Token,
 )
-from headstart.engine.sampling import Row, largest
-from headstart.engine.thinking import ThinkingReader
-from headstart.engine.tool_formats.rewriter import Rewriter
 
 # Decodes several token sequences at once, like Tokenizer.decode_many.
 DecodeMany = Callable[[list[list[int]]], list[str]]
@@ -168,152 +150,6 @@ class StopStrings:
         return next((end for end in ends if any(mark.startswith(end) for mark in self._marks)), "")
 
 
-@dataclass(frozen=True)
-class Progress:
-    """The text that a run of tokens added to an answer."""
-
-    # One text for each token that belongs to the answer; may be empty. Text that was held back as the possible
-    # beginning of a stop string comes with the token that released it.
-    texts: tuple[str, ...]
-    thinking: tuple[str, ...]  # likewise, the text of the section before the answer proper
-    stopped: bool  # by a stop string
-
-    @property
-    def text(self) -> str:
-        return "".join(self.texts)
-
-    @property
-    def tokens_used(self) -> int:
-        """The number of tokens of the run that belong to the answer."""
-        return len(self.texts)
-
-
-class AnswerText:
-    """The text of one answer, token by token. Stop ids must not be pushed.
-
-    It ends before a stop string, or after a text has stood there several times in a row. Thinking is not searched for
-    stop strings, and it may list and repeat more.
-    """
-
-    def __init__(
-        self,
-        texts: TokenTexts,
-        stops: Sequence[str] = (),
-        *,
-        stop_on_repetition: bool = False,
-        reader: ThinkingReader | None = None,
-        tools: Sequence[str] = (),
-        calls: Rewriter | None = None,
-    ) -> None:
-        """`reader` separates thinking; None: the model does not think. `tools`: names of tools that may be called.
-
-        `calls` rewrites calls in a format of the model's own; None: the model writes them as Hermes does.
-        """
-        self.ended: FinishReason | None = None
-        self.repeats = 0  # the largest number so far; 0: no repetition
-        self._repetition = Repetition()
-        self._stop_on_repetition = stop_on_repetition
-        self._detokenizer = Detokenizer(texts)
-        self._stops = StopStrings(stops, tools=tools)
-        self._ids: list[int] = []
-        self._lengths: list[int] = []  # certain characters after each token, including those held back or cut
-        self._shown = 0  # characters of the answer proper, as the tokens spell it, whose text was returned
-        self._calls = calls
-        self._rewritten = 0  # characters that left the rewriter, less those that were returned
-        self._reader = reader
-        self._left_out: int | None = None  # characters before the answer proper; None: it has not begun
-
-    @property
-    def stopped(self) -> bool:
-        """True if a stop string ended it."""
-        return self.ended is FinishReason.STOP
-
-    @property
-    def stop_text(self) -> str:
-        """The stop string that ended it, or ""."""
-        return self._stops.found
-
-    def push(self, ids: Sequence[int]) -> Progress:
-        """Add a run of tokens. The result is the same for every way to cut an answer into runs."""
-        assert self.ended is None
-        texts, thinking = [], []
-        for token, decoded in zip(ids, self._detokenizer.push(ids), strict=True):
-            certain = decoded + (self._calls.marks.get(token, "") if self._calls else "")
-            self._ids.append(token)
-            self._lengths.append(len(certain) + (self._lengths[-1] if self._lengths else 0))
-            self.repeats = max(self.repeats, self._count_repeats(token, certain))
-            thought, answer = self._separate(token, certain)
-            thinking.append(thought)
-            texts.append(self._show(answer))
-            if self.repeats and self._stop_on_repetition:
-                self.ended = self.ended or FinishReason.REPETITION
-            if self.ended:
-                break
-        return Progress(tuple(texts), tuple(thinking), self.stopped)
-
-    @property
-    def thinking_tokens(self) -> int:
-        """The number of tokens before the answer proper."""
-        return self._reader.tokens if self._reader else 0
-
-    def finish(self) -> tuple[str, str]:
-        """Return the rest of the thinking and of the text, after the last token; empty after a stop string."""
-        if self.stopped:
-            return "", ""
-        # After a repetition the detokenizer may be ahead: leave an incomplete character out.
-        thinking, rest = "", "" if self.ended else self._detokenizer.flush()
-        if self._reader:
-            thinking, rest = self._reader.finish(rest)
-        if not self.ended:
-            rest = self._show(rest, is_last=True)
-            if self.stopped:
-                return thinking, rest
-        elif self._calls:
-            rest += self._calls.push("", is_last=True)
-        held = self._stops.flush()
-        self._shown += len(held)
-        return thinking, rest + held
-
-    @property
-    def token_ids(self) -> tuple[int, ...]:
-        """The answer's tokens; after a stop string the fewest that cover the text before it."""
-        return tuple(self._ids[: self.settled] if self.stopped else self._ids)
-
-    @property
-    def settled(self) -> int:
-        """The number of tokens that the answer is sure to have: the fewest that cover the text shown."""
-        length = (self._left_out or 0) + self._shown
-        return bisect.bisect_left(self._lengths, length) + 1 if self._shown else 0
-
-    def start_of(self, place: int) -> int:
-        """Return the number of characters that were certain before the token at index `place`."""
-        return self._lengths[place - 1] if place else 0
-
-    def _separate(self, token: int, certain: str) -> tuple[str, str]:
-        """Return the thinking and the text of the answer proper that a token made certain."""
-        if self._reader is None:
-            return "", certain
-        thinking, answer = self._reader.push(certain, token)
-        if answer and self._left_out is None:
-            self._left_out = self._lengths[-1] - len(answer)
-        return thinking, answer
-
-    def _count_repeats(self, token: int, certain: str) -> int:
-        if self._reader is None or self._reader.has_answer:
-            return self._repetition.add(token, certain)
-        repeats = self._repetition.add(token)  # thoughts may list things
-        return repeats if repeats >= _MIN_THOUGHT_REPEATS else 0
-
-    def _show(self, certain: str, *, is_last: bool = False) -> str:
-        written = self._calls.push(certain, is_last=is_last) if self._calls else certain
-        text, stopped = self._stops.push(written)
-        has_calls = self._calls is not None and self._calls.is_done and not is_last
-        self.ended = FinishReason.STOP if stopped or has_calls else None
-        self._rewritten += len(written) - len(text)
-        self._shown = self._calls.taken - self._rewritten if self._calls else self._shown + len(text)
-        return text
-
-
 def _certain_length(text: str) -> int:
     """Return the number of characters that no further token can change.
 
@@ -323,98 +159,9 @@ def _certain_length(text: str) -> int:
     return len(text) - (len(end) - len(end.rstrip(_UNKNOWN)))
 
 
-class Scorer:
-    """Scores each token by the row of logits that it was chosen from.
-
-    Log-probabilities are the log-softmax of the row as the model gave it: before penalties, temperature, top-k,
-    top-p, min-p and any constraint. They do not depend on how a token was guessed or chosen.
-    """
-
-    def __init__(self, token_bytes: Callable[[int], bytes], likeliest: int) -> None:
-        """Score tokens; list the `likeliest` ones beside each."""
-        self._token_bytes = token_bytes
-        self._likeliest = likeliest
-        self.start = 0  # characters before the answer
-        self._noted: list[tuple[Likelihood, tuple[Likelihood, ...]]] = []
-        self._scored_count = 0
-
-    def note(self, row: Row, token: int) -> None:
-        """Note one more token; `row` is [vocabulary]."""
-        peak = float(row.max())
-        total = peak + math.log(float(np.exp(row - np.float32(peak)).sum(dtype=np.float64)))
-
-        def likelihood(token: int) -> Likelihood:
-            return Likelihood(tuple(self._token_bytes(token)), float(row[token]) - total)
-
-        ids = largest(row, self._likeliest).tolist() if self._likeliest else []
-        self._noted.append((likelihood(token), tuple(map(likelihood, ids))))
-
-    def new_scores(self, text: AnswerText, *, ended: bool = False) -> tuple[Scored, ...]:
-        """Return the new tokens of `text` that are certain, or all that are left once it has `ended`."""
-        count = len(text.token_ids) if ended else text.settled
-        fresh = range(max(self._scored_count, text.thinking_tokens), count)  # of the answer proper
-        self._scored_count = max(self._scored_count, count)
-        return tuple(Scored(self._noted[at][0], self.start + text.start_of(at), self._noted[at][1]) for at in fresh)
-
-    def clear(self) -> None:
-        self._noted.clear()
-
-    def prompt_scores(self, first: int, texts: Sequence[str]) -> tuple[Scored, ...]:
-        """Return the tokens of a prompt whose texts are `texts`; nothing scores the `first` one."""
-        unknown: tuple[Likelihood, tuple[Likelihood, ...]] = (Likelihood(tuple(self._token_bytes(first)), math.nan), ())
-        starts = accumulate(map(len, texts), initial=0)
-        return tuple(
-            Scored(token, start, likeliest)
-            for (token, likeliest), start in zip([unknown, *self._noted], starts, strict=False)
-        )
-
-
-_NOTHING_RUN = Round((), 0, 0, Origin.TARGET, Timing())
-
-
-def step_of(round_: Round, text: AnswerText, scorer: Scorer | None = None) -> Step:
-    """Return the step of a round. The round is cut where a stop string ends the answer; its time includes this work."""
-    started = time.perf_counter()
-    progress = text.push([token.id for token in round_.tokens])
-    tokens = round_.tokens[: progress.tokens_used]
-    pieces = (*_pieces(tokens, progress.thinking, is_thinking=True), *_pieces(tokens, progress.texts))
-    spent = (time.perf_counter() - started) * 1000.0
-    timing = replace(round_.timing, other_ms=round_.timing.other_ms + spent)
-    return Step(
-        progress.text,
-        replace(round_, tokens=tokens, timing=timing),
-        pieces,
-        scorer.new_scores(text) if scorer else (),
-    )
-
-
-def _pieces(tokens: Sequence[Token], texts: Sequence[str], *, is_thinking: bool = False) -> Iterator[Piece]:
-    """Yield the texts of tokens, joined where they have one origin."""
-    for origin, run in groupby(zip(tokens, texts, strict=True), key=lambda pair: pair[0].origin):
-        if text := "".join(part for _, part in run):
-            yield Piece(text, origin, is_thinking)
-
-
-def echo_of(request: Request, ids: Sequence[int], texts: TokenTexts, scorer: Scorer | None = None) -> Step:
-    """Return the prompt of a request as a step. `scorer` has noted `ids`, its tokens, if scores are requested."""
-    detokenizer = Detokenizer(texts)
-    completed = detokenizer.push(ids)
-    text = request.prompt or "".join(completed) + detokenizer.flush()
-    return Step(text, _NOTHING_RUN, (), scorer.prompt_scores(ids[0], completed) if scorer else ())
-
-
-def rest_of(text: AnswerText, scorer: Scorer | None = None) -> Iterator[Step]:
-    """Yield a last step with the text that was held back as a possible stop string, if there is any."""
-    thinking, rest = text.finish()
-    scored = scorer.new_scores(text, ended=True) if scorer else ()
-    pieces = (Piece(thinking, Origin.TARGET, is_thinking=True), Piece(rest, Origin.TARGET))
-    if thinking or rest or scored:
-        yield Step(rest, _NOTHING_RUN, tuple(piece for piece in pieces if piece.text), scored)
-
-
 MAX_PERIOD = 200  # tokens
 _MIN_REPEATS = 4
-_MIN_THOUGHT_REPEATS = 8
+MIN_THOUGHT_REPEATS = 8
 _MIN_TOKENS = 64
 _MAX_RULE_PERIOD, _MIN_RULE_TOKENS = 3, 128  # tokens; a drawn line or a row of zeros is not a loop
 _PERIODS: NDArray[np.int64] = np.arange(1, MAX_PERIOD + 1)

@@ -48,7 +48,7 @@ class TokenBytes:
         """Describe the vocabulary of `folder`. `width` is the number of tokens that the model scores."""
         self.stop_ids = frozenset(stop_ids)
         self._folder = folder
-        self._width = width
+        self.width = width
 
     @cached_property
     def native(self) -> Any:
@@ -56,7 +56,7 @@ class TokenBytes:
         from llguidance import LLTokenizer  # noqa: PLC0415 - few answers need it
 
         path = str(self._folder / vocabulary.FILE_NAME)
-        return LLTokenizer(path, n_vocab=self._width, eos_token=sorted(self.stop_ids))
+        return LLTokenizer(path, n_vocab=self.width, eos_token=sorted(self.stop_ids))
 
     @cached_property
     def markers(self) -> Mapping[str, int]:
@@ -69,8 +69,8 @@ class TokenBytes:
     @cached_property
     def digits(self) -> Any:
         """The number of digits that each token begins with: [vocabulary]."""
-        texts = map(self.decode, range(self._width))
-        return np.fromiter((len(text) - len(text.lstrip(_DIGITS)) for text in texts), np.uint8, self._width)
+        texts = map(self.decode, range(self.width))
+        return np.fromiter((len(text) - len(text.lstrip(_DIGITS)) for text in texts), np.uint8, self.width)
 
     @cached_property
     def letter(self) -> int:
@@ -84,9 +84,12 @@ class TokenBytes:
         return text
 
 
-def constraint_for(request: Request, token_bytes: TokenBytes) -> Constraint | None:
-    """Return the constraint of a request's answer, or None. Raises SettingsError if it cannot be enforced."""
-    room, tools = request.max_new_tokens, request.tools
+def constraint_for(request: Request, tools: Tools | None, token_bytes: TokenBytes) -> Constraint | None:
+    """Return the constraint of a request's answer, or None. Raises SettingsError if it cannot be enforced.
+
+    `tools`: those of the request, unless the model calls them in a format of its own.
+    """
+    room = request.max_new_tokens
     if tools:
         calls = tool_constraint(tools, token_bytes, request.schema, room)
         is_free = not (tools.required or tools.hidden or request.schema)

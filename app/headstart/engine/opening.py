@@ -168,8 +168,9 @@ class LocalModels:
 
 def _model_info(engine: "LocalEngine | GenaiEngine", resolved: ResolvedOptions) -> ModelInfo:
     target, *drafting = engine.models
+    thinking = engine.tokenizer.thinking
     misreading = manifests.misreading(resolved.target.folder, target)  # the draft gets the target's tokens
-    is_batch_invariant = getattr(engine, "is_batch_invariant", False)
+    is_batch_invariant = engine.is_batch_invariant
     varies = Translatable(
         "{model} computes a little differently here when it reads several tokens at once: where two words are almost "
         "equally likely, guesses may change which one you get.",
@@ -182,14 +183,14 @@ def _model_info(engine: "LocalEngine | GenaiEngine", resolved: ResolvedOptions) 
         engine.context,
         engine=engine.kind.value,
         reason=engine.reason,
-        notes=(*filter(None, [misreading, None if is_batch_invariant else varies]), *getattr(engine, "notes", ())),
-        slowness=getattr(engine, "slowness", None),
+        notes=(*filter(None, [misreading, None if is_batch_invariant else varies]), *engine.notes),
+        slowness=engine.slowness,
         sampling=engine.sampling,
         head=next((model.name for model in drafting if model.is_eagle or model.is_hydra), None),
-        parallel=1 + len(getattr(engine, "others", ())),
-        arithmetic=getattr(engine, "arithmetic", ""),
+        parallel=1 + len(engine.others),
+        arithmetic=engine.arithmetic,
         is_batch_invariant=is_batch_invariant,
-        thinking=getattr(engine.tokenizer.thinking, "support", None),
+        thinking=thinking.support if thinking else None,
     )
 
 

@@ -4,7 +4,6 @@ import time
 from collections.abc import Generator, Iterable, Iterator
 from itertools import pairwise, zip_longest
 
-from headstart.engine.cancelling import CancelEvent
 from headstart.engine.drafters.base import NO_DRAFT, Draft, Drafter
 from headstart.engine.engine import FinishReason, Origin, Prefill, Round, Timing, Token
 from headstart.engine.policy.policy import Policy
@@ -12,7 +11,7 @@ from headstart.engine.policy.rounds import Outcome, RoundState
 from headstart.engine.prefix_cache import PrefixCache
 from headstart.engine.runners.runner import PREFILL_CHUNK, Interrupted, Logits, Runner, common_prefix, require_finite
 from headstart.engine.sampling import Row
-from headstart.engine.sequence import Job, Sequence
+from headstart.engine.sequence import Sequence
 
 _LOGITS_CHUNK = 128  # tokens of a prompt in a pass that returns a row for each: 80 MB at a vocabulary of 150,000
 
@@ -29,13 +28,17 @@ class Decoder:
         self._drafters = {drafter.name: drafter for drafter in drafters}
         self._policy = policy
 
-    def run(self, job: Job, cancel: CancelEvent) -> Iterator[Prefill | Round | FinishReason]:
+    @property
+    def context(self) -> int:
+        """Tokens that prompt and answer together fill at most."""
+        return self._target.context
+
+    def run(self, sequence: Sequence) -> Iterator[Prefill | Round | FinishReason]:
         """Yield the progress of the prompt, then each round, then the reason of the end."""
-        sequence = Sequence(job, self._target.context, cancel)
-        self._policy.begin_answer(job.speculation)
+        self._policy.begin_answer(sequence.speculation)
         try:
             logits = yield from self._read_prompt(sequence)
-            if job.max_new_tokens:
+            if sequence.max_new_tokens:
                 yield self._first_round(sequence, logits)
             else:
                 sequence.finish = FinishReason.LENGTH
@@ -132,7 +135,7 @@ class Decoder:
 
     def _is_tolerated(self, sequence: Sequence, draft: Draft, row: Row, chosen: list[int]) -> bool:
         """Return whether p_target / p_draft of another token reaches the user's threshold. This alters the text."""
-        threshold = sequence.job.speculation.acceptance_threshold
+        threshold = sequence.speculation.acceptance_threshold
         place = len(chosen)
         if threshold >= 1.0 or sequence.settle(draft.tokens[place], chosen) != draft.tokens[place]:
             return False
@@ -151,9 +154,9 @@ class Decoder:
 
     def _read_prompt(self, sequence: Sequence) -> Generator[Prefill, None, Logits]:
         """Read what the caches lack of the prompt. Return [1, vocabulary] logits after its last token."""
-        target, prompt, on_logits = self._target, tuple(sequence.context), sequence.job.on_prompt_logits
+        target, prompt, on_logits = self._target, tuple(sequence.context), sequence.on_prompt_logits
         chunk = _LOGITS_CHUNK if on_logits else PREFILL_CHUNK
-        self._prefixes.reuse(prompt, sequence.job.keep)
+        self._prefixes.reuse(prompt, sequence.keep)
         if on_logits:
             target.rollback(0)
         for drafter in self._drafters.values():
@@ -183,13 +186,13 @@ class Decoder:
 
 def _report_logits(sequence: Sequence, draft: Draft, chosen: list[int], logits: Logits) -> None:
     """Report the row that each token was chosen from. `logits`: as `_verify` returns them."""
-    if sequence.job.on_logits is None:
+    if sequence.on_logits is None:
         return
     rows, branch = list(range(len(chosen))), draft.branch_taken(chosen)
     if branch is not None:
         rows[-1] = branch - len(draft.branches)
     for row, token in zip(rows, chosen, strict=True):
-        sequence.job.on_logits(logits[row], token)
+        sequence.on_logits(logits[row], token)
 
 
 def _timing(clock: list[float], *, is_drafted: bool) -> Timing:

@@ -1,10 +1,8 @@
 """The tokenizer and the chat template of a model folder."""
 
 import itertools
-import sys
 import unicodedata
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
 from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
@@ -18,8 +16,8 @@ from headstart.engine.chat_template import (
     well_formed,
     with_system,
 )
-from headstart.engine.detokenizer import AnswerText, TokenTexts
-from headstart.engine.engine import Finish, FinishReason, Message, Origin, Request, Round, Step, Timing, Tool, no_stats
+from headstart.engine.detokenizer import TokenTexts
+from headstart.engine.engine import Message, Request, Tool
 from headstart.engine.runtime import openvino_genai
 from headstart.engine.thinking import ThinkingTokens
 from headstart.engine.tool_calls import MAX_CALLS
@@ -158,24 +156,7 @@ class Tokenizer:
         Raises ContextOverflowError if it leaves no room for a token of the answer in `room` tokens, SettingsError for
         unknown tokens or a gap that the model cannot fill, and what `prompt` raises.
         """
-        messages: Sequence[Message] = request.messages
-        offered = request.tools.offered if request.tools else ()
-        if request.tools and request.tools.hidden:
-            messages, offered = with_system(messages, ABOUT_RESULTS), ()
-        if request.prompt_ids:
-            ids = list(request.prompt_ids)
-            if max(ids) >= self._size:
-                raise SettingsError("The model has no token {id}: leave it out of the prompt.", id=max(ids))
-        elif request.suffix:
-            ids = self.infill_prompt(request.prompt, request.suffix)
-        else:
-            raw = self.raw_prompt(request.prompt, add_special=request.add_special) if request.prompt else None
-            own_calls = request.tools is None or self.tool_format(request) is not None
-            ids = (
-                self.prompt(messages, offered, thinking=request.thinking, effort=request.effort, own_calls=own_calls)
-                if raw is None
-                else raw
-            )
+        ids = self._text_prompt(request) if request.is_text else self._chat_prompt(request)
         if len(ids) + min(1, request.max_new_tokens) > room:
             raise ContextOverflowError(
                 "The conversation has {count} tokens, but the context holds {room} with the answer: start a new chat, "
@@ -184,6 +165,24 @@ class Tokenizer:
                 room=room,
             )
         return ids
+
+    def _chat_prompt(self, request: Request) -> list[int]:
+        messages: Sequence[Message] = request.messages
+        tools, own_calls = request.tools, request.tools is None or self.tool_format(request) is not None
+        if tools and tools.hidden:
+            messages = with_system(messages, ABOUT_RESULTS)
+        offered = tools.offered if tools and not tools.hidden else ()
+        return self.prompt(messages, offered, thinking=request.thinking, effort=request.effort, own_calls=own_calls)
+
+    def _text_prompt(self, request: Request) -> list[int]:
+        if request.prompt_ids:
+            unknown = max(request.prompt_ids)
+            if unknown >= self._size:
+                raise SettingsError("The model has no token {id}: leave it out of the prompt.", id=unknown)
+            return list(request.prompt_ids)
+        if request.suffix:
+            return self.infill_prompt(request.prompt, request.suffix)
+        return self.raw_prompt(request.prompt, add_special=request.add_special)
 
     def tool_format(self, request: Request) -> Format | None:
         """Return the format of the model's own in which it may call tools; None: that of Hermes, which a grammar holds.
@@ -195,21 +194,12 @@ class Tokenizer:
             return None
         return None if any(tool.strict for tool in tools.callable) else self._template.tool_format
 
-    def answer_text(self, request: Request, prompt: Sequence[int]) -> AnswerText:
-        """Return the text of the answer to a request with this prompt."""
-        format_, tools = self.tool_format(request), request.tools
-        calls = None
-        if format_ and tools:
-            calls = Rewriter(format_, tools.callable, MAX_CALLS if tools.parallel else 1, self._marks_of(format_))
-        thinking = self.thinking_of(request)
-        return AnswerText(
-            self.texts,
-            request.stop,
-            stop_on_repetition=request.stop_on_repetition,
-            reader=thinking.reader_of(request.messages, prompt) if thinking else None,
-            tools=[tool.name for tool in request.tools.callable] if request.tools and not request.schema else (),
-            calls=calls,
-        )
+    def own_calls(self, request: Request) -> Rewriter | None:
+        """Return what rewrites calls in the model's own format; None if the answer has none."""
+        own = self.tool_format(request)
+        if own is None or request.tools is None:
+            return None
+        return Rewriter(own, request.tools.callable, MAX_CALLS if request.tools.parallel else 1, self._marks_of(own))
 
     def _marks_of(self, format_: Format) -> dict[int, str]:
         """Return the marks that are control tokens, which decoded text does not show, by id."""
@@ -264,13 +254,6 @@ def read_tokenizer(folder: Path) -> Tokenizer:
     tokenizer = Tokenizer(folder)
     _ = tokenizer.texts
     return tokenizer
-
-
-def tokens_of(request: Request, tokenizer: Tokenizer, context: int) -> Iterator[Step | Finish]:
-    """Yield the events that answer a request for tokens alone. Raises what `prompt_of` raises."""
-    ids = tokenizer.prompt_of(request, sys.maxsize)
-    yield Step(tokenizer.decode(ids, keep_special=True), Round((), 0, 0, Origin.TARGET, Timing()))
-    yield Finish(FinishReason.STOP, replace(no_stats(), context_length=context), tuple(ids))
 
 
 def _load(folder: Path) -> Any:

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from tokenizers import Tokenizer as Source
 
-from headstart.engine.detokenizer import AnswerText
+from headstart.engine.answer_writer import AnswerText
 from headstart.engine.tokenizer import Tokenizer
 from headstart.errors import ExportError
 from headstart.library import manifest

@@ -36,7 +36,7 @@ from headstart.engine.runners.paged import BranchingRunner
 from headstart.engine.runners.precision import reference
 from headstart.engine.runners.runner import Branch
 from headstart.engine.runtime import openvino
-from headstart.engine.sequence import Job, Sequence
+from headstart.engine.sequence import Sequence
 from headstart.engine.tokenizer import Tokenizer
 from headstart.errors import BrokenModelError, PeerError
 from headstart.library import manifest
@@ -138,9 +138,9 @@ def a_head(exports: Exports) -> HeadRunner:
     return HeadRunner(exports.pair / "draft", "CPU", EXACT, 400)
 
 
-def a_job(prompt: list[int]) -> Job:
+def an_answer(prompt: list[int]) -> Sequence:
     """An answer without an end."""
-    return Job(tuple(prompt), 400, frozenset(), Sampling(), Speculation())
+    return Sequence(tuple(prompt), 400, frozenset(), Sampling(), Speculation(), 400)
 
 
 def finished(engine: Engine, request: Request = QUESTION) -> Finish:
@@ -198,7 +198,7 @@ def test_head_changes_no_text_of_a_chat(
 def test_head_drafts_the_same_after_a_fresh_read(exports: Exports) -> None:
     target, head, fresh = a_target(exports), a_head(exports), a_head(exports)
     dice = random.Random(3)
-    text = Sequence(a_job([dice.randrange(3, 400) for _ in range(30)]), 400)
+    text = an_answer([dice.randrange(3, 400) for _ in range(30)])
     follower, reader = (EagleDrafter(runner, 640, runner.listed, target=target) for runner in (head, fresh))
     target.forward(text.context)
     follower.begin(text)
@@ -255,7 +255,7 @@ def test_hidden_states_of_unread_tokens_are_missing(exports: Exports) -> None:
     target.rollback(0)
     assert target.restore(read[:256], saved)
     assert target.hidden_from == 256
-    text = Sequence(a_job(read), 400)
+    text = an_answer(read)
     drafter = EagleDrafter(head, 640, head.listed, target=target)
     target.forward(read[256:])
     drafter.begin(text)

@@ -52,7 +52,7 @@ class ModelDrafter:
 
     def propose(self, sequence: Sequence, should_continue: ShouldContinue) -> Draft:
         draft, sampler = NO_DRAFT, sequence.sampler
-        is_tolerant = sequence.job.speculation.acceptance_threshold < 1.0
+        is_tolerant = sequence.speculation.acceptance_threshold < 1.0
         guesses: list[Guess] = []
         probabilities: list[float] = []
         pending = self.read(sequence)
@@ -118,7 +118,7 @@ class DraftModel(ModelDrafter):
             self._skipped = 0
         if self._lack(sequence) > WINDOW:
             self._skipped = len(context) - WINDOW
-        self._prefixes.reuse(self._seen(context), sequence.job.keep)
+        self._prefixes.reuse(self._seen(context), sequence.keep)
         self._look_at(context)
 
     def can_draft(self, sequence: Sequence) -> bool:
@@ -161,7 +161,7 @@ class DraftModel(ModelDrafter):
     def _lack(self, sequence: Sequence) -> int:
         """Return how many tokens it would have to read."""
         text = self._seen(sequence.context)
-        return len(text) - self._prefixes.known(text, sequence.job.keep)
+        return len(text) - self._prefixes.known(text, sequence.keep)
 
     def _look_at(self, context: abc.Sequence[int]) -> None:
         """Disable the drafter if it cannot read a token: the target's vocabulary may be larger."""

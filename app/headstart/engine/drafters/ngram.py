@@ -75,7 +75,7 @@ class NgramDrafter:
     def begin(self, sequence: Sequence) -> None:
         """Read the prompt and the request's prediction."""
         self.read(sequence.context)
-        self.predict(sequence.job.prediction)
+        self.predict(sequence.prediction)
 
     def can_draft(self, _sequence: Sequence) -> bool:
         return True

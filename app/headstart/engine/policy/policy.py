@@ -84,6 +84,13 @@ class Policy:
         for observer in self.observers:
             observer(outcome)
 
+    def copy(self) -> "Policy":
+        """Return a policy that begins with what this one has learned, and learns for itself."""
+        policy = Policy.from_json(self.to_json()) or Policy(self.costs)
+        policy.costs.passes.update(self.costs.passes)
+        policy.costs.without_cache.update(self.costs.without_cache)
+        return policy
+
     def to_json(self) -> dict[str, Any]:
         """Return what is kept between runs: prices, acceptance and the lengths of the last answers."""
         lengths = self._lengths.copy()

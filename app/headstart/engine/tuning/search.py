@@ -25,7 +25,7 @@ from headstart.engine.cancelling import CancelEvent
 from headstart.engine.engine import LoadOptions, Speculation
 from headstart.engine.load_options import ResolvedOptions
 from headstart.engine.loading import LoadedModel, RunnerConfig, load_model, measure_all, pass_times
-from headstart.engine.local import LocalEngine, draft_config, target_config
+from headstart.engine.local import LocalEngine, Models, begin, draft_config, target_config
 from headstart.engine.runners import precision
 from headstart.engine.runtime import openvino
 from headstart.engine.tokenizer import Tokenizer
@@ -276,7 +276,7 @@ class _AnswerRace:
         draft = None
         if resolved.draft:
             draft = self._model(resolved.draft, draft_config(resolved.draft, load), is_candidate=is_candidate)
-        return LocalEngine(target, draft, self._tokenizer)
+        return begin(Models.of(target, self._tokenizer, draft))
 
     def _model(self, spec: ModelSpec, config: RunnerConfig, *, is_candidate: bool) -> LoadedModel:
         for folder, used, model in self._models:

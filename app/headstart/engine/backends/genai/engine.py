@@ -8,15 +8,14 @@ from contextlib import closing
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from headstart.engine import devices, generation_config, loading, memory
+from headstart.engine import devices, loading, memory
+from headstart.engine.answer_writer import AnswerWriter, ModelText
 from headstart.engine.backends.genai.pipelines import NPU, Batch, Blueprint, Way, Writer, configuration, make_blueprint
 from headstart.engine.cancelling import CancelEvent
-from headstart.engine.detokenizer import AnswerText, echo_of, rest_of, step_of
 from headstart.engine.engine import (
     Drafter,
     EngineKind,
     Event,
-    Finish,
     FinishReason,
     KvPrecision,
     LoadOptions,
@@ -27,12 +26,11 @@ from headstart.engine.engine import (
     Round,
     Speculation,
     Step,
-    Tally,
     Timing,
     Token,
 )
 from headstart.engine.load_options import ResolvedOptions
-from headstart.engine.tokenizer import Tokenizer, read_tokenizer, tokens_of
+from headstart.engine.tokenizer import Tokenizer, read_tokenizer
 from headstart.errors import ContextOverflowError, DeviceError, EngineLostError, SettingsError, Translatable
 from headstart.library.manifest import Manifest
 
@@ -101,32 +99,22 @@ class Guessing:
 class Answer:
     """One answer of GenAI: its rounds, as far as GenAI reports them, and why it ended."""
 
-    prompt: tuple[int, ...]
+    writer: AnswerWriter
     config: Any  # GenAI's
     max_tokens: int
     limit: FinishReason  # why it ends at `max_tokens`
     guessing: Guessing
-    stop_ids: frozenset[int]
-    text: AnswerText
     has_rounds: bool = True  # a batch is a round
-    reason: FinishReason = FinishReason.STOP
-    tally: Tally = field(default_factory=Tally)
 
-    def __post_init__(self) -> None:
-        self.tally.read(Prefill(0, len(self.prompt)))
-
-    def take(self, batch: Batch) -> Step | None:
-        """Take a batch; return its step, or None if it has no tokens."""
+    def take(self, batch: Batch) -> Iterator[Prefill | Step]:
+        """Take a batch. Yield its step, unless it has no tokens."""
         if not self.max_tokens and batch.end is not FinishReason.CANCELLED:  # GenAI writes at least one token
             batch = Batch((), batch.milliseconds, batch.end and FinishReason.LENGTH)
         if batch.end is not None:
-            self.reason = self.limit if batch.end is FinishReason.LENGTH else batch.end
+            yield from self.writer.take(self.limit if batch.end is FinishReason.LENGTH else batch.end)
         round_ = self._round(batch)
-        if not round_.tokens:
-            return None
-        step = step_of(round_, self.text)
-        self.tally.add(step.round)
-        return step
+        if round_.tokens:
+            yield from self.writer.take(round_)
 
     def _round(self, batch: Batch) -> Round:
         """Return a batch as a round. GenAI does not report the time for guesses.
@@ -134,12 +122,12 @@ class Answer:
         It checks the requested number of candidates, but one token always follows, and the prompt's pass has
         none. If prompt lookup finds fewer, GenAI checks as many rows all the same.
         """
-        ids = [token for token in batch.tokens if token not in self.stop_ids]
+        ids = [token for token in batch.tokens if token not in self.writer.stop_ids]
         timing = Timing(verify_ms=batch.milliseconds)
         if self.guessing.way is Way.PLAIN or not self.has_rounds:
             origin = Origin.TARGET if self.guessing.way is Way.PLAIN else Origin.UNKNOWN
             return Round(tuple(Token(token, origin) for token in ids), 0, 0, origin, timing)
-        accepted, written = max(0, len(batch.tokens) - 1), self.tally.written
+        accepted, written = max(0, len(batch.tokens) - 1), self.writer.num_written
         drafted = min(self.guessing.max_guesses, self.max_tokens - written - 1) if written else 0
         labels = [self.guessing.origin] * accepted + [Origin.TARGET]
         tokens = tuple(Token(token, origin) for token, origin in zip(ids, labels, strict=False))
@@ -151,6 +139,12 @@ class GenaiEngine:
 
     kind = EngineKind.GENAI
     reason = ""  # why this engine was chosen automatically
+    # It reports none of these of its models, and writes one answer at a time.
+    arithmetic = ""
+    is_batch_invariant = False
+    notes: tuple[Translatable, ...] = ()
+    slowness: Translatable | None = None
+    others: tuple[()] = ()
 
     def __init__(
         self,
@@ -167,11 +161,11 @@ class GenaiEngine:
         self.models = models
         self.context = context
         self.tokenizer = tokenizer
-        self.sampling = generation_config.read(tokenizer.folder)
+        self._text = ModelText.read(tokenizer, models[0], models[0].tokenizer.vocabulary)
+        self.sampling = self._text.sampling
         self._blueprint = blueprint
         self._longest_prompt = longest_prompt
         self._drafting = Way.PLAIN if len(models) == 1 else Way.EAGLE if models[-1].is_eagle else Way.DRAFT
-        self._stop_ids = frozenset(models[0].tokenizer.stop_ids)
         self._writer: tuple[Way, Writer] | None = None
 
     def prepare(self) -> None:
@@ -181,29 +175,18 @@ class GenaiEngine:
     def generate(self, request: Request, cancel: CancelEvent | None = None) -> Iterator[Event]:
         """Yield the events of an answer. Raises SettingsError for a request that GenAI would answer wrongly."""
         if request.tokens_only:
-            yield from tokens_of(request, self.tokenizer, self.context)
+            yield from AnswerWriter(request, self._text, self.context).tokens_alone()
             return
         answer = self.begin(request)
-        yield Prefill(0, len(answer.prompt))
-        if request.echo:
-            yield echo_of(request, answer.prompt, self.tokenizer.texts)
+        writer = answer.writer
+        yield from writer.take(Prefill(0, len(writer.prompt)))
         with closing(self._batches(answer, cancel or CancelEvent())) as batches:
             for batch in batches:
-                step = answer.take(batch)
-                if step is not None:
-                    yield step
-                if answer.text.ended:
+                yield from answer.take(batch)
+                if writer.is_ended:
                     break
-        text = answer.text
-        yield from rest_of(text)
-        stats = answer.tally.stats(
-            plain_ms=None,
-            ledger_ms=0.0,
-            context_length=self.context,
-            repeats=text.repeats,
-            thinking_tokens=text.thinking_tokens,
-        )
-        yield Finish(text.ended or answer.reason, stats, text.token_ids, stop_text=text.stop_text)
+        yield from writer.rest()
+        yield writer.finish(plain_ms=None, ledger_ms=0.0)
 
     def close(self) -> None:
         """Free the memory. Closing again does nothing."""
@@ -211,23 +194,21 @@ class GenaiEngine:
 
     def begin(self, request: Request) -> Answer:
         """Return a new answer. Raises what `generate` raises before the first token."""
-        request = replace(request, sampling=request.sampling.settled(self.sampling))
         chosen = guessing(request, self._drafting, npu=self._longest_prompt is not None)
-        prompt = self._prompt(request)
-        text = self.tokenizer.answer_text(request, prompt)
-        left = self.context - len(prompt)
+        writer = AnswerWriter(request, self._text, self.context)
+        self._require_compiled(len(writer.prompt))
+        left = self.context - len(writer.prompt)
         max_tokens = min(request.max_new_tokens, left)
         limit = FinishReason.CONTEXT if left < request.max_new_tokens else FinishReason.LENGTH
-        stop_ids = self._stop_ids | self.tokenizer.infill_ends if request.suffix else self._stop_ids
-        config = configuration(request.sampling, max(max_tokens, 1), stop_ids, chosen.settings)
-        return Answer(prompt, config, max_tokens, limit, chosen, stop_ids, text)
+        config = configuration(writer.sampling, max(max_tokens, 1), writer.stop_ids, chosen.settings)
+        return Answer(writer, config, max_tokens, limit, chosen)
 
     def _batches(self, answer: Answer, cancel: CancelEvent) -> Generator[Batch, None, None]:
         """Yield the batches of an answer. A pipeline that failed is dropped: it might silently stop guessing."""
         writer = self._writer_for(answer.guessing.way)
         answer.has_rounds = writer.has_rounds
         try:
-            yield from writer.write(answer.prompt, answer.config, cancel)
+            yield from writer.write(answer.writer.prompt, answer.config, cancel)
         except EngineLostError:
             self._writer = None
             raise
@@ -238,17 +219,15 @@ class GenaiEngine:
             self._writer = (way, self._blueprint.build(way))
         return self._writer[1]
 
-    def _prompt(self, request: Request) -> tuple[int, ...]:
-        """Return the prompt. Raises ContextOverflowError if it is longer than an NPU was compiled for."""
-        prompt = tuple(self.tokenizer.prompt_of(request, self.context))
-        if self._longest_prompt is not None and len(prompt) > self._longest_prompt:
+    def _require_compiled(self, count: int) -> None:
+        """Raise ContextOverflowError if a prompt of `count` tokens is longer than an NPU was compiled for."""
+        if self._longest_prompt is not None and count > self._longest_prompt:
             raise ContextOverflowError(
                 "The conversation has {count} tokens, but the NPU was compiled for prompts of at most "
                 "{prompt}: start a new chat, shorten the text, or load it with a longer --context.",
-                count=len(prompt),
+                count=count,
                 prompt=self._longest_prompt,
             )
-        return prompt
 
 
 def guessing(request: Request, drafting: Way, *, npu: bool) -> Guessing:
