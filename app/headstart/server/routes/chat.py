@@ -133,10 +133,10 @@ class ChatRequest(AnswerRequest):
 def chat_to_requests(body: ChatRequest, defaults: Defaults) -> list[Request]:
     """Translate a request for answers to a conversation: one engine request for each answer. Raises RefusedError."""
     _check_continuation(body)
-    messages, tools = messages_of(body.messages), _tools(body)
+    messages, likeliest = messages_of(body.messages), _likeliest(body)
     prediction = "".join(texts_of(body.prediction.content, "prediction.content")) if body.prediction else ""
-    request = to_request(body, defaults, messages, tools)
-    return fan_out(replace(request, prediction=prediction, likeliest=_likeliest(body)), body.n)
+    request = to_request(body, defaults, messages, _tools(body))
+    return fan_out(replace(request, prediction=prediction, likeliest=likeliest), body.n)
 
 
 def _check_continuation(body: ChatRequest) -> None:
@@ -165,22 +165,23 @@ def messages_of(turns: Sequence[ChatMessage]) -> tuple[Message, ...]:
     history = History()
     for number, turn in enumerate(turns):
         place = f"messages[{number}]"
-        if isinstance(turn, ToolMessage):
-            history.add_result(noted_text(turn.content or ""), place, turn.tool_call_id, "tool_call_id")
-        else:
-            calls = (turn.tool_calls or ()) if isinstance(turn, AssistantMessage) else ()
-            history.add(_message(turn, place), [call.id for call in calls])
+        match turn:
+            case ToolMessage():
+                result = noted_text(turn.content or "")
+                history.add_result(result, place, turn.tool_call_id, "tool_call_id")
+            case AssistantMessage():
+                history.add(_answer(turn), [call.id for call in turn.tool_calls or ()])
+            case _:
+                texts = texts_of(turn.content, f"{place}.content")
+                history.add(Message.of_parts("user" if isinstance(turn, UserMessage) else "system", texts))
     return history.messages()
 
 
-def _message(turn: SystemMessage | DeveloperMessage | UserMessage | AssistantMessage, place: str) -> Message:
-    if not isinstance(turn, AssistantMessage):
-        role = "user" if isinstance(turn, UserMessage) else "system"
-        return Message.of_parts(role, texts_of(turn.content, f"{place}.content"))
+def _answer(turn: AssistantMessage) -> Message:
+    texts = noted_texts(turn.content or turn.refusal or "")
     functions = [call.function for call in turn.tool_calls or ()]
     calls = tuple(Call(function.name, whole_arguments(function.arguments)) for function in functions)
-    thinking = turn.reasoning_content or turn.reasoning or ""
-    return Message.of_parts("assistant", noted_texts(turn.content or turn.refusal or ""), calls, thinking)
+    return Message.of_parts("assistant", texts, calls, turn.reasoning_content or turn.reasoning or "")
 
 
 def _tools(body: ChatRequest) -> Tools | None:
