@@ -24,7 +24,7 @@ from headstart.library.manifest import Manifest
 from headstart_export import forms, process, progress, table
 from headstart_export.conversion import quantize
 from headstart_export.sources import recipe as recipes
-from headstart_export.sources.recipe import HubSource, PackageSource, PairRecipe
+from headstart_export.sources.recipe import HubSource, PackageSource, PairOrder, PairRecipe
 
 TRUST_WARNING = "Warning: --trust-remote-code runs the Python code that comes with the model, as you, on this computer."
 # Files for OpenVINO Model Server. Fields and defaults: its `LLMCalculatorOptions`. Paths in the graph are relative to
@@ -278,6 +278,9 @@ def _export(options: argparse.Namespace) -> None:
     if options.if_missing and (output / manifest.FILE_NAME).is_file():
         reporter.note(f"{order.name} is exported already.")
     else:
+        if options.server:
+            models = (order.target, order.draft) if isinstance(order, PairOrder) else (order,)
+            _require_servable(order.name, keeps_blocks=any(model.weights == recipes.AS_IN_FILE for model in models))
         with _libraries(options, reporter):
             from headstart_export.pipeline import build  # noqa: PLC0415
 
@@ -465,6 +468,8 @@ def configure_server(folder: Path) -> Path:
     """Write graph and list into the folder of a model or pair. Return the path of the list. Raises HeadstartError."""
     exported = manifest.read(folder)
     target, draft = ("", None) if isinstance(exported, Manifest) else (exported.target, exported.draft)
+    models = [manifest.read_model(folder / part) for part in (target, draft) if part is not None]
+    _require_servable(exported.name, keeps_blocks=any(model.precision.keeps_blocks for model in models))
     options: dict[str, str | int | bool] = {
         "models_path": f"./{target}",
         "device": "CPU",
@@ -481,6 +486,16 @@ def configure_server(folder: Path) -> Path:
     servables = {"model_config_list": [], "mediapipe_config_list": [{"name": exported.name, "base_path": "."}]}
     config.write_text(json.dumps(servables, indent=2) + "\n", encoding="utf-8")
     return config
+
+
+def _require_servable(name: str, *, keeps_blocks: bool) -> None:
+    """Raise ExportError for a model with an operation that only Headstart knows."""
+    if keeps_blocks:
+        raise ExportError(
+            "{name} keeps the blocks of a GGUF file, which OpenVINO Model Server does not know; export it with "
+            "--weights int8, and a draft with --draft-weights int8.",
+            name=name,
+        )
 
 
 def _cache(folder: Path) -> int:

@@ -352,3 +352,14 @@ def test_model_server_config_is_written_for_existing_exports(
     assert cli.main(arguments) == 0
     assert (model / "graph.pbtxt").is_file()
     assert "ovms_config.json" in capsys.readouterr().err
+    manifest.write(model, dataclasses.replace(describe(model), precision=manifest.Precision("gguf", manifest.BLOCKS)))
+    assert cli.main(arguments) == 1
+
+
+@pytest.mark.parametrize("source", ["smollm2-135m-instruct", "qwen3-4b+0.6b"])
+def test_blocks_of_a_file_are_nothing_for_a_model_server(
+    source: str, headstart_home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.main([source, "--for", "ovms"]) == 1
+    assert "--weights int8" in capsys.readouterr().err
+    assert not (headstart_home / "models").exists()

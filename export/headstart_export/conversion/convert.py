@@ -315,6 +315,12 @@ def load_head(head: Path, target: Path, *, code: bool) -> Any:
         raise ExportError(
             "The weights in {head} cannot be loaded ({error}).", head=head.name, error=first_line(error)
         ) from None
+    if more := sorted(map(str, info["unexpected_keys"])):  # a newer kind: without these it would guess at random
+        raise ExportError(
+            "{head} is an EAGLE-3 head with weights that cannot be converted ({weight}); choose one without them.",
+            head=head.name,
+            weight=more[0],
+        )
     missing = set(info["missing_keys"])
     require_all(info | {"missing_keys": sorted(missing - set(_OPTIONAL))}, head)
     model.config.architectures = [known.__name__]  # marks the IR for those who run it

@@ -80,6 +80,8 @@ def exports(offline: Offline, tiny_source: Path, tmp_path_factory: pytest.TempPa
     }
     runs["shallow"] = [str(shallow), "--draft", head]
     runs["alone"] = [head]
+    newer = tiny_head.add_weight(tiny_head.write(folder / "newer", deep), "fc_norm.0.weight")
+    runs["newer"] = [str(deep), "--draft", str(newer)]
     runs["listed"] = [*runs["pair"], "--draft-vocab", "300"]
     outcomes = offline.export(*([*run, "--output", str(folder / f"{name}-made")] for name, run in runs.items()))
     return Exports(folder / "pair-made", dict(zip(runs, outcomes, strict=True)))
@@ -314,6 +316,7 @@ def test_benchmark_refuses_a_draft_that_is_no_head(exports: Exports) -> None:
         *((name, sentence) for name, (_, sentence) in MISFITS.items()),
         ("shallow", "shallow has 8 layers, but OpenVINO GenAI runs EAGLE-3 heads with models of at least 10"),
         ("alone", "head is an EAGLE-3 head, no model by itself: name its target, and it with --draft."),
+        ("newer", "newer is an EAGLE-3 head with weights that cannot be converted (fc_norm.0.weight); choose one"),
         ("listed", "head guesses among the tokens that it was made for: leave out --draft-vocab."),
     ],
 )

@@ -264,6 +264,10 @@
         <translation>{name} is on another computer and can only chat; choose a model that is on this one.</translation>
     </message>
     <message>
+        <source>{name} keeps the blocks of a GGUF file, which OpenVINO Model Server does not know; export it with --weights int8, and a draft with --draft-weights int8.</source>
+        <translation>{name} keeps the blocks of a GGUF file, which OpenVINO Model Server does not know; export it with INT8 weights.</translation>
+    </message>
+    <message>
         <source>{name} of {source} is not the file that commit {revision} had when it was exported before; empty the hub&apos;s cache and try again, or name another --output if the new one is to be trusted.</source>
         <translation>{name} of {source} is not the file that commit {revision} had when it was exported before; empty the hub&apos;s cache and try again, or remove that model first if the new one is to be trusted.</translation>
     </message>

@@ -2864,6 +2864,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>{folder} 中是适配器（{adapter_file}）；请指定它的模型，并将此文件夹作为适配器。</translation>
     </message>
     <message>
+        <source>{head} is an EAGLE-3 head with weights that cannot be converted ({weight}); choose one without them.</source>
+        <translation>{head} 是带有无法转换的权重（{weight}）的 EAGLE-3 草稿头；请选择没有这些权重的草稿头。</translation>
+    </message>
+    <message>
         <source>{name!r} cannot be the name of a model; take letters, digits and dashes.</source>
         <translation>{name!r} 不能用作模型名称；请使用字母、数字和连字符。</translation>
     </message>
@@ -3698,6 +3702,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>{name} is only asked to answer conversations: for a text to be written on or a grammar choose a model of this computer.</source>
         <translation>{name} 只用于回答对话：续写文本或使用语法时，请选择本机的模型。</translation>
+    </message>
+    <message>
+        <source>{name} keeps the blocks of a GGUF file, which OpenVINO Model Server does not know; export it with --weights int8, and a draft with --draft-weights int8.</source>
+        <translation>{name} 保留了 GGUF 文件的块，OpenVINO Model Server 不认识它们；请以 INT8 权重导出。</translation>
     </message>
     <message>
         <source>{name} lies before 1970</source>

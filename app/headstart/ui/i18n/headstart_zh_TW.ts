@@ -2864,6 +2864,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>{folder} 中是適配器（{adapter_file}）；請指定它的模型，並將此資料夾作為適配器。</translation>
     </message>
     <message>
+        <source>{head} is an EAGLE-3 head with weights that cannot be converted ({weight}); choose one without them.</source>
+        <translation>{head} 是帶有無法轉換之權重（{weight}）的 EAGLE-3 草稿頭；請選擇沒有這些權重的草稿頭。</translation>
+    </message>
+    <message>
         <source>{name!r} cannot be the name of a model; take letters, digits and dashes.</source>
         <translation>{name!r} 不能用作模型名稱；請使用字母、數字和連字號。</translation>
     </message>
@@ -3698,6 +3702,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>{name} is only asked to answer conversations: for a text to be written on or a grammar choose a model of this computer.</source>
         <translation>{name} 只用於回答對話：續寫文字或使用語法時，請選擇本機的模型。</translation>
+    </message>
+    <message>
+        <source>{name} keeps the blocks of a GGUF file, which OpenVINO Model Server does not know; export it with --weights int8, and a draft with --draft-weights int8.</source>
+        <translation>{name} 保留了 GGUF 檔案的區塊，OpenVINO Model Server 不認得它們；請以 INT8 權重匯出。</translation>
     </message>
     <message>
         <source>{name} lies before 1970</source>
