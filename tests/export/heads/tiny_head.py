@@ -39,6 +39,13 @@ def write(folder: Path, target: Path, more: str = "", **fields: object) -> Path:
     return folder
 
 
+def add_weight(head: Path, name: str) -> Path:
+    """Give a head a weight that only newer kinds have; returns its folder."""
+    weights = load_file(head / "model.safetensors")
+    save_file(weights | {name: np.ones(_HIDDEN, np.float16)}, head / "model.safetensors", {"format": "pt"})
+    return head
+
+
 def _weights(target: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
     random = np.random.default_rng(5)
 
