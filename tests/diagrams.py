@@ -51,7 +51,7 @@ EngineLink.generate --Generate--> EngineSession.send
 EngineSession.send --deliver--> EngineSession._deliver --send--> EngineProcess.send
 EngineProcess.send --orders--> EngineProcess._write_orders
 EngineProcess._write_orders --order--> Host.receive --Generate--> Host._generate --generate--> LocalEngine
-Guard --Guard--> application --chat--> Api.chat --chat_to_request--> chat_to_request
+Guard --Guard--> application --chat--> Api.chat --chat_to_requests--> chat_to_requests
 Api.chat --answer--> Api._answer --take--> Worker.take --enqueue--> Worker._enqueue
 Worker._enqueue --QueuedRequest--> Worker._answer --follow--> Answer.follow
 Answer.follow --generate--> SharedEngine.generate --QueuedRequest--> Host._write_queued --write--> QueuedRequest.write

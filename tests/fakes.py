@@ -27,6 +27,7 @@ from headstart.engine.engine import (
 )
 from headstart.errors import ContextOverflowError
 
+FOX = "The quick brown fox jumps over the lazy dog."  # what a scripted engine answers
 Script = str | tuple[str, str] | Exception  # a pair: thinking and text
 
 _TIMING = {
@@ -47,7 +48,7 @@ class ScriptedEngine:
     Prompt tokens are words; a prompt longer than `context` overflows. A script ends before the first stop string in it.
     """
 
-    scripts: Sequence[Script] = ("The quick brown fox jumps over the lazy dog.",)
+    scripts: Sequence[Script] = (FOX,)
     pause: float = 0.0
     context: int = 4096
     requests: list[Request] = field(default_factory=list, repr=False)  # a failing test shows its arguments

@@ -57,8 +57,8 @@ def answer(lines: Iterator[str]) -> Iterator[dict[str, Any]]:
 
 def _write(target: Any, order: Mapping[str, Any], guessing: Mapping[str, Any]) -> dict[str, Any]:
     """One greedy answer. `tokens` are without stop ids."""
-    import torch  # noqa: PLC0415
-    from transformers import GenerationConfig  # noqa: PLC0415
+    import torch
+    from transformers import GenerationConfig
 
     ids, stop_ids = torch.tensor([order["ids"]]), list(order["stop_ids"])
     # A new one: the model's own would bring its sampling and penalties.
@@ -100,7 +100,7 @@ def _muted(replies: Iterator[dict[str, Any]]) -> Iterator[dict[str, Any]]:
 
 
 def _load(source: Path) -> Any:
-    from transformers import AutoModelForCausalLM  # noqa: PLC0415
+    from transformers import AutoModelForCausalLM
 
     if not source.exists():
         raise OSError(f"{source} does not exist")
@@ -112,7 +112,7 @@ def _load(source: Path) -> Any:
 
 def _quick_type() -> Any:
     """Return bf16 where the processor computes in it, else f32."""
-    import torch  # noqa: PLC0415
+    import torch
 
     return torch.bfloat16 if torch.ops.mkldnn._is_mkldnn_bf16_supported() else torch.float32  # noqa: SLF001 - no other
 

@@ -60,14 +60,14 @@ def add(a: int, b: int) -> int:
 
 def openai_client() -> Any:
     """OpenAI's own."""
-    from openai import OpenAI  # noqa: PLC0415 - each client may be missing
+    from openai import OpenAI
 
     return OpenAI(base_url=URL, api_key=KEY)
 
 
 def person_class() -> Any:
     """Return the class that an answer is to be made into."""
-    from pydantic import BaseModel  # noqa: PLC0415
+    from pydantic import BaseModel
 
     class Person(BaseModel):
         name: str
@@ -124,7 +124,7 @@ def responses_streamed() -> str:
 
 def instructor_default() -> str:
     """A pydantic model, in the default mode"""
-    import instructor  # noqa: PLC0415
+    import instructor
 
     asked: Any = [{"role": "user", "content": ADA}]
     with openai_client() as client:
@@ -134,9 +134,9 @@ def instructor_default() -> str:
 
 def pydantic_ai_default() -> str:
     """A structured output, and an agent with a tool, in the default modes"""
-    from pydantic_ai import Agent  # noqa: PLC0415
-    from pydantic_ai.models.openai import OpenAIChatModel  # noqa: PLC0415
-    from pydantic_ai.providers.openai import OpenAIProvider  # noqa: PLC0415
+    from pydantic_ai import Agent
+    from pydantic_ai.models.openai import OpenAIChatModel
+    from pydantic_ai.providers.openai import OpenAIProvider
 
     model = OpenAIChatModel(MODEL, provider=OpenAIProvider(base_url=URL, api_key=KEY))
     person = Agent(model, output_type=person_class()).run_sync(ADA).output
@@ -146,8 +146,8 @@ def pydantic_ai_default() -> str:
 
 def langchain_agent() -> str:
     """An agent with two tools"""
-    from langchain.agents import create_agent  # noqa: PLC0415
-    from langchain_openai import ChatOpenAI  # noqa: PLC0415
+    from langchain.agents import create_agent
+    from langchain_openai import ChatOpenAI
 
     agent: Any = create_agent(ChatOpenAI(model=MODEL, base_url=URL, api_key=KEY), [weather, add])
     return str(agent.invoke({"messages": ASKED}, {"recursion_limit": 10})["messages"][-1].content)
@@ -155,7 +155,7 @@ def langchain_agent() -> str:
 
 def anthropic_messages() -> str:
     """Messages: a call, streamed, and the answer to its result"""
-    from anthropic import Anthropic  # noqa: PLC0415
+    from anthropic import Anthropic
 
     client = Anthropic(base_url=URL.removesuffix("/v1"), api_key=KEY)
     tool: Any = {"name": "weather", "description": "The weather of a city", "input_schema": PARAMETERS}
@@ -174,7 +174,7 @@ def anthropic_messages() -> str:
 
 def ollama_tools() -> str:
     """Ollama's API: a call, and the answer to its result, streamed; a schema"""
-    import ollama  # noqa: PLC0415
+    import ollama
 
     client = ollama.Client(host=URL.removesuffix("/v1"), headers={"Authorization": f"Bearer {KEY}"})
     message = client.chat(MODEL, ASKED, tools=[weather]).message
@@ -188,7 +188,7 @@ def ollama_tools() -> str:
 
 def litellm_tools() -> str:
     """A call, its result, and the answer to that; a stream"""
-    import litellm  # noqa: PLC0415
+    import litellm
 
     asked: dict[str, Any] = {"model": f"openai/{MODEL}", "api_base": URL, "api_key": KEY}
     message = litellm.completion(messages=ASKED, tools=[TOOL], **asked).choices[0].message
@@ -200,7 +200,7 @@ def litellm_tools() -> str:
 
 def litellm_key() -> str:
     """A wrong key is an AuthenticationError"""
-    import litellm  # noqa: PLC0415
+    import litellm
 
     litellm.suppress_debug_info = True  # it goes where the results go
     try:
@@ -212,8 +212,8 @@ def litellm_key() -> str:
 
 def llama_index_agent() -> str:
     """A FunctionAgent with two tools"""
-    from llama_index.core.agent.workflow import FunctionAgent  # noqa: PLC0415
-    from llama_index.llms.openai_like import OpenAILike  # noqa: PLC0415
+    from llama_index.core.agent.workflow import FunctionAgent
+    from llama_index.llms.openai_like import OpenAILike
 
     llm: Any = OpenAILike(
         model=MODEL, api_base=URL, api_key=KEY, is_chat_model=True, is_function_calling_model=True, context_window=8192

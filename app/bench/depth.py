@@ -189,7 +189,7 @@ def _llama(server: Path, file: Path, context: int, flash: str) -> Iterator[Conte
 
 def write_shape(file: Path, shape: Shape, layers: int, vocabulary: Path, context: int) -> None:
     """Write a GGUF file of random Q4_K weights, its values and output in Q6_K, with another file's tokenizer."""
-    import gguf  # noqa: PLC0415
+    import gguf
 
     reader, writer = gguf.GGUFReader(vocabulary), gguf.GGUFWriter(file, "qwen3")
     for name, field in reader.fields.items():

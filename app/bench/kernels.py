@@ -261,7 +261,7 @@ def _random_weights(format_: Format, rows: int, cols: int) -> Weights:
 def _changed(changes: str, folder: Path) -> Library:
     """Build the library in `folder` with changed constants, such as "AHEAD=1024,SPAN=8"."""
     sys.path.append(str(_ROOT))
-    from installer import kernels  # noqa: PLC0415 - a script beside the package
+    from installer import kernels
 
     target = kernels.host_target()
     if target is None:

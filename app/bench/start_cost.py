@@ -23,12 +23,12 @@ def starts(home: Path, repeats: int) -> list[dict[str, float]]:
 
 def main() -> None:
     """Do in the measured process what `headstart` does, and then type one letter."""
-    from PySide6.QtCore import QTimer  # noqa: PLC0415 - imports are part of a start
-    from PySide6.QtTest import QTest  # noqa: PLC0415
-    from PySide6.QtWidgets import QApplication  # noqa: PLC0415
+    from PySide6.QtCore import QTimer
+    from PySide6.QtTest import QTest
+    from PySide6.QtWidgets import QApplication
 
-    from headstart.ui import application  # noqa: PLC0415
-    from headstart.ui.main_window import MainWindow  # noqa: PLC0415
+    from headstart.ui import application
+    from headstart.ui.main_window import MainWindow
 
     found: dict[str, float] = {}
 
@@ -47,7 +47,7 @@ def main() -> None:
         QTimer.singleShot(1000, leave)
 
     def leave() -> None:
-        import psutil  # noqa: PLC0415
+        import psutil
 
         found["rss_mb"] = round(psutil.Process().memory_info().rss / 2**20)
         QApplication.closeAllWindows()

@@ -43,4 +43,4 @@ def test_advice_refuses_another_file(text: str, tmp_path: Path, capsys: Captured
     file = tmp_path / "other.json"
     file.write_text(text, encoding="utf-8")
     assert main([str(file)]) == 2
-    assert capsys.readouterr().err == f"advice.py: {file} is no result of `headstart bench speed --json FILE`.\n"
+    assert str(file) in capsys.readouterr().err

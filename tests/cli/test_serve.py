@@ -117,7 +117,7 @@ def until_it_writes(answers: int) -> None:
 
 
 def test_ps_lists_running_servers(root: Path) -> None:
-    assert told() == f"No server runs with the data folder {root}; `headstart serve` starts one.\n"
+    assert str(root) in told()
     begun = datetime.now().astimezone() - timedelta(seconds=1)
     with served("--key", "mine", script=SERVE_SLOW_TOY) as (program, lines):
         (base,) = re.findall(r"http://\S+", "".join(lines))

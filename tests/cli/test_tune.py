@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -108,28 +109,19 @@ def test_tune_tells_of_the_other_form(headstart_home: Path, capsys: Captured) ->
         return capsys.readouterr().out.splitlines()[-1]
 
     write_pair(models / "qwen2.5-coder")
-    assert said("qwen2.5-coder") == (
-        "qwen2.5-coder can be had in its fast form: `headstart run qwen2.5-coder --weights int4`."
-    )
+    assert "headstart run qwen2.5-coder --weights int4" in said("qwen2.5-coder")
     fast = write_pair(models / "qwen2.5-coder-int4")
     (fast / "target" / "openvino_model.bin").write_bytes(b"other weights")
     manifest.write(fast / "target", describe(fast / "target"))
-    assert said("qwen2.5-coder") == (
-        "The fast form is qwen2.5-coder-int4: not timed here yet, which happens while you use it."
-    )
+    assert "qwen2.5-coder-int4: not timed here" in said("qwen2.5-coder")
     for folder, ms in (("qwen2.5-coder", 25.0), ("qwen2.5-coder-int4", 20.0)):
         weights = manifest.read_model(models / folder / "target").files["openvino_model.bin"].sha256
         measurements = Measurements(paths.measurements_folder(), folder, {"weights": weights})
         store_verdict(measurements, {"INFERENCE_PRECISION_HINT": "f32"}, Verdict(ms={1: ms}))
-    assert said("qwen2.5-coder") == (
-        "The fast form is qwen2.5-coder-int4: 50.0 tokens/s without guesses here, this one 40.0 tokens/s without "
-        "guesses."
-    )
-    assert said("qwen2.5-coder-int4").startswith("The precise form is qwen2.5-coder: 40.0 tokens/s")
+    assert re.findall(r"[\d.]+ tokens/s", said("qwen2.5-coder")) == ["50.0 tokens/s", "40.0 tokens/s"]
+    assert "qwen2.5-coder: 40.0 tokens/s" in said("qwen2.5-coder-int4")
     shutil.rmtree(models / "qwen2.5-coder")
-    assert said("qwen2.5-coder-int4") == (
-        "qwen2.5-coder-int4 can be had in its precise form: `headstart models add qwen2.5-coder`."
-    )
+    assert "headstart models add qwen2.5-coder" in said("qwen2.5-coder-int4")
     write_model(models / "own")
     assert said("own").startswith("61 s on A Processor")
 
@@ -141,9 +133,9 @@ def test_tune_runs_in_the_engine_process(
     monkeypatch.setattr(tune_command, "EngineClient", lambda: client)
     assert main(["tune", "--model", str(tiny_pair)]) == 0
     shown = capsys.readouterr()
-    assert "Chosen for target: target: 1 thread" in shown.out
+    assert "target: 1 thread" in shown.out
     assert shown.err.startswith("· loading the model\n")
-    assert "· Target: 1 thread, because it was 1.33x as fast" in shown.err
+    assert "1.33x as fast" in shown.err
     assert client.pid is None, "its process has ended"
 
 
@@ -171,7 +163,7 @@ def test_tune_shows_reasons_and_figures_on_request(
     flags = ["--explain", "--json", str(file), "--device", "CPU", "--seconds", "30"]
     assert main(["tune", "--model", str(tiny_pair), *flags]) == 0
     told = capsys.readouterr().out
-    assert "Target: 1 thread, because it was 1.33x as fast" in told
+    assert "1.33x as fast" in told
     assert told.index("Drafts: as it is") < told.index("Chosen for big")
     data: dict[str, Any] = json.loads(file.read_text())
     assert data["stages"][0]["rows"][1]["ratio"] == {"median": 1.33, "low": 1.2, "high": 1.4}

@@ -159,9 +159,7 @@ def test_compile_error_leaves_a_warning_and_no_library(
     data = _data()
     hook.initialize("standard", data)
     assert data == _data()
-    assert said.warnings == [
-        "Headstart's kernels were not built, so answers will be about half as fast: the compiler failed at run.c."
-    ]
+    assert ["run.c" in warning for warning in said.warnings] == [True]
     assert not (root / FOLDER / LINUX.library).exists()
     monkeypatch.setenv(VARIABLE, LINUX.triple)
     with pytest.raises(ChildProcessError):

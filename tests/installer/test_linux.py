@@ -143,7 +143,7 @@ def test_damaged_tarball_is_refused(archive: Path, tmp_path: Path) -> None:
     data[-100] ^= 1
     archive.write_bytes(bytes(data))
     done = subprocess.run(["sh", str(archive), "--check"], capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stderr) == (1, "headstart: this file is damaged; fetch it again.\n")
+    assert (done.returncode, "damaged" in done.stderr) == (1, True)
 
 
 def test_foreign_files_are_not_replaced(archive: Path, tmp_path: Path) -> None:

@@ -188,7 +188,7 @@ def test_unlocked_package_is_named(locked: Path) -> None:
     lock.write_text("".join(line for line in lines if not line.startswith("other")), encoding="utf-8")
     with pytest.raises(WheelError) as refused:
         wheels.fetch(locked, locked / "downloads")
-    assert str(refused.value) == ("other 1.0 is not in lock.txt: `python -m installer.windows.locking` writes it anew.")
+    assert "other 1.0" in str(refused.value)
 
 
 def test_lock_is_written_from_public_wheels() -> None:

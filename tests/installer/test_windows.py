@@ -127,10 +127,7 @@ def test_missing_parts_are_named_at_once(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setenv("PATH", "/nowhere")
     with pytest.raises(tools.BuildToolError) as refused:
         tools.require()
-    assert str(refused.value) == (
-        "A package for Windows needs binutils-mingw-w64-x86-64, gcc-mingw-w64-x86-64, nsis, wixl; "
-        "apt-get install binutils-mingw-w64-x86-64 gcc-mingw-w64-x86-64 nsis wixl."
-    )
+    assert str(refused.value).endswith("apt-get install binutils-mingw-w64-x86-64 gcc-mingw-w64-x86-64 nsis wixl.")
 
 
 @pytest.mark.installer

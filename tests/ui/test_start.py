@@ -59,7 +59,7 @@ def test_unreachable_display_is_an_error() -> None:
 def test_self_check_works_without_a_model(tmp_path: Path) -> None:
     done = headstart("--profile", str(tmp_path / "world"), "--self-check")
     assert (done.returncode, done.stderr) == (0, "")
-    assert "the engine (no model is installed) answered: CPU" in done.stdout
+    assert "(no model is installed) answered: CPU" in done.stdout
     assert not (tmp_path / "world" / "history").exists()
 
 

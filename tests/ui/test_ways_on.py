@@ -74,7 +74,7 @@ def test_stopped_answer_can_be_continued_or_retried(qtbot: QtBot, open_program: 
 
 def test_empty_answer_can_be_retried(qtbot: QtBot, app: Program) -> None:
     ask(qtbot, app, "toy: refuse")
-    assert shown(app)[-1].notice == "The toy refuses; ask for something else."
+    assert "The toy refuses" in shown(app)[-1].notice
     assert offers(app) == ["Try again"]
     press(qtbot, app, "Try again")
     assert shown(app)[-1].versions == 2

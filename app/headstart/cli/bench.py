@@ -162,9 +162,9 @@ def race_modes(arguments: SpeedFlags, load: Load) -> int:
 
 def _load_measured(options: LoadOptions) -> Engine:
     """Load an engine in the fastest precision. The first time, all precisions are measured."""
-    from headstart.engine.loading import measure_all  # noqa: PLC0415
-    from headstart.engine.opening import resolve  # noqa: PLC0415 - `headstart --help` need not wait for it
-    from headstart.engine.validation import Trial  # noqa: PLC0415
+    from headstart.engine.loading import measure_all
+    from headstart.engine.opening import resolve
+    from headstart.engine.validation import Trial
 
     measure_all(resolve(options), Trial())
     return load_apart(options)

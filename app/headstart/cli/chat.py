@@ -341,7 +341,7 @@ def _talk(session: "Session") -> int:
 
 def _is_encrypted() -> bool:
     """Return whether the chats are encrypted, so that no readable conversation may be saved."""
-    from headstart.chat import encryption  # noqa: PLC0415 - few runs need it
+    from headstart.chat import encryption
 
     return encryption.is_encrypted(paths.history_folder())
 

@@ -24,8 +24,8 @@ _METAVARS = {bool: "yes|no", int: "N", float: "X"}
 
 def load_apart(options: LoadOptions) -> Engine:
     """Load an engine in a process of its own, which is restarted when it dies."""
-    from headstart.cli import render  # noqa: PLC0415
-    from headstart.engine.process.client import EngineClient  # noqa: PLC0415
+    from headstart.cli import render
+    from headstart.engine.process.client import EngineClient
 
     client = EngineClient()
     with ExitStack() as stack:

@@ -379,7 +379,7 @@ def _folder(name: str, folder: Path) -> Finding:
 
 def check_models() -> Iterator[Finding]:
     """Check the sizes of the models' files, and which models fit. `headstart models check` hashes the files."""
-    from headstart.engine import validation  # noqa: PLC0415 - it imports numpy, and `headstart --help` need not wait
+    from headstart.engine import validation
 
     entries = library.installed()
     if not entries:
@@ -403,7 +403,7 @@ def check_models() -> Iterator[Finding]:
 
 def _invariances() -> Iterator[Finding]:
     """Tell for each loaded model if guesses can change its text here."""
-    from headstart.engine import validation  # noqa: PLC0415 - numpy, which `--help` need not wait for
+    from headstart.engine import validation
 
     for subject, setting, agrees in validation.invariances(paths.measurements_folder()):
         which = f"{subject.get('model')} in {setting} on {subject.get('device')}"
@@ -477,7 +477,7 @@ def check_window() -> Iterator[Finding]:
     on_linux = sys.platform.startswith("linux")
     has_display = not on_linux or any(os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY"))
     try:
-        from headstart.ui import display  # noqa: PLC0415 - the rest of the doctor needs no Qt
+        from headstart.ui import display
     except ImportError as error:
         fault = str(error)
     else:

@@ -38,8 +38,8 @@ def whole_text(stream: Iterable[str]) -> str:
 
 def typed_lines(history: Path | None, commands: Sequence[str]) -> Iterator[str]:
     """Yield messages typed into an editor; `history` is the file for them. Ctrl+C clears a line, Ctrl+D ends."""
-    from prompt_toolkit import PromptSession  # noqa: PLC0415
-    from prompt_toolkit.completion import WordCompleter  # noqa: PLC0415
+    from prompt_toolkit import PromptSession
+    from prompt_toolkit.completion import WordCompleter
 
     session: PromptSession[str] = PromptSession(
         history=history_file(history),
@@ -76,7 +76,7 @@ def keep_keys() -> Iterator[None]:
     if sys.platform == "win32":  # Windows does not show them
         yield
         return
-    import termios  # noqa: PLC0415 - not on Windows
+    import termios
 
     terminal = sys.stdin.fileno()
     before = termios.tcgetattr(terminal)
@@ -102,7 +102,7 @@ def history_file(path: Path | None) -> "History":
 
     It is in memory if `path` is None, or the file cannot be written.
     """
-    from prompt_toolkit.history import FileHistory, InMemoryHistory  # noqa: PLC0415
+    from prompt_toolkit.history import FileHistory, InMemoryHistory
 
     if path is None:
         return InMemoryHistory()
@@ -128,7 +128,7 @@ def _key_bindings() -> "KeyBindings":
 
     Enter starts a new line, too, after a backslash or in open triple quotes.
     """
-    from prompt_toolkit.key_binding import KeyBindings  # noqa: PLC0415
+    from prompt_toolkit.key_binding import KeyBindings
 
     keys = KeyBindings()
 

@@ -315,7 +315,7 @@ def _check(arguments: CheckFlags, load: Load) -> int:
         screen.remark(f"{entry.name}: loads on {arguments.device} and turns a text into a vector.")
         return 0
     if isinstance(entry, Model) and entry.manifest.recognition:
-        from headstart.engine.ocr.recognizer import Recognizer  # noqa: PLC0415 - NumPy, which most commands do without
+        from headstart.engine.ocr.recognizer import Recognizer
 
         Recognizer(entry.folder)
         screen.remark(f"{entry.name}: loads, and reads text in pictures.")

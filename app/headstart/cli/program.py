@@ -64,8 +64,8 @@ def open_window(flags: WindowFlags) -> int:
     if flags.profile:
         os.environ["HEADSTART_HOME"] = str(flags.profile.expanduser().absolute())
     try:
-        from headstart.cli import self_check  # noqa: PLC0415
-        from headstart.ui import application  # noqa: PLC0415
+        from headstart.cli import self_check
+        from headstart.ui import application
     except ImportError as error:
         packages = window_packages(str(error))
         how = f" ({packages})" if packages else ""
@@ -101,7 +101,7 @@ def execute(command: click.Command, name: str, argv: Sequence[str] | None = None
         if sys.stdout:  # on Windows a program with windows has none
             sys.stdout.flush()
     except HeadstartError as error:
-        from headstart.cli.render import harmless  # noqa: PLC0415 - rich is slow to import, and most runs do not fail
+        from headstart.cli.render import harmless
 
         print(f"{name}: {harmless(str(error))}", file=sys.stderr)
         return error.exit_code
@@ -180,39 +180,39 @@ def _import_command(name: str) -> click.Command:
     command: click.Command
     match name:
         case "chat" | "run":
-            from headstart.cli import chat  # noqa: PLC0415
+            from headstart.cli import chat
 
             command = Command(chat.run if name == "chat" else chat.run_model, load_apart)
         case "serve" | "ps":
-            from headstart.cli import serve  # noqa: PLC0415
+            from headstart.cli import serve
 
             command = Command(serve.run, load_apart) if name == "serve" else Command(serve.list_running)
         case "launch":
-            from headstart.cli import launch  # noqa: PLC0415
+            from headstart.cli import launch
 
             command = Command(launch.run, load_apart)
         case "models":
-            from headstart.cli import models  # noqa: PLC0415
+            from headstart.cli import models
 
             command = models.commands()
         case "remote":
-            from headstart.cli import remote  # noqa: PLC0415
+            from headstart.cli import remote
 
             command = remote.commands()
         case "bench":
-            from headstart.cli import bench  # noqa: PLC0415
+            from headstart.cli import bench
 
             command = bench.commands()
         case "tune":
-            from headstart.cli import tune  # noqa: PLC0415
+            from headstart.cli import tune
 
             command = Command(tune.run)
         case "doctor":
-            from headstart.cli import doctor  # noqa: PLC0415
+            from headstart.cli import doctor
 
             command = Command(doctor.run)
         case _:
-            from headstart.cli import dev  # noqa: PLC0415
+            from headstart.cli import dev
 
             command = dev.commands()
     return command

@@ -28,7 +28,7 @@ def find_recognize() -> Recognize | None:
 
 @cache
 def _load(name: str, folder: Path) -> "Recognizer":
-    from headstart.engine.ocr.recognizer import Recognizer  # noqa: PLC0415 - NumPy, which most commands do without
+    from headstart.engine.ocr.recognizer import Recognizer
 
     try:
         return Recognizer(folder)

@@ -193,7 +193,7 @@ class Screen:
             self._open = console
         if console.is_interactive:  # a terminal that takes control codes
             if self._view is None:
-                from headstart.cli.answer_view import AnswerView  # noqa: PLC0415 - a pipe need not wait for it
+                from headstart.cli.answer_view import AnswerView
 
                 self._view = AnswerView(console, markdown=self._markdown and console is self._out)
             self._view.write(Text.assemble(*((harmless(text), style) for text, style in parts)))

@@ -78,7 +78,7 @@ class EchoEngine:
 
 def _serve() -> None:
     """Ask a server that repeats the message instead of loading a model."""
-    import httpx  # noqa: PLC0415
+    import httpx
 
     body = {"model": "echo", "messages": [{"role": "user", "content": _WORD}]}
     with _serving() as (url, key), httpx.Client(trust_env=False, timeout=_TIMEOUT_SECONDS) as client:
@@ -94,9 +94,9 @@ def _serve() -> None:
 @contextmanager
 def _serving() -> Iterator[tuple[str, str]]:
     """Context manager that gives the address and the key of a server in front of an echo."""
-    from headstart.server import keys  # noqa: PLC0415
-    from headstart.server.models import OneModel, Served  # noqa: PLC0415
-    from headstart.server.server import Server, listen, url  # noqa: PLC0415
+    from headstart.server import keys
+    from headstart.server.models import OneModel, Served
+    from headstart.server.server import Server, listen, url
 
     key, listener = keys.new(), listen("127.0.0.1", 0)
     config = StartServer("echo", (keys.digest(key),), "127.0.0.1", 0)
@@ -111,8 +111,8 @@ def _serving() -> Iterator[tuple[str, str]]:
 
 def _keep_to_schema() -> None:
     """Check that in a vocabulary of letters only one letter may follow, and then only the end."""
-    from headstart.engine import grammar  # noqa: PLC0415
-    from headstart.engine.grammar import TokenBytes  # noqa: PLC0415
+    from headstart.engine import grammar
+    from headstart.engine.grammar import TokenBytes
 
     ids = {text: number for number, text in enumerate((*_LETTERS, _END))}
     with tempfile.TemporaryDirectory(prefix="headstart-check-") as folder:
@@ -139,8 +139,8 @@ def _tokenizer(ids: dict[str, int]) -> dict[str, object]:
 
 def _call_tool() -> None:
     """Call a tool of an MCP server in this process, so that no other program is needed."""
-    from mcp import Client  # noqa: PLC0415
-    from mcp.server import MCPServer  # noqa: PLC0415
+    from mcp import Client
+    from mcp.server import MCPServer
 
     server = MCPServer("check")
 
@@ -158,7 +158,7 @@ def _call_tool() -> None:
 
 def _look_for_key_ring() -> None:
     """Check that each kind of key ring can be asked. The desktop decides whether there is one."""
-    import keyring  # noqa: PLC0415
+    import keyring
 
     keyring.get_keyring()
     native = ("secretstorage",) if sys.platform.startswith("linux") else ()
@@ -167,7 +167,7 @@ def _look_for_key_ring() -> None:
 
 
 def _read_pdf() -> None:
-    from headstart.chat.pdf_text import open_pdf, pages  # noqa: PLC0415
+    from headstart.chat.pdf_text import open_pdf, pages
 
     with tempfile.TemporaryDirectory(prefix="headstart-check-") as folder:
         path = Path(folder) / "check.pdf"
@@ -177,8 +177,8 @@ def _read_pdf() -> None:
 
 
 def _encrypt() -> None:
-    from headstart.chat import encryption  # noqa: PLC0415
-    from headstart.chat.store import open_store  # noqa: PLC0415
+    from headstart.chat import encryption
+    from headstart.chat.store import open_store
 
     with tempfile.TemporaryDirectory(prefix="headstart-check-") as name:
         folder = Path(name)
@@ -205,8 +205,8 @@ def _import_gguf() -> None:
 
 def _write_gguf(file: Path) -> None:
     """Write a model of one layer, whose tokens are bytes, a pair of letters and an end."""
-    import gguf  # noqa: PLC0415
-    import numpy as np  # noqa: PLC0415
+    import gguf
+    import numpy as np
 
     tokens, width = [*_BYTES, "ab", _END], 32
     writer = gguf.GGUFWriter(file, "llama")
@@ -237,8 +237,8 @@ def _write_gguf(file: Path) -> None:
 
 def _ask_genai() -> None:
     """Ask the model that came with the program, if there is one."""
-    from headstart.engine.engine import EngineKind, Finish, LoadOptions, Message, Request  # noqa: PLC0415
-    from headstart.engine.opening import load, resolve  # noqa: PLC0415
+    from headstart.engine.engine import EngineKind, Finish, LoadOptions, Message, Request
+    from headstart.engine.opening import load, resolve
 
     bundled = paths.bundled_models_folder()
     for model in (

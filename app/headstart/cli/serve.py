@@ -158,7 +158,7 @@ def run(arguments: ServeFlags, load: Load) -> int:
 @contextmanager
 def prepared_server(arguments: ServeFlags, load: Load, report: Callable[[ServerReport], None]) -> Iterator["Server"]:
     """Context manager with a server that only has to be run, its first model loaded. It frees the models."""
-    from headstart.server.server import Server, listen  # noqa: PLC0415 - `headstart --help` need not wait for it
+    from headstart.server.server import Server, listen
 
     listener = listen(arguments.host, arguments.port, beyond=arguments.allow_network)
     with closing(listener):  # first, because the port may be taken and a model takes seconds to load

@@ -57,7 +57,7 @@ class TuneFlags:
 
 def run(arguments: TuneFlags, _load: Load) -> int:
     """Tune the models, and show what was found. Return the exit code."""
-    from headstart.engine.tuning import store  # noqa: PLC0415 - `headstart --help` need not wait for it
+    from headstart.engine.tuning import store
 
     choice, screen = library.choose(arguments.model, arguments.draft), Screen()
     device = USUAL_DEVICE if arguments.device == AS_TUNED else arguments.device

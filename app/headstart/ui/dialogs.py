@@ -181,7 +181,7 @@ class CommandPalette(Dialog):
         self.list.itemClicked.connect(self._on_chosen)
         self._fill("")
 
-    def eventFilter(self, watched: QObject, event: QEvent) -> bool:  # noqa: N802
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         if watched is self.field and isinstance(event, QKeyEvent) and event.key() in _MOVES:
             self.list.event(event)
             return True

@@ -126,7 +126,7 @@ class MainWindow(QMainWindow):
         for name in _SIDE_ACTIONS if shown else ():
             self.actions_by_name[name].setChecked(name in shown[0].split())
 
-    def focusNextPrevChild(self, forward: bool) -> bool:  # noqa: N802
+    def focusNextPrevChild(self, forward: bool) -> bool:
         """Move the focus through sidebar, page and panel. Qt also calls this when it hides the focused widget."""
         return self._keeper.has_lost() or focus.step(self._columns(), forward=forward)
 
@@ -136,7 +136,7 @@ class MainWindow(QMainWindow):
         self.hides_on_close = False
         self.close()
 
-    def closeEvent(self, event: QCloseEvent) -> None:  # noqa: N802
+    def closeEvent(self, event: QCloseEvent) -> None:
         if self.hides_on_close:
             event.ignore()
             self.hide()
@@ -144,7 +144,7 @@ class MainWindow(QMainWindow):
         self.closing.emit()
         super().closeEvent(event)
 
-    def resizeEvent(self, event: QResizeEvent) -> None:  # noqa: N802
+    def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
         sidebar, was_narrow = self.actions_by_name["sidebar"], self._is_narrow
         self._is_narrow = self.width() < _NARROW
@@ -155,11 +155,11 @@ class MainWindow(QMainWindow):
             self._is_folded = False
             sidebar.setChecked(True)
 
-    def showEvent(self, event: QShowEvent) -> None:  # noqa: N802
+    def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)
         self.hidden_changed.emit(False)  # noqa: FBT003 - Qt's own signature
 
-    def hideEvent(self, event: QHideEvent) -> None:  # noqa: N802
+    def hideEvent(self, event: QHideEvent) -> None:
         super().hideEvent(event)
         self.hidden_changed.emit(True)  # noqa: FBT003 - Qt's own signature
 

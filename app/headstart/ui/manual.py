@@ -109,7 +109,7 @@ class ManualDialog(Dialog):
         self._write()
         _end(self, self.text)
 
-    def changeEvent(self, event: QEvent) -> None:  # noqa: N802
+    def changeEvent(self, event: QEvent) -> None:
         super().changeEvent(event)
         if event.type() in (QEvent.Type.FontChange, QEvent.Type.PaletteChange):
             self._write()

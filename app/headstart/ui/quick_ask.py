@@ -69,7 +69,7 @@ class QuickAsk(Dialog):
         self.field.setFocus()
         self.field.selectAll()
 
-    def resizeEvent(self, event: QResizeEvent) -> None:  # noqa: N802
+    def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
         self._arrange()
 

@@ -126,7 +126,7 @@ class FindBar(QFrame):
         text = self.tr("{} of {}").format(current, count) if count else self.tr("no match")
         self._count.setText(text if self.field.text() else "")
 
-    def keyPressEvent(self, event: QKeyEvent) -> None:  # noqa: N802
+    def keyPressEvent(self, event: QKeyEvent) -> None:
         has_shift = event.modifiers() & Qt.KeyboardModifier.ShiftModifier
         if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter) and has_shift:
             self._transcript.find_previous()
@@ -244,7 +244,7 @@ class ChatPage(QFrame):
         self.transcript.apply_theme(theme, font)
         self.comparison.apply_theme(theme, font)
 
-    def resizeEvent(self, event: QResizeEvent) -> None:  # noqa: N802
+    def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
         self._fit_header()
         bar = self.transcript.verticalScrollBar().sizeHint().width()
@@ -262,16 +262,16 @@ class ChatPage(QFrame):
         for button in (self.origins_button, self.live_button, self.panel_button):
             button.setToolButtonStyle(style)
 
-    def dragEnterEvent(self, event: QDragEnterEvent) -> None:  # noqa: N802
+    def dragEnterEvent(self, event: QDragEnterEvent) -> None:
         if any(url.isLocalFile() for url in event.mimeData().urls()):
             self.composer.set_dropping(True)
             event.acceptProposedAction()
 
-    def dragLeaveEvent(self, event: QDragLeaveEvent) -> None:  # noqa: N802
+    def dragLeaveEvent(self, event: QDragLeaveEvent) -> None:
         self.composer.set_dropping(False)
         super().dragLeaveEvent(event)
 
-    def dropEvent(self, event: QDropEvent) -> None:  # noqa: N802
+    def dropEvent(self, event: QDropEvent) -> None:
         self.composer.set_dropping(False)
         self.files_dropped.emit([Path(url.toLocalFile()) for url in event.mimeData().urls() if url.isLocalFile()])
         event.acceptProposedAction()

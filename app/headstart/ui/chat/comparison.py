@@ -157,7 +157,7 @@ class Comparison(QWidget):
         for column in self.columns:
             column.transcript.set_origins_visible(visible)
 
-    def resizeEvent(self, event: QResizeEvent) -> None:  # noqa: N802
+    def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
         narrow = self.width() < scaled(_NARROW, self.font())
         direction = QBoxLayout.Direction

@@ -86,7 +86,7 @@ class MessageEdit(QPlainTextEdit):
             return False
         return super().event(event)
 
-    def keyPressEvent(self, event: QKeyEvent) -> None:  # noqa: N802
+    def keyPressEvent(self, event: QKeyEvent) -> None:
         if event.key() in _ENTER and self._is_send_key(event.modifiers()):
             self.submitted.emit()
         elif event.key() == Qt.Key.Key_Up and not self.toPlainText():
@@ -94,10 +94,10 @@ class MessageEdit(QPlainTextEdit):
         else:
             super().keyPressEvent(self._plain_return(event) if event.key() in _ENTER else event)
 
-    def canInsertFromMimeData(self, source: QMimeData) -> bool:  # noqa: N802
+    def canInsertFromMimeData(self, source: QMimeData) -> bool:
         return bool(_files(source)) or source.hasImage() or super().canInsertFromMimeData(source)
 
-    def insertFromMimeData(self, source: QMimeData) -> None:  # noqa: N802
+    def insertFromMimeData(self, source: QMimeData) -> None:
         if files := _files(source):
             self.files_given.emit(files)
         elif source.hasText():
@@ -105,16 +105,16 @@ class MessageEdit(QPlainTextEdit):
         elif source.hasImage() and isinstance(picture := source.imageData(), QImage):
             self.picture_given.emit(picture)
 
-    def changeEvent(self, event: QEvent) -> None:  # noqa: N802
+    def changeEvent(self, event: QEvent) -> None:
         super().changeEvent(event)
         if event.type() == QEvent.Type.FontChange:
             self._fit()
 
-    def focusInEvent(self, event: QFocusEvent) -> None:  # noqa: N802
+    def focusInEvent(self, event: QFocusEvent) -> None:
         super().focusInEvent(event)
         self.focused.emit(True)  # noqa: FBT003 - Qt's own signature
 
-    def focusOutEvent(self, event: QFocusEvent) -> None:  # noqa: N802
+    def focusOutEvent(self, event: QFocusEvent) -> None:
         super().focusOutEvent(event)
         self.focused.emit(False)  # noqa: FBT003 - Qt's own signature
 
@@ -142,7 +142,7 @@ class MessageEdit(QPlainTextEdit):
         self.setVerticalScrollBarPolicy(policy.ScrollBarAlwaysOff if fits else policy.ScrollBarAsNeeded)
         self.setFixedHeight(line * lines + margins)
 
-    def sizeHint(self) -> QSize:  # noqa: N802
+    def sizeHint(self) -> QSize:
         return QSize(super().sizeHint().width(), self.height())
 
 
@@ -349,7 +349,7 @@ class Composer(QFrame):
         """Mark the box while files are dragged over the window."""
         set_style_property(self, "dropping", dropping)
 
-    def changeEvent(self, event: QEvent) -> None:  # noqa: N802
+    def changeEvent(self, event: QEvent) -> None:
         super().changeEvent(event)
         if event.type() == QEvent.Type.FontChange:
             self._scale()
@@ -373,7 +373,7 @@ class Composer(QFrame):
         elif text or self.attached:
             self.submitted.emit(text, self.attached)
 
-    def resizeEvent(self, event: QResizeEvent) -> None:  # noqa: N802
+    def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
         self._fit()
 

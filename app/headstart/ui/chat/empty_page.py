@@ -133,13 +133,13 @@ class ExampleButton(QPushButton):
             column.addWidget(label)
         column.addStretch(1)
 
-    def sizeHint(self) -> QSize:  # noqa: N802
+    def sizeHint(self) -> QSize:
         return self._column().totalSizeHint()
 
-    def minimumSizeHint(self) -> QSize:  # noqa: N802
+    def minimumSizeHint(self) -> QSize:
         return self._column().totalMinimumSize()
 
-    def heightForWidth(self, width: int) -> int:  # noqa: N802
+    def heightForWidth(self, width: int) -> int:
         return self._column().totalHeightForWidth(width)
 
     def _column(self) -> QVBoxLayout:

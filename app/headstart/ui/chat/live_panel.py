@@ -88,7 +88,7 @@ class Chart(QWidget):
         super().__init__(parent)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
 
-    def sizeHint(self) -> QSize:  # noqa: N802
+    def sizeHint(self) -> QSize:
         return QSize(self.usual_width, _HEIGHT)
 
 
@@ -105,7 +105,7 @@ class Sparkline(Chart):
         self._figures, self._colour = tuple(figures), colour
         self.update()
 
-    def paintEvent(self, event: QPaintEvent) -> None:  # noqa: N802, ARG002
+    def paintEvent(self, event: QPaintEvent) -> None:  # noqa: ARG002
         if len(self._figures) < 2:
             return
         painter = QPainter(self)
@@ -143,7 +143,7 @@ class BarChart(Chart):
         self._shares, self._colour = tuple(shares), colour
         self.update()
 
-    def paintEvent(self, event: QPaintEvent) -> None:  # noqa: N802, ARG002
+    def paintEvent(self, event: QPaintEvent) -> None:  # noqa: ARG002
         painter = QPainter(self)
         room = self.height() - 4
         width = min(self.width() / max(len(self._shares), 1), _MAX_BAR_WIDTH)
@@ -168,7 +168,7 @@ class ShareBar(Chart):
         self._shares, self._colours = shares, colours
         self.update()
 
-    def paintEvent(self, event: QPaintEvent) -> None:  # noqa: N802, ARG002
+    def paintEvent(self, event: QPaintEvent) -> None:  # noqa: ARG002
         painter = QPainter(self)
         painter.setPen(Qt.PenStyle.NoPen)
         left, height = 0.0, 8.0
@@ -239,11 +239,11 @@ class LivePanel(QFrame):
         """Return the width in pixels of a row with this number of figures."""
         return sum(self._widths(columns)) + (columns - 1) * MEDIUM + 2 * LARGE
 
-    def resizeEvent(self, event: QResizeEvent) -> None:  # noqa: N802
+    def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
         self._arrange()
 
-    def changeEvent(self, event: QEvent) -> None:  # noqa: N802
+    def changeEvent(self, event: QEvent) -> None:
         super().changeEvent(event)
         if event.type() == QEvent.Type.FontChange:
             self._arrange()

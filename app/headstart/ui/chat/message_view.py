@@ -80,7 +80,7 @@ class MessageHeader(QWidget):
         self._state.setFont(_small_font(font))
         _set_text_colour(self._state, theme.muted)
 
-    def mousePressEvent(self, event: QMouseEvent) -> None:  # noqa: N802
+    def mousePressEvent(self, event: QMouseEvent) -> None:
         if event.button() == Qt.MouseButton.LeftButton:
             extends = event.modifiers() & Qt.KeyboardModifier.ShiftModifier
             self._on_action(MessageAction.SELECT_UP_TO if extends else MessageAction.SELECT)
@@ -97,15 +97,15 @@ class FooterButton(QToolButton):
         self.setObjectName(name)
         self._footer, self._is_always_shown = footer, name in _ALWAYS_SHOWN
 
-    def paintEvent(self, event: QPaintEvent) -> None:  # noqa: N802
+    def paintEvent(self, event: QPaintEvent) -> None:
         if self._is_always_shown or self._footer.is_revealed:
             super().paintEvent(event)
 
-    def focusInEvent(self, event: QFocusEvent) -> None:  # noqa: N802
+    def focusInEvent(self, event: QFocusEvent) -> None:
         super().focusInEvent(event)
         self._footer.reveal(is_focused=True)
 
-    def focusOutEvent(self, event: QFocusEvent) -> None:  # noqa: N802
+    def focusOutEvent(self, event: QFocusEvent) -> None:
         super().focusOutEvent(event)
         self._footer.reveal(is_focused=False)
 
@@ -622,7 +622,7 @@ class MessageView(QWidget):
         parts += [self._suggestions] if self._suggestions and self._content.actions else []
         return parts if self._is_bare else [*parts, self._footer]
 
-    def paintEvent(self, _event: QPaintEvent) -> None:  # noqa: N802
+    def paintEvent(self, _event: QPaintEvent) -> None:
         ground = self._theme.bubble if self._content.role != "assistant" else ""
         area = self._bubble if self._is_question else self.rect()
         if not ground and not self._selected and not self._unfolded:
@@ -637,11 +637,11 @@ class MessageView(QWidget):
         painter.drawRoundedRect(QRectF(area).adjusted(1, 1, -1, -1), RADIUS, RADIUS)
         painter.end()
 
-    def enterEvent(self, event: QEnterEvent) -> None:  # noqa: N802
+    def enterEvent(self, event: QEnterEvent) -> None:
         super().enterEvent(event)
         self._footer.reveal(is_hovered=True)
 
-    def leaveEvent(self, event: QEvent) -> None:  # noqa: N802
+    def leaveEvent(self, event: QEvent) -> None:
         super().leaveEvent(event)
         self._footer.reveal(is_hovered=False)
 

@@ -143,7 +143,7 @@ class PromptPopup(QFrame):
         items = (self.list.topLevelItem(row) for row in range(self.list.topLevelItemCount()))
         return [item.data(0, _NAME) for item in items if item]
 
-    def eventFilter(self, watched: QObject, event: QEvent) -> bool:  # noqa: N802
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         if watched is self._anchor and event.type() in (QEvent.Type.Resize, QEvent.Type.Move):
             self._place()
         if watched is not self._edit or self.isHidden() or not isinstance(event, QKeyEvent):

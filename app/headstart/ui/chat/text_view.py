@@ -67,7 +67,7 @@ _SHADE_ALPHA = {False: 45, True: 130}  # its strength, by whether the theme is d
 class _SidewaysBar(QScrollBar):
     """A scroll bar that leaves the wheel to the transcript, but for a sideways one."""
 
-    def wheelEvent(self, event: QWheelEvent) -> None:  # noqa: N802
+    def wheelEvent(self, event: QWheelEvent) -> None:
         if _is_sideways(event):
             super().wheelEvent(event)
         else:
@@ -256,7 +256,7 @@ class TextView(QTextBrowser):
         latex = iter([self.writer.source[run.start : run.end].strip() for run in formulas])
         return re.sub(SIGN, lambda sign: next(latex, sign.group()), cursor.selection().toPlainText())
 
-    def createMimeDataFromSelection(self) -> QMimeData:  # noqa: N802
+    def createMimeDataFromSelection(self) -> QMimeData:
         """Copy plain text only, without the colours of the theme."""
         data = QMimeData()
         data.setText(self.selected_text())
@@ -278,11 +278,11 @@ class TextView(QTextBrowser):
 
     # Events
 
-    def loadResource(self, kind: int, name: QUrl | str) -> object:  # noqa: N802, ARG002
+    def loadResource(self, kind: int, name: QUrl | str) -> object:  # noqa: ARG002
         """Load nothing: text from a model must not reach the network or the disk."""
         return None
 
-    def wheelEvent(self, event: QWheelEvent) -> None:  # noqa: N802
+    def wheelEvent(self, event: QWheelEvent) -> None:
         """Scroll what is wide sideways; the transcript scrolls up and down."""
         area = self._area_at(event.position().y())
         if area and _is_sideways(event):
@@ -290,7 +290,7 @@ class TextView(QTextBrowser):
         else:
             event.ignore()
 
-    def viewportEvent(self, event: QEvent) -> bool:  # noqa: N802
+    def viewportEvent(self, event: QEvent) -> bool:
         if event.type() == QEvent.Type.ToolTip:
             assert isinstance(event, QHelpEvent)
             QToolTip.showText(event.globalPos(), self.tooltip_at(event.pos().toPointF()), self)
@@ -300,7 +300,7 @@ class TextView(QTextBrowser):
                 return super().viewportEvent(event)
         return super().viewportEvent(event)
 
-    def keyPressEvent(self, event: QKeyEvent) -> None:  # noqa: N802
+    def keyPressEvent(self, event: QKeyEvent) -> None:
         area = self._cursor_area(self.textCursor().position())[1] if self._wide else None
         with self._shifted(area):
             super().keyPressEvent(event)
@@ -338,7 +338,7 @@ class TextView(QTextBrowser):
             rows.append("\t".join(cells))
         return "\n".join(rows)
 
-    def contextMenuEvent(self, event: QContextMenuEvent) -> None:  # noqa: N802
+    def contextMenuEvent(self, event: QContextMenuEvent) -> None:
         self.context_menu(event.pos().toPointF()).popup(event.globalPos())
 
     def context_menu(self, point: QPointF) -> Menu:
@@ -358,7 +358,7 @@ class TextView(QTextBrowser):
         menu.addAction(self.tr("Select All"), self.selectAll)
         return menu
 
-    def paintEvent(self, event: QPaintEvent) -> None:  # noqa: N802
+    def paintEvent(self, event: QPaintEvent) -> None:
         self._paint_quote_bars(event.rect().toRectF())
         rest = event.rect()
         for area in self._wide.values():

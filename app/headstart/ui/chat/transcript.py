@@ -580,12 +580,12 @@ class Transcript(QScrollArea):
 
     # Events
 
-    def resizeEvent(self, event: QResizeEvent) -> None:  # noqa: N802
+    def resizeEvent(self, event: QResizeEvent) -> None:
         anchor = self._anchor()
         super().resizeEvent(event)
         self._refresh(anchor)
 
-    def showEvent(self, event: QShowEvent) -> None:  # noqa: N802
+    def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)
         self._refresh()
 
@@ -600,7 +600,7 @@ class Transcript(QScrollArea):
         else:
             self._ahead.start(0)
 
-    def keyPressEvent(self, event: QKeyEvent) -> None:  # noqa: N802
+    def keyPressEvent(self, event: QKeyEvent) -> None:
         chosen = self.selected_messages()
         if chosen and event.matches(QKeySequence.StandardKey.Copy):
             QGuiApplication.clipboard().setText(self.to_markdown(chosen))

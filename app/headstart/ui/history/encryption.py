@@ -168,10 +168,10 @@ class EncryptionWork(Dialog):
         self._lay_out()
         self._task.start()
 
-    def closeEvent(self, event: QCloseEvent) -> None:  # noqa: N802
+    def closeEvent(self, event: QCloseEvent) -> None:
         event.ignore()
 
-    def keyPressEvent(self, event: QKeyEvent) -> None:  # noqa: N802
+    def keyPressEvent(self, event: QKeyEvent) -> None:
         event.ignore()
 
     def _title(self) -> str:

@@ -164,7 +164,7 @@ class Highlighter(QSyntaxHighlighter):
         for start, _ in {*before, *self._matches}:
             self.rehighlightBlock(self.document().findBlock(start))
 
-    def highlightBlock(self, text: str) -> None:  # noqa: N802
+    def highlightBlock(self, text: str) -> None:
         """Format a line that has changed."""
         block = self.currentBlock()
         language = block.blockFormat().property(LANGUAGE)

@@ -174,7 +174,7 @@ class FormulaObject(QPyTextObject):
             fmt.setVerticalAlignment(QTextCharFormat.VerticalAlignment.AlignMiddle)
         return fmt
 
-    def intrinsicSize(self, document: QTextDocument, _position: int, form: QTextFormat) -> QSizeF:  # noqa: N802
+    def intrinsicSize(self, document: QTextDocument, _position: int, form: QTextFormat) -> QSizeF:
         """Return the size of a formula. A shallow one stands on the line and takes no room below it."""
         formula, size, display = _layout(document, form)
         if display:
@@ -186,7 +186,7 @@ class FormulaObject(QPyTextObject):
             height = formula.ascent
         return QSizeF(formula.width * size, height * size)
 
-    def drawObject(  # noqa: N802
+    def drawObject(
         self, painter: QPainter, rect: QRectF | QRect, document: QTextDocument, _position: int, form: QTextFormat
     ) -> None:
         """Paint a formula on the base line of the text."""

@@ -71,7 +71,7 @@ class _HtmlView(QTextBrowser):
         self.setPalette(palette)
         self.setHtml(html)
 
-    def loadResource(self, kind: int, name: QUrl | str) -> object:  # noqa: N802, ARG002
+    def loadResource(self, kind: int, name: QUrl | str) -> object:  # noqa: ARG002
         """Return a grey dot for pictures and "" for the rest: for None, Qt would read the file itself."""
         if kind != QTextDocument.ResourceType.ImageResource.value:
             return ""
@@ -88,7 +88,7 @@ class _SvgView(QFrame):
         self._renderer = renderer
         renderer.setAspectRatioMode(Qt.AspectRatioMode.KeepAspectRatio)
 
-    def paintEvent(self, event: QPaintEvent) -> None:  # noqa: N802, ARG002
+    def paintEvent(self, event: QPaintEvent) -> None:  # noqa: ARG002
         painter = QPainter(self)
         painter.fillRect(self.rect(), _WHITE)
         self._renderer.render(painter, QRectF(self.rect()).adjusted(SMALL, SMALL, -SMALL, -SMALL))

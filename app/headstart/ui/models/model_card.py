@@ -53,7 +53,7 @@ class NamedCard(Card):
     def set_busy(self, busy: bool) -> None:
         self._check.setEnabled(not busy)
 
-    def changeEvent(self, event: QEvent) -> None:  # noqa: N802
+    def changeEvent(self, event: QEvent) -> None:
         super().changeEvent(event)
         if event.type() == QEvent.Type.FontChange:
             self._scale()

@@ -131,23 +131,23 @@ class ModelsPage(Page):
     def card(self, name: str) -> ModelCard | None:
         return self._cards.get(name)
 
-    def showEvent(self, event: QShowEvent) -> None:  # noqa: N802
+    def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)
         if not self.welcome.isHidden():
             self.welcome.setFocus()
         elif not event.spontaneous():
             self.setFocus()  # Qt would choose any button, such as one that removes a model
 
-    def dragEnterEvent(self, event: QDragEnterEvent) -> None:  # noqa: N802
+    def dragEnterEvent(self, event: QDragEnterEvent) -> None:
         if any(url.isLocalFile() for url in event.mimeData().urls()):
             event.acceptProposedAction()
             set_style_property(self, "dropping", True)  # noqa: FBT003
 
-    def dragLeaveEvent(self, event: QDragLeaveEvent) -> None:  # noqa: N802
+    def dragLeaveEvent(self, event: QDragLeaveEvent) -> None:
         super().dragLeaveEvent(event)
         set_style_property(self, "dropping", False)  # noqa: FBT003
 
-    def dropEvent(self, event: QDropEvent) -> None:  # noqa: N802
+    def dropEvent(self, event: QDropEvent) -> None:
         set_style_property(self, "dropping", False)  # noqa: FBT003
         local = [url.toLocalFile() for url in event.mimeData().urls() if url.isLocalFile()]
         if local:

@@ -187,10 +187,10 @@ class BenchmarkChart(QWidget):
         painter.end()
         return image
 
-    def sizeHint(self) -> QSize:  # noqa: N802
+    def sizeHint(self) -> QSize:
         return QSize(600, min(scaled(_HEIGHT, self.font()), _MAX_HEIGHT))
 
-    def paintEvent(self, event: QPaintEvent) -> None:  # noqa: N802, ARG002
+    def paintEvent(self, event: QPaintEvent) -> None:  # noqa: ARG002
         painter = QPainter(self)
         self._draw(painter, QRectF(self.rect()))
         painter.end()

@@ -166,7 +166,7 @@ class RaceLane(Card):
         """Show the share of the answer that is there, from 0 to 1."""
         self._bar.show_share(share, 1)
 
-    def changeEvent(self, event: QEvent) -> None:  # noqa: N802
+    def changeEvent(self, event: QEvent) -> None:
         super().changeEvent(event)
         if event.type() == QEvent.Type.FontChange:
             self._set_font()
@@ -241,7 +241,7 @@ class RaceForm(Card):
         request = RaceRequest(text, int(self.seed.value()), self.temperature.value(), int(self.tokens.value()))
         return request if text else None
 
-    def eventFilter(self, watched: QObject, event: QEvent) -> bool:  # noqa: N802
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         if watched is self.prompt and event.type() == QEvent.Type.FontChange:
             self._size_prompt()
         is_key = watched is self.prompt and event.type() == QEvent.Type.KeyPress
@@ -329,7 +329,7 @@ class RacePage(JobPage):
     def request(self) -> RaceRequest | None:
         return self.form.request()
 
-    def resizeEvent(self, event: QResizeEvent) -> None:  # noqa: N802
+    def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
         self._fit_verdict()
 

@@ -64,7 +64,7 @@ class ChoiceBox(QComboBox):
         super().__init__(parent)
         pass_wheel(self)
 
-    def paintEvent(self, event: QPaintEvent) -> None:  # noqa: ARG002, N802
+    def paintEvent(self, event: QPaintEvent) -> None:  # noqa: ARG002
         """Paint as Qt does, but with an ellipsis if the text is cut."""
         option = QStyleOptionComboBox()
         self.initStyleOption(option)
@@ -304,7 +304,7 @@ class TextEditor(SettingEditor):
         self._typing_timer.timeout.connect(self.flush)
         self._field.textChanged.connect(self._typing_timer.start)
 
-    def changeEvent(self, event: QEvent) -> None:  # noqa: N802
+    def changeEvent(self, event: QEvent) -> None:
         super().changeEvent(event)
         if event.type() == QEvent.Type.FontChange:
             self._fit_height()
@@ -391,11 +391,11 @@ class NumberBox(QDoubleSpinBox):
         self._typed = text
         return self.textFromValue(min(max(number, self.minimum()), self.maximum())) + self.suffix()
 
-    def sizeHint(self) -> QSize:  # noqa: N802
+    def sizeHint(self) -> QSize:
         digits = self.fontMetrics().horizontalAdvance("0" * 6 + self.suffix()) + 3 * MEDIUM
         return QSize(max(_WIDTH, digits), super().sizeHint().height())
 
-    def minimumSizeHint(self) -> QSize:  # noqa: N802
+    def minimumSizeHint(self) -> QSize:
         return self.sizeHint()
 
     def _number(self, text: str) -> float | None:

@@ -230,7 +230,7 @@ class ChatRows(QAbstractListModel):
         numbers = (number for number, row in enumerate(self.rows) if row.chat and row.chat.id == chat_id)
         return self.index(next(numbers, -1))
 
-    def rowCount(self, parent: Index = _NO_INDEX) -> int:  # noqa: N802
+    def rowCount(self, parent: Index = _NO_INDEX) -> int:
         return 0 if parent.isValid() else len(self.rows)
 
     def data(self, index: Index, role: int = Role.DisplayRole) -> object:
@@ -248,14 +248,14 @@ class ChatRows(QAbstractListModel):
             return "\n".join([row.title, *([", ".join(row.chat.tags)] if row.chat.tags else []), *file])
         return self._accessible_text(row) if role == Role.AccessibleTextRole else None
 
-    def canFetchMore(self, _parent: Index) -> bool:  # noqa: N802
+    def canFetchMore(self, _parent: Index) -> bool:
         return self._has_more
 
-    def fetchMore(self, _parent: Index) -> None:  # noqa: N802
+    def fetchMore(self, _parent: Index) -> None:
         self._has_more = False  # until the listing has them
         self.more_requested.emit()
 
-    def setData(self, index: Index, value: object, role: int = Role.EditRole) -> bool:  # noqa: N802
+    def setData(self, index: Index, value: object, role: int = Role.EditRole) -> bool:
         row = self.rows[index.row()]
         if role != Role.EditRole or not row.chat or value == row.title:
             return False
@@ -268,10 +268,10 @@ class ChatRows(QAbstractListModel):
         flags = Qt.ItemFlag.ItemIsEnabled | Qt.ItemFlag.ItemIsSelectable | Qt.ItemFlag.ItemNeverHasChildren
         return flags | Qt.ItemFlag.ItemIsEditable | Qt.ItemFlag.ItemIsDragEnabled
 
-    def mimeTypes(self) -> list[str]:  # noqa: N802
+    def mimeTypes(self) -> list[str]:
         return [CHATS_MIME]
 
-    def mimeData(self, indexes: Sequence[QModelIndex]) -> QMimeData:  # noqa: N802
+    def mimeData(self, indexes: Sequence[QModelIndex]) -> QMimeData:
         data = QMimeData()
         chats = dict.fromkeys(row.chat.id for row in (self.rows[index.row()] for index in indexes) if row.chat)
         data.setData(CHATS_MIME, "\n".join(chats).encode())
@@ -322,7 +322,7 @@ class ChatPainter(QStyledItemDelegate):
         self._font = QFont()
         self._line = 0
 
-    def sizeHint(self, option: QStyleOptionViewItem, index: Index) -> QSize:  # noqa: N802
+    def sizeHint(self, option: QStyleOptionViewItem, index: Index) -> QSize:
         # Qt calls this for every row, not only for visible ones, so it reads neither roles nor metrics.
         if option.font != self._font or not self._line:
             self._font, self._line = QFont(option.font), line_height(option.font)
@@ -478,12 +478,12 @@ class ChatList(QListView):
         self.go_to_first()
         self._choose(self.currentIndex())
 
-    def mousePressEvent(self, event: QMouseEvent) -> None:  # noqa: N802
+    def mousePressEvent(self, event: QMouseEvent) -> None:
         """Ignore the right button: it opens the menu of the row and does not change the selection."""
         if event.button() != Qt.MouseButton.RightButton:
             super().mousePressEvent(event)
 
-    def keyPressEvent(self, event: QKeyEvent) -> None:  # noqa: N802
+    def keyPressEvent(self, event: QKeyEvent) -> None:
         first = next((number for number, row in enumerate(self.rows.rows) if row.chat), -1)
         if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
             self._choose(self.currentIndex())

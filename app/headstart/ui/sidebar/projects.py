@@ -100,7 +100,7 @@ class ProjectDialog(Dialog):
         self._cancel.clicked.connect(self.reject)
         self.save_button.clicked.connect(lambda: self.saved.emit(self.project()))
 
-    def eventFilter(self, watched: QObject, event: QEvent) -> bool:  # noqa: N802
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         if watched is self._content and event.type() in (QEvent.Type.LayoutRequest, QEvent.Type.Show):
             self._fit()
         return super().eventFilter(watched, event)

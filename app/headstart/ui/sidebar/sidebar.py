@@ -265,7 +265,7 @@ class Sidebar(QFrame):
             way.setText(words.format(count))
             way.setVisible(bool(count) and listing.place is not place)
 
-    def eventFilter(self, watched: QObject, event: QEvent) -> bool:  # noqa: N802
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         """Go to the first hit at Down in the search field."""
         down = isinstance(event, QKeyEvent) and event.key() == Qt.Key.Key_Down
         if watched is self.search and down and event.type() == QEvent.Type.KeyPress:

@@ -90,14 +90,14 @@ class TagList(QListView):
         self._select(name)
         self.edit(self.currentIndex())
 
-    def sizeHint(self) -> QSize:  # noqa: N802
+    def sizeHint(self) -> QSize:
         rows = min(len(self._tags), _MAX_ROWS)
         return QSize(super().sizeHint().width(), rows * max(self.sizeHintForRow(0), 0) + 2)
 
-    def minimumSizeHint(self) -> QSize:  # noqa: N802
+    def minimumSizeHint(self) -> QSize:
         return QSize(0, self.sizeHint().height())
 
-    def keyPressEvent(self, event: QKeyEvent) -> None:  # noqa: N802
+    def keyPressEvent(self, event: QKeyEvent) -> None:
         if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter, Qt.Key.Key_Space):
             self._choose(self.currentIndex())
         elif event.key() == Qt.Key.Key_F2 and self.at_cursor():
@@ -107,24 +107,24 @@ class TagList(QListView):
         else:
             super().keyPressEvent(event)
 
-    def focusInEvent(self, event: QFocusEvent) -> None:  # noqa: N802
+    def focusInEvent(self, event: QFocusEvent) -> None:
         super().focusInEvent(event)
         if not self.currentIndex().isValid():
             self.setCurrentIndex(self._items.index(0, 0))
 
-    def dragEnterEvent(self, event: QDragEnterEvent) -> None:  # noqa: N802
+    def dragEnterEvent(self, event: QDragEnterEvent) -> None:
         if event.mimeData().hasFormat(CHATS_MIME):
             event.acceptProposedAction()
 
-    def dragMoveEvent(self, event: QDragMoveEvent) -> None:  # noqa: N802
+    def dragMoveEvent(self, event: QDragMoveEvent) -> None:
         self._set_drop_target(_name(self.indexAt(event.position().toPoint())))
         event.setAccepted(bool(self._painter.drop_target))
 
-    def dragLeaveEvent(self, event: QDragLeaveEvent) -> None:  # noqa: N802
+    def dragLeaveEvent(self, event: QDragLeaveEvent) -> None:
         self._set_drop_target("")
         super().dragLeaveEvent(event)
 
-    def dropEvent(self, event: QDropEvent) -> None:  # noqa: N802
+    def dropEvent(self, event: QDropEvent) -> None:
         self._set_drop_target("")
         name, chats = _name(self.indexAt(event.position().toPoint())), dragged_chats(event.mimeData())
         if name and chats:
@@ -169,7 +169,7 @@ class _TagPainter(QStyledItemDelegate):
         self.chosen = ""
         self.drop_target = ""
 
-    def sizeHint(self, option: QStyleOptionViewItem, index: Index) -> QSize:  # noqa: N802, ARG002
+    def sizeHint(self, option: QStyleOptionViewItem, index: Index) -> QSize:  # noqa: ARG002
         return QSize(0, line_height(option.font) + SMALL + TINY)
 
     def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:

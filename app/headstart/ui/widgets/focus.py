@@ -52,7 +52,7 @@ class FocusKeeper(QObject):
         self._on_lost(here)
         return True
 
-    def eventFilter(self, watched: QObject, event: QEvent) -> bool:  # noqa: N802
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         if watched is self._lost and event.type() in (QEvent.Type.Show, QEvent.Type.EnabledChange):
             QTimer.singleShot(0, self, self._return_focus)
         return super().eventFilter(watched, event)
@@ -103,7 +103,7 @@ class InputMethodGuard(QObject):
         assert isinstance(application, QApplication)
         application.focusChanged.connect(self._on_focus_changed)
 
-    def eventFilter(self, watched: QObject, event: QEvent) -> bool:  # noqa: N802
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         if isinstance(event, QInputMethodEvent):
             self._show_placeholder(watched, shown=not event.preeditString())
             self._composing = watched if event.preeditString() else None
@@ -135,7 +135,7 @@ def mark_as_stop(button: QAbstractButton) -> None:
 class _WheelFilter(QObject):
     """An event filter that lets the wheel scroll the page, not change a field."""
 
-    def eventFilter(self, _watched: QObject, event: QEvent) -> bool:  # noqa: N802
+    def eventFilter(self, _watched: QObject, event: QEvent) -> bool:
         if event.type() == QEvent.Type.Wheel:
             event.ignore()
         return event.type() == QEvent.Type.Wheel

@@ -100,10 +100,10 @@ class ElidedLabel(QLabel):
         self.setAccessibleName(text)
         self.setAccessibleDescription(more)
 
-    def minimumSizeHint(self) -> QSize:  # noqa: N802
+    def minimumSizeHint(self) -> QSize:
         return QSize(0, super().minimumSizeHint().height())
 
-    def paintEvent(self, event: QPaintEvent) -> None:  # noqa: N802, ARG002
+    def paintEvent(self, event: QPaintEvent) -> None:  # noqa: ARG002
         painter = QPainter(self)
         area = self.contentsRect()
         text = self.fontMetrics().elidedText(self.text(), Qt.TextElideMode.ElideRight, area.width())
@@ -154,7 +154,7 @@ class CopiedLine(QWidget):
         self.field.setPlaceholderText(hint)
         self._copy.setEnabled(bool(text))
 
-    def changeEvent(self, event: QEvent) -> None:  # noqa: N802
+    def changeEvent(self, event: QEvent) -> None:
         super().changeEvent(event)
         if event.type() == QEvent.Type.FontChange:
             self._update_font()
@@ -181,7 +181,7 @@ class Heading(QLabel):
         parent.installEventFilter(self)  # the label's own font inherits no changes
         self._update_font(parent.font())
 
-    def eventFilter(self, watched: QObject, event: QEvent) -> bool:  # noqa: N802
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         if event.type() == QEvent.Type.FontChange and isinstance(watched, QWidget):
             self._update_font(watched.font())
         return super().eventFilter(watched, event)

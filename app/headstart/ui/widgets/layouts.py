@@ -50,36 +50,36 @@ class Flow(QLayout):
         self.setContentsMargins(0, 0, 0, 0)
         self.setSpacing(spacing)
 
-    def addItem(self, item: QLayoutItem) -> None:  # noqa: N802
+    def addItem(self, item: QLayoutItem) -> None:
         self._items.append(item)
         self.invalidate()  # Qt leaves that to the layout: an item that was shown before it was added has no place yet
 
     def count(self) -> int:
         return len(self._items)
 
-    def itemAt(self, index: int) -> QLayoutItem | None:  # noqa: N802
+    def itemAt(self, index: int) -> QLayoutItem | None:
         return self._items[index] if 0 <= index < len(self._items) else None
 
-    def takeAt(self, index: int) -> QLayoutItem | None:  # noqa: N802
+    def takeAt(self, index: int) -> QLayoutItem | None:
         return self._items.pop(index) if 0 <= index < len(self._items) else None
 
-    def expandingDirections(self) -> Qt.Orientation:  # noqa: N802
+    def expandingDirections(self) -> Qt.Orientation:
         return Qt.Orientation(0)
 
-    def hasHeightForWidth(self) -> bool:  # noqa: N802
+    def hasHeightForWidth(self) -> bool:
         return True
 
-    def heightForWidth(self, width: int) -> int:  # noqa: N802
+    def heightForWidth(self, width: int) -> int:
         return self._place(QRect(0, 0, width, 0), move=False)
 
-    def setGeometry(self, rect: QRect) -> None:  # noqa: N802
+    def setGeometry(self, rect: QRect) -> None:
         super().setGeometry(rect)
         self._place(rect, move=True)
 
-    def sizeHint(self) -> QSize:  # noqa: N802
+    def sizeHint(self) -> QSize:
         return self.minimumSize()
 
-    def minimumSize(self) -> QSize:  # noqa: N802
+    def minimumSize(self) -> QSize:
         widest = QSize()
         for item in self._items:
             widest = widest.expandedTo(item.minimumSize())
@@ -124,7 +124,7 @@ class Spaced(QWidget):
         self.setVisible(not inner.isHidden())
         inner.installEventFilter(self)
 
-    def eventFilter(self, watched: QObject, event: QEvent) -> bool:  # noqa: N802
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         if event.type() in (QEvent.Type.ShowToParent, QEvent.Type.HideToParent):
             self.setVisible(event.type() == QEvent.Type.ShowToParent)
         return super().eventFilter(watched, event)
@@ -278,7 +278,7 @@ class Page(QFrame):
         self._title.setText(title)
         self.setAccessibleName(title)
 
-    def resizeEvent(self, event: QResizeEvent) -> None:  # noqa: N802
+    def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
         self._align()
 
@@ -295,12 +295,12 @@ class Page(QFrame):
         end = max(self.width() - start - self._max_width, LARGE)
         set_margins(self.column, start=start, top=MEDIUM, end=end, bottom=LARGE)
 
-    def showEvent(self, event: QShowEvent) -> None:  # noqa: N802
+    def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)
         if not event.spontaneous():
             self.entered.emit()
 
-    def hideEvent(self, event: QHideEvent) -> None:  # noqa: N802
+    def hideEvent(self, event: QHideEvent) -> None:
         super().hideEvent(event)
         if not event.spontaneous():  # not if the window is only minimised
             self.left.emit()
@@ -341,7 +341,7 @@ class Dialog(QDialog):
         wanted = QSize(scaled(size.width(), self.font()), scaled(size.height(), self.font()))
         self.resize(wanted.boundedTo(self.screen().availableSize() - _FRAME))
 
-    def setVisible(self, visible: bool) -> None:  # noqa: N802 - Qt's own signature
+    def setVisible(self, visible: bool) -> None:
         buttons = self.findChildren(QPushButton) if visible else []
         if not any(button.isDefault() for button in buttons):
             for button in buttons:

@@ -22,7 +22,7 @@ class Menu(QMenu):
         _make_frameless(self)
         self.aboutToShow.connect(self._apply_theme)
 
-    def resizeEvent(self, event: QResizeEvent) -> None:  # noqa: N802
+    def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
         _round(self)
 
@@ -61,7 +61,7 @@ class TextPopup(QFrame):
         self.move(x, y)
         self.show()
 
-    def resizeEvent(self, event: QResizeEvent) -> None:  # noqa: N802
+    def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
         _round(self)
 
