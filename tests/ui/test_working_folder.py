@@ -5,6 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
@@ -127,6 +128,16 @@ def test_secret_warns_and_cannot_be_allowed_for_good(qtbot: QtBot, app: Program,
     question = bar(qtbot, app)
     assert question.always.isHidden()
     assert "passwords or keys" in question._warning.text()
+    decide(qtbot, app, lambda question: question.refuse.click())
+
+
+def test_question_shows_what_is_there(qtbot: QtBot, app: Program) -> None:
+    """Marks of formatting are shown as they are, and signs that reorder others by their codes."""
+    write(app, toy("write_file", path="<b>a</b>.txt", content="x = 1  # \u202egnihton"))
+    question = bar(qtbot, app)
+    assert question._question.textFormat() is Qt.TextFormat.PlainText
+    assert "<b>a</b>.txt" in question.question
+    assert "+x = 1  # \\u202egnihton" in question.text.toPlainText()
     decide(qtbot, app, lambda question: question.refuse.click())
 
 

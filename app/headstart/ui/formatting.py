@@ -1,5 +1,6 @@
 """Numbers, sizes, lists and paths as text in the window's language."""
 
+import unicodedata
 from collections.abc import Iterable
 from functools import reduce
 from pathlib import Path
@@ -57,3 +58,8 @@ def short_path(folder: Path) -> str:
     """Return a path with "~" for the home folder."""
     home = Path.home()
     return f"~/{folder.relative_to(home).as_posix()}" if folder.is_relative_to(home) else str(folder)
+
+
+def escape_invisible(text: str) -> str:
+    """Replace each invisible format character, which may reorder others, by its code."""
+    return "".join(f"\\u{ord(sign):04x}" if unicodedata.category(sign) == "Cf" else sign for sign in text)

@@ -471,7 +471,10 @@ def _readable_text(path: str, file: File) -> str:
         copy = Path(place) / path.rpartition("/")[2]
         copy.write_bytes(file.data)
         try:
-            return "\n\n".join(piece.text for piece in folder_files.pieces(copy))
+            pieces = folder_files.pieces(copy)
+            return "".join(
+                f"{piece.text}\n" if piece.unit is folder_files.Unit.PAGE else piece.text for piece in pieces
+            )
         except folder_files.NoTextError:
             raise WorkspaceError("{path} has no text.", path=path) from None
         except AttachmentError as error:

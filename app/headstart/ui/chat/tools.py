@@ -1,7 +1,6 @@
 """Tools in the window: the servers that run, the approval of a call and the dialog that lists the tools."""
 
 import json
-import unicodedata
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
 from functools import partial
@@ -38,7 +37,7 @@ from headstart.tools.servers import (
     write_entries,
 )
 from headstart.ui.background_task import BackgroundTask
-from headstart.ui.formatting import listed, short_path
+from headstart.ui.formatting import escape_invisible, listed, short_path
 from headstart.ui.settings_controller import CurrentSettings
 from headstart.ui.translation import showing_errors, translate_error
 from headstart.ui.widgets.focus import mark_as_stop
@@ -201,16 +200,11 @@ class CallBar(QFrame):
             question.format(tool=call.name, server=offer.server, effects=translate_error(effects(offer)))
         )
         self._question.setTextFormat(Qt.TextFormat.PlainText)
-        arguments = _escape_invisible(json.dumps(json.loads(call.arguments), ensure_ascii=False, indent=2))
+        arguments = escape_invisible(json.dumps(json.loads(call.arguments), ensure_ascii=False, indent=2))
         self._arguments.setPlainText(arguments)
         self._arguments.setVisible(arguments != "{}")
         lines = min(arguments.count("\n") + 1, _MAX_LINES)
         self._arguments.setFixedHeight(self._arguments.fontMetrics().lineSpacing() * lines + 2 * MEDIUM)
-
-
-def _escape_invisible(text: str) -> str:
-    """Replace each invisible format character, which may reorder others, by its code."""
-    return "".join(f"\\u{ord(sign):04x}" if unicodedata.category(sign) == "Cf" else sign for sign in text)
 
 
 class ServerDialog(Dialog):

@@ -1,6 +1,7 @@
 """The dialog of a working folder: which it is, what is allowed, the skills, and what was done."""
 
 from collections.abc import Callable
+from html import escape
 from pathlib import Path
 from time import localtime, strftime
 
@@ -90,7 +91,7 @@ class FolderDialog(Dialog):
             item = QTreeWidgetItem([skill.name, self._source(skill), skill.description])
             item.setFlags(item.flags() | Qt.ItemFlag.ItemIsUserCheckable)
             item.setCheckState(0, Qt.CheckState.Checked if skill.name in on else Qt.CheckState.Unchecked)
-            item.setToolTip(2, skill.description)
+            item.setToolTip(2, f"<qt>{escape(skill.description)}</qt>")  # a stranger may have written it
             self.skills.addTopLevelItem(item)
         self.skills.blockSignals(False)  # noqa: FBT003
 
@@ -110,7 +111,7 @@ class FolderDialog(Dialog):
             when = strftime("%Y-%m-%d %H:%M:%S", localtime(float(str(line.get("time", 0)))))
             step = str(line.get("what") or line.get("tool") or line.get("action"))
             item = QTreeWidgetItem([when, " ".join(step.split()), str(line.get("result", ""))])
-            item.setToolTip(1, step)
+            item.setToolTip(1, f"<qt>{escape(step)}</qt>")
             self.log.addTopLevelItem(item)
 
     def _connect(self) -> None:

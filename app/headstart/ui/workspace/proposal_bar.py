@@ -1,9 +1,10 @@
 """The question before a step in a working folder, with the change that it would make."""
 
-from PySide6.QtCore import Signal, Slot
+from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtGui import QColor, QPalette, QSyntaxHighlighter, QTextCharFormat
 from PySide6.QtWidgets import QFrame, QPlainTextEdit, QWidget
 
+from headstart.ui.formatting import escape_invisible
 from headstart.ui.translation import translate_error
 from headstart.ui.widgets.focus import mark_as_stop
 from headstart.ui.widgets.labels import StatusLine, button, label
@@ -42,6 +43,7 @@ class ProposalBar(QFrame):
         set_style_class(self, "bar")
         self._proposal: Proposal | None = None
         self._question, self._warning = label("", self, selectable=True), StatusLine(self)
+        self._question.setTextFormat(Qt.TextFormat.PlainText)
         self.text = QPlainTextEdit(self)
         self.text.setTabChangesFocus(True)
         self.text.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
@@ -82,7 +84,7 @@ class ProposalBar(QFrame):
         self.setVisible(proposal is not None)
         if proposal is None:
             return
-        question = self.tr("The model wants to: {}").format(translate_error(proposal.title))
+        question = self.tr("The model wants to: {}").format(escape_invisible(translate_error(proposal.title)))
         self._question.setText(question)
         self._question.setAccessibleName(question)
         set_style_property(self.once, "kind", "plain" if proposal.warnings else "primary")
@@ -95,7 +97,8 @@ class ProposalBar(QFrame):
         self.always.setVisible(bool(permission))
         self.always.setText(scopes.get(permission or (), self.tr("Always this command in this chat")))
         self.edit.setVisible(proposal.new_text is not None)
-        self._show_text(proposal.diff or proposal.detail, self.tr("What would change"), is_diff=bool(proposal.diff))
+        shown = escape_invisible(proposal.diff or proposal.detail)
+        self._show_text(shown, self.tr("What would change"), is_diff=bool(proposal.diff))
 
     @Slot()
     def _on_edit(self) -> None:
