@@ -81,7 +81,8 @@ def exports(offline: Offline, tiny_source: Path, tmp_path_factory: pytest.TempPa
     }
     runs["shallow"] = [str(shallow), "--draft", head]
     runs["alone"] = [head]
-    runs["newer"] = [str(deep), "--draft", str(tiny_head.write(folder / "newer", deep, "fc_norm.0.weight"))]
+    newer = tiny_head.add_weight(tiny_head.write(folder / "newer", deep), "fc_norm.0.weight")
+    runs["newer"] = [str(deep), "--draft", str(newer)]
     runs["listed"] = [*runs["pair"], "--draft-vocab", "300"]
     outcomes = offline.export(*([*run, "--output", str(folder / f"{name}-made")] for name, run in runs.items()))
     return Exports(folder / "pair-made", dict(zip(runs, outcomes, strict=True)))
