@@ -27,7 +27,7 @@ PROMPTS_FILE = Path(__file__).parent / "counting_prompts.toml"
 AT_ONCE = 54  # answers written together: half of the first prompts, many times the tokens per second of one
 TEMPERATURE = 0.8  # some variety, as users have it
 _TOKENS = 64  # longest answer: more prompts teach more than longer answers
-_MOST_MORE = 330  # more prompts; 720 made the table of SmolLM2 hardly better
+_MAX_MORE_PROMPTS = 330  # more prompts; 720 made the table of SmolLM2 hardly better
 _WORK = 3_800_000_000_000  # parameters times tokens to write: about a minute on two cores
 _MINUTES = 120
 _SOFTNESS = 2.0  # temperature at which alternatives count; 1 and 1.5 left more of other texts' tokens out, 3 as many
@@ -77,19 +77,19 @@ def written(folder: Path, parameters: int, counts: Path, advance: Advance, *, on
     ExportError when it fails.
     """
     failure = Translatable("The model cannot write answers with OpenVINO ({reason}).")
-    asked = prompts()
-    counted = len(asked)
+    questions = prompts()
+    counted = len(questions)
     if not only_few:
-        asked += more_prompts()[: min(max(_WORK // (parameters * _TOKENS) - len(asked), 0), _MOST_MORE)]
+        questions += more_prompts()[: min(max(_WORK // (parameters * _TOKENS) - len(questions), 0), _MAX_MORE_PROMPTS)]
     request: dict[str, Any] = {"folder": str(folder), "tokens": _TOKENS, "temperature": TEMPERATURE}
     request |= {"counts": str(counts), "counted": counted}
-    texts = process.call(write, minutes=_MINUTES, failure=failure, advance=advance, asked=asked, **request)
+    texts = process.call(write, minutes=_MINUTES, failure=failure, advance=advance, questions=questions, **request)
     return [(prompt, answer) for prompt, answer in texts]
 
 
 def write(
     folder: str,
-    asked: Sequence[str],
+    questions: Sequence[str],
     tokens: int,
     temperature: float,
     seed: int = 0,
@@ -105,13 +105,16 @@ def write(
     import openvino_genai as genai  # noqa: PLC0415
 
     tokenizer = genai.Tokenizer(folder)
-    texts = [tokenizer.apply_chat_template([{"role": "user", "content": prompt}], True) for prompt in asked]  # noqa: FBT003
-    given = [tokenizer.encode(text, add_special_tokens=False).input_ids.data[0].tolist() for text in texts]
+    messages = [[{"role": "user", "content": question}] for question in questions]
+    texts = [tokenizer.apply_chat_template(each, True) for each in messages]  # noqa: FBT003
+    prompt_ids = [tokenizer.encode(text, add_special_tokens=False).input_ids.data[0].tolist() for text in texts]
     written_to, layers = states or ("", ())
-    found = [_Answer(ids, np.random.default_rng(seed + number), number < counted) for number, ids in enumerate(given)]
+    found = [
+        _Answer(ids, np.random.default_rng(seed + number), number < counted) for number, ids in enumerate(prompt_ids)
+    ]
     writer = _Writer(Path(folder), temperature, found, tokens, layers)
     for done in writer.write():
-        process.tell(done, len(given) * tokens)
+        process.tell(done, len(prompt_ids) * tokens)
     if counts:
         np.save(counts, writer.counts)
     if layers:
@@ -135,8 +138,8 @@ def settings_of(folder: Path) -> precision.Properties:
 
 def in_16_bits(states: NDArray[np.float32]) -> Hidden:
     largest = np.finfo(np.float16).max
-    kept: Hidden = np.clip(states, -largest, largest).astype(np.float16)
-    return kept
+    clipped: Hidden = np.clip(states, -largest, largest).astype(np.float16)
+    return clipped
 
 
 @dataclass

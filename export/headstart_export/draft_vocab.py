@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 FILE_NAME = "draft_vocab.npy"
-LONGEST = 65536  # entries in the file at least, so that other lengths can be tried
+MIN_ENTRIES = 65536  # entries in the file at least, so that other lengths can be tried
 
 # Of several weights tried, these left the fewest tokens of other texts out of 64k rows: 1.1 % of the target's answers
 # to other prompts, 2.2 % in the mean of answers, JavaScript, Markdown, Chinese and licences; without ids it was 3.4 %.
@@ -48,7 +48,7 @@ def rank(tokenizer: Any, counts: Shares, texts: Iterable[str]) -> list[int]:
 
 def write(ranked: list[int], rows: int, folder: Path) -> None:
     """Write the beginning of a ranking into a model folder."""
-    np.save(folder / FILE_NAME, np.array(ranked[: max(rows, LONGEST)], np.int32))
+    np.save(folder / FILE_NAME, np.array(ranked[: max(rows, MIN_ENTRIES)], np.int32))
 
 
 def committed(path: Path) -> list[int]:

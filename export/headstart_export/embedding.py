@@ -18,7 +18,7 @@ TASK = "feature-extraction"
 _POOLINGS = {"pooling_mode_mean_tokens": "mean", "pooling_mode_cls_token": "cls", "pooling_mode_lasttoken": "last"}
 _KINDS = ("Transformer", "Pooling", "Normalize")
 _ENCODER = re.compile(r"\w*(Bert|Roberta|Electra|MPNet)(Model|ForMaskedLM)", re.IGNORECASE)
-_LEAST_AGREEMENT = 0.95  # cosine with the source; INT8 of such models is above 0.99
+_MIN_AGREEMENT = 0.95  # cosine with the source; INT8 of such models is above 0.99
 _RESERVED = ("roberta", "xlm-roberta", "camembert", "mpnet")  # their positions begin behind that of the padding token
 
 
@@ -107,7 +107,7 @@ def build(
         )
         convert.require_all(_without_pooler(info), source)
         model.eval()
-        wanted = [_by_torch(model, ids, recipe) for ids in known]
+        expected = [_by_torch(model, ids, recipe) for ids in known]
         export_from_model(model, half, task=TASK, ov_config=OVConfig(dtype="fp16"))
     except convert.FAULTS as error:
         raise ExportError(
@@ -117,15 +117,15 @@ def build(
     gc.collect()
     quantize.compress(half / convert.MODEL_FILE, stored, folder / convert.MODEL_FILE, int4)
     (half / "config.json").rename(folder / "config.json")
-    agreement = min(_cosines(folder, known, wanted, recipe))
-    if agreement < _LEAST_AGREEMENT:
+    agreement = min(_cosines(folder, known, expected, recipe))
+    if agreement < _MIN_AGREEMENT:
         raise ExportError(
             "A vector of the exported {name} points elsewhere than that of its source (cosine {agreement}); choose "
             "a higher precision.",
             name=source.name,
             agreement=f"{agreement:.3f}",
         )
-    return manifest.EmbeddingSpec(recipe.pooling, recipe.normalized, len(wanted[0]), agreement)
+    return manifest.EmbeddingSpec(recipe.pooling, recipe.normalized, len(expected[0]), agreement)
 
 
 def _without_pooler(info: dict[str, Any]) -> dict[str, Any]:
@@ -155,13 +155,13 @@ def _by_torch(model: Any, ids: list[int], recipe: Recipe) -> Any:
     return _pooled(states[0].numpy(), recipe)
 
 
-def _cosines(folder: Path, known: list[list[int]], wanted: list[Any], recipe: Recipe) -> list[float]:
+def _cosines(folder: Path, known: list[list[int]], expected: list[Any], recipe: Recipe) -> list[float]:
     import numpy as np  # noqa: PLC0415
     import openvino  # noqa: PLC0415
 
     compiled = openvino.Core().compile_model(folder / convert.MODEL_FILE, "CPU", {"INFERENCE_PRECISION_HINT": "f32"})
     cosines = []
-    for ids, vector in zip(known, wanted, strict=True):
+    for ids, vector in zip(known, expected, strict=True):
         row = np.array([ids], np.int64)
         fed = {each.any_name: row if each.any_name == "input_ids" else np.ones_like(row) for each in compiled.inputs}
         fed |= {name: np.zeros_like(row) for name in fed if name == "token_type_ids"}

@@ -18,12 +18,12 @@ from headstart.library.manifest import TABLE_BITS, TABLE_CONTEXT
 from headstart_export.answers import Text, prompts
 from headstart_export.progress import Progress
 
-MOST_TOKENS = 30_000_000  # of texts; what lies behind is not read
+MAX_TOKENS = 30_000_000  # of texts; what lies behind is not read
 PLACES = 3  # guesses in a row whose acceptance is measured
 _HELD_OUT = 4  # one answer in so many is not counted
-MOST_ENTRIES = 124_000  # 16 bytes each: 2 MB
-_LEAST_CHANCE = 0.05  # of the likeliest token: the drafter guesses nothing less likely
-_MOST = 65_535  # of a count; larger ones keep their proportion
+MAX_ENTRIES = 124_000  # 16 bytes each: 2 MB
+_MIN_CHANCE = 0.05  # of the likeliest token: the drafter guesses nothing less likely
+_MAX_COUNT = 65_535  # of a count; larger ones keep their proportion
 
 Tokens = NDArray[np.int64]
 Counts = NDArray[np.float64]
@@ -33,17 +33,17 @@ _NOTHING: Tokens = np.empty(0, np.int64)
 
 def parser() -> argparse.ArgumentParser:
     """The options of `table`."""
-    made = argparse.ArgumentParser(
+    parser = argparse.ArgumentParser(
         prog="headstart-export table",
         description="Count your own texts into the table of what a model usually writes next. Each call adds to it.",
     )
-    made.add_argument("--model", required=True, metavar="NAME", help="installed model, pair (its target), or folder")
-    task = made.add_mutually_exclusive_group(required=True)
+    parser.add_argument("--model", required=True, metavar="NAME", help="installed model, pair (its target), or folder")
+    task = parser.add_mutually_exclusive_group(required=True)
     task.add_argument("--text", nargs="+", type=Path, metavar="PATH", help="UTF-8 files, or folders of them")
     task.add_argument("--remove", action="store_true", help="remove the model's table")
-    made.add_argument("--output", type=Path, metavar="FILE", help="write the table here and leave the model as it is")
-    made.add_argument("--verbose", action="store_true", help="show where something failed")
-    return made
+    parser.add_argument("--output", type=Path, metavar="FILE", help="write the table here and leave the model as it is")
+    parser.add_argument("--verbose", action="store_true", help="show where something failed")
+    return parser
 
 
 def run(options: argparse.Namespace, progress: Progress) -> Path:
@@ -73,13 +73,13 @@ def make(texts: Sequence[Text], folder: Path) -> manifest.TableSpec | None:
     pieces = [np.array(prompt[-TABLE_CONTEXT:] + answer, np.int64) for prompt, answer in texts]
     # Each of the prompts that are made of a task and a subject has others that are like it: none of them is a trial.
     written_singly = len(prompts())
-    tried = pieces[:written_singly:_HELD_OUT]
+    held_out = pieces[:written_singly:_HELD_OUT]
     counted = [piece for at, piece in enumerate(pieces) if at % _HELD_OUT or at >= written_singly]
     columns = count(counted)
     if not columns["keys"].size:
         return None
     write(columns, folder)
-    return manifest.TableSpec(sum(piece.size - TABLE_CONTEXT for piece in counted), *acceptance(columns, tried))
+    return manifest.TableSpec(sum(piece.size - TABLE_CONTEXT for piece in counted), *acceptance(columns, held_out))
 
 
 def count(pieces: Sequence[Tokens], known: Columns | None = None) -> Columns:
@@ -94,14 +94,14 @@ def count(pieces: Sequence[Tokens], known: Columns | None = None) -> Columns:
         parts += [(known["keys"], known["tokens"], hits), (known["keys"], np.full(others.size, -1), others)]
     best, tokens, hits, seen = _best(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
     # From the last key on, as longer contexts have larger ones: among equals they say more.
-    kept = np.flatnonzero((tokens >= 0) & (hits / (seen + 1) >= _LEAST_CHANCE))[::-1]
-    kept = np.sort(kept[np.argsort(-hits[kept], kind="stable")[:MOST_ENTRIES]])
-    scale = np.minimum(1.0, _MOST / np.maximum(seen[kept], 1.0))
+    chosen = np.flatnonzero((tokens >= 0) & (hits / (seen + 1) >= _MIN_CHANCE))[::-1]
+    chosen = np.sort(chosen[np.argsort(-hits[chosen], kind="stable")[:MAX_ENTRIES]])
+    scale = np.minimum(1.0, _MAX_COUNT / np.maximum(seen[chosen], 1.0))
     return {
-        "keys": best[kept],
-        "tokens": tokens[kept].astype(np.int32),
-        "hits": np.floor(scale * hits[kept]).astype(np.uint16),
-        "seen": np.floor(scale * seen[kept]).astype(np.uint16),
+        "keys": best[chosen],
+        "tokens": tokens[chosen].astype(np.int32),
+        "hits": np.floor(scale * hits[chosen]).astype(np.uint16),
+        "seen": np.floor(scale * seen[chosen]).astype(np.uint16),
     }
 
 
@@ -245,7 +245,7 @@ def _tokenized(folder: Path, corpus: Iterator[str]) -> Iterator[Tokens]:
     tokenizer = Tokenizer.from_file(str(folder / vocabulary.FILE_NAME))
     tokenizer.no_truncation()
     tokenizer.encode_special_tokens = True
-    left = MOST_TOKENS
+    left = MAX_TOKENS
     for text in corpus:
         ids = np.array(tokenizer.encode(text, add_special_tokens=False).ids[:left], np.int64)
         left -= ids.size

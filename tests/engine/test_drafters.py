@@ -569,7 +569,7 @@ class TestTable:
         assert (twice["hits"] <= once["hits"]).all()
 
     def test_table_keeps_its_most_telling_entries(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(counting, "MOST_ENTRIES", 4)
+        monkeypatch.setattr(counting, "MAX_ENTRIES", 4)
         often, once = np.array([1, 2, 3, 4] * 20), np.array([9, 8, 7, 6, 5])
         kept = counting.count([often, once])
         found = dict(zip(kept["keys"].tolist(), kept["hits"].tolist(), strict=True))

@@ -61,7 +61,7 @@ def test_words_of_the_target_are_ranked_first(tokenizer: Any) -> None:
 def test_draft_vocab_is_long_enough_for_trials(tmp_path: Path, rows: int, written: int) -> None:
     draft_vocab.write(list(range(written)), rows, tmp_path)
     found = np.load(tmp_path / draft_vocab.FILE_NAME)
-    assert found.tolist() == list(range(max(rows, draft_vocab.LONGEST)))
+    assert found.tolist() == list(range(max(rows, draft_vocab.MIN_ENTRIES)))
 
 
 def test_local_texts_are_the_same_each_time() -> None:

@@ -73,7 +73,7 @@ _NUMBERS += ("v{}.{}.{}", "({}) {}-{}", "{}.  x\n\n{}.  y", "| {}  |  {} |", "{}
 
 _TEMPLATE_MINUTES = 1  # a template takes milliseconds, the start of the process seconds
 _MEMORY = 2 << 30  # bytes
-_LONGEST = 1 << 20  # characters that four short messages may become
+_MAX_CHARACTERS = 1 << 20  # characters that four short messages may become
 _MARK = "\u2042"  # stands for an answer when the template is asked how it ends one
 _SYSTEM: Turn = {"role": "system", "content": "Be brief."}
 _TURNS: list[Turn] = [
@@ -169,7 +169,7 @@ def _rendered(
 
     values = {"tools": tools, "add_generation_prompt": add_generation_prompt, **tokens}
     text = template.render(messages=turns, documents=None, **values)
-    if len(text) > _LONGEST:
+    if len(text) > _MAX_CHARACTERS:
         raise jinja.RenderError(f"it makes {len(text)} characters of {len(turns)} short messages")
     (expected,), _ = render_jinja_template([turns], chat_template=source, **values)
     if (
@@ -283,17 +283,17 @@ def compare(folder: str, source: str, documents: list[Document], *, whole: bool 
     original = Tokenizer.from_file(source)
     original.no_truncation()
     original.no_padding()
-    tried = [*texts(), *_of_the_vocabulary(original)] if whole else []
+    probes = [*texts(), *_of_the_vocabulary(original)] if whole else []
     if _SPACE_SIGN in f"{original.normalizer} {original.pre_tokenizer}":
         # OpenVINO puts a second sign before a text that begins with the sign itself, which nobody types.
-        tried = [text for text in tried if not text.startswith(_SPACE_SIGN)]
+        probes = [text for text in probes if not text.startswith(_SPACE_SIGN)]
     composes = vocabulary.reading(Path(source).parent).composes
     faults = itertools.chain(
         _document_faults(ours, original, documents),
         _token_faults(ours, original) if whole else (),
-        _faults(ours, original, tried, composes=composes),
+        _faults(ours, original, probes, composes=composes),
     )
-    return len(tried) + len(documents), next(faults, "")
+    return len(probes) + len(documents), next(faults, "")
 
 
 def _of_the_vocabulary(source: Any) -> list[str]:
@@ -306,8 +306,8 @@ def _of_the_vocabulary(source: Any) -> list[str]:
 
 
 def _document_faults(ours: Any, source: Any, documents: Sequence[Document]) -> Iterator[str]:
-    given, whole = [text for text, _ in documents], [ids for _, ids in documents]
-    yield from _unlike("reads", given, [ours.encode(text).input_ids.data[0].tolist() for text in given], whole)
+    read, whole = [text for text, _ in documents], [ids for _, ids in documents]
+    yield from _unlike("reads", read, [ours.encode(text).input_ids.data[0].tolist() for text in read], whole)
     written = [ours.decode(ids, skip_special_tokens=False) for ids in whole]  # of several at once it shows the padding
     yield from _unlike("writes", whole, written, source.decode_batch(whole, skip_special_tokens=False))
 
@@ -319,13 +319,13 @@ def _token_faults(ours: Any, source: Any) -> Iterator[str]:
         yield from _unlike("writes", batch, written, source.decode_batch(batch, skip_special_tokens=False))
 
 
-def _faults(ours: Any, source: Any, tried: Sequence[str], *, composes: bool) -> Iterator[str]:
-    for number, batch in enumerate(_batches(tried)):
-        process.tell(number * _BATCH, len(tried))
+def _faults(ours: Any, source: Any, probes: Sequence[str], *, composes: bool) -> Iterator[str]:
+    for number, batch in enumerate(_batches(probes)):
+        process.tell(number * _BATCH, len(probes))
         expected = [encoding.ids for encoding in source.encode_batch_fast(batch, add_special_tokens=False)]
         # The engine composes characters itself: OpenVINO does so only where few marks stand on one letter.
-        given = [unicodedata.normalize("NFC", text) for text in batch] if composes else batch
-        yield from _unlike("reads", batch, _encoded(ours, given), expected)
+        composed = [unicodedata.normalize("NFC", text) for text in batch] if composes else batch
+        yield from _unlike("reads", batch, _encoded(ours, composed), expected)
         decoded = ours.decode(expected, skip_special_tokens=True)
         yield from _unlike("writes", expected, decoded, source.decode_batch(expected))
         yield from _streaming_faults(ours, expected, decoded)
@@ -351,8 +351,8 @@ def _streaming_faults(ours: Any, batch: Sequence[list[int]], texts: Sequence[str
             yield f"The OpenVINO tokenizer writes {_short(ids)} one by one as {shown_last}, at once as {_short(text)}."
 
 
-def _unlike(verb: str, given: Sequence[object], found: Sequence[object], expected: Sequence[object]) -> Iterator[str]:
-    for each, ours, theirs in zip(given, found, expected, strict=True):
+def _unlike(verb: str, read: Sequence[object], found: Sequence[object], expected: Sequence[object]) -> Iterator[str]:
+    for each, ours, theirs in zip(read, found, expected, strict=True):
         if ours != theirs:
             yield f"The OpenVINO tokenizer {verb} {_short(each)} as {_short(ours)}, its source as {_short(theirs)}."
 

@@ -264,17 +264,17 @@ _OPTIONAL = (_EMBEDDINGS, "model.t2d")  # from the target; of no use for guesses
 
 def require_head_fits(head: Path, target: Path, names: tuple[str, str], *, code: bool) -> None:
     """Raise MismatchedDraftError unless the head was made for the target's measures. `names`: target first."""
-    made, wanted = (load_config(path, code=code) for path in (head, target))
-    if made.model_type != "llama" or made.num_hidden_layers != 1:
+    head_config, target_config = (load_config(path, code=code) for path in (head, target))
+    if head_config.model_type != "llama" or head_config.num_hidden_layers != 1:
         raise ExportError(
             "{head} is an EAGLE-3 head of a kind that cannot be converted ({model_type}, "
             "{num_hidden_layers} layers); choose one of a single Llama layer.",
             head=names[1],
-            model_type=made.model_type,
-            num_hidden_layers=made.num_hidden_layers,
+            model_type=head_config.model_type,
+            num_hidden_layers=head_config.num_hidden_layers,
         )
     for measure, known in (("hidden size", "hidden_size"), ("vocabulary size", "vocab_size")):
-        first, second = getattr(wanted, known), getattr(made, known)
+        first, second = getattr(target_config, known), getattr(head_config, known)
         if first != second:
             raise MismatchedDraftError(
                 "{head} cannot guess for {target}: it was made for a {measure} of {second}, "
@@ -285,12 +285,12 @@ def require_head_fits(head: Path, target: Path, names: tuple[str, str], *, code:
                 second=second,
                 first=first,
             )
-    if wanted.num_hidden_layers < MIN_LAYERS:
+    if target_config.num_hidden_layers < MIN_LAYERS:
         raise MismatchedDraftError(
             "{target} has {num_hidden_layers} layers, but OpenVINO GenAI runs EAGLE-3 heads with models of "
             "at least {least_layers}; choose an ordinary draft.",
             target=names[0],
-            num_hidden_layers=wanted.num_hidden_layers,
+            num_hidden_layers=target_config.num_hidden_layers,
             least_layers=MIN_LAYERS,
         )
 

@@ -19,7 +19,7 @@ from headstart.errors import ExportError, Translatable
 from headstart_export import process
 from headstart_export.gguf import known_keys
 
-LONG = 1000  # entries; shorter arrays are left to the library
+MIN_LONG_ARRAY = 1000  # entries; shorter arrays are left to the library
 ARRAY_HEAD = 12  # bytes: the kind of the entries and their number
 TOKENS = "tokenizer.ggml.tokens"
 NORMAL, UNKNOWN, CONTROL, USER_DEFINED, UNUSED = 1, 2, 3, 4, 5  # values of tokenizer.ggml.token_type
@@ -58,7 +58,7 @@ def _probed(path: Path, _files: tuple[tuple[Path, int, int], ...]) -> dict[str, 
 def _look(path: str) -> dict[str, Any]:
     """Return what `probe` does; of a file to refuse, the sentence."""
     try:
-        return _facts(Path(path))
+        return _describe(Path(path))
     except ExportError as error:
         return {"refusal": error.text.as_data()}
 
@@ -184,7 +184,7 @@ def _reader_class() -> Any:
             number, count = struct.unpack_from("<IQ", self.data, orig_offs) if raw_type == kinds.ARRAY else (0, 0)
             if number == kinds.ARRAY:
                 raise ValueError("it holds lists of lists")
-            if count < LONG:
+            if count < MIN_LONG_ARRAY:
                 return super()._get_field_parts(orig_offs, raw_type)
             kind = kinds(number)
             self._latest, end = _entries(self, kind, orig_offs + ARRAY_HEAD, count)
@@ -235,11 +235,11 @@ def _require_neighbours(tensors: list[Any], alignment: int) -> None:
     """Raise ValueError for a tensor that is longer or shorter than its place: its type is not the one of its blocks."""
     ordered = sorted(tensors, key=lambda tensor: int(tensor.data_offset))
     for tensor, following in itertools.pairwise(ordered):
-        taken = int(tensor.n_bytes)
+        size = int(tensor.n_bytes)
         place = int(following.data_offset) - int(tensor.data_offset)
-        if place != taken + -taken % alignment:
+        if place != size + -size % alignment:
             kind = tensor.tensor_type.name
-            raise ValueError(f"its tensor {tensor.name!r} takes {taken} bytes as {kind}, and its place has {place}")
+            raise ValueError(f"its tensor {tensor.name!r} takes {size} bytes as {kind}, and its place has {place}")
 
 
 @functools.cache
@@ -277,7 +277,7 @@ def _strings(data: memoryview, start: int, count: int) -> tuple[list[str], int]:
     return found, start
 
 
-def _facts(path: Path) -> dict[str, Any]:
+def _describe(path: Path) -> dict[str, Any]:
     """Return what `probe` does. Raises ExportError for whatever is wrong."""
     reader = read(path)
     with _damage_as_sentence(path.name):
@@ -293,7 +293,7 @@ def _facts(path: Path) -> dict[str, Any]:
         notes += known_keys.require_known(keys, get, path.name, architecture or "", with_model=False)
         names = {tensor.name for tensor in reader.tensors}
         foreign = ROPE_FACTORS in names and architecture != "llama"
-        facts = {
+        described = {
             "parameters": sum(int(tensor.n_elements) for tensor in reader.tensors),
             "architecture": architecture,
             "name": shown(value(reader, "general.name")) or None,
@@ -304,11 +304,11 @@ def _facts(path: Path) -> dict[str, Any]:
             "notes": notes,
             "stretched": stretched or any(name.startswith("rope_factors") for name in names) or foreign,
         }
-        if facts["tokenizer"] in {BYTE_LEVEL, SENTENCEPIECE}:
-            _require_vocabulary(reader, facts["tokenizer"])
+        if described["tokenizer"] in {BYTE_LEVEL, SENTENCEPIECE}:
+            _require_vocabulary(reader, described["tokenizer"])
     for mark in _MARKS:
         token_id(reader, mark)
-    return facts | {"ends": ends(reader)}
+    return described | {"ends": ends(reader)}
 
 
 def _text(reader: Any, key: str) -> str | None:

@@ -119,29 +119,29 @@ def build(reader: Any, name: str) -> Any:
     of = functools.partial(_tokenizer_field, reader)
     require_supported(of("model"), of("pre"), name)
     pieces, tokens, bos = of("model") == SENTENCEPIECE, of("tokens"), metadata.token_id(reader, "bos")
-    made = _sentencepiece(of) if pieces else _byte_level(of, name)
+    rebuilt = _sentencepiece(of) if pieces else _byte_level(of, name)
     added = [
         AddedToken(token, special=kind == CONTROL, normalized=False)
         for token, kind in zip(tokens, of("token_type"), strict=True)
-        if kind in {CONTROL, USER_DEFINED} and made.token_to_id(token) is not None
+        if kind in {CONTROL, USER_DEFINED} and rebuilt.token_to_id(token) is not None
     ]
-    made.add_tokens(added)  # at once: each call searches the vocabulary for all that were added before
-    _require_ids(made, of, name)
+    rebuilt.add_tokens(added)  # at once: each call searches the vocabulary for all that were added before
+    _require_ids(rebuilt, of, name)
     # llama.cpp's own rule: SentencePiece and the Llama 3 family begin with their marker unless the file says otherwise.
     if of("add_bos_token", pieces or SPLITTINGS[of("pre")].ignore_merges) and bos is not None:
-        made.post_processor = processors.TemplateProcessing(
+        rebuilt.post_processor = processors.TemplateProcessing(
             single=f"{tokens[bos]} $A", pair=f"{tokens[bos]} $A {tokens[bos]} $B", special_tokens=[(tokens[bos], bos)]
         )
-    return made
+    return rebuilt
 
 
-def _require_ids(made: Any, of: Callable[..., Any], name: str) -> None:
+def _require_ids(rebuilt: Any, of: Callable[..., Any], name: str) -> None:
     """Raise ExportError unless each token of the file has its own id and text in the tokenizer."""
     for index, (text, kind) in enumerate(zip(of("tokens"), of("token_type"), strict=True)):
         if kind in {UNUSED, UNKNOWN}:  # rows of the weights without a text
             continue
-        if made.id_to_token(index) not in {text, text.replace(" ", SPACE)}:
-            other = made.token_to_id(text)
+        if rebuilt.id_to_token(index) not in {text, text.replace(" ", SPACE)}:
+            other = rebuilt.token_to_id(text)
             raise ExportError(
                 "{name} has the token {text!r} twice, as {index} and {other}, so one could not be written; take "
                 "another file of the model.",
@@ -175,12 +175,12 @@ def _byte_level(of: Callable[..., Any], name: str) -> Any:
                 merge=merge,
             )
     pairs = [tuple(merge.split(" ", 1)) for merge in merges]
-    made = Tokenizer(models.BPE(vocab=vocabulary, merges=pairs, ignore_merges=splitting.ignore_merges))
+    rebuilt = Tokenizer(models.BPE(vocab=vocabulary, merges=pairs, ignore_merges=splitting.ignore_merges))
     if splitting.normal_form:
-        made.normalizer = normalizers.NFC()
-    made.pre_tokenizer = pre_tokenizer(splitting)
-    made.decoder = decoders.ByteLevel()
-    return made
+        rebuilt.normalizer = normalizers.NFC()
+    rebuilt.pre_tokenizer = pre_tokenizer(splitting)
+    rebuilt.decoder = decoders.ByteLevel()
+    return rebuilt
 
 
 def _sentencepiece(of: Callable[..., Any]) -> Any:
@@ -210,13 +210,13 @@ def _sentencepiece(of: Callable[..., Any]) -> Any:
     merges.sort(key=lambda merge: merge[:2], reverse=True)
     unk = of("tokens")[unknown]
     pairs = [(piece[:cut], piece[cut:]) for _, cut, piece in merges]
-    made = Tokenizer(models.BPE(vocab=vocabulary, merges=pairs, unk_token=unk, fuse_unk=True, byte_fallback=True))
+    rebuilt = Tokenizer(models.BPE(vocab=vocabulary, merges=pairs, unk_token=unk, fuse_unk=True, byte_fallback=True))
     space = normalizers.Replace(" ", SPACE)
-    made.normalizer = normalizers.Sequence([normalizers.Prepend(SPACE), space]) if prefixed else space
+    rebuilt.normalizer = normalizers.Sequence([normalizers.Prepend(SPACE), space]) if prefixed else space
     steps = [decoders.Replace(SPACE, " "), decoders.ByteFallback(), decoders.Fuse()]
-    made.decoder = decoders.Sequence([*steps, decoders.Strip(" ", 1, 0)] if prefixed else steps)
-    made.add_tokens([AddedToken(unk, special=True, normalized=False)])
-    return made
+    rebuilt.decoder = decoders.Sequence([*steps, decoders.Strip(" ", 1, 0)] if prefixed else steps)
+    rebuilt.add_tokens([AddedToken(unk, special=True, normalized=False)])
+    return rebuilt
 
 
 def pre_tokenizer(splitting: Splitting) -> Any:

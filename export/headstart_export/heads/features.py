@@ -21,7 +21,7 @@ from headstart_export.progress import Advance, ignore
 
 PROMPTS_FILE = Path(__file__).parent / "head_prompts.toml"
 AT_ONCE = 2 * answers.AT_ONCE  # texts in a file: the most that an interruption loses
-LONGEST = 160  # tokens of an answer
+MAX_ANSWER_TOKENS = 160  # tokens of an answer
 TRIAL = 96  # tokens of an answer that tests the head
 PER_ANSWER = 1.5  # tokens to read for each that is learned from, roughly: prompts are read too
 TRIALS = "trials"
@@ -94,12 +94,12 @@ class Store:
         repeat, place = divmod(number, files)
         temperature = 0.0 if repeat < 2 and number % 2 == repeat else answers.TEMPERATURE
         batch = all_prompts[place * AT_ONCE : (place + 1) * AT_ONCE]
-        options = {"tokens": LONGEST, "temperature": temperature, "seed": number * AT_ONCE}
+        options = {"tokens": MAX_ANSWER_TOKENS, "temperature": temperature, "seed": number * AT_ONCE}
         self._ask(name, ["answer"] * len(batch), batch, advance, **options)
 
     def _ask(self, name: str, kinds: Sequence[str], prompts: Sequence[str], advance: Advance, **options: float) -> None:
         failure = "The model cannot write with OpenVINO ({reason}), so no head can learn from it."
-        request: dict[str, Any] = {"folder": str(self.target), "asked": prompts, **options}
+        request: dict[str, Any] = {"folder": str(self.target), "questions": prompts, **options}
         with self._file(name) as (half, texts):
             request["states"] = str(half), self.layers
             written = process.call(answers.write, minutes=_MINUTES, failure=failure, advance=advance, **request)

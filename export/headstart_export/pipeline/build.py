@@ -144,14 +144,14 @@ def build(
     if model.is_imported:
         _import(model, folder, job, shortlist)
         is_ranking = pair and model.order.role != "draft" and _ranks_tokens(pair, model)
-        return write_answers(folder, model.facts.parameters, job, only_few=True) if is_ranking else []
+        return write_answers(folder, model.info.parameters, job, only_few=True) if is_ranking else []
     unquantized = _convert(model, job)
     for name in ("config.json", "generation_config.json"):
         if (unquantized.folder / name).is_file():
             (unquantized.folder / name).rename(folder / name)
     shutil.copytree(model.converted.folder, folder, dirs_exist_ok=True)
     stop_ids = write_generation_config(
-        folder, model.tokenizer, model.order.recipe, model.converted.tail, job.progress.note, model.facts
+        folder, model.tokenizer, model.order.recipe, model.converted.tail, job.progress.note, model.info
     )
     has_table = _has_table(pair or model.order)
     writes = model.order.role != "draft" and writes_answers(pair or model.order, model)
@@ -159,12 +159,12 @@ def build(
     texts: list[Text] = []
     if first:  # INT8 is close enough to the source to write what INT4 is calibrated on
         _compress_to(msgspec.structs.replace(model.order, weights="int8"), unquantized, folder, (), job)
-        texts = write_answers(folder, model.facts.parameters, job, only_few=not has_table)
+        texts = write_answers(folder, model.info.parameters, job, only_few=not has_table)
     read = [prompt + answer for prompt, answer in texts or target_texts] if not unquantized.width else []
     precision, answer = _compress(model.order, unquantized, folder, read, job)
     shutil.rmtree(unquantized.folder)
     if writes and not first:
-        texts = write_answers(folder, model.facts.parameters, job, only_few=not has_table)
+        texts = write_answers(folder, model.info.parameters, job, only_few=not has_table)
     with job.progress.step("Describing the result"):
         counted = table.make(texts, folder) if texts and has_table else None
         written = _write_manifest(folder, model, precision, answer, stop_ids, shortlist, counted)
@@ -231,7 +231,7 @@ def _import(model: Prepared, folder: Path, job: Job, shortlist: manifest.Shortli
         gguf_import.convert_model(source, folder, form, advance)
     shutil.copytree(model.converted.folder, folder, dirs_exist_ok=True)
     stop_ids = write_generation_config(
-        folder, model.tokenizer, model.order.recipe, model.converted.tail, job.progress.note, model.facts
+        folder, model.tokenizer, model.order.recipe, model.converted.tail, job.progress.note, model.info
     )
     with job.progress.step("Describing the result"):
         precision = quantize.read_back(folder / convert.MODEL_FILE)
@@ -283,7 +283,7 @@ def _write_manifest(
     counted: manifest.TableSpec | None,
 ) -> manifest.Manifest:
     """Hash the folder's files and write `manifest.json`."""
-    config, order, facts = read_config(folder), model.order, model.facts
+    config, order, info = read_config(folder), model.order, model.info
     contexts = [config[key] for key in CONTEXT_KEYS if isinstance(config.get(key), int)]
     if not contexts:
         raise ExportError("The model's config.json does not say how long its context is, so it cannot be used.")
@@ -293,9 +293,9 @@ def _write_manifest(
         name=order.name,
         role=order.role,
         source=model.fetched.source,
-        licence=order.recipe.licence or facts.licence or "unknown",
+        licence=order.recipe.licence or info.licence or "unknown",
         architecture=config["architectures"][0],
-        parameters=facts.parameters,
+        parameters=info.parameters,
         precision=precision,
         tokenizer=manifest.TokenizerSpec(
             vocabulary.fingerprint(folder), len(vocabulary.read(folder)), stop_ids, model.converted.texts
@@ -305,7 +305,7 @@ def _write_manifest(
         size_bytes=sum(file.size for file in files.values()),
         ram_bytes=answer.ram_bytes,
         kv_bytes_per_token=kv_bytes,
-        quality=replace(answer.quality, against="gguf" if facts.is_gguf else "weights") if answer.quality else None,
+        quality=replace(answer.quality, against="gguf" if info.is_gguf else "weights") if answer.quality else None,
         files=files,
         versions=provenance.versions(),
         created=provenance.now(),
@@ -369,9 +369,9 @@ def _build_embedding(model: Prepared, recipe: embedding.Recipe, job: Job) -> Non
         name=order.name,
         role="any",
         source=model.fetched.source,
-        licence=order.recipe.licence or model.facts.licence or "unknown",
+        licence=order.recipe.licence or model.info.licence or "unknown",
         architecture=read_config(folder)["architectures"][0],
-        parameters=model.facts.parameters,
+        parameters=model.info.parameters,
         precision=precision,
         tokenizer=known,
         logit_rows=0,
@@ -396,7 +396,7 @@ def _build_embedding(model: Prepared, recipe: embedding.Recipe, job: Job) -> Non
 
 def _stored_size(model: Prepared) -> float:
     """Return the bytes of its weights in the result, about: what each of its steps reads."""
-    return model.facts.parameters * workspace.STORED[model.order.weights]
+    return model.info.parameters * workspace.STORED[model.order.weights]
 
 
 def writes_answers(order: Order, known: Prepared | None = None) -> bool:

@@ -11,7 +11,7 @@ from headstart.errors import ExportError
 from headstart.library import vocabulary
 from headstart_export.pipeline.job import read_config
 from headstart_export.sources.recipe import ModelRecipe, Sampling
-from headstart_export.sources.weights import Facts
+from headstart_export.sources.weights import SourceInfo
 
 TOKEN_KEYS = ("bos_token_id", "eos_token_id", "pad_token_id")  # of config.json and generation_config.json
 ENDS_OF_TEXT = ("<|endoftext|>", "<|end_of_text|>", "<eos>", "</s>")
@@ -23,18 +23,18 @@ def write_generation_config(
     recipe: ModelRecipe,
     tail: str,
     note: Callable[[str], None],
-    facts: Facts | None = None,
+    info: SourceInfo | None = None,
 ) -> tuple[int, ...]:
     """Return every id that must end an answer, the chat's own marker first, and `note` a word among them.
 
-    `tail`: what the chat template puts behind an answer. `facts`: of the source; the ids of a GGUF file count, because
+    `tail`: what the chat template puts behind an answer. `info`: of the source; the ids of a GGUF file count, because
     the configuration that is made of it has those that are usual for its architecture. `generation_config.json` learns
     the ids, and how the recipe, or else the file, has the model sampled. Raises ExportError for an id of no token.
     """
     path = folder / "generation_config.json"
     generation = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
     words = vocabulary.read(folder)
-    ends: Sequence[int] | None = facts.ends if facts else None
+    ends: Sequence[int] | None = info.ends if info else None
     if ends is None:
         configs = {path.name: generation, "config.json": read_config(folder)}
         ends = [index for file, data in configs.items() for index in _require_tokens(file, data, words)]
@@ -64,7 +64,7 @@ def write_generation_config(
                 "off, take another source of the model."
             )
     generation["eos_token_id"] = list(unique)
-    if sampling := msgspec.to_builtins(recipe.sampling) or dict(facts.sampling if facts else ()):
+    if sampling := msgspec.to_builtins(recipe.sampling) or dict(info.sampling if info else ()):
         generation = {name: value for name, value in generation.items() if name not in Sampling.__struct_fields__}
         generation |= {"do_sample": True, **sampling}
     path.write_text(json.dumps(generation, indent=2) + "\n", encoding="utf-8")

@@ -18,7 +18,7 @@ from headstart_export.progress import Advance
 from headstart_export.sources import fetching, weights
 from headstart_export.sources.fetching import Fetched
 from headstart_export.sources.recipe import AS_IN_FILE, DEFAULT_WEIGHTS, ModelOrder
-from headstart_export.sources.weights import Facts
+from headstart_export.sources.weights import SourceInfo
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class Prepared:
 
     order: ModelOrder
     fetched: Fetched
-    facts: Facts
+    info: SourceInfo
     tokenizer: Any
     converted: ProvenTokenizer
     head_of: Path | None = None
@@ -57,11 +57,11 @@ def prepare(order: ModelOrder, job: Job, target: Prepared | None = None) -> Prep
     merged = adapter.inspect(order.adapter) if order.adapter else None
     fetched = fetching.fetch(order.recipe, job.cache, job.progress, code=order.code)
     fetching.require_same(fetched.source, job.space.output)
-    facts = weights.inspect(fetched.path, code=order.code or order.recipe.native)
-    if merged and (facts.head or embedding.is_one(fetched.path)):
+    info = weights.inspect(fetched.path, code=order.code or order.recipe.native)
+    if merged and (info.head or embedding.is_one(fetched.path)):
         raise ExportError("{name} writes nothing, so no adapter can be merged into it.", name=order.name)
-    if facts.head:
-        return _head(order, fetched, facts, job, target)
+    if info.head:
+        return _head(order, fetched, info, job, target)
     if embedding.is_one(fetched.path):
         if target or order.role == "target":
             raise ExportError(
@@ -70,18 +70,18 @@ def prepare(order: ModelOrder, job: Job, target: Prepared | None = None) -> Prep
         return Prepared(
             order,
             fetched,
-            facts,
+            info,
             None,
             ProvenTokenizer(fetched.path, 0, ""),
             vectors=embedding.understand(fetched.path),
         )
-    for note in facts.notes:
+    for note in info.notes:
         job.progress.note(note)
     is_imported = gguf_import.takes(order, fetched.path)
     if not is_imported:
         gguf_import.require_exporter(order.recipe.title)
-        workspace.require_memory(order.name, workspace.memory(order, facts.parameters, is_imported=False))
-        if facts.is_stretched:
+        workspace.require_memory(order.name, workspace.memory(order, info.parameters, is_imported=False))
+        if info.is_stretched:
             raise ExportError(
                 "{name} scales its positions, which is lost when a GGUF file is read; use the model's Hugging Face "
                 "folder or hub id instead.",
@@ -91,20 +91,20 @@ def prepare(order: ModelOrder, job: Job, target: Prepared | None = None) -> Prep
             order = msgspec.structs.replace(order, weights=DEFAULT_WEIGHTS)
     proving = "" if is_imported else ", and proving it"
     with job.progress.step(f"Converting the tokenizer of {order.recipe.title}{proving}") as advance:
-        tokenizer = load_tokenizer(order, fetched, facts)
+        tokenizer = load_tokenizer(order, fetched, info)
         if order.role != "draft" and not tokenizer.chat_template:
             job.progress.note(
                 f"{order.name} has no chat template, so it is a base model: it continues texts (/v1/completions of the "
                 "local server), but cannot chat. If you know its template, add --template FILE."
             )
         converted = _convert_tokenizer(order, fetched, tokenizer, job, advance, target, is_proven=not is_imported)
-    return Prepared(order, fetched, facts, tokenizer, converted, lora=merged, is_imported=is_imported)
+    return Prepared(order, fetched, info, tokenizer, converted, lora=merged, is_imported=is_imported)
 
 
-def load_tokenizer(order: ModelOrder, fetched: Fetched, facts: Facts) -> Any:
+def load_tokenizer(order: ModelOrder, fetched: Fetched, info: SourceInfo) -> Any:
     """The source's, with the chat template that was ordered."""
     tokenizer = convert.load_tokenizer(fetched.path)
-    if facts.is_gguf:
+    if info.is_gguf:
         tokenizer_proof.require_round_trip(tokenizer, fetched.path.name)
     if order.template:
         tokenizer.chat_template = order.template
@@ -147,7 +147,7 @@ def _is_equal(folder: Path, other: Path) -> bool:
     return all(filecmp.cmp(folder / name, other / name, shallow=False) for name in names)
 
 
-def _head(order: ModelOrder, fetched: Fetched, facts: Facts, job: Job, target: Prepared | None) -> Prepared:
+def _head(order: ModelOrder, fetched: Fetched, info: SourceInfo, job: Job, target: Prepared | None) -> Prepared:
     if target is None:
         raise ExportError(
             "{order} is an EAGLE-3 head, no model by itself: name its target, and it with --draft.", order=order.name
@@ -158,7 +158,7 @@ def _head(order: ModelOrder, fetched: Fetched, facts: Facts, job: Job, target: P
         has_own = (fetched.path / vocabulary.FILE_NAME).is_file()
         tokenizer = convert.load_tokenizer(fetched.path) if has_own else target.tokenizer
         converted = _convert_tokenizer(order, fetched, tokenizer, job, advance, target) if has_own else target.converted
-    return Prepared(order, fetched, facts, tokenizer, converted, head_of=target.fetched.path)
+    return Prepared(order, fetched, info, tokenizer, converted, head_of=target.fetched.path)
 
 
 def require_same_vocabulary(target: Prepared, draft: Prepared) -> int:

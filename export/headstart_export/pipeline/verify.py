@@ -65,17 +65,17 @@ def _compare(order: ModelOrder, folder: Path, job: Job, target: Prepared | None 
             raise ExportError("{fault} Export the model again.", fault=fault)
     fetched = fetching.fetch(order.recipe, job.cache, job.progress, code=order.code)
     fetching.require_same(fetched.source, folder)
-    facts = weights.inspect(fetched.path, code=order.code or order.recipe.native)
-    if facts.head and target:  # it has its target's tokenizer, or one like it
+    info = weights.inspect(fetched.path, code=order.code or order.recipe.native)
+    if info.head and target:  # it has its target's tokenizer, or one like it
         job.progress.expect(-1)
         at = target.fetched.path
         return Prepared(
-            order, fetched, facts, target.tokenizer, ProvenTokenizer(folder, target.converted.texts, ""), head_of=at
+            order, fetched, info, target.tokenizer, ProvenTokenizer(folder, target.converted.texts, ""), head_of=at
         )
     with job.progress.step(f"Proving the tokenizer of {recorded.name}") as advance:
-        tokenizer = load_tokenizer(order, fetched, facts)
+        tokenizer = load_tokenizer(order, fetched, info)
         source = fetched.path
-        if facts.is_gguf:
+        if info.is_gguf:
             source = job.space.scratch / f"{order.role}-source"
             tokenizer.save_pretrained(source)
         chat = tokenizer_proof.render(tokenizer)
@@ -86,7 +86,7 @@ def _compare(order: ModelOrder, folder: Path, job: Job, target: Prepared | None 
         job.progress.expect(-1)  # it is read in one step
     else:
         gguf_import.require_exporter(order.recipe.title)
-    return Prepared(order, fetched, facts, tokenizer, converted, lora=merged, is_imported=is_imported)
+    return Prepared(order, fetched, info, tokenizer, converted, lora=merged, is_imported=is_imported)
 
 
 def _verify(model: Prepared, job: Job) -> Verified:

@@ -163,8 +163,8 @@ def fetch_file(source: HubSource, cache: Path, advance: Advance) -> Fetched:
     """
     assert source.file
     with _sentences(source):
-        if source.sha256 and (kept := _verified(file_path(cache, source.sha256), source.sha256)):
-            path, commit, sha256 = kept, source.revision, source.sha256
+        if source.sha256 and (cached := _verified(file_path(cache, source.sha256), source.sha256)):
+            path, commit, sha256 = cached, source.revision, source.sha256
         elif offline():
             path = Path(_library().hf_hub_download(source.id, source.file, revision=source.revision))
             commit, sha256 = _commit(path), source.sha256 or manifest.hash_file(path)
@@ -194,7 +194,7 @@ def _fetch_stated(source: HubSource, cache: Path, advance: Advance) -> tuple[Pat
         is_whole = bool(_verified(place, sha256))
         for is_resumed in (partial.exists(), False):  # what an ended process has left may be damaged
             if not is_whole:
-                _resume(url, partial, size, _told(advance, 0, size))
+                _resume(url, partial, size, _counting_from(advance, 0, size))
                 is_whole = bool(_verified(partial, sha256))
                 partial.replace(place) if is_whole else partial.unlink()
             if is_whole or not is_resumed:
@@ -259,8 +259,8 @@ def _download(source: HubSource, advance: Advance, *, code: bool) -> Path:
     if not offline():
         names = (file.rfilename for file in api.HfApi().model_info(source.id, revision=source.revision).siblings)
         _fetch_large(source, [name for name in names if _is_large(source, name)], advance)
-    wanted = {"allow_patterns": [*FILES, *(["*.py"] if code else [])], "ignore_patterns": list(OTHERS)}
-    folder = Path(api.snapshot_download(source.id, revision=source.revision, **wanted))
+    patterns = {"allow_patterns": [*FILES, *(["*.py"] if code else [])], "ignore_patterns": list(OTHERS)}
+    folder = Path(api.snapshot_download(source.id, revision=source.revision, **patterns))
     if (folder / "modules.json").is_file():
         api.snapshot_download(source.id, revision=source.revision, allow_patterns=[STEPS])
     return folder
@@ -269,13 +269,13 @@ def _download(source: HubSource, advance: Advance, *, code: bool) -> Path:
 class _Counted(io.FileIO):
     """A file that grows, and tells its length."""
 
-    def __init__(self, path: Path, told: Callable[[int], None]) -> None:
+    def __init__(self, path: Path, report: Callable[[int], None]) -> None:
         super().__init__(path, "ab")
-        self._told = told
+        self._report = report
 
     def write(self, piece: Any, /) -> int:
         written = super().write(piece)
-        self._told(self.tell())
+        self._report(self.tell())
         return written
 
 
@@ -289,9 +289,9 @@ def _fetch_large(source: HubSource, names: Sequence[str], advance: Advance) -> N
 
     store = cache_folder() / repo_folder_name(repo_id=source.id, repo_type="model")
     named = ((name, api.hf_hub_url(source.id, name, revision=source.revision)) for name in names)
-    asked = [(name, url, api.get_hf_file_metadata(url)) for name, url in named]
-    most = api.constants.MAX_HTTP_DOWNLOAD_SIZE
-    files = [each for each in asked if _HASH.fullmatch(each[2].etag or "") and 0 < (each[2].size or 0) <= most]
+    stated = [(name, url, api.get_hf_file_metadata(url)) for name, url in named]
+    max_size = api.constants.MAX_HTTP_DOWNLOAD_SIZE
+    files = [each for each in stated if _HASH.fullmatch(each[2].etag or "") and 0 < (each[2].size or 0) <= max_size]
     before, total = 0, sum(file.size for _, _, file in files)
     for name, url, file in files:
         there, whole = store / "snapshots" / file.commit_hash / name, store / "blobs" / file.etag
@@ -299,7 +299,7 @@ def _fetch_large(source: HubSource, names: Sequence[str], advance: Advance) -> N
             partial = whole.with_suffix(".partial")
             there.parent.mkdir(parents=True, exist_ok=True)
             with _locked(store.parent / ".locks" / store.name / f"{file.etag}.lock"):
-                _resume(url, partial, file.size, _told(advance, before, total))
+                _resume(url, partial, file.size, _counting_from(advance, before, total))
             if manifest.hash_file(partial) == file.etag:
                 partial.replace(there)
             partial.unlink(missing_ok=True)
@@ -317,14 +317,14 @@ def _locked(lock: Path) -> Iterator[None]:
         yield
 
 
-def _resume(url: str, partial: Path, size: int, told: Callable[[int], None]) -> None:
+def _resume(url: str, partial: Path, size: int, report: Callable[[int], None]) -> None:
     """Fetch what is missing of a file, from where it ends; the hub's library goes on after most breaks."""
     import httpx  # noqa: PLC0415
     from huggingface_hub.file_download import http_get  # noqa: PLC0415
     from huggingface_hub.utils import build_hf_headers  # noqa: PLC0415
 
     partial.parent.mkdir(parents=True, exist_ok=True)
-    with _Counted(partial, told) as stream:
+    with _Counted(partial, report) as stream:
         while (begun := stream.tell()) < size:
             try:
                 http_get(url, stream, resume_size=begun, headers=build_hf_headers())
@@ -335,7 +335,7 @@ def _resume(url: str, partial: Path, size: int, told: Callable[[int], None]) -> 
                 break
 
 
-def _told(advance: Advance, before: int, total: int) -> Callable[[int], None]:
+def _counting_from(advance: Advance, before: int, total: int) -> Callable[[int], None]:
     return lambda length: advance(before + length, total)
 
 

@@ -398,9 +398,9 @@ def _int4(arguments: Arguments, weights: str) -> Int4:
     return Int4(arguments.calibration or quantize.USUAL.calibration, arguments.ratio, group_size)
 
 
-def _draft_rows(asked: str | None, usual: str = FULL) -> int:
+def _draft_rows(option: str | None, usual: str = FULL) -> int:
     try:
-        return rows(usual if asked is None else asked)
+        return rows(usual if option is None else option)
     except ValueError as error:
         raise ExportError("--{error}.", error=error) from None
 

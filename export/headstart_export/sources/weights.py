@@ -41,8 +41,8 @@ ELSEWHERE_KEY = "transformers_weights"  # of config.json: names other files
 
 
 @dataclass(frozen=True)
-class Facts:
-    """Facts about the weights that an export needs."""
+class SourceInfo:
+    """SourceInfo about the weights that an export needs."""
 
     parameters: int
     is_gguf: bool
@@ -54,7 +54,7 @@ class Facts:
     is_stretched: bool = False  # a GGUF file whose positions are scaled, which transformers forgets
 
 
-def inspect(source: Path, *, code: bool) -> Facts:
+def inspect(source: Path, *, code: bool) -> SourceInfo:
     """Raise ExportError unless `source` is a sane GGUF file or a Hugging Face folder with whole safetensors.
 
     `code` permits a folder whose configuration asks for Python code of its own.
@@ -89,7 +89,7 @@ def inspect(source: Path, *, code: bool) -> Facts:
             folder=source.name,
             adapter_file=adapter.SETTINGS_FILE,
         )
-    return Facts(
+    return SourceInfo(
         parameters=sum(_parameters(file) for file in _weight_files(source)),
         is_gguf=False,
         licence=_licence(source),
@@ -107,11 +107,11 @@ def _refuse_pipes(folder: Path) -> None:
             )
 
 
-def _inspect_gguf(source: Path) -> Facts:
+def _inspect_gguf(source: Path) -> SourceInfo:
     info = metadata.probe(source)
     require_architecture(info["architecture"], source.name, in_gguf=True)
     tokenizer_model.require_supported(info["tokenizer"], info["splitting"], source.name)
-    return Facts(
+    return SourceInfo(
         info["parameters"],
         is_gguf=True,
         licence=info["licence"],

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from headstart.errors import ExportError
 from headstart_export.pipeline.generation import TOKEN_KEYS, write_generation_config
 from headstart_export.sources.recipe import Chat, Sampling, find_model
-from headstart_export.sources.weights import Facts
+from headstart_export.sources.weights import SourceInfo
 from tests.model_folders import write_tokenizer
 
 WORDS = ["<|end|>", "Hello", "</s>", "a", "b", "c", "d", "<|stop|>"]
@@ -20,7 +20,7 @@ MARKS = {index: SimpleNamespace(content=WORDS[index], special=True) for index in
 TOKENIZER = SimpleNamespace(
     added_tokens_decoder=MARKS, chat_template=None, eos_token_id=2, decode=lambda ids: f" {WORDS[ids[0]]}"
 )
-FILE = Facts(1, is_gguf=True, licence=None, ends=(7, 0), sampling={"temperature": 0.2, "top_k": 5})
+FILE = SourceInfo(1, is_gguf=True, licence=None, ends=(7, 0), sampling={"temperature": 0.2, "top_k": 5})
 CODER = replace(find_model("qwen2.5-coder-0.5b-instruct"), chat=Chat())
 
 
@@ -28,7 +28,7 @@ def settle(
     folder: Path,
     generation: dict[str, Any],
     config: dict[str, Any] | None = None,
-    facts: Facts | None = None,
+    info: SourceInfo | None = None,
     recipe: Any = CODER,
 ) -> tuple[tuple[int, ...], list[str]]:
     """Return the ids that end an answer, and what was noted."""
@@ -36,7 +36,7 @@ def settle(
     (folder / "generation_config.json").write_text(json.dumps(generation), encoding="utf-8")
     (folder / "config.json").write_text(json.dumps(config or {}), encoding="utf-8")
     notes: list[str] = []
-    return write_generation_config(folder, TOKENIZER, recipe, "", notes.append, facts), notes
+    return write_generation_config(folder, TOKENIZER, recipe, "", notes.append, info), notes
 
 
 def test_sampling_of_a_recipe_replaces_the_source(tmp_path: Path) -> None:
@@ -59,7 +59,7 @@ def test_sampling_of_the_source_is_kept(tmp_path: Path) -> None:
 
 
 def test_sampling_of_a_gguf_file_is_kept(tmp_path: Path) -> None:
-    settle(tmp_path, {}, facts=FILE, recipe=replace(CODER, sampling=Sampling()))
+    settle(tmp_path, {}, info=FILE, recipe=replace(CODER, sampling=Sampling()))
     generation = json.loads((tmp_path / "generation_config.json").read_text(encoding="utf-8"))
     assert generation == {"do_sample": True, "temperature": 0.2, "top_k": 5, "eos_token_id": [7, 0, 2]}
 

@@ -35,7 +35,7 @@ def write_index(folder: Path, places: object) -> None:
 
 def test_weights_are_counted_over_all_files(tmp_path: Path) -> None:
     (make_folder(tmp_path) / "README.md").write_text("---\nlicense: apache-2.0\n---\n# Model\n", encoding="utf-8")
-    assert weights.inspect(tmp_path, code=False) == weights.Facts(10, is_gguf=False, licence="apache-2.0")
+    assert weights.inspect(tmp_path, code=False) == weights.SourceInfo(10, is_gguf=False, licence="apache-2.0")
 
 
 @pytest.mark.parametrize("name", ["pytorch_model.bin", "model.pt", "consolidated.00.pth"])
