@@ -13,11 +13,10 @@ FIRST = 3  # of them: those before are special
 _HIDDEN, _INNER, _HEADS, _KV_HEADS, _SIZE = 64, 128, 4, 2, 16
 
 
-def write(folder: Path, target: Path, more: str = "", **fields: object) -> Path:
+def write(folder: Path, target: Path, **fields: object) -> Path:
     """A head for a tiny target's Hugging Face folder; returns `folder`. `fields`: others of its configuration.
 
-    `more`: the name of a further weight. It guesses that the last token but one comes again, as tiny targets tend to
-    repeat themselves.
+    It guesses that the last token but one comes again, as tiny targets tend to say things over and over.
     """
     folder.mkdir(parents=True)
     config = json.loads((target / "config.json").read_text(encoding="utf-8"))
@@ -33,9 +32,7 @@ def write(folder: Path, target: Path, more: str = "", **fields: object) -> Path:
         "tie_word_embeddings": False,
     }
     (folder / "config.json").write_text(json.dumps(made | fields), encoding="utf-8")
-    weights = _weights(load_file(target / "model.safetensors"))
-    further = {more: np.ones(_HIDDEN, np.float16)} if more else {}
-    save_file(weights | further, folder / "model.safetensors", {"format": "pt"})
+    save_file(_weights(load_file(target / "model.safetensors")), folder / "model.safetensors", {"format": "pt"})
     return folder
 
 
