@@ -53,7 +53,9 @@ def fuzz(kind: str, inputs: int = 120) -> Callable[[Test], Test]:
     """Above `given`: the test tries so many inputs of a kind, and HEADSTART_FUZZ_TIMES=30 tries more."""
     many = inputs * int(os.environ.get(TIMES, "1"))
     unhurried = settings(max_examples=many, deadline=None, suppress_health_check=_UNHURRIED)
-    return lambda test: pytest.mark.fuzz(kind)(unhurried(test))
+    # A failing case is shown however long it is: as an error, the warning would stand in its place.
+    shown_whole = pytest.mark.filterwarnings("ignore:Generating overly large repr")
+    return lambda test: shown_whole(pytest.mark.fuzz(kind)(unhurried(test)))
 
 
 def scarred(content: bytes) -> st.SearchStrategy[bytes]:

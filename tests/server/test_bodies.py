@@ -80,7 +80,8 @@ def engine() -> ScriptedEngine:
 
 @pytest.fixture(scope="module")
 def running(engine: ScriptedEngine) -> Iterator[Running]:
-    with serving(engine, Limits(parallel=4)) as running:
+    limits = Limits(parallel=4, head_seconds=PATIENCE, body_seconds=PATIENCE)  # a busy computer may stop for a while
+    with serving(engine, limits) as running:
         yield running
 
 
