@@ -234,10 +234,10 @@ def _requests(task: Task, max_tokens: int) -> Sequence[Request]:
 
 def main() -> int:
     """0 where guessing has changed no action."""
-    from headstart.engine.engine import LoadOptions  # noqa: PLC0415 - the tests need no engine
-    from headstart.engine.local import load  # noqa: PLC0415
-    from headstart.engine.opening import resolve  # noqa: PLC0415
-    from headstart.library import library  # noqa: PLC0415
+    from headstart.engine.engine import LoadOptions
+    from headstart.engine.local import load
+    from headstart.engine.opening import resolve
+    from headstart.library import library
 
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--model", required=True)

@@ -50,7 +50,7 @@ class ChatTools:
         )
         if self.workspace is None:
             return others, MAX_CALLS
-        from headstart.workspace import tools as workspace_tools  # noqa: PLC0415 - few chats have a folder
+        from headstart.workspace import tools as workspace_tools
 
         self.workspace.record.begin_answer()
         return (*own, *others), workspace_tools.MAX_CALLS
@@ -162,7 +162,7 @@ def open_tools(screen: Screen, *, servers: bool, folder: Path | None, allowed: t
     with ExitStack() as stack:
         stack.callback(tools.close)
         if folder is not None:
-            from headstart.workspace.tools import Workspace  # noqa: PLC0415 - few chats have a folder
+            from headstart.workspace.tools import Workspace
 
             tools.workspace = workspace = Workspace(folder)
             workspace.allowed |= {_FOLDER_NAMES[name] for name in allowed if name in _FOLDER_NAMES}

@@ -22,7 +22,7 @@ class DiffHighlighter(QSyntaxHighlighter):
     theme: Theme | None = None
     is_on = True
 
-    def highlightBlock(self, text: str) -> None:  # noqa: N802
+    def highlightBlock(self, text: str) -> None:
         theme = self.theme
         if theme is None or not self.is_on:
             return
