@@ -33,6 +33,7 @@ MODELS_OF_CI = [
     "qwen2.5-coder-0.5b-instruct",
     "gemma-3-270m",
     "all-minilm-l6-v2",
+    "multilingual-e5-small",
     "pp-ocrv6",
 ]
 MODEL = """
@@ -90,7 +91,8 @@ def test_every_shipped_recipe_is_valid(name: str) -> None:
         assert found.licence
         assert bool(found.chat.stop) == (found.purpose not in ("embedding", "recognition"))
         assert found.parameters
-        assert any(isinstance(source, HubSource) for source in found.sources) == (found.purpose != "recognition")
+        assert any(isinstance(source, HubSource) for source in found.sources) != recipe.is_wheel(found.sources[0])
+        assert bool(found.vectors) == (found.purpose == "embedding")
         assert all(source.bytes for source in found.sources if isinstance(source, HubSource | PackageSource))
     else:
         assert [recipe.find_model(part).role for part in (found.target, found.draft)] == ["target", "draft"]
