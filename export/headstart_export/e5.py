@@ -24,7 +24,7 @@ _FAULTS = (KeyError, OSError, ValueError, OverflowError, struct.error, zipfile.B
 
 
 class Model(NamedTuple):
-    """What the file holds. `tensors`: f32 arrays, and blocks of 4 bits."""
+    """The content of the file. `tensors`: f32 arrays, and blocks of 4 bits."""
 
     width: int
     layers: int
