@@ -375,12 +375,12 @@ def test_recommended_pair_needs_no_pytorch_and_few_bytes() -> None:
 def test_only_embedding_models_need_pytorch() -> None:
     found = {name: recipe.find(name) for name in recipe.names()}
     parts = {name: forms.parts(each) for name, each in found.items() if each}
-    imported = {
+    needing = {
         name
         for name, models in parts.items()
-        if all(recipe.is_gguf(part.suited(weights).sources[0]) for part, weights in models)
+        if any(recipe.needs_pytorch(part.suited(weights).sources[0]) for part, weights in models)
     }
-    assert {recipe.find_model(name).purpose for name in parts.keys() - imported} == {"embedding"}
+    assert {recipe.find_model(name).purpose for name in needing} == {"embedding"}
 
 
 def test_drafts_of_recipes_are_of_their_targets_family() -> None:
