@@ -24,6 +24,7 @@ ROOT = Path(__file__).resolve().parent.parent
 SMOLLM2 = "smollm2-135m-instruct"
 GEMMA = "gemma-3-270m"
 MINILM = "all-minilm-l6-v2"
+E5 = "multilingual-e5-small"
 PP_OCR = "pp-ocrv6"
 PAIR = "qwen2.5-coder"
 # Fixtures with the markers of the tests that use them: models, and exports in processes of their own.
@@ -33,6 +34,7 @@ MARKED = {
     "real_smollm2": ("real", "slow"),
     "real_gemma": ("real", "slow"),
     "real_minilm": ("real", "slow"),
+    "real_e5": ("real", "slow"),
     "real_pp_ocr": ("real", "slow"),
     "real_pair": ("pair", "slow"),
     "offline": ("slow",),
@@ -156,6 +158,12 @@ def real_gemma(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def real_minilm(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The model folder of all-MiniLM-L6-v2, which makes vectors; skips as `real_gemma` does."""
     return _real(MINILM, tmp_path_factory, may_skip=True)
+
+
+@pytest.fixture(scope="session")
+def real_e5(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The model folder of multilingual-e5-small; skips as `real_gemma` does."""
+    return _real(E5, tmp_path_factory, may_skip=True)
 
 
 @pytest.fixture(scope="session")

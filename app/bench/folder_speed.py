@@ -106,7 +106,7 @@ class RandomEmbedder:
         self.name, self._dimensions = name, dimensions
         self._random = np.random.default_rng(1)
 
-    def embed(self, texts: Sequence[str]) -> Sequence[bytes]:
+    def embed(self, texts: Sequence[str], *, are_questions: bool = False) -> Sequence[bytes]:  # noqa: ARG002
         """Return a vector of the length 1 for each text."""
         rows = self._random.standard_normal((len(texts), self._dimensions)).astype("<f4")
         return [bytes((row / np.linalg.norm(row)).tobytes()) for row in rows]

@@ -178,8 +178,8 @@ class _Asking:
     def __init__(self, embedder: EngineEmbedder, question: str) -> None:
         self.name, self._embedder, self._question = embedder.name, embedder, question
 
-    def embed(self, texts: Sequence[str]) -> Sequence[bytes]:
-        return self._embedder.embed([text or self._question for text in texts])
+    def embed(self, texts: Sequence[str], *, are_questions: bool = False) -> Sequence[bytes]:
+        return self._embedder.embed([text or self._question for text in texts], are_questions=are_questions)
 
 
 def _counts(ranks: list[int]) -> list[int]:

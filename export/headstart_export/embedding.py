@@ -3,6 +3,7 @@
 import gc
 import json
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -100,7 +101,7 @@ def build(
     convert.convert_tokenizer(tokenizer, folder)
     texts = [text for text in tokenizer_proof.PROBES if len(tokenizer(text).input_ids) <= recipe.length]
     known = [tokenizer(text).input_ids for text in texts]
-    _require_same_tokens(folder, texts, known)
+    require_same_tokens(folder, texts, known)
     try:
         model, info = AutoModel.from_pretrained(
             source, dtype=torch.float32, use_safetensors=True, local_files_only=True, output_loading_info=True
@@ -117,7 +118,7 @@ def build(
     gc.collect()
     quantize.compress(half / convert.MODEL_FILE, stored, folder / convert.MODEL_FILE, int4)
     (half / "config.json").rename(folder / "config.json")
-    agreement = min(_cosines(folder, known, expected, recipe))
+    agreement = min(cosines(folder / convert.MODEL_FILE, known, expected, recipe))
     if agreement < _MIN_AGREEMENT:
         raise ExportError(
             "A vector of the exported {name} points elsewhere than that of its source (cosine {agreement}); choose "
@@ -133,7 +134,8 @@ def _without_pooler(info: dict[str, Any]) -> dict[str, Any]:
     return info | {"missing_keys": [name for name in info["missing_keys"] if not str(name).startswith("pooler.")]}
 
 
-def _require_same_tokens(folder: Path, texts: list[str], known: list[list[int]]) -> None:
+def require_same_tokens(folder: Path, texts: Sequence[str], known: list[list[int]]) -> None:
+    """Raise ExportError if the converted tokenizer in `folder` has other ids for the texts than those known."""
     import openvino  # noqa: PLC0415
     import openvino_tokenizers  # noqa: F401, PLC0415 - it adds what the model is made of
 
@@ -155,19 +157,27 @@ def _by_torch(model: Any, ids: list[int], recipe: Recipe) -> Any:
     return _pooled(states[0].numpy(), recipe)
 
 
-def _cosines(folder: Path, known: list[list[int]], expected: list[Any], recipe: Recipe) -> list[float]:
+def cosines(model: Path, known: list[list[int]], wanted: list[Any], recipe: Recipe) -> list[float]:
+    """Return the cosine of each vector that a saved model makes of ids with the one that is wanted."""
+    import numpy as np  # noqa: PLC0415
+
+    pairs = zip(vectors(model, known, recipe), wanted, strict=True)
+    return [float(found @ vector / (np.linalg.norm(found) * np.linalg.norm(vector))) for found, vector in pairs]
+
+
+def vectors(model: Any, known: list[list[int]], recipe: Recipe) -> list[Any]:
+    """Return the vector of each text, given as ids. `model`: a graph, or the path of one."""
     import numpy as np  # noqa: PLC0415
     import openvino  # noqa: PLC0415
 
-    compiled = openvino.Core().compile_model(folder / convert.MODEL_FILE, "CPU", {"INFERENCE_PRECISION_HINT": "f32"})
-    cosines = []
-    for ids, vector in zip(known, expected, strict=True):
+    compiled = openvino.Core().compile_model(model, "CPU", {"INFERENCE_PRECISION_HINT": "f32"})
+    made = []
+    for ids in known:
         row = np.array([ids], np.int64)
         fed = {each.any_name: row if each.any_name == "input_ids" else np.ones_like(row) for each in compiled.inputs}
         fed |= {name: np.zeros_like(row) for name in fed if name == "token_type_ids"}
-        found = _pooled(compiled(fed)[0][0], recipe)
-        cosines.append(float(found @ vector / (np.linalg.norm(found) * np.linalg.norm(vector))))
-    return cosines
+        made.append(_pooled(compiled(fed)[0][0], recipe))
+    return made
 
 
 def _pooled(states: Any, recipe: Recipe) -> Any:

@@ -30,6 +30,7 @@ from headstart_export.sources.recipe import (
     PackageSource,
     PairOrder,
     is_gguf,
+    is_wheel,
 )
 
 # Bytes per weight in the finished model; int4 keeps embeddings and output head in int8, a large share of small models.
@@ -170,8 +171,8 @@ def require_room(order: Order, output: Path, cache: Path) -> None:
 
 def stored(recipe: ModelRecipe, weights: str, count: int) -> int:
     """Return the bytes that a model of `count` weights takes on the disk at most; blocks take what their file takes."""
-    if recipe.purpose == "recognition":  # it has one form
-        return int(count * STORED["fp16"]) + GRAPHS
+    if is_wheel(recipe.sources[0]):  # it has one form
+        return recipe.disk or int(count * STORED["fp16"]) + GRAPHS
     file = next(filter(is_gguf, recipe.sources), None)
     if weights == AS_IN_FILE and isinstance(file, HubSource | PackageSource) and file.bytes:
         return (recipe.disk or file.bytes) + TOKENIZER

@@ -48,7 +48,7 @@ class TopicEmbedder:
     def __init__(self) -> None:
         self.count = 0
 
-    def embed(self, texts: Sequence[str]) -> Sequence[bytes]:
+    def embed(self, texts: Sequence[str], *, are_questions: bool = False) -> Sequence[bytes]:
         """Return a vector for each text."""
         self.count += len(texts)
         return [self._vector(text) for text in texts]
@@ -610,3 +610,36 @@ def test_excerpts_and_folders_are_stored_and_exported(home: Path) -> None:
     ((_, read),) = parse(to_json([(chat, tree)]).encode()).chats
     (message,) = read.path
     assert message.excerpts == (EXCERPT._replace(path=""),)
+
+
+@pytest.mark.parametrize(
+    ("text", "is_english"),
+    [
+        ("The ferry leaves at nine, and the boat is not there for two days.", True),
+        (
+            "def find(self, name):\n    # Return the path of the file with that name.\n    return self._files[name]",
+            True,
+        ),
+        ("Die Fähre legt um neun Uhr ab, und das Boot ist zwei Tage lang nicht da.", False),
+        ("渡船九点出发，船有两天不在。", False),
+    ],
+)
+def test_language_of_a_folder_is_told(
+    index: FolderIndex, reader: DirectReader, tmp_path: Path, text: str, *, is_english: bool
+) -> None:
+    write(tmp_path / "other" / "a.txt", text)
+    index.keep([str(tmp_path / "other")])
+    assert update(index, tmp_path / "other", reader).is_english is is_english
+
+
+def test_pictures_are_read_again_with_a_model_that_reads_them(
+    index: FolderIndex, files: Path, reader: DirectReader
+) -> None:
+    (files / "a.png").write_bytes(b"\x89PNG\r\n\x1a\n" + bytes(100))
+    index.follow_recognition("")
+    update(index, files, reader)
+    reader.paths.clear()
+    for _ in range(2):
+        index.follow_recognition("pp-ocrv6")
+        update(index, files, reader)
+    assert reader.paths == ["a.png"]

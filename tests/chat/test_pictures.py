@@ -39,7 +39,10 @@ def test_text_of_a_picture_is_attached(tmp_path: Path, name: str) -> None:
 
 def test_all_pages_of_a_tiff_file_are_read(tmp_path: Path) -> None:
     _picture().save(tmp_path / "a.tif", save_all=True, append_images=[_picture(size=(60, 120))])
-    assert _text(tmp_path / "a.tif") == "walrus wide\n\nwalrus tall"
+    pages: list[tuple[int, int]] = []
+    text = attachments.attach(tmp_path / "a.tif", lambda *page: pages.append(page), recognize).text
+    assert text == "walrus wide\n\nwalrus tall"
+    assert pages == [(1, 2), (2, 2)]
 
 
 def test_photo_is_turned_as_its_camera_says(tmp_path: Path) -> None:

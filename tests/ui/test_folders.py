@@ -20,7 +20,7 @@ from headstart.errors import EngineLostError
 from headstart.ui.chat.message import MessageAction
 from headstart.ui.chat.message_view import MessageView, SourceList
 from headstart.ui.folders import folders_controller
-from headstart.ui.folders.folder_list import MODEL, FolderRow
+from headstart.ui.folders.folder_list import ENGLISH_MODEL, MODEL_OF_LANGUAGES, FolderRow
 from headstart.ui.program import EngineSource, Program
 from headstart.ui.sidebar.projects import ProjectDialog
 from tests.chat.test_folders import TopicEmbedder, write
@@ -60,11 +60,11 @@ class ToyEmbedder(TopicEmbedder):
     def close(self) -> None:
         """Unload nothing."""
 
-    def embed(self, texts: Sequence[str]) -> Sequence[bytes]:
+    def embed(self, texts: Sequence[str], *, are_questions: bool = False) -> Sequence[bytes]:
         """Return a vector for each text."""
         if self.fails:
             raise EngineLostError("gone")
-        return super().embed(texts)
+        return super().embed(texts, are_questions=are_questions)
 
 
 @pytest.fixture
@@ -381,7 +381,16 @@ def test_model_is_offered_until_there_is_one(app: Program, papers: Path) -> None
     assert not editing.isVisible()
     assert app.window.models.isVisible()
     rows = [row.recipe.name for row in app.window.models.catalogue.rows if not row.isHidden()]
-    assert rows == [MODEL]
+    assert rows == [ENGLISH_MODEL]
+
+
+def test_model_of_many_languages_is_offered_for_a_german_folder(qtbot: QtBot, app: Program, papers: Path) -> None:
+    (papers / "satzung.txt").write_text(
+        "Der Verein fördert die Pflege der alten Obstsorten.\n\n" * 200, encoding="utf-8"
+    )
+    open_project(app, papers)
+    wait_for(qtbot, app, papers, lambda state: state.files == 3)
+    assert edit(app).folders.offered_model == MODEL_OF_LANGUAGES
 
 
 def test_offer_is_gone_with_a_model(app_with_model: Program, papers: Path) -> None:

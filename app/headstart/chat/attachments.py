@@ -157,7 +157,7 @@ def read_document(
             on_page(number, len(reader.pages))
         attachment = Attachment(path.name, "\n\n".join(texts))
     elif kind is Document.PICTURE:
-        attachment = Attachment(path.name, pictures.read_picture(path, recognize))
+        attachment = Attachment(path.name, pictures.read_picture(path, recognize, on_page))
     else:
         attachment = Attachment(path.name, _READERS[kind](path))
     require_short(attachment, largest)

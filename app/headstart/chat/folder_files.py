@@ -167,12 +167,15 @@ def _text_in_picture(path: Path, recognize: Recognize | None) -> str:
         raise NoTextError from error
 
 
-def serve(lines: Iterable[str], recognize: Recognize | None = None) -> Iterator[str]:
-    """Yield a line of JSON for each piece of the files; each of `lines` has a path and where to start, as JSON."""
+def serve(lines: Iterable[str], find_recognize: Callable[[], Recognize | None] = lambda: None) -> Iterator[str]:
+    """Yield a line of JSON for each piece of the files; each of `lines` has a path and where to start, as JSON.
+
+    The model that reads pictures is looked for anew for each file: it may be installed meanwhile.
+    """
     for line in lines:
         path, start = json.loads(line)
         try:
-            for piece in pieces(Path(path), start, recognize):
+            for piece in pieces(Path(path), start, find_recognize()):
                 yield json.dumps(piece)
         except NoTextError:
             yield json.dumps("skipped")

@@ -90,8 +90,12 @@ _SCHEMA = (
     END""",
     f"PRAGMA user_version = {VERSION}",
 )
+_SAMPLE = 200  # passages that tell the language of a folder
+_ENGLISH = re.compile(r"\b(?:the|and|to|that|this|with|from|are|not)\b", re.IGNORECASE)  # hardly in other languages
+_MIN_ENGLISH = 0.004  # of these words for each character: English texts have 0.016 and more, code 0.004 and more
 _NEVER = FileStat(-1, -1)  # of a file that is tried again each time
 _MODEL = "model"  # name of the memo with the model of the vectors
+_RECOGNITION = "recognition"  # name of the memo with the model that reads pictures
 _READ, _READING, _SKIPPED, _UNREADABLE = "read", "reading", "skipped", "unreadable"  # states of a file
 MISSING, CUT, UNREAD = "missing", "cut", "unread"  # problems of a folder; the last until all files were read once
 _log = logging.getLogger(__name__)
@@ -115,8 +119,8 @@ class Embedder(Protocol):
         """The model's name."""
         ...
 
-    def embed(self, texts: Sequence[str]) -> Sequence[bytes]:
-        """Return a vector of 32-bit floats for each text. Raises HeadstartError."""
+    def embed(self, texts: Sequence[str], *, are_questions: bool = False) -> Sequence[bytes]:
+        """Return a vector of 32-bit floats for each text, which is a passage or a question. Raises HeadstartError."""
         ...
 
 
@@ -131,6 +135,7 @@ class FolderState:
     passages: int = 0
     embedded: int = 0  # passages with vectors
     problem: str = ""  # MISSING, CUT, UNREAD, or none
+    is_english: bool = True  # most of what is read
     total: int | None = None  # files to read in all; None unless they are being read
     reading: str = ""  # the large file that is being read
     share: float = 0.0  # of that file that is read
@@ -223,6 +228,18 @@ class FolderIndex:
         self._set_folder(rank, CUT if listing.is_cut else "", listing.skipped)
         yield self.state(folder)
 
+    def follow_recognition(self, model: str) -> None:
+        """Have files read again that may hold pictures of text, if another model reads them than before."""
+        query = "SELECT ifnull((SELECT value FROM memo WHERE name = ?), '')"
+        with _translate_errors(self.path):
+            if self._connection.execute(query, (_RECOGNITION,)).fetchone()[0] == model:
+                return
+            with database.transaction(self._connection):
+                gone = "DELETE FROM file WHERE state IN (?, ?) OR path LIKE '%.pdf'"
+                if model and self._connection.execute(gone, (_SKIPPED, _UNREADABLE)).rowcount:
+                    erasing.add_order(self._connection)
+                self._connection.execute("REPLACE INTO memo VALUES (?, ?)", (_RECOGNITION, model))
+
     def embed(self, folders: Iterable[str], embedder: Embedder) -> bool:
         """Compute the vectors of a few passages; return whether there were any without. Raises HeadstartError."""
         with _translate_errors(self.path):
@@ -261,8 +278,9 @@ class FolderIndex:
                 return FolderState(folder)
             values = (row["rank"], _UNREADABLE, _MAX_NAMED)
             names = tuple(name[0] for name in self._connection.execute(unreadable, values))
+            is_english = self._is_english(row["rank"])
         return FolderState(
-            folder, row["files"], row["skipped"], names, row["passages"], row["embedded"], row["problem"]
+            folder, row["files"], row["skipped"], names, row["passages"], row["embedded"], row["problem"], is_english
         )
 
     def find(
@@ -278,12 +296,18 @@ class FolderIndex:
         with _translate_errors(self.path):
             is_current = embedder is not None and self._model() == embedder.name
         if embedder and is_current:
-            vectors = [*embedder.embed([asked.text]), *_other_vectors(embedder, asked.text)]
+            vectors = [*embedder.embed([asked.text], are_questions=True), *_other_vectors(embedder, asked.text)]
             with _translate_errors(self.path):
                 kind = _vector_kind(len(vectors[0]) // 4)
                 cosines, usual = folder_search.cosines(self._connection, ranks, vectors, kind)
         with _translate_errors(self.path):
             return FolderSearch(self._connection, ranks).find(asked, cosines or None, most, usual)
+
+    def _is_english(self, folder: int) -> bool:
+        """Return whether most passages of a sample have English words; so has code, in its comments."""
+        query = "SELECT text FROM passage WHERE file IN (SELECT rank FROM file WHERE folder = ?) LIMIT ?"
+        texts = [row[0] for row in self._connection.execute(query, (folder, _SAMPLE))]
+        return 2 * sum(len(_ENGLISH.findall(text)) < _MIN_ENGLISH * len(text) for text in texts) <= len(texts)
 
     def _open(self) -> sqlite3.Connection:
         connection = _connect(self.path, self._key)
@@ -448,7 +472,7 @@ def _other_vectors(embedder: Embedder, question: str) -> Sequence[bytes]:
     texts = folder_search.OTHER_CJK_SUBJECTS if search.CJK_LETTER.search(question) else folder_search.OTHER_SUBJECTS
     key = embedder.name, texts
     if key not in _others:
-        _others[key] = embedder.embed(texts)
+        _others[key] = embedder.embed(texts, are_questions=True)
     return _others[key]
 
 

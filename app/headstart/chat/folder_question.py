@@ -140,7 +140,7 @@ def terms(text: str) -> tuple[str, ...]:
     """Return the words of a text that say what it is about, CJK characters in pairs."""
     plain = _PARTICLES.sub(" ", unicodedata.normalize("NFKC", text))
     found = dict.fromkeys(
-        term
+        search.plain(term)
         for run in search.RUN.findall(plain)
         for term in (search.pairs(run) if search.CJK_LETTER.match(run) else [run.lower()])
         if term not in _STOP_WORDS

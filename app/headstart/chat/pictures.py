@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterator
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,8 +22,10 @@ _WORD = re.compile(r"\w+")
 Recognize = Callable[["Image"], str]  # from a picture to its text; empty if nothing can be read
 
 
-def read_picture(path: Path, recognize: Recognize | None) -> str:
-    """Return the text in a picture, or in all of a TIFF file. Raises AttachmentError."""
+def read_picture(
+    path: Path, recognize: Recognize | None, on_page: Callable[[int, int], object] = lambda *_: None
+) -> str:
+    """Return the text in a picture, or in a TIFF file, of whose pages `on_page` is told. Raises AttachmentError."""
     if recognize is None:
         raise AttachmentError(
             "{name} is a picture, and no model that reads text in pictures is installed; get PP-OCRv6 on the page of "
@@ -30,22 +33,28 @@ def read_picture(path: Path, recognize: Recognize | None) -> str:
             name=path.name,
         )
     document_text.require_small(path)
-    text = "\n\n".join(filter(None, map(recognize, _frames(path))))
+    texts = []
+    for number, (frame, count) in enumerate(_frames(path), start=1):
+        texts.append(recognize(frame))
+        on_page(number, count)
+    text = "\n\n".join(filter(None, texts))
     if not text:
         raise AttachmentError("{name} shows no text that can be read; describe what it shows.", name=path.name)
     return text
 
 
-def _frames(path: Path) -> Iterator["Image"]:
+def _frames(path: Path) -> Iterator[tuple["Image", int]]:
+    """Yield the frames of a file, each with how many there are."""
     from PIL import Image, ImageOps, ImageSequence  # noqa: PLC0415 - only needed for a picture
 
     try:
         with Image.open(path) as file:
-            for number, frame in enumerate(ImageSequence.Iterator(file)):
-                if number >= MAX_FRAMES or (number and file.format != "TIFF"):  # others are animations
-                    return
+            count = (
+                min(getattr(file, "n_frames", 1), MAX_FRAMES) if file.format == "TIFF" else 1
+            )  # others are animations
+            for frame in islice(ImageSequence.Iterator(file), count):
                 _require_pixels(path.name, frame)
-                yield flat(ImageOps.exif_transpose(frame))
+                yield flat(ImageOps.exif_transpose(frame)), count
     except AttachmentError:
         raise
     except (OSError, SyntaxError, ValueError, EOFError, ArithmeticError, LookupError, Image.DecompressionBombError):

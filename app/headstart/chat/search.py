@@ -6,16 +6,22 @@ import unicodedata
 from typing import NamedTuple
 
 # Raise it when `words` changes its result: an index with another number is rebuilt.
-VERSION = 1
+VERSION = 2
 AROUND = 60  # characters shown on each side of a hit
 
-# These scripts have no spaces, so each character is a word, and a typed word is a phrase of characters.
-CJK = "\u3005-\u3007\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff"
+# These scripts have no spaces, so each character is a word, and a typed word is a phrase of characters. Thai and Lao,
+# Burmese and Khmer are among them.
+CJK = (
+    "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"
+    "\u3005-\u3007\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff"
+)
 CJK_LETTER = re.compile(f"([{CJK}])")
 RUN = re.compile(rf"[{CJK}]+|[^\W_{CJK}]+")
 # Full-text search drops symbols, so pictures get names. The selector after some of them only chooses colour.
 _PICTURE = re.compile("[\u2600-\u27bf\u2b00-\u2bff\U0001f000-\U0001faff]")
 _SELECTOR = re.compile("[\ufe0e\ufe0f]")
+# Accents, and the points of Hebrew and Arabic, which full-text search takes for spaces. Many leave them out.
+_MARK = re.compile("[\u0300-\u036f\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u064b-\u0652\u0670]")
 _QUOTED = re.compile(r'"([^"]*)"|(\S+)')
 _SEARCHABLE = re.compile(r"[^\W_]")
 _CASED = re.compile("[a-z]")
@@ -40,10 +46,17 @@ class Snippet(NamedTuple):
 
 
 def words(text: str) -> str:
-    """Return `text` for the index: CJK characters apart, pictures by name, full-width letters as normal ones."""
-    flat = _SELECTOR.sub("", unicodedata.normalize("NFKC", text))
+    """Return `text` for the index: CJK characters apart, pictures by name, letters without accents, of normal width."""
+    flat = _SELECTOR.sub("", plain(text))
     text = _PICTURE.sub(lambda match: f" picture{ord(match[0]):x} ", flat)
     return " ".join(CJK_LETTER.split(text))
+
+
+def plain(text: str) -> str:
+    """Return a text with letters of normal width, without accents and points."""
+    if text.isascii():
+        return text
+    return unicodedata.normalize("NFKC", _MARK.sub("", unicodedata.normalize("NFKD", text)))
 
 
 def full_text_query(query: str) -> str:
@@ -57,7 +70,7 @@ def full_text_query(query: str) -> str:
 
 def any_word_query(question: str) -> str:
     """Return the FTS5 expression for any word of a question, CJK characters in pairs; empty if it has none."""
-    runs = RUN.findall(unicodedata.normalize("NFKC", question))
+    runs = RUN.findall(plain(question))
     terms = dict.fromkeys(term for run in runs for term in (pairs(run) if CJK_LETTER.match(run) else [run]))
     return " OR ".join(f'"{term}"' for term in terms)
 
@@ -165,7 +178,8 @@ class _FoldTable(dict[int, str]):
     """Table from each character to one small letter without accent, which keeps all positions."""
 
     def __missing__(self, code: int) -> str:
-        self[code] = unicodedata.normalize("NFD", chr(code))[0].lower()[0]
+        letter = chr(code)
+        self[code] = letter if CJK_LETTER.match(letter) else unicodedata.normalize("NFD", letter)[0].lower()[0]
         return self[code]
 
 

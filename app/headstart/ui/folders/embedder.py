@@ -10,13 +10,13 @@ from headstart.library.library import Model, installed
 
 
 def find_model() -> Model | None:
-    """Return the first installed model that turns texts into vectors."""
-    models = (entry for entry in installed() if isinstance(entry, Model) and entry.manifest.embedding)
-    return next(models, None)
+    """Return the installed model that turns texts into vectors; of several, the one that was made last."""
+    models = [entry for entry in installed() if isinstance(entry, Model) and entry.manifest.embedding]
+    return max(models, key=lambda model: model.manifest.created, default=None)
 
 
 def installed_embedder() -> "EngineEmbedder | None":
-    """Return an embedder of the first installed model that turns texts into vectors; None if there is none."""
+    """Return an embedder of the model that `find_model` finds; None if there is none."""
     model = find_model()
     return EngineEmbedder(model) if model else None
 
@@ -37,15 +37,17 @@ class EngineEmbedder:
             if self._in_background:
                 lower_priority(self._client.pid)
 
-    def embed(self, texts: Sequence[str]) -> Sequence[bytes]:
+    def embed(self, texts: Sequence[str], *, are_questions: bool = False) -> Sequence[bytes]:
         """Return a vector for each text; of one that is too long, for its beginning. Raises HeadstartError."""
         self.start()
+        assert self._model.manifest.embedding, "it was found for this"
+        prefix = self._model.manifest.embedding.query if are_questions else self._model.manifest.embedding.passage
         try:
-            return self._vectors(texts)
+            return self._vectors([prefix + text for text in texts])
         except ContextOverflowError:
-            if len(texts) > 1:
-                return [vector for text in texts for vector in self.embed([text])]
-            return self.embed([texts[0][: len(texts[0]) // 2]])
+            if len(texts) == 1:
+                texts = [texts[0][: len(texts[0]) // 2]]
+            return [vector for text in texts for vector in self.embed([text], are_questions=are_questions)]
 
     def close(self) -> None:
         """End the process; what another thread waits for fails."""

@@ -3,7 +3,7 @@
 from functools import partial
 from pathlib import Path
 
-from PySide6.QtCore import Signal, Slot
+from PySide6.QtCore import QLocale, Signal, Slot
 from PySide6.QtWidgets import QFileDialog, QLabel, QWidget
 
 from headstart.chat.folder_files import LARGEST, MAX_FILES
@@ -16,7 +16,7 @@ from headstart.ui.widgets.labels import ElidedLabel, button, muted
 from headstart.ui.widgets.layouts import beside, initial_path, remember_folder, stacked
 from headstart.ui.widgets.theme import SMALL
 
-MODEL = "all-minilm-l6-v2"  # the recipe of the model that is offered
+ENGLISH_MODEL, MODEL_OF_LANGUAGES = "all-minilm-l6-v2", "multilingual-e5-small"  # recipes of models that are offered
 _MAX_NAMED = 3  # files that could not be read
 _MIN_SECONDS = 20  # left, before the window says so
 
@@ -30,7 +30,7 @@ class FolderList(QWidget):
     def __init__(self, folders: tuple[str, ...], controller: FoldersController, parent: QWidget) -> None:
         super().__init__(parent)
         self.folders = folders
-        self._controller, self._has_model = controller, controller.has_model
+        self._controller, self._model = controller, controller.model_name
         self._rows: dict[str, FolderRow] = {}
         self._none = muted(self.tr("No folders"), self)
         self.add_button = button(self.tr("Add folder…"), self)
@@ -41,11 +41,7 @@ class FolderList(QWidget):
             ),
             self,
         )
-        recipe = next(recipe for recipe in recipes() if recipe.name == MODEL)
-        offer = self.tr(
-            "Passages are found by their words. With the model {model} ({size}) they are found in other words, too."
-        )
-        self._offer = muted(offer.format(model=recipe.title, size=format_size(recipe.download)), self)
+        self._offer = muted("", self)
         self.model_button = button(self.tr("Show the Model"), self)
         for each in (self.add_button, self.model_button):
             each.setAutoDefault(False)
@@ -56,6 +52,15 @@ class FolderList(QWidget):
         for folder in folders:
             self._add_row(folder)
         self._update()
+
+    @property
+    def offered_model(self) -> str:
+        """The recipe of the model that would find more in these folders; empty if the installed one does."""
+        states = map(self._controller.state, self.folders)
+        is_english = QLocale().language() == QLocale.Language.English and all(state.is_english for state in states)
+        if not self.folders or self._model not in ("", ENGLISH_MODEL) or (self._model and is_english):
+            return ""
+        return ENGLISH_MODEL if is_english else MODEL_OF_LANGUAGES
 
     def add(self, folder: str) -> None:
         """Add a folder; do nothing if it is there already."""
@@ -89,14 +94,28 @@ class FolderList(QWidget):
         row = self._rows[folder] = FolderRow(folder, self)
         row.remove.clicked.connect(partial(self.remove, folder))
         self._column.addWidget(row)
-        row.show_state(self._controller.state(folder), has_model=self._has_model)
+        row.show_state(self._controller.state(folder), has_model=bool(self._model))
 
     def _update(self) -> None:
         self._none.setVisible(not self.folders)
         self._remark.setVisible(bool(self.folders))
-        lacks_model = bool(self.folders) and not self._has_model
-        self._offer.setVisible(lacks_model)
-        self.model_button.setVisible(lacks_model)
+        self._update_offer()
+
+    def _update_offer(self) -> None:
+        recipe = next((recipe for recipe in recipes() if recipe.name == self.offered_model), None)
+        self._offer.setVisible(recipe is not None)
+        self.model_button.setVisible(recipe is not None)
+        if recipe is None:
+            return
+        offer = self.tr(
+            "Passages are found by their words. With the model {model} ({size}) they are found in other words, too."
+        )
+        if self._model:
+            offer = self.tr(
+                "The present model reads English. With {model} ({size}) passages in other languages are found in other "
+                "words, too; all are prepared again in the background."
+            )
+        self._offer.setText(offer.format(model=recipe.title, size=format_size(recipe.download)))
 
     @Slot()
     def _on_add(self) -> None:
@@ -108,7 +127,8 @@ class FolderList(QWidget):
     @Slot(object)
     def _on_state(self, state: FolderState) -> None:
         if state.path in self._rows:
-            self._rows[state.path].show_state(state, has_model=self._has_model)
+            self._rows[state.path].show_state(state, has_model=bool(self._model))
+            self._update_offer()
 
 
 class FolderRow(QWidget):

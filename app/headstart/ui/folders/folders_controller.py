@@ -18,6 +18,7 @@ from headstart.chat.folder_index import UNREAD, FolderIndex, FolderState
 from headstart.chat.folder_question import Question
 from headstart.chat.store import Store
 from headstart.errors import HeadstartError, HistoryError
+from headstart.library.library import find_recognition
 from headstart.ui.background_task import BackgroundTask
 from headstart.ui.chat.attachments import reader_command
 from headstart.ui.translation import showing_errors
@@ -85,9 +86,10 @@ class FoldersController(QObject):
         self._idle.timeout.connect(self._unload)
 
     @property
-    def has_model(self) -> bool:
-        """True if passages are found in other words, too."""
-        return self._embedder is not None or self._find_embedder() is not None
+    def model_name(self) -> str:
+        """The name of the model by which passages are found in other words; empty if there is none."""
+        embedder = self._find_embedder()
+        return embedder.name if embedder else ""
 
     def start(self) -> None:
         """Begin once the start is over, and look for changes now and then."""
@@ -179,6 +181,9 @@ class FoldersController(QObject):
             index.keep(folders)
             if is_first:
                 index.erase()
+            self._follow_installed()
+            recognition = find_recognition()
+            index.follow_recognition(recognition.name if recognition else "")
             embedder = self._ready_embedder()
             for folder in folders:
                 with self._reading:
@@ -267,6 +272,14 @@ class FoldersController(QObject):
     def _ready_embedder(self) -> Embedder | None:
         self._embedder = self._embedder or self._find_embedder()
         return self._embedder
+
+    def _follow_installed(self) -> None:
+        """Let go of the model if another one is to be used by now."""
+        found = self._find_embedder()
+        if self._embedder and (found is None or found.name != self._embedder.name):
+            with self._embedding:
+                self._embedder.close()
+                self._embedder = found
 
     def _close_embedder(self, _task: BackgroundTask) -> None:
         embedder, self._embedder = self._embedder, None

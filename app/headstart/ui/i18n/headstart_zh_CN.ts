@@ -2716,6 +2716,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>配方称回答以 {token} 结束，但分词器没有这个 token。</translation>
     </message>
     <message>
+        <source>The recipe {name} states another pooling than its source; correct the recipe.</source>
+        <translation>配方 {name} 写明的池化方式与其来源不同；请更正配方。</translation>
+    </message>
+    <message>
         <source>The recipe {path} is wrong: {reason}.</source>
         <translation>配方 {path} 有误：{reason}。</translation>
     </message>
@@ -4554,6 +4558,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>Folders</source>
         <translation>文件夹</translation>
+    </message>
+    <message>
+        <source>The present model reads English. With {model} ({size}) passages in other languages are found in other words, too; all are prepared again in the background.</source>
+        <translation>当前模型只读英语。使用 {model}（{size}）后，其他语言的段落也能以不同的说法找到；所有段落会在后台重新准备。</translation>
     </message>
     <message>
         <source>Add folder</source>

@@ -2716,6 +2716,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>配方稱回答以 {token} 結束，但分詞器沒有這個 token。</translation>
     </message>
     <message>
+        <source>The recipe {name} states another pooling than its source; correct the recipe.</source>
+        <translation>配方 {name} 寫明的池化方式與其來源不同；請更正配方。</translation>
+    </message>
+    <message>
         <source>The recipe {path} is wrong: {reason}.</source>
         <translation>配方 {path} 有誤：{reason}。</translation>
     </message>
@@ -4554,6 +4558,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>Folders</source>
         <translation>資料夾</translation>
+    </message>
+    <message>
+        <source>The present model reads English. With {model} ({size}) passages in other languages are found in other words, too; all are prepared again in the background.</source>
+        <translation>目前的模型只讀英語。使用 {model}（{size}）後，其他語言的段落也能以不同的說法找到；所有段落會在背景重新準備。</translation>
     </message>
     <message>
         <source>Add folder</source>

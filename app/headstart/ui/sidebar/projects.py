@@ -37,7 +37,7 @@ class ProjectDialog(Dialog):
     """Dialog that edits a project. It emits the project to save and stays open until `accept`."""
 
     saved = Signal(object)  # Project
-    model_requested = Signal()  # the one that finds passages in other words
+    model_requested = Signal(str)  # the name of one that finds passages in other words
 
     def __init__(
         self, project: Project, models: Models, folders: FoldersController, parent: QWidget | None = None
@@ -131,7 +131,7 @@ class ProjectDialog(Dialog):
         """Save the project, and go to the model if that succeeds."""
         self.saved.emit(self.project())
         if self.result() == Dialog.DialogCode.Accepted:
-            self.model_requested.emit()
+            self.model_requested.emit(self.folders.offered_model)
 
     def _lay_out(self) -> None:
         self._content = QWidget(self)
@@ -162,7 +162,7 @@ class ProjectsController(QObject):
     changed = Signal(object)  # dict[str, str]: old names to new ones, "" for a project that is gone
     created = Signal(str)  # name of a new project without chats
     error_occurred = Signal(str)
-    model_requested = Signal()  # the one that finds passages in other words
+    model_requested = Signal(str)  # the name of one that finds passages in other words
 
     def __init__(
         self,
