@@ -32,7 +32,8 @@ From the decoder to the window. A word at an arrow stands in both functions: a c
 """
 ANSWER_WALK = """
 Decoder._round --Round--> Decoder.run --run--> LocalEngine._decode --decode--> LocalEngine.generate
-AnswerWriter.take --take--> LocalEngine.generate --generate--> Host._generate --send--> Sender
+LocalEngine.generate --take--> AnswerWriter.take --step--> AnswerWriter._step
+LocalEngine.generate --generate--> Host._generate --send--> Sender
 Sender --report--> EngineProcess._read_reports --on_event--> EngineSession --take--> EngineLink._on_report
 EngineLink._on_report --handle--> EngineLink._handle --steps--> EngineLink._flush --steps--> ChatSession._on_steps
 ChatSession._on_steps --append--> ChatSession._append --text_appended--> ChatController._on_text_appended
@@ -51,13 +52,13 @@ ComposerController --send--> ChatSession.send --start--> ChatSession._start --ge
 EngineLink.generate --Generate--> EngineSession.send
 EngineSession.send --deliver--> EngineSession._deliver --send--> EngineProcess.send
 EngineProcess.send --orders--> EngineProcess._write_orders
-EngineProcess._write_orders --order--> Host.receive --Generate--> Host._generate
-Host._generate --generate--> LocalEngine.generate
+EngineProcess._write_orders --order--> Host.receive --Generate--> Host._generate --generate--> LocalEngine.generate
 Guard --Guard--> application --chat--> Api.chat --chat_to_requests--> chat_to_requests
 Api.chat --answer--> Api._answer --take--> Worker.take --enqueue--> Worker._enqueue
 Worker._enqueue --QueuedRequest--> Worker._answer --follow--> Answer.follow
 Answer.follow --generate--> SharedEngine.generate --QueuedRequest--> Host._write_queued --write--> QueuedRequest.write
 QueuedRequest.write --generate--> LocalEngine.generate --decode--> LocalEngine._decode --run--> Decoder.run
+LocalEngine._decode --sequence--> AnswerWriter.sequence
 """
 LINK = re.compile(r"\s*--(\w+)-->\s*")  # a line of a walk: NAME --WORD--> NAME --WORD--> NAME
 

@@ -199,12 +199,12 @@ def _export_by_gguf(source: Path, model: Path) -> None:
     """Export Gemma 3, which optimum does not with the transformers that others need."""
     import transformers  # noqa: PLC0415
 
-    from headstart_export import gguf_model  # noqa: PLC0415
-    from tests.export import tiny_decoders  # noqa: PLC0415
+    from headstart_export.gguf import converter  # noqa: PLC0415
+    from tests.export.gguf import tiny_decoders  # noqa: PLC0415
 
     loaded, file = transformers.AutoModelForCausalLM.from_pretrained(source), source / "model.gguf"
     tiny_decoders.write(file, "gemma3", loaded.config, loaded.float().state_dict())
-    gguf_model.convert(file, model, "int8")
+    converter.convert(file, model, "int8")
 
 
 def _export(source: Path, model: Path, weights: str) -> None:
