@@ -169,6 +169,10 @@ class HistoryError(HeadstartError):
     """The chat history cannot be read or written; what was saved before is still there."""
 
 
+class UnwritableHistoryError(HistoryError):
+    """The file of the chat history, or its folder, cannot be written."""
+
+
 class DamagedHistoryError(HistoryError):
     """The file of the chat history is damaged; a backup can replace it."""
 

@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QApplication, QMessageBox
 from pytestqt.qtbot import QtBot
 
 from headstart import paths
-from headstart.chat import backups
+from headstart.chat import backups, standby
 from headstart.chat.conversation import Chat, Conversation, State
 from headstart.chat.database import FILE_NAME, INDEX_FAULT
 from headstart.chat.migrations import NEWEST
@@ -261,7 +261,32 @@ def test_newer_history_is_refused_with_the_remedy(qtbot: QtBot, headstart_home: 
     assert (folder / FILE_NAME).read_bytes() == before
 
 
-def test_unreadable_history_can_be_retried(qtbot: QtBot, headstart_home: Path) -> None:
+def test_unwritable_history_is_opened_as_a_copy(
+    qtbot: QtBot, headstart_home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = headstart_home / "history"
+    folder.parent.mkdir(parents=True)
+    folder.write_text("a file where the folder should be", encoding="utf-8")
+    monkeypatch.setattr(standby, "places", lambda: iter([tmp_path]))
+    recovery = Recovery(folder)
+    store = recovery.open()
+    assert store
+    assert recovery.is_standby
+    assert str(folder) in recovery.outcome
+    assert str(store.path.parent) in recovery.outcome
+    store.create_chat("walrus")
+    store.close()
+    folder.unlink()
+    recovery = Recovery(folder)
+    store = recovery.open()
+    assert store
+    assert (recovery.is_standby, recovery.is_whole, store.path.parent) == (False, True, folder)
+    assert [chat.title for chat in store.chats()] == ["walrus"]
+    store.close()
+
+
+def test_unreadable_history_can_be_retried(qtbot: QtBot, headstart_home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(standby, "places", lambda: iter(()))
     folder = headstart_home / "history"
     folder.parent.mkdir(parents=True)
     folder.write_text("a file where the folder should be", encoding="utf-8")

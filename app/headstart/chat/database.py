@@ -31,7 +31,7 @@ from headstart.chat.conversation import (
     ToolCall,
     storable,
 )
-from headstart.errors import DamagedHistoryError, HistoryError
+from headstart.errors import DamagedHistoryError, HistoryError, UnwritableHistoryError
 
 FILE_NAME = "history.db"
 FOLDERS_NAME = "folders.db"  # the index of the folders of projects
@@ -177,7 +177,7 @@ def translate_errors(path: Path) -> Iterator[None]:
     except OSError as error:
         _log.warning("%s: %s", path, error)
         reason = error.strerror or str(error)
-        raise HistoryError(
+        raise UnwritableHistoryError(
             "The chat history in {path} cannot be used ({reason}); make the folder readable and writable for you, then "
             "try again.",
             path=path.parent,
@@ -243,14 +243,14 @@ def _history_error(path: Path, error: sqlite3.Error) -> HistoryError:
         return HistoryError("The index of the search is damaged; start Headstart again to rebuild it; no chat is lost.")
     if is_damage(error):
         return damaged(path, getattr(error, "sqlite_errorname", "no text"))
-    if code == sqlite3.SQLITE_FULL:
-        return HistoryError(
+    if code == sqlite3.SQLITE_FULL or extended_code == sqlite3.SQLITE_IOERR_SHMSIZE:
+        return UnwritableHistoryError(
             "The disk is full, so the last change was not saved in {path}; free some space and try again: "
             "everything saved before is still there.",
             path=path,
         )
     if code in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM):
-        return HistoryError(
+        return UnwritableHistoryError(
             "The chat history in {path} cannot be written; make the folder readable and writable for you, then try "
             "again.",
             path=path.parent,

@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 WEIGHT_OF_WORDS = 0.3  # beside the cosine; app/docs/passages.md has half and double
 WEIGHT_OF_NAMES = 0.3  # of the share of the question's words that are in the file's name
 # What a passage needs to fit a question; app/docs/passages.md says where the numbers come from.
-MIN_SHARE = 0.45  # of the weight of the question's words, in the passage and in the name of its file; or else
-MIN_GAIN = 0.07  # of the cosine above that of questions on other subjects, as a share of what is possible
-MIN_SHARE_ALONE = 0.2  # without a model for the meaning
-MIN_SHARE_OF_PAIRS = 0.1  # of CJK characters: pairs overlap, and every other one is no word
+MIN_SHARE = 0.42  # of the weight of the question's words, in the passage and in the name of its file; or else
+MIN_GAIN = 0.09  # of the cosine above that of questions on other subjects, as a share of what is possible
+MIN_SHARE_OF_PAIRS = 0.2  # of CJK characters: pairs overlap, and every other one is no word
+ALONE = 0.5  # of these shares is enough without a model for the meaning
 # Questions that have no answer in most folders: models and languages differ in the cosines that these have.
 OTHER_SUBJECTS = (
     "How many moons does Saturn have?",
@@ -245,9 +245,7 @@ def _fits(
     """Return whether a passage has this part of what makes one relevant, by the question's own words or by meaning."""
     scores = parts[0][0]
     share = scores.share(scores.found.get(passage, 0) | scores.named.get(file, 0))
-    least = MIN_SHARE_ALONE if gains is None else MIN_SHARE
-    if scores.has_pairs:
-        least = MIN_SHARE_OF_PAIRS
+    least = (MIN_SHARE_OF_PAIRS if scores.has_pairs else MIN_SHARE) * (ALONE if gains is None else 1.0)
     return share >= part * least or (gains is not None and gains.get(passage, 0.0) >= part * MIN_GAIN)
 
 

@@ -95,6 +95,14 @@ class Reader:
         with self._translate_errors():
             self._connection.close()
 
+    def fingerprint(self) -> str:
+        """Return a text that another history has only if it has the same chats and messages."""
+        queries = (
+            "SELECT count(*), total(created), total(updated), total(rank) FROM chat",
+            "SELECT count(*), total(created), total(length(text)) FROM message",
+        )
+        return repr([tuple(row) for query in queries for row in self._rows(query, ())])
+
     def chats(
         self, *, archived: bool = False, deleted: bool = False, tag: str = "", project: str = "", most: int = -1
     ) -> tuple[Chat, ...]:

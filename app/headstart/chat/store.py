@@ -215,6 +215,11 @@ class Store(Reader):
         with self._saving():
             self._destroy(chat_ids, forgets_damaged=True)
 
+    def copy_into(self, other: "Store") -> None:
+        """Replace all that another history has by what this one has."""
+        with self._translate_errors():
+            self._connection.backup(other._connection)  # noqa: SLF001 - of the same class
+
     def outdated_caches(self) -> tuple[str, ...]:
         """Return the ids of chats of which messages were deleted, and that models may have read."""
         return tuple(json.loads(self.recall(_OUTDATED) or "[]"))

@@ -35,6 +35,7 @@ from PySide6.QtWidgets import QApplication, QMessageBox
 
 import headstart
 from headstart import __version__, paths, private_files, settings
+from headstart.chat import standby
 from headstart.chat.database import Key
 from headstart.chat.store import open_store
 from headstart.engine import runtime
@@ -50,6 +51,7 @@ from headstart.ui.widgets.stylesheet import RESOURCES
 from headstart.ui.widgets.theme import Appearance
 
 _CONNECT_MS = 800
+_WATCH_MS = 5000  # between looks whether the history can be written again
 _WRITE_S = 0.2  # seconds; a lock file may be empty that long because its owner is still writing it
 _log = logging.getLogger(__name__)
 _RAISE, _QUICK, _OPEN = b"raise\n", b"quick\n", b"open\0"
@@ -254,6 +256,10 @@ def _run(application: QApplication, instance: SingleInstance, file: Path | None,
         if work:
             show = program.chat_controller.show_error if work.has_failed else program.chat_controller.show_hint
             QTimer.singleShot(0, program, partial(show, work.sentence))
+        if recovery.is_standby:
+            watch = QTimer(program, interval=_WATCH_MS)
+            watch.timeout.connect(partial(_leave_standby, program))
+            watch.start()
         if recovery.outcome:
             show = program.chat_controller.show_hint if recovery.is_whole else program.chat_controller.show_error
             QTimer.singleShot(0, program, partial(show, recovery.outcome))
@@ -266,6 +272,12 @@ def _run(application: QApplication, instance: SingleInstance, file: Path | None,
         if program.order:
             work = _work(program.order, key)
             key = work.key
+
+
+def _leave_standby(program: Program) -> None:
+    """Open the history itself once it can be written."""
+    if not program.is_answering() and standby.can_write(paths.history_folder()):
+        program.restart()
 
 
 def _work(order: EncryptionOrder, key: Key | None) -> EncryptionWork:

@@ -127,7 +127,7 @@ class Program(QObject):
         self.motion = Motion(application, self.settings.now, self)
         self.choices = ModelChoices(lambda: free_memory(self.link.pid), self)
         self.comparing = ComparisonController(self.window.chat, self.chat_controller, self.choices, self)
-        self.folders = FoldersController(store, self._is_answering, self._engine.find_embedder, self)
+        self.folders = FoldersController(store, self.is_answering, self._engine.find_embedder, self)
         self.projects = ProjectsController(store, self.window, self._models, self.folders, self)
         make_link = partial(EngineLink, self._engine.command)  # for another engine
         self.models = ModelsController(self.window.models, self.choices, self._engine.find, make_link, self)
@@ -291,7 +291,8 @@ class Program(QObject):
         catalogue.search.setText(name)
         catalogue.search.setFocus()
 
-    def _is_answering(self) -> bool:
+    def is_answering(self) -> bool:
+        """Return whether a model writes."""
         return self.link.generation is not None
 
     def _connect_rest(self) -> None:

@@ -9,14 +9,14 @@ from pathlib import Path
 from PySide6.QtCore import QDateTime, QEvent, QLocale, QObject, Qt, QThreadPool, QTimer, Signal, Slot
 from PySide6.QtWidgets import QLabel, QMessageBox, QPushButton
 
-from headstart.chat import backups, database, encryption, erasing, rescue
+from headstart.chat import backups, database, encryption, erasing, rescue, standby
 from headstart.chat.backups import Backup
 from headstart.chat.database import Key
 from headstart.chat.rescue import ReadableHistoryError, Rescue
 from headstart.chat.store import Store, open_store
-from headstart.errors import DamagedHistoryError, HistoryError, LockedHistoryError
+from headstart.errors import DamagedHistoryError, HistoryError, LockedHistoryError, UnwritableHistoryError
 from headstart.ui.background_task import BackgroundTask
-from headstart.ui.formatting import listed, whole
+from headstart.ui.formatting import listed, sentences, whole
 from headstart.ui.history.encryption import FormSpec, PassphraseForm
 from headstart.ui.translation import translate_error
 from headstart.ui.widgets.labels import muted
@@ -114,6 +114,7 @@ class Recovery(QObject):
         self._backup_fault = ""  # the sentence on a damaged backup
         self.outcome = ""
         self.is_whole = False
+        self.is_standby = False  # a copy of the history is open, because the history cannot be written
 
     def open(self) -> Store | None:
         """Open the history; return None if the user quits."""
@@ -125,6 +126,9 @@ class Recovery(QObject):
             except DamagedHistoryError as error:
                 is_handled = self._replace(error.rescue if isinstance(error, ReadableHistoryError) else None)
             except HistoryError as error:
+                if isinstance(error, UnwritableHistoryError) and (copy := standby.open_copy(self._folder, self._key)):
+                    self._use(copy, error)
+                    return copy
                 is_handled = (
                     self._ask(translate_error(error), {_Choice.TRY_AGAIN: self.tr("Try Again")}) is _Choice.TRY_AGAIN
                 )
@@ -138,10 +142,19 @@ class Recovery(QObject):
 
     def _open(self) -> Store:
         store = open_store(self._folder, self._key)
+        if standby.bring_back(store):
+            self.is_whole = True
+            self.outcome = self.tr("Your chats can be saved in their folder again, and what is new is in it now.")
         if store.was_repaired:
             self.is_whole = True
             self.outcome = self.tr("The index of your chats was damaged and has been made anew. No chat is lost.")
         return store
+
+    def _use(self, copy: Store, error: HistoryError) -> None:
+        """Say where the chats are until their folder can be written."""
+        self.is_standby = True
+        kept = self.tr("Until then your chats are kept in {}, and go back by themselves.").format(copy.path.parent)
+        self.outcome = sentences(translate_error(error), kept)
 
     def _unlock(self) -> bool:
         dialog = self._dialog = PassphraseDialog(partial(encryption.unlock, self._folder))
@@ -181,7 +194,7 @@ class Recovery(QObject):
             return self.tr("The file with your chats is damaged, and nothing of it can be read.")
         chats = self.tr("1 chat") if found.chats == 1 else self.tr("{} chats").format(whole(found.chats))
         read = self.tr("The file with your chats is damaged. Still readable: {messages} in {chats}.")
-        sentences = [read.format(messages=self._messages(found.messages), chats=chats)]
+        account = [read.format(messages=self._messages(found.messages), chats=chats)]
         if found.lost:
             names = [
                 self.tr("{title} ({count})").format(title=title or self.tr("a chat without title"), count=whole(count))
@@ -191,8 +204,8 @@ class Recovery(QObject):
             names += [self.tr("{} more chats").format(whole(more))] if more else []
             lost = self.tr("Damaged or lost: {messages}, in {chats}.")
             count = sum(count for _, count in found.lost)
-            sentences.append(lost.format(messages=self._messages(count), chats=listed(names)))
-        return "\n\n".join(sentences)
+            account.append(lost.format(messages=self._messages(count), chats=listed(names)))
+        return "\n\n".join(account)
 
     def _messages(self, count: int) -> str:
         return self.tr("1 message") if count == 1 else self.tr("{} messages").format(whole(count))

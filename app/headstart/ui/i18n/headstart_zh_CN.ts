@@ -6553,8 +6553,16 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>恢复 {} 的备份</translation>
     </message>
     <message>
+        <source>Your chats can be saved in their folder again, and what is new is in it now.</source>
+        <translation>对话又可以保存在原来的文件夹中，新的内容已经写入。</translation>
+    </message>
+    <message>
         <source>The index of your chats was damaged and has been made anew. No chat is lost.</source>
         <translation>对话的索引已损坏，现已重建。没有丢失任何对话。</translation>
+    </message>
+    <message>
+        <source>Until then your chats are kept in {}, and go back by themselves.</source>
+        <translation>在此之前，对话保存在 {} 中，之后会自动写回。</translation>
     </message>
     <message>
         <source>Open What Can Be Read</source>

@@ -6553,8 +6553,16 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>還原 {} 的備份</translation>
     </message>
     <message>
+        <source>Your chats can be saved in their folder again, and what is new is in it now.</source>
+        <translation>對話又可以儲存在原來的資料夾中，新的內容已經寫入。</translation>
+    </message>
+    <message>
         <source>The index of your chats was damaged and has been made anew. No chat is lost.</source>
         <translation>對話的索引已損毀，現已重建。沒有遺失任何對話。</translation>
+    </message>
+    <message>
+        <source>Until then your chats are kept in {}, and go back by themselves.</source>
+        <translation>在此之前，對話儲存在 {} 中，之後會自動寫回。</translation>
     </message>
     <message>
         <source>Open What Can Be Read</source>

@@ -1,0 +1,124 @@
+"""A copy of the history that is used while the history's own folder cannot be written."""
+
+# The copy lies where temporary files may, under a name that belongs to the folder, and is never made anew while it is
+# there: it may have what the history has not. Once the history can be written, the copy goes back into it.
+
+import hashlib
+import logging
+import os
+import shutil
+import stat
+import tempfile
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+
+from headstart.chat import database, key_file
+from headstart.chat.database import Key
+from headstart.chat.store import Store, open_store
+from headstart.errors import HistoryError
+
+_ORIGIN = "origin"  # a file with the state of the history when it was copied
+_ROOM = 16 * 2**20  # bytes that stay free beside a copy
+_PROBE = 2**16  # bytes that are written to see whether there is room
+_log = logging.getLogger(__name__)
+
+
+def open_copy(folder: Path, key: Key | None) -> Store | None:
+    """Open the copy of a history, and make it if there is none; return None if there is no place for it."""
+    try:
+        place = _existing(folder) or _make(folder)
+        if place is None:
+            return None
+        copy = open_store(place, key)
+        if not (place / _ORIGIN).exists():
+            (place / _ORIGIN).write_text(copy.fingerprint(), encoding="ascii")
+    except (HistoryError, OSError) as error:
+        _log.warning("no copy of %s: %s", folder, error)
+        return None
+    return copy
+
+
+def bring_back(store: Store) -> bool:
+    """Write what the copy of a history has into that history, and remove the copy; return whether there was one.
+
+    If the history has changed since it was copied, what is new comes from the copy, as from an imported file. Raises
+    HistoryError; the copy stays then.
+    """
+    place = _existing(store.path.parent)
+    if place is None:
+        return False
+    with closing(open_store(place, store.key)) as copy, database.translate_errors(place / database.FILE_NAME):
+        if (place / _ORIGIN).read_text(encoding="ascii") == store.fingerprint():
+            copy.copy_into(store)
+        else:
+            chats = (*copy.chats(), *copy.chats(archived=True))
+            projects = (copy.project(group.name) for group in copy.projects())
+            bundles = [(replace(chat, source=chat.id), copy.conversation(chat.id)) for chat in chats]
+            store.import_chats(bundles, filter(None, projects))
+    shutil.rmtree(place, ignore_errors=True)
+    return True
+
+
+def can_write(folder: Path) -> bool:
+    """Return whether files in a folder can be written and have room."""
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder) as file:
+            file.write(bytes(_PROBE))
+            file.flush()
+    except OSError:
+        return False
+    return True
+
+
+def places() -> Iterator[Path]:
+    """Yield the folders for temporary files; those that outlast a restart of the computer come first."""
+    for name in ("/var/tmp", tempfile.gettempdir(), os.environ.get("XDG_RUNTIME_DIR"), "/dev/shm"):  # noqa: S108
+        if name and Path(name).is_dir():
+            yield Path(name)
+
+
+def _copies(folder: Path) -> Iterator[Path]:
+    name = hashlib.sha256(str(folder.resolve()).encode()).hexdigest()[:16]
+    for place in places():
+        yield place / f"headstart-chats-{name}"
+
+
+def _existing(folder: Path) -> Path | None:
+    """Return the folder of the copy, if it is there and nobody else's."""
+    for path in _copies(folder):
+        if path.is_dir() and not path.is_symlink() and _is_own(path) and (path / database.FILE_NAME).exists():
+            return path
+    return None
+
+
+def _is_own(path: Path) -> bool:
+    state = path.stat()
+    return not hasattr(os, "getuid") or (state.st_uid == os.getuid() and not stat.S_IMODE(state.st_mode) & 0o077)
+
+
+def _make(folder: Path) -> Path | None:
+    """Copy a history to the first place that has room for it."""
+    files = [path for path in _parts(folder) if path.is_file()]
+    size = sum(path.stat().st_size for path in files)
+    for path in _copies(folder):
+        try:
+            if shutil.disk_usage(path.parent).free < 2 * size + _ROOM:
+                continue
+            shutil.rmtree(path, ignore_errors=True)  # the rest of an attempt
+            path.mkdir(mode=0o700)
+            for file in files[::-1]:  # the history itself comes last: what has it is whole
+                shutil.copyfile(file, path / file.name)
+        except OSError as error:
+            _log.warning("%s: %s", path, error)
+            continue
+        return path
+    return None
+
+
+def _parts(folder: Path) -> list[Path]:
+    """Return the files of a history, the one with the chats first."""
+    names = (database.FILE_NAME, database.FILE_NAME + database.SIDE_FILES[0], key_file.FILE_NAME)
+    return [folder / name for name in names]

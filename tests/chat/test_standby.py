@@ -1,0 +1,136 @@
+"""The copy of a history whose folder cannot be written: nothing is lost, and it goes back once it can."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from headstart.chat import encryption, standby
+from headstart.chat.conversation import Conversation
+from headstart.chat.store import Store, open_store
+from headstart.errors import UnwritableHistoryError
+
+
+@pytest.fixture
+def places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Path]]:
+    """The folders for temporary files; the first is not there."""
+    folders = [tmp_path / "none", tmp_path / "temporary"]
+    folders[1].mkdir()
+    monkeypatch.setattr(standby, "places", lambda: iter(folders))
+    yield folders
+    assert list(folders[1].iterdir()) == []
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """The folder of a history with one chat."""
+    with_chat = tmp_path / "history"
+    store = open_store(with_chat)
+    add(store, "before")
+    store.close()
+    return with_chat
+
+
+def add(store: Store, title: str) -> str:
+    chat = store.create_chat(title)
+    store.save(chat.id, Conversation(), Conversation().ask(title))
+    return chat.id
+
+
+def titles(store: Store) -> set[str]:
+    return {chat.title for chat in store.chats()}
+
+
+def brought_back(folder: Path) -> set[str]:
+    store = open_store(folder)
+    assert standby.bring_back(store)
+    assert not standby.bring_back(store)
+    found = titles(store)
+    assert {store.conversation(chat.id).path[0].text for chat in store.chats()} >= {"meanwhile"}
+    store.close()
+    return found
+
+
+@pytest.mark.usefixtures("places")
+def test_copy_goes_back_whole(folder: Path) -> None:
+    copy = standby.open_copy(folder, None)
+    assert copy
+    (before,) = copy.chats()
+    add(copy, "meanwhile")
+    copy.rename(before.id, "renamed")
+    copy.close()
+    assert brought_back(folder) == {"renamed", "meanwhile"}
+
+
+@pytest.mark.usefixtures("places")
+def test_copy_is_found_again_by_the_next_start(folder: Path) -> None:
+    for title in ("meanwhile", "later"):
+        copy = standby.open_copy(folder, None)
+        assert copy
+        add(copy, title)
+        copy.close()
+    assert brought_back(folder) == {"before", "meanwhile", "later"}
+
+
+@pytest.mark.usefixtures("places")
+def test_history_that_has_changed_keeps_its_changes(folder: Path) -> None:
+    copy = standby.open_copy(folder, None)
+    assert copy
+    add(copy, "meanwhile")
+    copy.close()
+    store = open_store(folder)
+    add(store, "elsewhere")
+    store.close()
+    assert brought_back(folder) == {"before", "meanwhile", "elsewhere"}
+
+
+@pytest.mark.usefixtures("places")
+def test_encrypted_copy_goes_back(folder: Path) -> None:
+    key = encryption.encrypt(folder, "correct horse battery")
+    copy = standby.open_copy(folder, key)
+    assert copy
+    add(copy, "meanwhile")
+    copy.close()
+    assert not copy.path.read_bytes().startswith(b"SQLite format 3")
+    store = open_store(folder, key)
+    assert standby.bring_back(store)
+    assert titles(store) == {"before", "meanwhile"}
+    store.close()
+
+
+@pytest.mark.usefixtures("places")
+def test_missing_folder_that_cannot_be_made_has_a_copy(tmp_path: Path) -> None:
+    folder = tmp_path / "disk" / "history"
+    folder.parent.write_bytes(b"a file in its place")
+    with pytest.raises(UnwritableHistoryError):
+        open_store(folder)
+    assert not standby.can_write(folder)
+    copy = standby.open_copy(folder, None)
+    assert copy
+    add(copy, "meanwhile")
+    copy.close()
+    folder.parent.unlink()
+    assert standby.can_write(folder)
+    assert brought_back(folder) == {"meanwhile"}
+
+
+def test_no_copy_is_made_without_a_place(folder: Path, places: list[Path]) -> None:
+    del places[1]
+    assert standby.open_copy(folder, None) is None
+    places.append(folder.parent / "temporary")
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no modes of files")
+def test_copy_of_somebody_else_is_left_alone(folder: Path, places: list[Path]) -> None:
+    copy = standby.open_copy(folder, None)
+    assert copy
+    place = copy.path.parent
+    copy.close()
+    place.chmod(0o755)
+    store = open_store(folder)
+    assert not standby.bring_back(store)
+    place.chmod(0o700)
+    assert standby.bring_back(store)
+    store.close()
+    assert places
