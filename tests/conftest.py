@@ -96,6 +96,12 @@ def tiny_quantized(tiny_models: Path) -> Path:
     return tiny_models / "quantized"
 
 
+@pytest.fixture(scope="session", params=["quantized", "normed", "windowed"])
+def tiny_family(request: pytest.FixtureRequest, tiny_models: Path) -> Path:
+    """`tiny_quantized`, and model folders like it of Qwen3 and Gemma 3, with norms of heads and windows."""
+    return tiny_models / str(request.param)
+
+
 @pytest.fixture(scope="session")
 def tiny_other(tiny_models: Path) -> Path:
     """A Llama-like model folder whose vocabulary (500 tokens) does not fit the target's."""

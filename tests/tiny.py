@@ -16,7 +16,7 @@ from typing import Any
 from headstart.library import manifest, vocabulary
 from headstart_export import process
 
-MODELS = ("target", "draft", "other", "thinking", "quantized")
+MODELS = ("target", "draft", "other", "thinking", "quantized", "normed", "windowed")
 SPECIAL_TOKENS = ("<|endoftext|>", "<|im_start|>", "<|im_end|>")  # ids 0, 1, 2
 CONTEXT_LENGTH = 1024
 CHAT_TEMPLATE = (
@@ -42,6 +42,7 @@ class Plan:
     hidden_size: int = 64
     head_size: int = 16
     weights: str = "fp16"
+    options: dict[str, Any] = dataclasses.field(default_factory=dict)  # further ones of the architecture
 
 
 # The draft has the target's weights, disturbed, and another padding: it often guesses right, and often does not.
@@ -60,8 +61,25 @@ PLANS = (
         visible=("<think>", "</think>", "<tool_call>", "</tool_call>"),
         hidden=("<|channel>", "<channel|>", "<|channel|>", "<|message|>", "<|start|>", "<|end|>"),
     ),
-    # Its sizes are those that our own kernels take.
+    # Their sizes are those that our own kernels take.
     Plan("quantized", "any", "Qwen2", 600, 640, seed=1, hidden_size=256, head_size=64, weights="int8"),
+    Plan("normed", "any", "Qwen3", 600, 640, seed=1, hidden_size=256, head_size=128, weights="int8"),
+    Plan(
+        "windowed",
+        "any",
+        "Gemma3Text",
+        600,
+        640,
+        seed=1,
+        hidden_size=256,
+        head_size=64,
+        weights="int8",
+        options={
+            "sliding_window": 24,
+            "layer_types": ["sliding_attention", "full_attention"],
+            "query_pre_attn_scalar": 64,
+        },
+    ),
 )
 
 
@@ -74,7 +92,11 @@ def build(folder: Path) -> None:
         tokenizer = make_tokenizer(plan.vocabulary, plan.visible, plan.hidden)
         tokenizer.save_pretrained(source)
         parameters = _save_weights(plan, source)
-        _export(source, model, tokenizer, plan.weights)
+        if plan.architecture == "Gemma3Text":
+            _export_by_gguf(source, model)
+        else:
+            _export(source, model, plan.weights)
+        _export_tokenizer(model, tokenizer)
         manifest.write(model, _describe(plan, model, parameters))
 
 
@@ -163,23 +185,41 @@ def _configuration(transformers: Any, plan: Plan) -> Any:
         num_hidden_layers=2,
         num_attention_heads=plan.hidden_size // plan.head_size,
         num_key_value_heads=2,
+        head_dim=plan.head_size,
         max_position_embeddings=CONTEXT_LENGTH,
         tie_word_embeddings=False,
         bos_token_id=0,
         eos_token_id=[2, 0],
         pad_token_id=0,
+        **plan.options,
     )
 
 
-def _export(source: Path, model: Path, tokenizer: Any, weights: str) -> None:
-    import openvino  # noqa: PLC0415
-    from openvino_tokenizers import convert_tokenizer  # noqa: PLC0415
+def _export_by_gguf(source: Path, model: Path) -> None:
+    """Export Gemma 3, which optimum does not with the transformers that others need."""
+    import transformers  # noqa: PLC0415
+
+    from headstart_export.gguf import converter  # noqa: PLC0415
+    from tests.export.gguf import tiny_decoders  # noqa: PLC0415
+
+    loaded, file = transformers.AutoModelForCausalLM.from_pretrained(source), source / "model.gguf"
+    tiny_decoders.write(file, "gemma3", loaded.config, loaded.float().state_dict())
+    converter.convert(file, model, "int8")
+
+
+def _export(source: Path, model: Path, weights: str) -> None:
     from optimum.intel import OVModelForCausalLM  # noqa: PLC0415
 
     exported = OVModelForCausalLM.from_pretrained(
         source, export=True, compile=False, load_in_8bit=weights == "int8", local_files_only=True
     )
     exported.save_pretrained(model)
+
+
+def _export_tokenizer(model: Path, tokenizer: Any) -> None:
+    import openvino  # noqa: PLC0415
+    from openvino_tokenizers import convert_tokenizer  # noqa: PLC0415
+
     tokenizer.save_pretrained(model)
     encoder, decoder = convert_tokenizer(tokenizer, with_detokenizer=True)
     openvino.save_model(encoder, model / "openvino_tokenizer.xml")

@@ -226,7 +226,7 @@ class Attentions(Rooms):
         room, steps = large_pages(each * count), (Step * count)()
         room[:] = _FILLING
         for number, step in enumerate(steps):
-            attention = Attention(heads, kv_heads, numbers, 1, 2, -1, -1, bits, scale=numbers**-0.5)
+            attention = Attention(heads, kv_heads, numbers, 1, 2, -1, -1, -1, bits, scale=numbers**-0.5)
             attention.cache, attention.blocks = room.ctypes.data + number * each, len(self._blocks)
             step.kind, step.input, step.residual, step.count = Kind.ATTENTION, 0, -1, 1
             step.outputs[0], step.attention = 3, pointer(attention)

@@ -14,7 +14,7 @@ from tests.engine.kernels.reference import Doubles, Floats, each_isa
 HEADS, KV_HEADS = 6, 2
 EPSILON = 1e-6
 EMPTY = 0xFF  # scales of such bytes are no numbers, which nobody must read
-QUERY, KEY, VALUE, COSINE, SINE, OUT = range(6)  # buffers
+QUERY, KEY, VALUE, COSINE, SINE, FACTOR, OUT = range(7)  # buffers
 
 
 @dataclass(frozen=True)
@@ -26,6 +26,11 @@ class Text:
     v: Floats
     angles: Doubles
     blocks: Sequence[int]
+
+    @property
+    def factors(self) -> Floats:
+        """Numbers of the tokens, by their angles: [tokens, 1]."""
+        return (1 + np.log1p(self.angles[:, :1]) / 8).astype(np.float32)
 
 
 def text(tokens: int, size: int, blocks: Sequence[int], seed: int = 0) -> Text:
@@ -47,6 +52,7 @@ class Form:
     cap: float = 0.0
     normed: bool = False
     sinks: bool = False
+    scaled: bool = False  # queries have factors
 
     @property
     def gains(self) -> tuple[Floats, Floats]:
@@ -69,6 +75,7 @@ FORMS = (
     Form(bits=8),
     Form(window=20, normed=True),
     Form(window=300, cap=3.0),
+    Form(window=40, scaled=True),
     Form(sinks=True, normed=True, bits=8),
 )
 
@@ -87,8 +94,10 @@ def attend(
     angles = np.concatenate([each.angles[a:b] for each, a, b in parts])
     cosine, sine = (function(angles).astype(np.float32) for function in (np.cos, np.sin))
     out = np.zeros_like(q)
-    buffers = [q.copy(), k.copy(), v.copy(), cosine, sine, out]
-    attention = Attention(HEADS, KV_HEADS, form.size, KEY, VALUE, COSINE, SINE, form.bits, form.window)
+    factors = np.concatenate([each.factors[a:b] for each, a, b in parts])
+    buffers = [q.copy(), k.copy(), v.copy(), cosine, sine, factors, out]
+    factor = FACTOR if form.scaled else -1
+    attention = Attention(HEADS, KV_HEADS, form.size, KEY, VALUE, COSINE, SINE, factor, form.bits, form.window)
     attention.scale, attention.cap, attention.epsilon = form.size**-0.5, form.cap, EPSILON
     attention.cache, attention.blocks = cache.ctypes.data, len(cache)
     gains, sinks = form.gains, form.sink_scores
@@ -131,6 +140,8 @@ def expected(each: Text, form: Form) -> Doubles:
 
     query_gain, key_gain = form.gains
     q, k, v = heads(each.q, query_gain), heads(each.k, key_gain), heads(each.v)
+    if form.scaled:
+        q *= each.factors[:, None]
     out, places = np.zeros_like(q), np.arange(len(q))
     distance = places[:, None] - places
     for head in range(HEADS):
@@ -238,7 +249,7 @@ def test_mask_whose_size_no_int_holds_is_refused(kernels: Library) -> None:
     tokens, size, heads = 46_341, 64, 1  # the fewest whose square is beyond 2**31
     buffers = [np.zeros((tokens, size), np.float32) for _ in range(4)]
     cache = np.zeros((tokens // BLOCK + 1, heads, kernels.kv_record_size(size, 16)), np.uint8)
-    attention = Attention(heads, heads, size, 1, 2, -1, -1, 16, cache=cache.ctypes.data, blocks=len(cache))
+    attention = Attention(heads, heads, size, 1, 2, -1, -1, -1, 16, cache=cache.ctypes.data, blocks=len(cache))
     step = Step(Kind.ATTENTION, 0, 0, -1, 1, attention=pointer(attention))
     step.outputs[0] = 3
     begins, blocks = np.array([0, tokens], np.int32), np.arange(len(cache), dtype=np.int32)

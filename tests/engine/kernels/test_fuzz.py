@@ -182,7 +182,7 @@ def attending(data: st.DataObject, kernels: Library) -> Pass:
         "mask_begins": np.cumsum([0, *(mask.size for mask in masks)]).astype(np.int32),
     }
     angles = (COSINE, SINE) if data.draw(st.booleans()) else (-1, data.draw(ODD))
-    attention = Attention(heads, kv_heads, size, KEY, VALUE, *angles, bits, window, 0.125, data.draw(CAPS), 1e-6)
+    attention = Attention(heads, kv_heads, size, KEY, VALUE, *angles, -1, bits, window, 0.125, data.draw(CAPS), 1e-6)
     given = {"query_gain": size, "key_gain": size, "sinks": heads}
     kept = {name: np.ones(width, np.float32) for name, width in given.items() if data.draw(st.booleans())}
     for name, array in kept.items():

@@ -2,18 +2,23 @@
 
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from headstart.engine.runners.paged import PagedRunner
-from headstart.engine.runners.precision import reference
+from headstart.engine.kernels.fusion import fuse
+from headstart.engine.kernels.selftest import proven, unsupported_reason
+from headstart.engine.runners import paged
+from headstart.engine.runners.paged import BranchingRunner, PagedRunner
+from headstart.engine.runners.precision import OWN, Properties, plain, properties, reference
+from headstart.engine.runners.runner import Branch, Logits
 from headstart_export.checks import quality
 from headstart_export.gguf import converter
 from tests.conftest import USER_CACHE, built_once
 from tests.export.gguf import tiny_gguf, torch_logits
-from tests.export.gguf.tiny_decoders import IDS, KINDS
+from tests.export.gguf.tiny_decoders import EXPERTS, IDS, KINDS, LAYERS
 
 TOKENS = 320
 REFUSED = (5, 6, 7)  # guesses that are forgotten
@@ -49,6 +54,39 @@ def test_logits_equal_those_of_transformers(kind: str, decoders: Path, tmp_path:
             logits = runner.forward([*ids, *refused], rows=len(ids) + len(refused))[: len(ids)]
             runner.rollback(start + len(ids))
             assert np.abs(logits - expected[start : start + len(ids)]).max() < 1e-4 * np.abs(expected).max()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", KINDS)
+def test_own_kernels_compute_every_kind(kind: str, decoders: Path, tmp_path: Path) -> None:
+    """All layers are one operation, but for experts. Passes of all sizes have the same bits, with branches, too."""
+    has_experts = EXPERTS.keys() <= KINDS[kind][1].keys()
+    converter.convert(decoders / f"{kind}.gguf", tmp_path, "int8")
+    kernels, model = proven(), paged._paged_model(tmp_path, None, allow_qq_bias=True)
+    if kernels is None:
+        pytest.skip(unsupported_reason())
+    attentions = [len(piece.attentions) for piece in fuse(model, kernels, 2, kv_bits=16) if piece.attentions]
+    assert attentions == ([1] * LAYERS if has_experts else [LAYERS])
+    ids = [*IDS, *IDS[::-1], *IDS[:30]]
+    expected, stock, found = (_logits(tmp_path, each, ids) for each in (reference(), plain(), properties(OWN)))
+    assert _distance(found, expected) < 1.2 * _distance(stock, expected)
+    runner = BranchingRunner(tmp_path, "CPU", properties(OWN), 128)
+    if has_experts:  # of 8 bits, which OpenVINO computes
+        return
+    for count, branches in ((1, ()), (7, ()), (33, ()), (5, (Branch(1, 9), Branch(3, 2)))):
+        runner.rollback(0)
+        for start in range(0, len(ids), count):
+            new = ids[start : start + count]
+            logits = runner.forward(new, [each for each in branches if each.place < len(new)], rows=len(new))
+            assert np.array_equal(logits[: len(new)], found[start : start + len(new)])
+
+
+def _logits(folder: Path, chosen: Properties, ids: Sequence[int]) -> Logits:
+    return BranchingRunner(folder, "CPU", chosen, len(ids)).forward(ids, rows=len(ids)).copy()
+
+
+def _distance(found: Logits, expected: Logits) -> float:
+    return float(np.abs(found - expected).mean())
 
 
 @pytest.mark.slow

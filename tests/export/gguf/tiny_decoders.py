@@ -20,11 +20,11 @@ Array = NDArray[np.float32]
 
 IDS = tuple(range(7, 47))  # longer than the windows
 WINDOW = 8
-HEAD, HEADS, KV_HEADS, LAYERS = 16, 4, 2, 4
+HEAD, HEADS, KV_HEADS, LAYERS = 64, 4, 2, 4
 COMMON = {
     "vocab_size": 64,
-    "hidden_size": 64,
-    "intermediate_size": 96,
+    "hidden_size": 256,
+    "intermediate_size": 512,
     "num_hidden_layers": LAYERS,
     "num_attention_heads": HEADS,
     "num_key_value_heads": KV_HEADS,
@@ -46,8 +46,8 @@ LONGROPE = {
     "rope_theta": 10000.0,
     "partial_rotary_factor": 0.75,
     "original_max_position_embeddings": 32,  # fewer than IDS has, for which the long factors count
-    "short_factor": [1.0] * 6,
-    "long_factor": [1.0, 1.1, 1.3, 1.8, 2.5, 4.0],
+    "short_factor": [1.0] * 24,
+    "long_factor": np.geomspace(1.0, 4.0, 24).tolist(),
 }
 ALTERNATING = ["sliding_attention", "full_attention"] * (LAYERS // 2)
 EXPERTS = {"num_experts": 8, "num_local_experts": 8, "num_experts_per_tok": 3}
@@ -57,7 +57,7 @@ KINDS: dict[str, tuple[str, dict[str, Any]]] = {
     "llama": ("Llama", {"tie_word_embeddings": True}),
     "llama 3.1": ("Llama", {"rope_parameters": LLAMA_3, "attention_bias": True, "tie_word_embeddings": False}),
     "qwen2": ("Qwen2", {"tie_word_embeddings": False}),
-    "qwen3": ("Qwen3", {"tie_word_embeddings": True, "head_dim": 32}),
+    "qwen3": ("Qwen3", {"tie_word_embeddings": True, "head_dim": 2 * HEAD}),
     "gemma": ("Gemma", {"num_key_value_heads": 1}),
     "gemma3": (
         "Gemma3Text",
@@ -185,7 +185,7 @@ def main(folder: Path, *kinds: str) -> None:
         with torch.no_grad():
             for parameter in model.parameters():
                 spread = torch.randn_like(parameter)  # halves, which fp16 stores as they are
-                parameter.copy_((0.3 * spread if parameter.ndim > 1 else parameter + 0.2 * spread).half().float())
+                parameter.copy_((0.15 * spread if parameter.ndim > 1 else parameter + 0.2 * spread).half().float())
             logits = model(torch.tensor([IDS])).logits[0]
         np.save(folder / f"{kind}.npy", logits.numpy())
         write(folder / f"{kind}.gguf", kind, config, model.state_dict())

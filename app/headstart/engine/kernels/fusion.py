@@ -200,10 +200,7 @@ def _layout(graph: Graph, region: Sequence[Node], kv_bits: int) -> tuple[Layout,
             epsilon=source.epsilon if source else 0.0,
         )
         if first.attention:
-            _, key, value, *angles = first.inputs
-            attention, arrays = _attention(
-                first.attention, [numbers[place] for place in (key, value, *angles)], kv_bits
-            )
+            attention, arrays = _attention(first.attention, [numbers[place] for place in first.inputs[1:]], kv_bits)
             planned = replace(planned, attention=attention, arrays=arrays)
         layout.steps.append(planned)
     return layout.shared(), sources, targets
@@ -211,8 +208,9 @@ def _layout(graph: Graph, region: Sequence[Node], kv_bits: int) -> tuple[Layout,
 
 def _attention(heads: Heads, buffers: Sequence[int], bits: int) -> tuple[Attention, Sequence[NDArray[np.float32]]]:
     """Return the attention over these buffers, and the arrays that it points to."""
-    key, value, *angles = buffers
-    attention = Attention(heads.queries, heads.keys, heads.size, key, value, *(angles or (-1, -1)), bits, heads.window)
+    key, value, *further = buffers
+    angles, factor = further[:2] if len(further) > 1 else (-1, -1), further[-1] if len(further) % 2 else -1
+    attention = Attention(heads.queries, heads.keys, heads.size, key, value, *angles, factor, bits, heads.window)
     attention.scale, attention.epsilon = heads.scale, heads.epsilon
     given = {"query_gain": heads.query_gain, "key_gain": heads.key_gain, "sinks": heads.sinks}
     arrays = {name: np.ascontiguousarray(array, np.float32) for name, array in given.items() if array is not None}

@@ -20,7 +20,7 @@ from headstart.errors import SettingsError
 
 Bytes = NDArray[np.uint8]
 
-_ABI = 4
+_ABI = 5
 _REASONS = {-1: "the steps or the sequences of a program do not fit together", -3: "the run was cancelled"}
 BLOCK = 32  # rows that are packed together
 OUTPUTS = 4  # of a step, at most
@@ -107,6 +107,7 @@ class Attention(Structure):
         ("value", c_int32),
         ("cosine", c_int32),
         ("sine", c_int32),
+        ("factor", c_int32),
         ("bits", c_int32),
         ("window", c_int32),
         ("scale", c_float),

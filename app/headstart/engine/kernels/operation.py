@@ -29,6 +29,7 @@ from headstart.engine.kernels.library import (
 from headstart.engine.runtime import openvino
 
 _PLACES = 6  # arrays of hk_sequences
+_BUFFERS = ("key", "value", "cosine", "sine", "factor")  # of hk_attention
 _PART = 256  # blocks of rows that one thread packs at a time
 
 
@@ -51,7 +52,7 @@ class PlannedStep:
     @property
     def reads(self) -> set[int]:
         a = self.attention
-        further = {a.key, a.value, a.cosine, a.sine} if a else set[int]()
+        further = {getattr(a, name) for name in _BUFFERS} if a else set[int]()
         return {self.input, self.residual, *further} - {-1}
 
     def moved(self, places: Mapping[int, int]) -> "PlannedStep":
@@ -59,7 +60,7 @@ class PlannedStep:
         attention = None
         if (a := self.attention) is not None:
             attention = Attention.from_buffer_copy(a)
-            for name in ("key", "value", "cosine", "sine"):
+            for name in _BUFFERS:
                 setattr(attention, name, places.get(getattr(a, name), getattr(a, name)))
         outputs = [places[buffer] for buffer in self.outputs]
         residual = places.get(self.residual, self.residual)

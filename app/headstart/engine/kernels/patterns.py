@@ -19,12 +19,12 @@ PAGED_ATTENTION = "PagedAttentionExtension"
 # Its inputs, as in hk_sequences: the tokens of each sequence, the places of its keys and values and, in a graph with
 # branches, the tokens of a pass that each token sees.
 PLACES = ("past_lens", "subsequence_begins", "block_indices", "block_indices_begins", "qq_bias", "qq_bias_begins")
-_FIRST_PLACE, _SCALE_AT = 5, 9  # among its inputs
+_FIRST_PLACE, _SCALE_AT, _WINDOW_AT, _SINKS_AT = 5, 9, 10, 20  # among its inputs
+_RANK = 4  # of queries, keys and values by head
 _INT4_GROUPS = (32, 64, 128)  # columns of INT4 weights that share a scale
 _STEP = 32  # columns that are multiplied at a time; the width of a product is a multiple
 _UNPACKING = {"Convert", "Reshape"}
 _LAYOUT = {"Reshape", "Transpose", "Unsqueeze"}
-_SIZES = 64  # the numbers of a head are a multiple of this
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,10 @@ class Node:
 
 @dataclass(frozen=True)
 class Heads:
-    """The heads of an attention. The node's inputs are q, k, v and, if they are rotated, cos and sin."""
+    """The heads of an attention.
+
+    The node's inputs are q, k, v; cos and sin, if they are rotated; factors of the queries, if there are any.
+    """
 
     queries: int
     keys: int  # and values
@@ -114,7 +117,7 @@ def find(graph: Graph, library: Library, *, attention: bool) -> list[Node]:
             case "PagedAttentionExtension" if attention:
                 attended = _attention(graph, node, nodes)
                 if attended is not None:
-                    add(attended)
+                    add(*attended)
             case "Multiply":
                 gated = _gated(graph, node, nodes) or _norm(graph, node)
                 if gated is not None:
@@ -286,50 +289,91 @@ def _root_mean_square(source: Any, node: Any) -> tuple[float | None, Sequence[st
     return epsilon, [*inside, total.get_name(), mean.get_name(), square.get_name()]
 
 
-def _attention(graph: Graph, node: Any, nodes: Mapping[Key, Node]) -> Node | None:
-    """Match paged attention over products, with or without rotary embeddings; None if the library lacks a part."""
+def _attention(graph: Graph, node: Any, nodes: Mapping[Key, Node]) -> tuple[Node, ...] | None:
+    """Match paged attention, and the norms of heads that it takes in; None if the library lacks a part."""
     values = node.input_values()
     names = [value.get_node().get_friendly_name() for value in values]
     if tuple(names[_FIRST_PLACE:_SCALE_AT]) != PLACES[: _SCALE_AT - _FIRST_PLACE]:
         return None
-    behind = zip(values[_SCALE_AT + 1 :], names[_SCALE_AT + 1 :], strict=True)
-    further = [_constant(value) for value, name in behind if name not in {"max_context_len", *PLACES}]
-    scale = _scalar(values[_SCALE_AT])
-    if scale is None or any(each is None or np.any(each) for each in further):  # as a window, or a bias by distance
+    scale, window, sinks = _scalar(values[_SCALE_AT]), _scalar(values[_WINDOW_AT]), _constant(values[_SINKS_AT])
+    behind = {number: value for number, value in enumerate(values) if number > _WINDOW_AT and number != _SINKS_AT}
+    further = [
+        _constant(value) for number, value in behind.items() if names[number] not in {"max_context_len", *PLACES}
+    ]
+    if scale is None or window is None or sinks is None:
         return None
-    rotated = [_rotated(value) for value in values[:3]]
-    sources = [key_of(each.source) for each in rotated]
-    size = rotated[1].size
-    if not all(key in nodes and nodes[key].weights for key in sources) or size % _SIZES or not size:
+    if any(each is None or np.any(each) for each in further):  # as a bias by distance
         return None
-    if not all(graph.is_read_once(nodes[key].output) for key in sources[:2]):  # they are rotated in place
+    q, k, v = (_projected(graph, value, nodes) for value in values[:3])
+    norms, size = [each.norm for each in (q, k) if each.norm], k.size
+    if not all(each.key in nodes for each in (q, k, v)) or {q.size, k.size, v.size} != {size}:
         return None
-    if (rotated[0].angles, rotated[0].size) != (rotated[1].angles, size) or rotated[2].angles:
+    if not size or size % _STEP or q.angles != k.angles or v.angles or v.norm or k.factor or v.factor:
         return None
-    queries, keys = (nodes[key].width // size for key in sources[:2])
-    heads = Heads(queries, keys, size, scale, (names[3], names[4]))
-    if nodes[sources[2]].width != keys * size:
+    if not all(set(graph.readers[each.key]) <= each.inside for each in (q, k)):  # they are changed in place
         return None
-    inside = frozenset([node.get_name()]).union(*(each.inside for each in rotated))
-    inputs = (*sources, *rotated[0].angles)
-    return Node(Kind.ATTENTION, node.output(0), inputs, attention=heads, inside=inside)
+    queries, keys = (nodes[each.key].width // size for each in (q, k))
+    if nodes[v.key].width != keys * size or sinks.size not in {0, queries} or len({norm.epsilon for norm in norms}) > 1:
+        return None
+    heads = Heads(
+        queries,
+        keys,
+        size,
+        scale,
+        (names[3], names[4]),
+        window=int(window),
+        query_gain=q.norm.gain if q.norm else None,
+        key_gain=k.norm.gain if k.norm else None,
+        epsilon=norms[0].epsilon if norms else 0.0,
+        sinks=sinks if sinks.size else None,
+    )
+    inside = frozenset([node.get_name()]).union(q.inside, k.inside, v.inside)
+    inputs = (q.key, k.key, v.key, *q.angles, *q.factor)
+    return Node(Kind.ATTENTION, node.output(0), inputs, attention=heads, inside=inside), *norms
 
 
 @dataclass(frozen=True)
-class _Rotated:
-    """Queries, keys or values on their way from a product. `angles`: cos and sin; `size`: numbers of a head."""
+class _Projected:
+    """Queries, keys or values on their way to the attention. `angles`: cos and sin; `size`: numbers of a head."""
 
-    source: Any
+    key: Key  # what they come from: a product, or a norm of all heads together
     size: int
+    norm: Node | None  # of each head
     angles: tuple[Key, ...]
+    factor: tuple[Key, ...]  # by which they are multiplied: a number for each token
     inside: frozenset[str]
 
 
-def _rotated(value: Any) -> _Rotated:
-    """Return x * cos + (-x[half:], x[:half]) * sin, or x itself (Su et al. 2021, as Hugging Face computes it)."""
+def _projected(graph: Graph, value: Any, nodes: Mapping[Key, Node]) -> _Projected:
+    """Go back from an input of the attention to the node that it comes from."""
+    heads = value.get_node().input_value(0).get_partial_shape() if value.get_node().get_input_size() else None
+    size = int(heads[-1].get_length()) if heads is not None and len(heads) == _RANK and not heads[-1].is_dynamic else 0
     value, inside = _unmoved(value)
-    node = value.get_node()
-    plain = _Rotated(value, 0, (), frozenset(inside))
+    factor: tuple[Key, ...] = ()
+    for number, other in ((0, 1), (1, 0)) if value.get_node().get_type_name() == "Multiply" else ():
+        by, layout = _unmoved(value.get_node().input_value(number))
+        if not factor and all(axis == 1 for axis in list(by.get_partial_shape())[1:]) and not _is_constant(by):
+            inside |= {value.get_node().get_name(), *layout}
+            (value, moved), factor = _unmoved(value.get_node().input_value(other)), (key_of(by),)
+            inside |= moved
+    value, angles, rotating = _rotated(value)
+    value, layout = _unmoved(value)
+    inside |= rotating | layout
+    norm = nodes.get(key_of(value))
+    if norm and norm.kind is Kind.NORM:
+        value, layout = _unmoved(graph.outputs[norm.inputs[0]])
+        if layout:
+            return _Projected(key_of(value), size, norm, angles, factor, frozenset(inside | layout | norm.inside))
+        return _Projected(norm.key, size, None, angles, factor, frozenset(inside))
+    return _Projected(key_of(value), size, None, angles, factor, frozenset(inside))
+
+
+def _rotated(value: Any) -> tuple[Any, tuple[Key, ...], set[str]]:
+    """Match x * cos + (-x[half:], x[:half]) * sin (Su et al. 2021, as Hugging Face computes it).
+
+    Return x, cos and sin, and the names of the nodes; the value itself if it is anything else.
+    """
+    node, plain = value.get_node(), (value, (), set[str]())
     if node.get_type_name() != "Add":
         return plain
     terms = [each.get_node() for each in node.input_values()]
@@ -347,13 +391,11 @@ def _rotated(value: Any) -> _Rotated:
     half, upper = size.get_length() // 2, negative.input_value(0).get_node()
     if not (_is_slice(upper, x, half, None) and _is_slice(positive, x, 0, half)):
         return plain
-    angles = [_unmoved(term.input_value(1)) for term in (straight, turned)]
-    if any(angle.get_partial_shape()[-1] != size for angle, _ in angles):
+    angles = [_unmoved(term.input_value(1))[0] for term in (straight, turned)]
+    if any(angle.get_partial_shape()[-1] != size for angle in angles):
         return plain
-    source, layout = _unmoved(x)
-    nodes = [node, *terms, join, negative, positive, upper]
-    inside |= layout | {each.get_name() for each in nodes}
-    return _Rotated(source, 2 * half, tuple(key_of(angle) for angle, _ in angles), frozenset(inside))
+    names = {each.get_name() for each in (node, *terms, join, negative, positive, upper)}
+    return x, tuple(key_of(angle) for angle in angles), names
 
 
 def _is_slice(node: Any, source: Any, start: int, stop: int | None) -> bool:
@@ -416,8 +458,11 @@ def _is_row_of_numbers(value: Any) -> bool:
     """Tell if it is f32 [.., width] with a known width."""
     shape = value.get_partial_shape()
     is_known = not shape.rank.is_dynamic and len(shape) >= 2 and not shape[-1].is_dynamic
-    is_constant = _behind(value.get_node()).get_type_name() == "Constant"
-    return is_known and value.get_element_type() == openvino().Type.f32 and not is_constant
+    return is_known and value.get_element_type() == openvino().Type.f32 and not _is_constant(value)
+
+
+def _is_constant(value: Any) -> bool:
+    return bool(_behind(value.get_node()).get_type_name() == "Constant")
 
 
 def key_of(output: Any) -> Key:
@@ -439,5 +484,10 @@ def _row(value: Any) -> NDArray[np.float32] | None:
 
 
 def _scalar(value: Any) -> float | None:
+    """Return a constant number, or the product of two; None for anything else."""
+    node = _behind(value.get_node())
+    if node.get_type_name() == "Multiply":
+        first, second = (_scalar(each) for each in node.input_values())
+        return None if first is None or second is None else first * second
     numbers = _constant(value)
     return float(numbers[0]) if numbers is not None and numbers.size == 1 else None

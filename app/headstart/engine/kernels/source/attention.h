@@ -193,11 +193,12 @@ static void norm_and_rope(float *x, const float *gain, float epsilon, const floa
 
 /* Make a token's queries and key ready, and put the key and the value into the cache. */
 static void rope_and_store_kv(const hk_attention *a, const struct sequence *s, int token, float *query, float *key,
-                        const float *value, const float *cosine, const float *sine)
+                        const float *value, const float *cosine, const float *sine, float factor)
 {
     int size = a->size, place = s->past + token;
     for (int head = 0; head < a->heads; head++)
         norm_and_rope(query + head * size, a->query_gain, a->epsilon, cosine, sine, size);
+    for (int i = 0; i < a->heads * size; i++) query[i] *= factor;
     for (int head = 0; head < a->kv_heads; head++) {
         norm_and_rope(key + head * size, a->key_gain, a->epsilon, cosine, sine, size);
         store_kv(a, key + head * size, value + head * size, place % HK_BLOCK, record_of(a, s, head, place / HK_BLOCK));
@@ -353,9 +354,9 @@ INLINE int rows_of_part(int row, int rows)
 /* 1 - 2 / (1 + exp(2 x)) */
 INLINE float hyperbolic_tangent(float x) { return 1.0f - 2.0f / (1.0f + exponential(2.0f * x)); }
 
-static void cap_scores(float *scores, float cap)
+static void cap_scores(float *scores, int count, float cap)
 {
-    for (int key = 0; key < TILE_KEYS; key++) scores[key] = cap * hyperbolic_tangent(scores[key] / cap);
+    for (int key = 0; key < count; key++) scores[key] = cap * hyperbolic_tangent(scores[key] / cap);
 }
 
 /* The largest of some scores. */
@@ -389,13 +390,13 @@ static float sum_of_exponentials(float *scores, int count, float largest)
 static void softmax(const hk_attention *a, const struct queries *q, uint8_t *const *records, int row, int from, int to)
 {
     float *scores = q->scores + row * TILE_KEYS, *of_row = q->sums + row * (a->size + 2) + a->size;
-    int blocks = blocks_of(to), count = blocks * HK_BLOCK;
-    if (a->cap > 0.0f) cap_scores(scores, a->cap);
-    for (int key = 0; key < from; key++) scores[key] = -INFINITY;
+    int begin = from / HK_BLOCK, blocks = blocks_of(to), start = begin * HK_BLOCK, count = blocks * HK_BLOCK;
+    if (a->cap > 0.0f) cap_scores(scores + start, count - start, a->cap);
+    for (int key = start; key < from; key++) scores[key] = -INFINITY;
     for (int key = to; key < count; key++) scores[key] = -INFINITY;
-    of_row[0] = largest_of(scores, count);
-    of_row[1] = sum_of_exponentials(scores, count, of_row[0]);
-    for (int block = 0; block < blocks; block++) {
+    of_row[0] = largest_of(scores + start, count - start);
+    of_row[1] = sum_of_exponentials(scores + start, count - start, of_row[0]);
+    for (int block = begin; block < blocks; block++) {
         float weights[HK_BLOCK];
         const uint16_t *scales = value_scales_of(a, records[block]);
         const float *of_block = scores + block * HK_BLOCK;
@@ -449,6 +450,21 @@ static int sees_all(const struct sequence *s, int token)
     return 1;
 }
 
+/* Blocks of a tile that none of some rows sees any more, because they fell out of the window. */
+static int blocks_before(const hk_attention *a, const int *ends, int rows, int tile)
+{
+    int begin = INT32_MAX;
+    for (int row = 0; row < rows; row++) begin = smaller(begin, begin_of(a, ends[row]));
+    return begin > tile * TILE_KEYS ? smaller((begin - tile * TILE_KEYS) / HK_BLOCK, TILE_BLOCKS) : 0;
+}
+
+/* Make the weights of some blocks of a row zero. */
+INLINE void clear_weights(const struct queries *q, int row, int block, int count)
+{
+    memset(q->weights + row * TILE_KEYS + block * HK_BLOCK, 0, count * HK_BLOCK * sizeof *q->weights);
+    memset(q->weight_scales + row * TILE_BLOCKS + block, 0, count * sizeof *q->weight_scales);
+}
+
 /* A tile for some rows; `ends`: the keys that each sees. `after`: the record that is read next, or the last one. */
 INLINE void attend_tile(const hk_attention *a, const struct queries *q, uint8_t *const *records, const uint8_t *after, int tile,
                         int first, int rows, const int *ends, const int bits)
@@ -456,9 +472,10 @@ INLINE void attend_tile(const hk_attention *a, const struct queries *q, uint8_t 
     int keys = 0, start = tile * TILE_KEYS;
     for (int row = 0; row < rows; row++) keys = ends[first + row] > keys ? ends[first + row] : keys;
     int blocks = blocks_of(smaller(keys - start, TILE_KEYS)), bytes = (int)(values_of_record(a, records[0]) - records[0]);
+    int begin = blocks_before(a, ends + first, rows, tile);
     int walks = (rows + ROWS - 1) / ROWS * (HK_BLOCK / (LANES * VECTORS_OF_ROW)) * (a->size / GROUP);
-    for (int block = 0; block < blocks; block++) {
-        struct ahead ahead = ahead_of(block + 1 < blocks ? records[block + 1] : values_of_record(a, records[0]), bytes, walks);
+    for (int block = begin; block < blocks; block++) {
+        struct ahead ahead = ahead_of(block + 1 < blocks ? records[block + 1] : values_of_record(a, records[begin]), bytes, walks);
         for (int row = 0; row < rows; row += rows_of_part(row, rows))
             score(a, q, records[block], &ahead, first + row, rows_of_part(row, rows), bits,
                   q->scores + block * HK_BLOCK);
@@ -471,11 +488,11 @@ INLINE void attend_tile(const hk_attention *a, const struct queries *q, uint8_t 
             softmax(a, q, records, row, from, to);
         else
             q->sums[row * (a->size + 2) + a->size] = -INFINITY;
-        int done = from < to ? blocks_of(to) : 0;
-        memset(q->weights + row * TILE_KEYS + done * HK_BLOCK, 0, (blocks - done) * HK_BLOCK * sizeof *q->weights);
-        memset(q->weight_scales + row * TILE_BLOCKS + done, 0, (blocks - done) * sizeof *q->weight_scales);
+        int seen = from < to ? from / HK_BLOCK : blocks, done = from < to ? blocks_of(to) : blocks;
+        clear_weights(q, row, 0, seen);
+        clear_weights(q, row, done, blocks - done);
     }
-    for (int block = 0; block < blocks; block++) {
+    for (int block = begin; block < blocks; block++) {
         uint8_t *values = values_of_record(a, records[block]);
         struct ahead ahead = ahead_of(block + 1 < blocks ? values_of_record(a, records[block + 1]) : after, bytes, walks);
         for (int number = 0; number < a->size; number += GROUP)
@@ -550,6 +567,7 @@ static void attend_range(const hk_attention *a, const struct sequence *s, const 
     int stride = a->size + 2, blocks = blocks_of(s->past + s->count), tile = range * (RANGE_KEYS / TILE_KEYS);
     for (int row = 0; row < rows; row++) begin_merging(a->size, q->range + row * stride);
     for (last = smaller(last, tile + RANGE_KEYS / TILE_KEYS); tile < last; tile++) {
+        if (blocks_before(a, ends, rows, tile) == TILE_BLOCKS) continue;
         uint8_t *records[TILE_BLOCKS], *after = record_of(a, s, kv_head, smaller((tile + 1) * TILE_BLOCKS, blocks - 1));
         for (int block = 0; block < TILE_BLOCKS; block++)
             records[block] = record_of(a, s, kv_head, smaller(tile * TILE_BLOCKS + block, blocks - 1));

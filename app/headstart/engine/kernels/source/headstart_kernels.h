@@ -10,7 +10,7 @@
 #define HK_API __attribute__((visibility("default")))
 #endif
 
-enum { HK_ABI = 4, HK_BLOCK = 32 /* rows of a block */, HK_OUTPUTS = 4 };
+enum { HK_ABI = 5, HK_BLOCK = 32 /* rows of a block */, HK_OUTPUTS = 4 };
 
 /* How weights are stored. Activations are rounded to INT8 in groups of 32 columns. */
 enum hk_format {
@@ -56,6 +56,7 @@ typedef struct hk_attention {
     int32_t key, value; /* buffers [tokens, kv_heads * size] */
     /* Buffers [tokens, size] of angles by which queries and keys are rotated where they lie; -1: they are not. */
     int32_t cosine, sine;
+    int32_t factor; /* buffer [tokens, 1] of numbers by which queries are multiplied; -1: they are not */
     int32_t bits;   /* of a number in the cache: 16 or 8 */
     int32_t window; /* keys that a query sees, its own among them; 0: all before it */
     float scale;

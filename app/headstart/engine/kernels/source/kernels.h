@@ -81,10 +81,10 @@ struct kernels {
     /* Products of a block with `tiles` tiles from `first` on, to out[token]. */
     void (*mul_mat)(int format, int group, const uint8_t *block, const struct q8 *x, int first, int tiles,
                      float (*out)[HK_BLOCK]);
-    /* Normalize and rotate a token's queries and key, and put the key and the value into the cache. No angles: they are
-       not rotated. */
+    /* Normalize and rotate a token's queries and key, multiply the queries by a factor, and put the key and the value
+       into the cache. No angles: they are not rotated. */
     void (*rope_and_store_kv)(const hk_attention *a, const struct sequence *s, int token, float *query, float *key,
-                        const float *value, const float *cosine, const float *sine);
+                        const float *value, const float *cosine, const float *sine, float factor);
     /* Attention of some queries that share keys and values, over some ranges of keys: see attention.h. */
     void (*attend)(const hk_attention *a, const struct sequence *s, int kv_head, int first, int rows, int range, int last,
                    const float *query, float *out, float *results, uint8_t *scratch);

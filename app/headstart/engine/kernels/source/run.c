@@ -205,7 +205,8 @@ static void rope_and_store(const struct run *run, const hk_step *step, int first
         const float *cosine = a->cosine < 0 ? NULL : row_of(run, a->cosine, token),
                     *sine = cosine ? row_of(run, a->sine, token) : NULL;
         run->kernels->rope_and_store_kv(a, &s, token - s.first, row_of(run, step->input, token), row_of(run, a->key, token),
-                                  row_of(run, a->value, token), cosine, sine);
+                                  row_of(run, a->value, token), cosine, sine,
+                                  a->factor < 0 ? 1.0f : *row_of(run, a->factor, token));
     }
 }
 
@@ -432,6 +433,7 @@ static int attention_fits(const hk_program *program, const hk_step *step)
     if (!hk_kv_record_size(a->size, a->bits) || a->window < 0) return 0;
     if (a->kv_heads < 1 || a->heads < a->kv_heads || a->heads % a->kv_heads) return 0;
     if (a->cosine >= 0 && !(is_buffer(program, a->cosine, a->size) && is_buffer(program, a->sine, a->size))) return 0;
+    if (a->factor >= 0 && !is_buffer(program, a->factor, 1)) return 0;
     int queries = width_of(a->heads, a->size), keys = width_of(a->kv_heads, a->size);
     return is_buffer(program, step->input, queries) && is_buffer(program, step->outputs[0], queries) &&
            is_buffer(program, a->key, keys) && is_buffer(program, a->value, keys);
