@@ -134,3 +134,9 @@ def test_processor_without_avx2_is_named(monkeypatch: pytest.MonkeyPatch) -> Non
 def test_differing_kernels_are_found(kernels: Library, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(selftest, "_rounded", lambda given: given * 1.001)
     assert "INT8 differs by 0.00" in selftest.self_test(kernels)
+
+
+def test_differing_attention_is_found(kernels: Library, monkeypatch: pytest.MonkeyPatch) -> None:
+    right = selftest._attended
+    monkeypatch.setattr(selftest, "_attended", lambda *of: 1.01 * right(*of))
+    assert "attention in 16 bits differs by 0.0" in selftest.self_test(kernels)

@@ -106,7 +106,13 @@ KINDS: dict[str, tuple[str, dict[str, Any]]] = {
     "olmoe": ("Olmoe", {"tie_word_embeddings": False, "norm_topk_prob": False, **EXPERTS}),
     "granitemoe": (
         "GraniteMoeShared",
-        {"tie_word_embeddings": True, "residual_multiplier": 0.5, "shared_intermediate_size": 32, **EXPERTS},
+        {
+            "tie_word_embeddings": True,
+            "attention_multiplier": 0.1,
+            "residual_multiplier": 0.5,
+            "shared_intermediate_size": 32,
+            **EXPERTS,
+        },
     ),
     "gpt-oss": (
         "GptOss",
@@ -135,7 +141,7 @@ SETTINGS: dict[str, dict[str, Any]] = {  # beside those that the configuration g
     "llama": {"rope.dimension_count": HEAD, "vocab_size": 64},
     "mistral3": {"attention.temperature_scale": 0.3, "rope.scaling.yarn_log_multiplier": 1.0},
     "olmo2 olmo3": {"attention.sliding_window_pattern": [True, False] * (LAYERS // 2)},
-    "granitemoe": {"attention.scale": 1.0, "residual_scale": 0.5, "expert_shared_feed_forward_length": 32},
+    "granitemoe": {"attention.scale": 0.1, "residual_scale": 0.5, "expert_shared_feed_forward_length": 32},
     "qwen3moe": {"expert_feed_forward_length": 32},
     "granite": {"embedding_scale": 12.0, "attention.scale": 0.1, "residual_scale": 0.22, "logit_scale": 8.0},
 }

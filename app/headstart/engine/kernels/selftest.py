@@ -12,8 +12,19 @@ from numpy.typing import NDArray
 from headstart import paths
 from headstart.engine import machine
 from headstart.engine.kernels.blocks import dequantize, random_blocks
-from headstart.engine.kernels.library import ISA, Activation, Format, Kind, Library, Weights, library, path
-from headstart.engine.kernels.operation import Layout, PlannedStep, pack
+from headstart.engine.kernels.library import (
+    BLOCK,
+    ISA,
+    Activation,
+    Attention,
+    Format,
+    Kind,
+    Library,
+    Weights,
+    library,
+    path,
+)
+from headstart.engine.kernels.operation import KvCache, Layout, PlannedStep, pack
 from headstart.engine.measurements import Measurements
 from headstart.engine.supervision import ending, program
 from headstart.errors import Translatable
@@ -24,6 +35,9 @@ _SECONDS = 60.0  # until a silent child is ended
 _ROWS, _COLS, _GROUP, _STEP = 72, 256, 128, 32
 _TOKENS = (1, 3, 9)
 _MAX_ERROR = 1e-5  # of the largest result
+_HEADS, _KV_HEADS, _SIZE, _WINDOW, _EPSILON = 4, 2, 64, 20, 1e-6
+_LENGTH = 40  # tokens of a text: two blocks
+_MAX_ATTENTION_ERRORS = {16: 2e-3, 8: 5e-2}  # of the largest result, by the bits of keys and values
 
 
 @functools.cache
@@ -92,7 +106,7 @@ def check() -> str:
 
 
 def self_test(kernels: Library) -> str:
-    """Return the first product that differs from NumPy's by more than rounding; empty if none does."""
+    """Return the first product or attention that differs from NumPy's by more than rounding; empty if none does."""
     random = np.random.default_rng(0)
     for weights, expected in _samples(random):
         layout = Layout([_COLS, _ROWS], inputs=1, outputs=1)
@@ -107,7 +121,61 @@ def self_test(kernels: Library) -> str:
             error = np.abs(result - right).max() / np.abs(right).max()
             if not error <= _MAX_ERROR:  # NaN included
                 return f"{weights.format.name} differs by {error:.1g} for {tokens} tokens in {kernels.isa}"
-    return ""
+    return next((fault for bits in _MAX_ATTENTION_ERRORS if (fault := _attention_fault(kernels, bits, random))), "")
+
+
+def _attention_fault(kernels: Library, bits: int, random: np.random.Generator) -> str:
+    """Return what is wrong with attention that has norms, rotations, sinks and a window; empty if nothing is."""
+    widths = [_HEADS * _SIZE, *[_KV_HEADS * _SIZE] * 2, _SIZE, _SIZE]
+    q, k, v, *_ = inputs = [random.standard_normal((_LENGTH, width)).astype(np.float32) for width in widths]
+    angles = np.outer(np.arange(_LENGTH), np.tile(0.5 ** np.arange(_SIZE // 2), 2))
+    inputs[3:] = [function(angles).astype(np.float32) for function in (np.cos, np.sin)]
+    gains = random.uniform(0.5, 2.0, (2, _SIZE)).astype(np.float32)
+    sinks = random.standard_normal(_HEADS).astype(np.float32)
+    attention = Attention(_HEADS, _KV_HEADS, _SIZE, 1, 2, 3, 4, -1, bits, _WINDOW, _SIZE**-0.5, 0.0, _EPSILON)
+    attention.query_gain, attention.key_gain, attention.sinks = (each.ctypes.data for each in (*gains, sinks))
+    layout = Layout([*widths, widths[0]], inputs=len(widths), outputs=1)
+    step = PlannedStep(Kind.ATTENTION, Activation.NONE, 0, -1, [5], [], [], gain=None, epsilon=0.0, attention=attention)
+    layout.steps.append(step)
+    (piece,) = pack(kernels, [layout], threads=1)
+    cache = KvCache(kernels, piece.attentions, -(-_LENGTH // BLOCK))
+    results = []
+    for tokens in ([_LENGTH], [_LENGTH - 7, 1, 6]):
+        past = 0
+        for count in tokens:
+            places = ([past], [0, count], range(len(cache.layers[0])), [0, len(cache.layers[0])])
+            result = np.empty((count, widths[0]), np.float32)
+            of_pass = [each[past : past + count].copy() for each in inputs]
+            piece.run([*of_pass, result], [np.array(each, np.int32) for each in places])
+            results.append(result)
+            past += count
+    whole, in_parts = results[0], np.concatenate(results[1:])
+    right = _attended(_turned(q, gains[0], angles), _turned(k, gains[1], angles), v, sinks)
+    error = np.abs(whole - right).max() / np.abs(right).max()
+    if not error <= _MAX_ATTENTION_ERRORS[bits]:
+        return f"attention in {bits} bits differs by {error:.1g} in {kernels.isa}"
+    return "" if np.array_equal(whole, in_parts) else f"attention in {bits} bits depends on the pass in {kernels.isa}"
+
+
+def _turned(x: NDArray[Any], gain: NDArray[Any], angles: NDArray[Any]) -> NDArray[np.float64]:
+    """Return heads [tokens, heads, size], normalized and rotated."""
+    heads = x.reshape(_LENGTH, -1, _SIZE).astype(np.float64)
+    heads = heads / np.sqrt((heads**2).mean(axis=2, keepdims=True) + _EPSILON) * gain
+    low, high = np.split(heads, 2, axis=2)
+    turned: NDArray[np.float64] = (
+        heads * np.cos(angles)[:, None] + np.concatenate([-high, low], 2) * np.sin(angles)[:, None]
+    )
+    return turned
+
+
+def _attended(q: NDArray[Any], k: NDArray[Any], v: NDArray[Any], sinks: NDArray[Any]) -> NDArray[np.float64]:
+    keys, values = (np.repeat(each.reshape(_LENGTH, -1, _SIZE), _HEADS // _KV_HEADS, axis=1) for each in (k, v))
+    scores = np.einsum("qhs,khs->hqk", q, keys) * _SIZE**-0.5
+    distance = np.subtract.outer(np.arange(_LENGTH), np.arange(_LENGTH))
+    weights = np.exp(np.where((distance >= 0) & (distance < _WINDOW), scores, -np.inf))
+    weights /= weights.sum(axis=2, keepdims=True) + np.exp(sinks)[:, None, None]
+    attended: NDArray[np.float64] = np.einsum("hqk,khs->qhs", weights, values)
+    return attended.reshape(_LENGTH, -1)
 
 
 def _samples(random: np.random.Generator) -> list[tuple[Weights, NDArray[np.float32]]]:
