@@ -714,7 +714,7 @@ def test_own_cache_of_every_precision_comes_back_from_disk(
         results.append(runner.forward(prompt[known:]).copy())
         cache.reuse([5], Keep("chat", 2**30))
         store_all(cache)
-    assert np.array_equal(*results)
+    assert np.array_equal(results[0], results[1])
 
 
 def _continued(runner: Runner, cache: PrefixCache, prompt: Sequence[int]) -> Logits:
