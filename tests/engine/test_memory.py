@@ -70,6 +70,15 @@ def test_estimate_counts_the_context_of_target_and_draft(qwen: tuple[Manifest, M
     assert memory.need(qwen) == memory.need(qwen, memory.DEFAULT_CONTEXT)
 
 
+def test_cache_of_8_bits_makes_room_for_nearly_twice_the_context(
+    qwen: tuple[Manifest, Manifest], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    in_16_bits = memory.cache(qwen, 8192, 16)
+    for has_kernels, share in ((True, 0.53), (False, 0.6)):
+        monkeypatch.setattr(memory, "library", lambda has_kernels=has_kernels: has_kernels)
+        assert memory.cache(qwen, 8192, 8) / in_16_bits == pytest.approx(share, abs=0.001)
+
+
 def test_largest_context_fits(qwen: tuple[Manifest, Manifest]) -> None:
     free = 2900 * MIB
     fitting = memory.largest_context(qwen, free)

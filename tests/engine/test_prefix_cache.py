@@ -14,10 +14,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from headstart.engine.engine import Keep, Message, Request
+from headstart.engine.engine import Keep, KvPrecision, Message, Request
 from headstart.engine.loading import RunnerConfig, load_model
 from headstart.engine.prefix_cache import PartFiles, PrefixCache, identity_of
 from headstart.engine.protocol import Generate, decode_order, encode
+from headstart.engine.runners.paged import PagedRunner
+from headstart.engine.runners.precision import OWN, properties
 from headstart.engine.runners.runner import Logits, Runner
 from headstart.errors import HeadstartError, SettingsError
 from headstart.library.manifest import ModelSpec
@@ -696,6 +698,23 @@ def test_real_cache_takes_back_its_bits(tiny_target: Path, tmp_path: Path) -> No
     assert len(runner.tokens) == 70
     assert np.array_equal(_continued(runner, cache, first), expected)
     assert not runner.restore([1] * 40, np.zeros(100, np.uint8))
+
+
+@pytest.mark.parametrize("kv", [KvPrecision.F16, KvPrecision.U8])
+def test_own_cache_of_every_precision_comes_back_from_disk(
+    tiny_family: Path, files: Callable[[], PartFiles], kv: KvPrecision
+) -> None:
+    prompt = [int(token) for token in np.random.default_rng(7).integers(3, 200, 120)]
+    results = []
+    for known in (0, 119):
+        runner = PagedRunner(tiny_family, "CPU", properties(OWN, kv), 512)
+        cache = PrefixCache(runner, 2**30, files(), length=32)
+        cache.reuse(prompt, Keep("chat", 2**30))
+        assert len(runner.tokens) == known
+        results.append(runner.forward(prompt[known:]).copy())
+        cache.reuse([5], Keep("chat", 2**30))
+        store_all(cache)
+    assert np.array_equal(results[0], results[1])
 
 
 def _continued(runner: Runner, cache: PrefixCache, prompt: Sequence[int]) -> Logits:
