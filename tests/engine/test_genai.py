@@ -176,7 +176,7 @@ def test_genai_answer_ends_with_a_repetition(either: GenaiEngine, lone_engine: L
 
 def test_genai_open_parameters_are_those_of_the_model(plain: GenaiEngine, monkeypatch: pytest.MonkeyPatch) -> None:
     own = Sampling(temperature=0.9, seed=99)
-    monkeypatch.setattr(plain, "sampling", own)
+    monkeypatch.setattr(plain, "_text", replace(plain._text, sampling=own))
     left = result_of(plain, replace(QUESTION, sampling=Sampling(seed=3, automatic=("temperature",))))
     assert left.text == result_of(plain, replace(QUESTION, sampling=replace(own, seed=3))).text
     assert left.text != result_of(plain).text

@@ -311,7 +311,7 @@ def test_catalogue_search_shows_what_fits(open_program: Open, root: Path) -> Non
     first = titles(catalogue)
     assert first[:2] == ["Qwen3 0.6B", "Qwen3 4B + 0.6B"]
     assert "Qwen3 8B" not in first
-    press(catalogue, "Show all 21 models")
+    press(catalogue, "Show all 22 models")
     assert titles(catalogue)[: len(first)] == first
     QTest.keyClicks(catalogue.search, "qwen APACHE")
     assert titles(catalogue) == [

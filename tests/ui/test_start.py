@@ -90,10 +90,11 @@ def test_opened_file_imports_its_chats(qtbot: QtBot, app: Program, tmp_path: Pat
     ask(qtbot, app, "hello")
     former = app.chat_controller.session.chat.id
     file = tmp_path / "hello.headstart.json"
-    file.write_text(to_json([(app.store.chats()[0], app.store.conversation(former))]), encoding="utf-8")
+    exported = to_json([(app.store.chats()[0], app.store.conversation(former))])
+    file.write_text(exported.replace(former, "0" * len(former)).replace("hello", "howdy"), encoding="utf-8")
     app.import_file(str(file))
     assert app.chat_controller.session.chat.id != former
-    assert app.chat_controller.session.path[0].text == "hello"
+    assert app.chat_controller.session.path[0].text == "howdy"
     assert len(app.store.chats()) == 2
 
 

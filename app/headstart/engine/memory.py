@@ -15,7 +15,6 @@ import psutil
 
 from headstart.engine import devices
 from headstart.engine.engine import KvPrecision, LoadOptions
-from headstart.engine.kernels.library import library
 from headstart.engine.load_options import ResolvedOptions
 from headstart.errors import MemoryBudgetError, OutOfMemoryError, Translatable
 from headstart.library.manifest import Manifest
@@ -141,6 +140,8 @@ def _per_token(model: Manifest, bits: int) -> int:
 
 def _kv_bytes(model: Manifest, bits: int) -> int:
     """Return the bytes of keys and values per token."""
+    from headstart.engine.kernels.library import library  # noqa: PLC0415 - it loads NumPy
+
     share = _OWN_KV_SHARE if bits == 8 and library() else _KV_SHARES[bits]
     return round(model.kv_bytes_per_token * share)
 
