@@ -44,7 +44,7 @@ NOTES = 30
 _LINES, _WORDS = 14, 12  # on a page of the PDF; in a line
 _VOCABULARY = 50_000
 _SILENCE_MS = 600_000
-_QUESTIONS = 20
+_QUESTIONS, _PAUSE_MS = 20, 2000
 
 
 class Window:
@@ -142,7 +142,12 @@ def measure_passages(home: Path, count: int, *, has_model: bool) -> dict[str, An
                 pass
     asking = Window(home / "many history", folder, has_model=has_model)
     with closing(asking):
-        times = [asking.ask(f"What about {words(generator, 5)}?")[0] for _ in range(_QUESTIONS)]
+        times = []
+        for _ in range(_QUESTIONS):
+            times.append(asking.ask(f"What about {words(generator, 5)}?")[0])
+            pause = QEventLoop()  # nobody asks again at once
+            QTimer.singleShot(_PAUSE_MS, pause.quit)
+            pause.exec()
     return {
         "passages": passages,
         "megabytes": round(size / 1e6, 1),

@@ -35,7 +35,8 @@ OTHER_SUBJECTS = (
 )
 OTHER_CJK_SUBJECTS = ("土星有几颗卫星？", "网球比赛怎么计分？", "第一部歌剧是什么时候写的？", "猫要打什么疫苗？")
 _CANDIDATES = 200  # passages by words, and as many by meaning
-_ROWS = 8192  # vectors that are compared at a time
+_MANY = 2000  # passages
+_ROWS = 16_384  # vectors that are compared at a time
 _SATURATION = 2.2  # the most that one word adds to bm25, as a multiple of its weight, with FTS5's k1 = 1.2
 _MAX_USUAL = 0.9  # cosine of questions on other subjects: a model that has more tells nothing apart
 _BESIDE = 0.5  # of these numbers: what a passage needs beside one that has them
@@ -137,9 +138,12 @@ class FolderSearch:
     def _score(self, part: Part) -> _Scores:
         scores = _Scores(has_pairs=any(" " in term for term in part.terms))
         for bit, term in enumerate(part.terms):
-            query = "SELECT rowid, bm25(passage_words) FROM passage_words WHERE passage_words MATCH ?"
-            rows = self._connection.execute(query, (f'"{term}"',)).fetchall()
-            odds = (self._count - len(rows) + 0.5) / (len(rows) + 0.5)
+            where = "FROM passage_words WHERE passage_words MATCH ?"
+            (count,) = self._connection.execute(f"SELECT count(*) {where}", (f'"{term}"',)).fetchone()
+            is_usual = count > max(_MANY, self._count / 2)  # bm25 gives such a word nothing, and finding it takes long
+            query = f"SELECT rowid, bm25(passage_words) {where} AND NOT ?"
+            rows = self._connection.execute(query, (f'"{term}"', is_usual)).fetchall()
+            odds = (self._count - count + 0.5) / (count + 0.5)
             scores.bound += _SATURATION * max(math.log(odds), 1e-6)  # as FTS5 weighs it
             scores.weights.append(math.log1p(odds))  # above zero for words that most passages have, too
             for passage, value in rows:
