@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from headstart.library.manifest import Manifest
-from headstart.ui.licences import Component, components
+from headstart.ui.help.licences import Component, components
 from installer import contents
 
 NAME = "headstart.cdx.json"

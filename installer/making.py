@@ -11,7 +11,7 @@ from headstart import __version__
 from headstart.errors import HeadstartError
 from headstart.library import library, manifest
 from headstart.library.manifest import Manifest
-from headstart.ui.licences import Component
+from headstart.ui.help.licences import Component
 from installer import bill, environment, freezing, stamps
 from installer.linux import deb, tarball
 from installer.order import Order, Target, parser

@@ -52,5 +52,5 @@ NO_OPENCL = (
 
 def plug_in(monkeypatch: pytest.MonkeyPatch, core: FakeCore) -> None:
     """Make this the one Core."""
-    monkeypatch.setattr("headstart.engine.devices.core", lambda: core)
-    monkeypatch.setattr("headstart.engine.runtime.core", lambda: core)
+    monkeypatch.setattr("headstart.engine.hardware.devices.core", lambda: core)
+    monkeypatch.setattr("headstart.engine.hardware.runtime.core", lambda: core)

@@ -10,9 +10,10 @@ from types import ModuleType, SimpleNamespace
 import pytest
 
 from headstart import paths
-from headstart.cli import doctor, main
-from headstart.cli.doctor import Finding, Level
-from headstart.engine import machine
+from headstart.cli import main
+from headstart.cli.checks import doctor
+from headstart.cli.checks.doctor import Finding, Level
+from headstart.engine.hardware import machine
 from headstart.engine.kernels import selftest
 from headstart.library.export_leftovers import Unfinished
 from tests.model_folders import write_model, write_pair
@@ -48,7 +49,9 @@ def test_loaded_telemetry_is_a_problem(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_unloadable_runtime_is_named_and_other_checks_run(monkeypatch: pytest.MonkeyPatch, capsys: Captured) -> None:
-    monkeypatch.setattr("headstart.engine.runtime.openvino", failing(ImportError("libtbb.so.12:\ncannot open")))
+    monkeypatch.setattr(
+        "headstart.engine.hardware.runtime.openvino", failing(ImportError("libtbb.so.12:\ncannot open"))
+    )
     assert main(["doctor", "--json"]) == 1
     found = json.loads(capsys.readouterr().out)["findings"]
     assert {each["section"] for each in found} == set(SECTIONS) - {"devices"}
@@ -184,7 +187,7 @@ def test_too_large_model_is_a_note_with_a_context(monkeypatch: pytest.MonkeyPatc
     (said,) = _said(doctor.check_models(), Level.NOTE)
     assert all(figure in said for figure in ("2.1 GB", "4096 tokens", "2.0 GB"))
     assert "--context" not in said
-    monkeypatch.setattr("headstart.engine.memory.largest_context", lambda _models, _free: 1024)
+    monkeypatch.setattr("headstart.engine.loading.memory.largest_context", lambda _models, _free: 1024)
     assert "--context 1024 " in _said(doctor.check_models(), Level.NOTE)[0]
 
 
@@ -333,14 +336,14 @@ def test_missing_cpu_device_is_a_problem(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_failing_device_list_is_a_problem(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("headstart.engine.devices.core", failing(RuntimeError("no plugins.xml\nat all")))
+    monkeypatch.setattr("headstart.engine.hardware.devices.core", failing(RuntimeError("no plugins.xml\nat all")))
     (found,) = doctor.check_devices()
     assert found.level is Level.PROBLEM
     assert "(no plugins.xml at all)" in found.text
 
 
 def _find(monkeypatch: pytest.MonkeyPatch, *findings: Finding) -> None:
-    monkeypatch.setattr("headstart.cli.doctor.examine", lambda: iter(findings))
+    monkeypatch.setattr("headstart.cli.checks.doctor.examine", lambda: iter(findings))
 
 
 def test_examination_runs_here_and_creates_no_folder(headstart_home: Path, capsys: Captured) -> None:

@@ -26,7 +26,7 @@ _OF_A_TERMINAL = re.compile(
 # Their errors end in a terminal, or with a program that asks the local server.
 _NOT_OF_A_WINDOW = (
     "headstart.cli", "headstart.parameters", "headstart.engine.bench",
-    "headstart.engine.grammar", "headstart.engine.json_schema", "headstart.ui.display",
+    "headstart.engine.text.grammar", "headstart.engine.text.json_schema", "headstart.ui.display",
     "headstart.engine.backends.embedding",
     "headstart_export.table", "headstart_export.heads.features", "headstart_export.heads.head",
     "headstart_export.heads.network", "headstart_export.heads.training",

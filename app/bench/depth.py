@@ -27,8 +27,8 @@ import httpx
 import numpy as np
 
 from bench import llama, local_engine
-from headstart.engine import devices, machine
 from headstart.engine.engine import KvPrecision
+from headstart.engine.hardware import devices, machine
 from headstart.engine.kernels.blocks import random_blocks
 from headstart.engine.kernels.library import Format, Isa, use_isa
 from headstart.engine.kernels.selftest import proven

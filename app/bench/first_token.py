@@ -21,7 +21,9 @@ from typing import Protocol
 from bench import llama, local_engine
 from bench.peers import LlamaFlags, failures_told, read_lengths
 from headstart import paths
-from headstart.cli.bench import (
+from headstart.cli.command import Command, Load, flag, group
+from headstart.cli.options import ModelFlags, select_model, write_json
+from headstart.cli.performance.bench import (
     PeerName,
     TableFlags,
     interval_text,
@@ -31,8 +33,6 @@ from headstart.cli.bench import (
     save,
     show,
 )
-from headstart.cli.command import Command, Load, flag, group
-from headstart.cli.options import ModelFlags, select_model, write_json
 from headstart.cli.program import execute
 from headstart.cli.render import Screen
 from headstart.engine.bench.genai_peer import GenaiModel, PeerOptions, genai_answer, genai_pipeline
@@ -40,10 +40,10 @@ from headstart.engine.bench.measure import genai, peer_options
 from headstart.engine.bench.prompts import KINDS, read_prompts
 from headstart.engine.bench.race import Run, turn_order
 from headstart.engine.bench.result import Interval, bootstrap_interval, geometric_mean, paired
-from headstart.engine.devices import Machine, describe, genai_blocks
 from headstart.engine.engine import Finish, Keep, LoadOptions, Message, Request, Sampling
+from headstart.engine.hardware.devices import Machine, describe, genai_blocks
 from headstart.engine.local import LocalEngine
-from headstart.engine.tokenizer import Tokenizer
+from headstart.engine.text.tokenizer import Tokenizer
 from headstart.engine.wire import to_data
 from headstart.errors import PeerError, SettingsError
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from headstart.cli.bench import interval_text, ratio_text
+from headstart.cli.performance.bench import interval_text, ratio_text
 from headstart.engine.bench.race import AUTO, PLAIN
 from headstart.engine.bench.result import ALL, BenchResult, Interval, Summary, hindsight
 

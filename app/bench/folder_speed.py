@@ -31,10 +31,10 @@ from PySide6.QtCore import QCoreApplication, QEventLoop, QTimer
 from PySide6.QtGui import QGuiApplication, QPageSize, QPainter, QPdfWriter
 
 from headstart.chat.conversation import Excerpt, Project
-from headstart.chat.folder_files import TextReader
-from headstart.chat.folder_index import FolderIndex, FolderState
-from headstart.chat.folder_question import understand
-from headstart.chat.store import open_store
+from headstart.chat.folders.folder_files import TextReader
+from headstart.chat.folders.folder_index import FolderIndex, FolderState
+from headstart.chat.folders.folder_question import understand
+from headstart.chat.history.store import open_store
 from headstart.ui.chat.attachments import reader_command
 from headstart.ui.folders.embedder import find_model, installed_embedder
 from headstart.ui.folders.folders_controller import FoldersController

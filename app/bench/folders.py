@@ -29,10 +29,10 @@ from pathlib import Path
 from typing import Any
 from xml.sax.saxutils import escape
 
-from headstart.chat import folder_files
 from headstart.chat.conversation import Excerpt
-from headstart.chat.folder_index import FolderIndex
-from headstart.chat.folder_question import understand
+from headstart.chat.folders import folder_files
+from headstart.chat.folders.folder_index import FolderIndex
+from headstart.chat.folders.folder_question import understand
 from headstart.ui.folders.embedder import EngineEmbedder, find_model
 
 BENCH = Path(__file__).parent

@@ -19,9 +19,9 @@ from headstart.cli.command import Command, Load, flag, group
 from headstart.cli.options import FiguresFlags, ModelFlags, select_model, write_json
 from headstart.cli.program import execute
 from headstart.cli.render import Screen, harmless
-from headstart.engine.devices import Machine, describe
 from headstart.engine.engine import LoadOptions
-from headstart.engine.loading import LoadedModel
+from headstart.engine.hardware.devices import Machine, describe
+from headstart.engine.loading.loading import LoadedModel
 from headstart.engine.local import LocalEngine
 from headstart.engine.runners.precision import probe_ids
 from headstart.engine.runners.runner import PREFILL_CHUNK

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from headstart.chat.conversation import Chat, Conversation, Message, Role, Run, extended
-from headstart.chat.store import Store, new_id
+from headstart.chat.history.store import Store, new_id
 from headstart.engine.engine import FinishReason, Stats
 from headstart.ui.chat import live_answer
 from headstart.ui.chat.message import MessageContent, OriginRun, RoundNote

@@ -27,8 +27,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bench import local_engine
-from headstart.engine import devices, machine
 from headstart.engine.bench.result import bootstrap_interval, geometric_mean
+from headstart.engine.hardware import devices, machine
 from headstart.engine.kernels.blocks import random_blocks
 from headstart.engine.kernels.library import (
     BLOCK,

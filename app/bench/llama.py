@@ -15,9 +15,9 @@ from typing import IO
 
 import httpx
 
-from headstart.engine import devices
 from headstart.engine.bench.genai_peer import PeerOptions
 from headstart.engine.bench.race import Run
+from headstart.engine.hardware import devices
 from headstart.errors import PeerError
 
 _HOST = "127.0.0.1"

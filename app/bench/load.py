@@ -27,8 +27,8 @@ from bench.profile import (
 )
 from bench.ui import TranscriptCost, jumping, listing, searching, starting
 from headstart import paths
-from headstart.chat.database import FILE_NAME
-from headstart.chat.store import open_store
+from headstart.chat.history.database import FILE_NAME
+from headstart.chat.history.store import open_store
 from headstart.ui.program import Program
 
 Found = dict[str, object]

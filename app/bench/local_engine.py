@@ -5,11 +5,11 @@ import sys
 
 from headstart.engine import opening
 from headstart.engine.engine import LoadOptions
-from headstart.engine.loading import measure_all
+from headstart.engine.loading.loading import measure_all
+from headstart.engine.loading.validation import Trial
 from headstart.engine.local import LocalEngine
 from headstart.engine.opening import resolve
 from headstart.engine.process import huge_pages
-from headstart.engine.validation import Trial
 
 
 def load_measured(options: LoadOptions) -> LocalEngine:

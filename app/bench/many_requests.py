@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import httpx
 
-from headstart.engine.devices import describe
+from headstart.engine.hardware.devices import describe
 
 _BUSY = 429
 _PATIENCE = 600.0  # seconds

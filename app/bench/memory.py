@@ -1,4 +1,4 @@
-"""The memory that a model or a pair takes, against what `engine/memory.py` said before. Prints JSON; Linux only.
+"""The memory that a model or a pair takes, against what `engine/loading/memory.py` said. Prints JSON; Linux only.
 
 HEADSTART_HOME=... PYTHONPATH=app python app/bench/memory.py qwen2.5-coder --contexts 2048 8192
 """
@@ -13,9 +13,9 @@ from contextlib import closing
 from pathlib import Path
 
 import headstart
-from headstart.engine import memory
-from headstart.engine.devices import describe
 from headstart.engine.engine import KvPrecision, LoadOptions, Message, Mode, Request, Speculation
+from headstart.engine.hardware.devices import describe
+from headstart.engine.loading import memory
 from headstart.engine.local import LocalEngine, load
 from headstart.engine.opening import resolve
 from headstart.engine.process import huge_pages

@@ -29,10 +29,10 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree as ET
 
-from headstart.chat import folder_files
 from headstart.chat.conversation import Attachment, Passage
-from headstart.chat.folder_index import FolderIndex
-from headstart.chat.passages import MOST, SIZE, TOKENIZER, PassageIndex, cut
+from headstart.chat.files.passages import MOST, SIZE, TOKENIZER, PassageIndex, cut
+from headstart.chat.folders import folder_files
+from headstart.chat.folders.folder_index import FolderIndex
 from headstart.ui.folders.embedder import EngineEmbedder, find_model
 
 BENCH = Path(__file__).parent

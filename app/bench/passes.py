@@ -23,15 +23,15 @@ from pathlib import Path
 import numpy as np
 
 from bench import llama, local_engine
-from headstart.engine import devices
 from headstart.engine.bench.result import bootstrap_interval, geometric_mean
+from headstart.engine.hardware import devices
+from headstart.engine.hardware.runtime import core
 from headstart.engine.kernels.fusion import fuse
 from headstart.engine.kernels.library import Bytes, Isa, Library, use_isa
 from headstart.engine.kernels.operation import Piece
 from headstart.engine.kernels.selftest import proven
 from headstart.engine.runners.paged import BranchingRunner
 from headstart.engine.runners.precision import OWN, in_32_bits, probe_ids, properties
-from headstart.engine.runtime import core
 from headstart.library import library
 from headstart.library.manifest import read_model
 

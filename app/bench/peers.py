@@ -21,9 +21,18 @@ import httpx
 
 from bench import llama, local_engine
 from bench.floors import floors, floors_sheet
-from headstart.cli.bench import OutputFlags, RaceFlags, earlier_result, heat_line, remarks, save, sheets, show
 from headstart.cli.command import Command, Load, flag, group
 from headstart.cli.options import ModelFlags, installed_names, select_model, write_json
+from headstart.cli.performance.bench import (
+    OutputFlags,
+    RaceFlags,
+    earlier_result,
+    heat_line,
+    remarks,
+    save,
+    sheets,
+    show,
+)
 from headstart.cli.program import execute
 from headstart.cli.render import Screen
 from headstart.engine.bench.genai_peer import (

@@ -18,7 +18,7 @@ from PySide6.QtWidgets import QApplication
 
 from bench.toy import PROGRAM
 from headstart import paths
-from headstart.chat.store import open_store
+from headstart.chat.history.store import open_store
 from headstart.engine.engine import LoadOptions
 from headstart.settings import Settings
 from headstart.ui.engine_request import Loadable

@@ -17,8 +17,8 @@ from PySide6.QtCore import QEventLoop, QTimer
 from PySide6.QtWidgets import QApplication
 
 from headstart import paths
-from headstart.chat.database import FILE_NAME
-from headstart.chat.store import open_store
+from headstart.chat.history.database import FILE_NAME
+from headstart.chat.history.store import open_store
 from headstart.engine.protocol import BenchSize
 from headstart.library import manifest, vocabulary
 from headstart.ui.engine_request import installed_model

@@ -28,7 +28,7 @@ def main() -> None:
     from PySide6.QtWidgets import QApplication
 
     from headstart.ui import application
-    from headstart.ui.main_window import MainWindow
+    from headstart.ui.window.main_window import MainWindow
 
     found: dict[str, float] = {}
 

@@ -31,7 +31,6 @@ from headstart.engine.bench.race import (
 from headstart.engine.bench.race import USUAL as CONTESTANTS
 from headstart.engine.bench.result import BenchResult, Memory, Setting, Spread, as_json, prompt_results, standings
 from headstart.engine.cancelling import CancelEvent
-from headstart.engine.devices import Machine
 from headstart.engine.engine import (
     Call,
     Engine,
@@ -57,8 +56,8 @@ from headstart.engine.engine import (
     no_stats,
     written_call,
 )
-from headstart.engine.generation_config import USUAL
-from headstart.engine.measurements import Measurements
+from headstart.engine.hardware.devices import Machine
+from headstart.engine.hardware.measurements import Measurements
 from headstart.engine.opening import LoadedEngine, RunBench, Tell, bench_heat, machine_memory
 from headstart.engine.protocol import (
     Bench,
@@ -70,6 +69,7 @@ from headstart.engine.protocol import (
     Loading,
     ModelInfo,
 )
+from headstart.engine.text.generation_config import USUAL
 from headstart.engine.tuning.messages import (
     ANSWER,
     DEFAULT,

@@ -32,7 +32,7 @@ from bench.profile import (
 )
 from bench.start_cost import starts
 from headstart import paths
-from headstart.chat.store import open_store
+from headstart.chat.history.store import open_store
 from headstart.ui.chat.message import MessageContent, OriginRun, RoundNote
 from headstart.ui.chat.transcript import Transcript
 from headstart.ui.program import Program

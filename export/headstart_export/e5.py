@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from headstart.engine.runtime import openvino
+from headstart.engine.hardware.runtime import openvino
 from headstart.errors import ExportError
 from headstart.library import manifest
 from headstart_export import embedding

@@ -4,8 +4,8 @@ import zipfile
 from pathlib import Path
 from typing import Any
 
+from headstart.engine.hardware.runtime import core, openvino
 from headstart.engine.ocr.recognizer import CHARACTERS, CLASSIFIER, DETECTOR, READER, Recognizer
-from headstart.engine.runtime import core, openvino
 from headstart.errors import ExportError
 from headstart.library import manifest
 from headstart_export.conversion import convert

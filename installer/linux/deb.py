@@ -11,7 +11,7 @@ from pathlib import Path
 
 from headstart import __version__
 from headstart.errors import HeadstartError
-from headstart.ui.licences import Component
+from headstart.ui.help.licences import Component
 from installer import bill, freezing, stamps
 from installer.freezing import Frozen
 from installer.linux import desktop

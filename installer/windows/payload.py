@@ -11,7 +11,7 @@ import sys
 import sysconfig
 from pathlib import Path
 
-from headstart.ui.licences import Component, components
+from headstart.ui.help.licences import Component, components
 from installer import bill, contents, environment, kernels, order
 from installer.windows import launchers, runtime, tools, wheels
 

@@ -9,7 +9,7 @@ from bench.advice import main
 from headstart.engine.bench.prompts import BenchPrompt
 from headstart.engine.bench.race import Heat, Run
 from headstart.engine.bench.result import BenchResult, Memory, Setting, as_json, prompt_results, standings
-from headstart.engine.devices import Machine
+from headstart.engine.hardware.devices import Machine
 
 Captured = pytest.CaptureFixture[str]
 MACHINE = Machine("A Processor", 2, "Linux x86_64", "3.11", "0.1", "2026.4.1-22982-abc", "2026.4.1.0")

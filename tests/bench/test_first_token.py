@@ -31,8 +31,8 @@ from headstart.engine.bench.genai_peer import PeerOptions
 from headstart.engine.bench.measure import genai
 from headstart.engine.bench.race import Run
 from headstart.engine.bench.result import Interval
-from headstart.engine.devices import Machine
 from headstart.engine.engine import Keep, LoadOptions, Message, Request
+from headstart.engine.hardware.devices import Machine
 from headstart.engine.local import LocalEngine
 from headstart.errors import PeerError, SettingsError
 from tests.engine.answers import load

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from headstart.chat.store import Store, open_store
+from headstart.chat.history.store import Store, open_store
 
 
 @pytest.fixture

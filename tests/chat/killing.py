@@ -15,9 +15,9 @@ from pathlib import Path
 from types import FrameType
 
 import headstart
-from headstart.chat import backups, database, encryption, key_file
 from headstart.chat.conversation import Conversation
-from headstart.chat.store import Store, open_store
+from headstart.chat.history import backups, database, encryption, key_file
+from headstart.chat.history.store import Store, open_store
 
 PASSPHRASE = "seven brave crabs"  # noqa: S105 - of nobody
 CHEAP = key_file.Cost(64, 1, 1)

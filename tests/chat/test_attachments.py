@@ -14,10 +14,10 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 
-from headstart.chat import attachments, document_text
-from headstart.chat.attachments import Document, attach, document, read, ways_to_read
-from headstart.chat.html_text import to_markdown
-from headstart.chat.text_encoding import readings, unusable_share
+from headstart.chat.files import attachments, document_text
+from headstart.chat.files.attachments import Document, attach, document, read, ways_to_read
+from headstart.chat.files.html_text import to_markdown
+from headstart.chat.files.text_encoding import readings, unusable_share
 from headstart.errors import AttachmentError
 from tests.junk import fuzz, scarred
 

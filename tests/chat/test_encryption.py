@@ -14,10 +14,10 @@ from pathlib import Path
 
 import pytest
 
-from headstart.chat import backups, database, encryption, key_file
 from headstart.chat.conversation import Attachment, Conversation
-from headstart.chat.reader import open_reader
-from headstart.chat.store import Store, open_store
+from headstart.chat.history import backups, database, encryption, key_file
+from headstart.chat.history.reader import open_reader
+from headstart.chat.history.store import Store, open_store
 from headstart.errors import DamagedHistoryError, HistoryError, LockedHistoryError, WrongPassphraseError
 from tests.chat import killing
 from tests.chat.killing import CHATS, PASSPHRASE, WORD

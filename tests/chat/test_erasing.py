@@ -11,7 +11,6 @@ from pathlib import Path
 
 import pytest
 
-from headstart.chat import backups, database, erasing
 from headstart.chat.conversation import (
     Attachment,
     Chat,
@@ -22,9 +21,10 @@ from headstart.chat.conversation import (
     Role,
     ToolCall,
 )
-from headstart.chat.database import FILE_NAME
-from headstart.chat.encryption import encrypt
-from headstart.chat.store import UNSENT, Store, new_id, open_store
+from headstart.chat.history import backups, database, erasing
+from headstart.chat.history.database import FILE_NAME
+from headstart.chat.history.encryption import encrypt
+from headstart.chat.history.store import UNSENT, Store, new_id, open_store
 
 # Every secret word ends alike, because the full-text index shortens the beginnings of words, never their ends.
 _END = "zqxjvk"

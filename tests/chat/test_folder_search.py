@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from headstart.chat.folder_index import FolderIndex
-from headstart.chat.folder_question import Question, understand
+from headstart.chat.folders.folder_index import FolderIndex
+from headstart.chat.folders.folder_question import Question, understand
 from tests.chat.test_folders import DirectReader, TopicEmbedder, embed_all, update, write
 
 TALK = (("What do tyres for the Corvo cost?", "The tyres for the Corvo cost 412.50 pounds."),)

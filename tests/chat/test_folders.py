@@ -13,14 +13,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from headstart.chat import database, encryption, erasing, folder_files, folder_index, key_file
 from headstart.chat.conversation import Attachment, Conversation, Excerpt, Outcome, Project, turns
-from headstart.chat.database import FOLDERS_NAME
-from headstart.chat.folder_files import CancelledError, NoTextError, Piece, TextReader, Unit, list_files
-from headstart.chat.folder_index import CUT, MISSING, FolderIndex, FolderState, windows
+from headstart.chat.folders import folder_files, folder_index
+from headstart.chat.folders.folder_files import CancelledError, NoTextError, Piece, TextReader, Unit, list_files
+from headstart.chat.folders.folder_index import CUT, MISSING, FolderIndex, FolderState, windows
+from headstart.chat.history import database, encryption, erasing, key_file
+from headstart.chat.history.database import FOLDERS_NAME
+from headstart.chat.history.store import open_store
 from headstart.chat.imports.files import parse
 from headstart.chat.json_chats import to_json
-from headstart.chat.store import open_store
 from headstart.errors import AttachmentError, HistoryError
 from tests.chat import killing
 

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from headstart.chat.conversation import Conversation, Project
+from headstart.chat.history.reader import Group
+from headstart.chat.history.store import Store, open_store
 from headstart.chat.imports.files import parse
 from headstart.chat.json_chats import to_json
 from headstart.chat.merging import Import
-from headstart.chat.reader import Group
-from headstart.chat.store import Store, open_store
 from tests.chat.test_imports import CLAUDE, TALK, _chain, _text
 
 OTHERS: list[Any] = [

@@ -7,11 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from headstart.chat import backups, database, migrations, search
+from headstart.chat import search
 from headstart.chat.conversation import Attachment, Conversation, Run, State, ToolCall
-from headstart.chat.database import DAMAGE, FILE_NAME
-from headstart.chat.reader import Group
-from headstart.chat.store import Store, open_store
+from headstart.chat.history import backups, database, migrations
+from headstart.chat.history.database import DAMAGE, FILE_NAME
+from headstart.chat.history.reader import Group
+from headstart.chat.history.store import Store, open_store
 from headstart.errors import DamagedHistoryError, HistoryError
 
 VERSION_1 = Path(__file__).with_name("version_1.sql").read_text(encoding="utf-8")

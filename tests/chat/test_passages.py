@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 from headstart.chat.conversation import Attachment, Conversation, Outcome, Passage, file_of, turns
+from headstart.chat.files.passages import SIZE, PassageIndex, cut, is_long
+from headstart.chat.history.store import open_store
 from headstart.chat.imports.files import parse
 from headstart.chat.json_chats import MalformedError, to_json
-from headstart.chat.passages import SIZE, PassageIndex, cut, is_long
-from headstart.chat.store import open_store
 
 FILLER = "Nothing of interest happens in this paragraph, and the next is like it.\n\n" * 60
 BOOK = Attachment(

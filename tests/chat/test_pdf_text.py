@@ -11,8 +11,8 @@ from hypothesis import given
 from pypdf import PdfWriter
 
 from headstart import cli
-from headstart.chat import pdf_text
-from headstart.chat.pdf_text import MOST_PAGES, open_pdf, pages
+from headstart.chat.files import pdf_text
+from headstart.chat.files.pdf_text import MOST_PAGES, open_pdf, pages
 from headstart.errors import AttachmentError, Translatable
 from tests.junk import fuzz, scarred
 

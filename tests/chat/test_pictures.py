@@ -7,9 +7,10 @@ import pytest
 from PIL import Image
 from pypdf import PdfReader, PdfWriter
 
-from headstart.chat import attachments, folder_files
-from headstart.chat.attachments import NOTHING_READABLE
-from headstart.chat.folder_files import NoTextError, Unit
+from headstart.chat.files import attachments
+from headstart.chat.files.attachments import NOTHING_READABLE
+from headstart.chat.folders import folder_files
+from headstart.chat.folders.folder_files import NoTextError, Unit
 from headstart.errors import AttachmentError
 from tests.chat.test_pdf_text import HELLO_PDF
 

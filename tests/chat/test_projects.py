@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from headstart.chat import backups
 from headstart.chat.conversation import LONGEST_NAME, Attachment, Conversation, Project
+from headstart.chat.history import backups
+from headstart.chat.history.reader import Group
+from headstart.chat.history.store import Store, open_store
 from headstart.chat.imports.files import parse
 from headstart.chat.json_chats import MalformedError, to_json
-from headstart.chat.reader import Group
-from headstart.chat.store import Store, open_store
 from headstart.errors import HistoryError
 
 THESIS = Project("Thesis", {"system_prompt": "Be brief.", "model": "pair"}, (Attachment("a.md", "A"),))

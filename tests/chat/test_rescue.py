@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from headstart.chat import backups, rescue
 from headstart.chat.conversation import Attachment, Chat, Conversation, Outcome, Project
-from headstart.chat.database import DAMAGE, FILE_NAME, Key
-from headstart.chat.encryption import encrypt
-from headstart.chat.rescue import ReadableHistoryError
-from headstart.chat.store import Store, open_store
+from headstart.chat.history import backups, rescue
+from headstart.chat.history.database import DAMAGE, FILE_NAME, Key
+from headstart.chat.history.encryption import encrypt
+from headstart.chat.history.rescue import ReadableHistoryError
+from headstart.chat.history.store import Store, open_store
 from headstart.errors import DamagedHistoryError, HistoryError
 
 _DERIVED = (

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from headstart.chat import search
 from headstart.chat.conversation import Attachment, Chat, Conversation, Message, Outcome, Role
-from headstart.chat.store import Store, open_store
+from headstart.chat.history.store import Store, open_store
 from tests.chat.trees import QUOTING
 from tests.junk import fuzz
 

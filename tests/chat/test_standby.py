@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from headstart.chat import encryption, standby
+from headstart.chat import standby
 from headstart.chat.conversation import Conversation
-from headstart.chat.store import Store, open_store
+from headstart.chat.history import encryption
+from headstart.chat.history.store import Store, open_store
 from headstart.errors import UnwritableHistoryError
 
 

@@ -13,12 +13,12 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from headstart.chat import backups
-from headstart.chat import store as chat_store
 from headstart.chat.conversation import Attachment, Chat, Conversation, Outcome, Run, State
-from headstart.chat.database import FILE_NAME
-from headstart.chat.reader import Group, open_reader
-from headstart.chat.store import UNSENT, Store, new_id, open_store
+from headstart.chat.history import backups
+from headstart.chat.history import store as chat_store
+from headstart.chat.history.database import FILE_NAME
+from headstart.chat.history.reader import Group, open_reader
+from headstart.chat.history.store import UNSENT, Store, new_id, open_store
 from headstart.errors import HistoryError
 from tests.chat.trees import histories
 from tests.source_tree import ROOT
@@ -84,7 +84,7 @@ def test_chat_is_created_with_its_first_messages(store: Store, monkeypatch: pyte
     store.remember(UNSENT, "why")
     store.save_draft_files(None, files)
     with monkeypatch.context() as patch:
-        patch.setattr("headstart.chat.database.message_row", full)
+        patch.setattr("headstart.chat.history.database.message_row", full)
         with pytest.raises(HistoryError):
             store.begin(new, BEGUN)
     assert (store.chats(), store.recall(UNSENT), store.draft_files(None)) == ((), "why", files)
@@ -342,7 +342,7 @@ WRITE_FOREVER = """
 import sys
 from pathlib import Path
 from headstart.chat.conversation import Conversation, Outcome
-from headstart.chat.store import open_store
+from headstart.chat.history.store import open_store
 store = open_store(Path(sys.argv[1]))
 (chat,) = store.chats()
 tree = store.conversation(chat.id)

@@ -17,10 +17,10 @@ from bench.toy import PROGRAM, ToyEngine
 from headstart.cli import main
 from headstart.cli.batch import Answers, BadLine, Identity, LineDefaults, Task, read
 from headstart.cli.options import RequestSettings
-from headstart.engine import generation_config
 from headstart.engine.engine import LoadOptions, Message, Mode, Request, Speculation
 from headstart.engine.process.client import EngineClient
 from headstart.engine.supervision import Journal
+from headstart.engine.text import generation_config
 from headstart.errors import BatchError, EngineLostError, MemoryBudgetError, SettingsError
 from headstart.library import library
 from tests.fakes import FOX, RecordingLoad, ScriptedEngine, deliver

@@ -9,7 +9,8 @@ import pytest
 
 from bench import chart
 from bench.toy import PROGRAM
-from headstart.cli import bench, main
+from headstart.cli import main
+from headstart.cli.performance import bench
 from headstart.engine.bench.prompts import BenchPrompt
 from headstart.engine.bench.race import Heat, Run
 from headstart.engine.bench.result import (
@@ -25,8 +26,8 @@ from headstart.engine.bench.result import (
     prompt_results,
     standings,
 )
-from headstart.engine.devices import Machine
 from headstart.engine.engine import LoadOptions
+from headstart.engine.hardware.devices import Machine
 from headstart.engine.process.client import EngineClient
 from headstart.engine.supervision import Journal
 from tests.model_folders import write_model

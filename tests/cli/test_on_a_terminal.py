@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 from headstart import paths
-from headstart.chat import encryption
-from headstart.chat.store import open_store
+from headstart.chat.history import encryption
+from headstart.chat.history.store import open_store
 from headstart.cli import main
 from headstart.engine.engine import Keep
 from headstart.settings import Settings, save

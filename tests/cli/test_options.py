@@ -22,10 +22,10 @@ from headstart.engine.engine import (
     Sampling,
     Speculation,
 )
-from headstart.engine.generation_config import USUAL
 from headstart.engine.opening import LocalModels
 from headstart.engine.process.client import EngineClient
 from headstart.engine.supervision import Journal
+from headstart.engine.text.generation_config import USUAL
 from headstart.errors import Translatable
 from headstart.library import manifest as manifests
 from tests.fakes import RecordingLoad, ScriptedEngine

@@ -2,8 +2,8 @@
 
 import pytest
 
-from headstart.chat import pdf_text
-from headstart.cli import self_check
+from headstart.chat.files import pdf_text
+from headstart.cli.checks import self_check
 
 
 @pytest.mark.slow

@@ -13,12 +13,13 @@ import pytest
 from bench.toy import PROGRAM
 from headstart import paths
 from headstart.cli import main
-from headstart.cli import tune as tune_command
-from headstart.cli.tune import CUT_SHORT, NOTHING_GAINED, reason
+from headstart.cli.performance import tune as tune_command
+from headstart.cli.performance.tune import CUT_SHORT, NOTHING_GAINED, reason
 from headstart.engine.bench.result import Spread
 from headstart.engine.cancelling import CancelEvent
 from headstart.engine.engine import LoadOptions
-from headstart.engine.measurements import Measurements
+from headstart.engine.hardware.measurements import Measurements
+from headstart.engine.loading.validation import Verdict, store_verdict
 from headstart.engine.opening import LocalModels
 from headstart.engine.process.client import EngineClient
 from headstart.engine.supervision import Journal
@@ -26,7 +27,6 @@ from headstart.engine.tuning import search
 from headstart.engine.tuning.messages import DEFAULT, Findings, Row, Stage, Tune, TuneReport, TuneRequest, TuningStep
 from headstart.engine.tuning.search import Tell, Trial, decided
 from headstart.engine.tuning.store import Tuned
-from headstart.engine.validation import Verdict, store_verdict
 from headstart.errors import Translatable
 from headstart.library import library, manifest
 from headstart.library.library import fitting_drafts

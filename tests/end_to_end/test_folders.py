@@ -4,8 +4,8 @@ from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from pathlib import Path
 
-from headstart.chat import folder_files
-from headstart.chat.folder_index import FolderIndex, IsWanted
+from headstart.chat.folders import folder_files
+from headstart.chat.folders.folder_index import FolderIndex, IsWanted
 from headstart.library import library
 from headstart.ui.folders.embedder import EngineEmbedder
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from headstart.chat.conversation import State
-from headstart.chat.database import FILE_NAME
+from headstart.chat.history.database import FILE_NAME
 from headstart.settings import Settings
 from headstart.ui.widgets.theme import LIGHT
 from tests.end_to_end import screen as screens

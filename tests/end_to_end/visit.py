@@ -11,8 +11,8 @@ from pathlib import Path
 import psutil
 
 from headstart.chat.conversation import Message, State
-from headstart.chat.database import FILE_NAME
-from headstart.chat.reader import Reader, open_reader
+from headstart.chat.history.database import FILE_NAME
+from headstart.chat.history.reader import Reader, open_reader
 from headstart.settings import FILE_NAME as FILE_OF_SETTINGS
 from headstart.settings import Settings, save
 from headstart.ui.sidebar.chats_controller import LAST_CHAT

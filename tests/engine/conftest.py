@@ -10,7 +10,7 @@ import pytest
 from headstart.engine import answer_writer
 from headstart.engine.engine import LoadOptions
 from headstart.engine.local import LocalEngine
-from headstart.engine.tokenizer import Tokenizer
+from headstart.engine.text.tokenizer import Tokenizer
 from headstart.library import manifest
 from tests.conftest import built_once
 from tests.engine import tiny_tokenizers

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from headstart.engine import validation
+from headstart.engine.loading import validation
 from headstart.engine.runners.precision import Properties
 from headstart.engine.runners.runner import Logits
 from tests.toy import BranchingToy

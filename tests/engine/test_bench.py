@@ -43,8 +43,8 @@ from headstart.engine.bench.result import (
     standings,
 )
 from headstart.engine.cancelling import CancelEvent
-from headstart.engine.devices import Machine
 from headstart.engine.engine import Drafter, LoadOptions, Mode, Sampling, Speculation
+from headstart.engine.hardware.devices import Machine
 from headstart.engine.wire import from_data
 from headstart.errors import SettingsError
 from tests.engine.answers import load

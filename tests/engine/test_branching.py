@@ -12,10 +12,11 @@ import numpy as np
 import pytest
 
 from bench.research.trace import Recorder, RecordingSession
-from headstart.engine import loading, sequence
+from headstart.engine import sequence
 from headstart.engine.drafters.base import Draft
 from headstart.engine.engine import LoadOptions, Mode, Origin, Sampling, Speculation
-from headstart.engine.loading import RunnerConfig, load_model
+from headstart.engine.loading import loading
+from headstart.engine.loading.loading import RunnerConfig, load_model
 from headstart.engine.local import LocalEngine
 from headstart.engine.policy.cost_model import Costs, Curve
 from headstart.engine.policy.plan import DraftSession

@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headstart.engine.answer_writer import AnswerText
-from headstart.engine.detokenizer import (
+from headstart.engine.engine import FinishReason
+from headstart.engine.text.detokenizer import (
     MAX_PERIOD,
     MIN_ITEMS,
     DecodeMany,
@@ -19,8 +20,7 @@ from headstart.engine.detokenizer import (
     StopStrings,
     TokenTexts,
 )
-from headstart.engine.engine import FinishReason
-from headstart.engine.tokenizer import Tokenizer
+from headstart.engine.text.tokenizer import Tokenizer
 from tests.engine import good_texts
 from tests.engine.tiny_tokenizers import KINDS, SAMPLES
 

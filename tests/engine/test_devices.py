@@ -7,9 +7,11 @@ from types import SimpleNamespace
 
 import pytest
 
-from headstart.engine import devices, loading, opening
+from headstart.engine import opening
 from headstart.engine.backends.genai.engine import GenaiEngine
 from headstart.engine.engine import EngineKind, LoadOptions
+from headstart.engine.hardware import devices
+from headstart.engine.loading import loading
 from headstart.engine.local import LocalEngine
 from headstart.engine.opening import EngineChoice, LocalModels, choose_engine, resolve
 from headstart.engine.protocol import Bench, BenchSize

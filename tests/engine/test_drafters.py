@@ -26,7 +26,7 @@ from headstart.engine.drafters.draft_model import CHUNK, MAX_DRAFTED, DraftModel
 from headstart.engine.drafters.ngram import NgramDrafter
 from headstart.engine.drafters.table import Table, TableDrafter
 from headstart.engine.engine import Drafter, LoadOptions, Mode, Origin, Sampling, Speculation, Timing
-from headstart.engine.loading import read_shortlist
+from headstart.engine.loading.loading import read_shortlist
 from headstart.engine.local import LocalEngine
 from headstart.engine.policy.cost_model import Costs, Curve
 from headstart.engine.policy.policy import Policy

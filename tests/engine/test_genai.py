@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from headstart.engine import memory, opening
+from headstart.engine import opening
 from headstart.engine.backends.genai import pipelines
 from headstart.engine.backends.genai.engine import GenaiEngine, Guessing, guessing, load, npu_context
 from headstart.engine.backends.genai.pipelines import StreamedWriter, Way
@@ -32,10 +32,11 @@ from headstart.engine.engine import (
     Speculation,
     Step,
 )
+from headstart.engine.hardware.runtime import openvino, openvino_genai
+from headstart.engine.loading import memory
 from headstart.engine.local import LocalEngine
 from headstart.engine.opening import resolve
 from headstart.engine.runners.precision import reference
-from headstart.engine.runtime import openvino, openvino_genai
 from headstart.errors import (
     BrokenModelError,
     ContextOverflowError,

@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headstart.engine import grammar
 from headstart.engine.engine import (
     Call,
     Mode,
@@ -22,10 +21,11 @@ from headstart.engine.engine import (
     Tools,
     written_call,
 )
-from headstart.engine.grammar import TokenBytes
 from headstart.engine.local import LocalEngine
 from headstart.engine.sampling import Constraint
-from headstart.engine.tool_calls import MAX_CALLS
+from headstart.engine.text import grammar
+from headstart.engine.text.grammar import TokenBytes
+from headstart.engine.text.tool_calls import MAX_CALLS
 from headstart.errors import SettingsError
 from tests.engine.answers import LIST, ask, request
 

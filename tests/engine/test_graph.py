@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file
 
+from headstart.engine.hardware.runtime import core, openvino
 from headstart.engine.runners.graph import (
     CHOSEN_ROWS,
     HIDDEN_STATES,
@@ -20,7 +21,6 @@ from headstart.engine.runners.graph import (
 from headstart.engine.runners.paged import PagedRunner
 from headstart.engine.runners.precision import reference
 from headstart.engine.runners.stateful import StatefulRunner
-from headstart.engine.runtime import core, openvino
 
 VOCABULARY, WIDTH, GROUPS = 11, 12, 3  # an odd number of groups: rows of zero points end inside a byte
 EXACT = reference()

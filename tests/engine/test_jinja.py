@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from headstart.engine import jinja
-from headstart.engine.jinja import RenderError, Template, missing_constructs
+from headstart.engine.text import jinja
+from headstart.engine.text.jinja import RenderError, Template, missing_constructs
 from headstart_export import process
 from tests.engine.family_templates import FAMILIES
 

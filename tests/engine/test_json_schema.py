@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from headstart.engine import json_schema
-from headstart.engine.json_schema import bounded, hold
+from headstart.engine.text import json_schema
+from headstart.engine.text.json_schema import bounded, hold
 
 TEXT = {"type": "string"}
 USES, ONLY = "the pattern of `path` uses", "`oneOf` of `path` can be kept to only as `anyOf`"

@@ -11,19 +11,19 @@ from typing import Any
 
 import pytest
 
-from headstart.engine import loading
 from headstart.engine.engine import LoadOptions, Mode, Precision, Speculation
+from headstart.engine.hardware.measurements import Measurements
 from headstart.engine.kernels import selftest
-from headstart.engine.loading import RunnerConfig, load_model
+from headstart.engine.loading import loading
+from headstart.engine.loading.loading import RunnerConfig, load_model
+from headstart.engine.loading.validation import Verdict, find_verdict, refuse, store_verdict
 from headstart.engine.local import LocalEngine
-from headstart.engine.measurements import Measurements
 from headstart.engine.runners.paged import PagedRunner
 from headstart.engine.runners.passes import Pass
 from headstart.engine.runners.precision import OWN, VERIFY, plain, properties, reference
 from headstart.engine.runners.runner import Branch
 from headstart.engine.runners.selftest import rollback_error
 from headstart.engine.runners.stateful import StatefulRunner
-from headstart.engine.validation import Verdict, find_verdict, refuse, store_verdict
 from headstart.errors import BrokenModelError, DeviceError, Translatable
 from headstart.library import manifest
 from headstart.library.manifest import ModelSpec
@@ -236,7 +236,7 @@ def test_runners_pass_the_checks_with_real_weights(real_smollm2: Path, kind: typ
 
 
 def test_device_may_refuse_a_good_model(tiny_target: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("headstart.engine.devices.available", lambda: ("CPU", "GPU.0"))
+    monkeypatch.setattr("headstart.engine.hardware.devices.available", lambda: ("CPU", "GPU.0"))
     use_runners(monkeypatch, paged=refusing, stateful=refusing)
     with pytest.raises(DeviceError, match=r"GPU\.0 refuses target \(paged: .*Try --device CPU"):
         load_model(ModelSpec.read(tiny_target), dataclasses.replace(EXACT, device="gpu.0"))
@@ -337,7 +337,7 @@ def test_signal_is_handled_after_models_were_freed(tiny_target: Path, tiny_draft
 
 FIRST_LOOK = """
 import builtins
-from headstart.engine.runtime import openvino
+from headstart.engine.hardware.runtime import openvino
 module, wanted, load = openvino(), [], builtins.__import__
 
 def record(name, *more):

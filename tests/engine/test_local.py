@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from headstart.engine import generation_config, local
+from headstart.engine import local
 from headstart.engine.cancelling import CancelEvent
 from headstart.engine.drafters.draft_model import DraftModel
 from headstart.engine.drafters.ngram import NgramDrafter
@@ -42,7 +42,8 @@ from headstart.engine.engine import (
     Timing,
     Token,
 )
-from headstart.engine.loading import LoadedModel
+from headstart.engine.loading.loading import LoadedModel
+from headstart.engine.loading.validation import Verdict, find_verdict, store_verdict
 from headstart.engine.local import LocalEngine, Models, begin
 from headstart.engine.policy.cost_model import SIZES, Costs, Curve
 from headstart.engine.policy.policy import Policy
@@ -50,7 +51,7 @@ from headstart.engine.runners.precision import pass_ms, plain, reference
 from headstart.engine.runners.runner import Logits, NonFiniteError, Runner
 from headstart.engine.sequence import Sequence
 from headstart.engine.speculative import Decoder
-from headstart.engine.validation import Verdict, find_verdict, store_verdict
+from headstart.engine.text import generation_config
 from headstart.errors import BrokenModelError, ChatTemplateError, ContextOverflowError
 from headstart.library import manifest as manifests
 from tests.engine.answers import LIST, Answer, ask, forget, load, request

@@ -8,8 +8,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from headstart.cli import doctor
-from headstart.engine import devices, machine, runtime
+from headstart.cli.checks import doctor
+from headstart.engine.hardware import devices, machine, runtime
 
 PLENTY = set(range(16))
 

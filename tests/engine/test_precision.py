@@ -11,9 +11,18 @@ import numpy as np
 import pytest
 
 from headstart.engine.engine import KvPrecision, LoadOptions, Precision
-from headstart.engine.loading import RunnerConfig, load_model, measure, verify_files
+from headstart.engine.hardware.measurements import Measurements, measured_ms
+from headstart.engine.loading.loading import RunnerConfig, load_model, measure, verify_files
+from headstart.engine.loading.validation import (
+    Subject,
+    Trial,
+    Verdict,
+    find_verdict,
+    refusals,
+    refuse,
+    store_verdict,
+)
 from headstart.engine.local import draft_config, target_config
-from headstart.engine.measurements import Measurements, measured_ms
 from headstart.engine.opening import resolve
 from headstart.engine.runners.paged import BranchingRunner, PagedRunner
 from headstart.engine.runners.precision import (
@@ -28,15 +37,6 @@ from headstart.engine.runners.precision import (
     properties,
     reference,
     switch_ms,
-)
-from headstart.engine.validation import (
-    Subject,
-    Trial,
-    Verdict,
-    find_verdict,
-    refusals,
-    refuse,
-    store_verdict,
 )
 from headstart.errors import Translatable
 from headstart.library import manifest

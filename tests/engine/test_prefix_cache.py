@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from headstart.engine.engine import Keep, KvPrecision, Message, Request
-from headstart.engine.loading import RunnerConfig, load_model
+from headstart.engine.loading.loading import RunnerConfig, load_model
 from headstart.engine.prefix_cache import PartFiles, PrefixCache, identity_of
 from headstart.engine.protocol import Generate, decode_order, encode
 from headstart.engine.runners.paged import PagedRunner

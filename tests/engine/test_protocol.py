@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 
 from headstart.engine import protocol
 from headstart.engine.bench.result import BenchResult, Memory, Setting, Spread
-from headstart.engine.devices import Machine
 from headstart.engine.engine import (
     Finish,
     FinishReason,
@@ -33,6 +32,7 @@ from headstart.engine.engine import (
     Timing,
     Token,
 )
+from headstart.engine.hardware.devices import Machine
 from headstart.engine.tuning import messages as tuning
 from headstart.errors import (
     DeviceError,

@@ -27,11 +27,11 @@ from headstart.engine.engine import (
     Speculation,
     Step,
 )
+from headstart.engine.hardware.measurements import Measurements
 from headstart.engine.kernels.selftest import proven
+from headstart.engine.loading.validation import Subject, Trial, find_verdict, limit_of
 from headstart.engine.local import LocalEngine
-from headstart.engine.measurements import Measurements
 from headstart.engine.runners.precision import own_kernels
-from headstart.engine.validation import Subject, Trial, find_verdict, limit_of
 from headstart.errors import MismatchedDraftError
 from headstart.library import library
 from tests.engine.answers import PLAIN, Answer, ask, load, request

@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy import stats
 
-from headstart.engine import generation_config
 from headstart.engine import sampling as sampling_module
 from headstart.engine.engine import Sampling
-from headstart.engine.generation_config import USUAL, read
 from headstart.engine.sampling import Hashes, Row, Sampler, gumbel, hashes, largest
+from headstart.engine.text import generation_config
+from headstart.engine.text.generation_config import USUAL, read
 from headstart.parameters import filled
 
 VOCABULARY = 300

@@ -11,14 +11,14 @@ from numpy.typing import NDArray
 from scipy.special import log_softmax
 
 from headstart.engine.answer_writer import AnswerText, Scorer
-from headstart.engine.detokenizer import TokenTexts
 from headstart.engine.engine import Mode, Origin, Request, Sampling, Scored, Speculation
-from headstart.engine.grammar import TokenBytes
 from headstart.engine.local import LocalEngine
 from headstart.engine.policy.cost_model import Costs, Curve
 from headstart.engine.sampling import Row
 from headstart.engine.speculative import Decoder
-from headstart.engine.tokenizer import Tokenizer
+from headstart.engine.text.detokenizer import TokenTexts
+from headstart.engine.text.grammar import TokenBytes
+from headstart.engine.text.tokenizer import Tokenizer
 from tests.engine.answers import CODE, LIST, PLAIN, Answer, ask, forget, request
 from tests.engine.test_branching import Eager
 from tests.engine.test_exactness import TABLE, VOCABULARY, random_sequence, random_speculation, toy_decoder, write

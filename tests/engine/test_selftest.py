@@ -6,17 +6,18 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from headstart.cli import doctor
-from headstart.engine import loading, opening, validation
+from headstart.cli.checks import doctor
+from headstart.engine import opening
 from headstart.engine.engine import LoadOptions
-from headstart.engine.loading import RunnerConfig, load_model
-from headstart.engine.measurements import Measurements
+from headstart.engine.hardware.measurements import Measurements
+from headstart.engine.loading import loading, validation
+from headstart.engine.loading.loading import RunnerConfig, load_model
+from headstart.engine.loading.validation import Verdict
 from headstart.engine.opening import resolve
 from headstart.engine.runners.paged import BranchingRunner, PagedRunner
 from headstart.engine.runners.precision import OWN, VERIFY, plain, probe_ids, properties, reference
 from headstart.engine.runners.selftest import MAX_CONTEXT, Invariance, batch_invariance
 from headstart.engine.runners.stateful import StatefulRunner
-from headstart.engine.validation import Verdict
 from headstart.library.manifest import ModelSpec
 from tests.engine.answers import load
 

@@ -28,8 +28,8 @@ from headstart.engine.engine import (
     Tools,
 )
 from headstart.engine.local import LocalEngine
-from headstart.engine.thinking import ThinkingReader
-from headstart.engine.tokenizer import Tokenizer
+from headstart.engine.text.thinking import ThinkingReader
+from headstart.engine.text.tokenizer import Tokenizer
 from headstart.errors import ChatTemplateError
 from headstart.parameters import Mode
 from tests.engine.answers import load

@@ -15,11 +15,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headstart.engine import chat_template, jinja
 from headstart.engine.answer_writer import AnswerText
-from headstart.engine.chat_template import ChatTemplate
 from headstart.engine.engine import Call, FinishReason, Message, Request, Tool, Tools
-from headstart.engine.tokenizer import Tokenizer
+from headstart.engine.text import chat_template, jinja
+from headstart.engine.text.chat_template import ChatTemplate
+from headstart.engine.text.tokenizer import Tokenizer
 from headstart.errors import BrokenModelError, ChatTemplateError, ContextOverflowError, SettingsError
 from headstart.library import vocabulary
 from tests.engine import tiny_tokenizers
@@ -335,7 +335,7 @@ def test_endless_template_ends_only_its_process(tokenizer_folders: Path, tmp_pat
     code = (
         "import sys; from pathlib import Path\n"
         "from headstart.engine import chat_template; from headstart.engine.engine import Message\n"
-        "from headstart.engine.tokenizer import Tokenizer\n"
+        "from headstart.engine.text.tokenizer import Tokenizer\n"
         "chat_template._MAX_RENDER_S = 1.0\n"
         "Tokenizer(Path(sys.argv[1])).prompt([Message('user', 'hi')])"
     )

@@ -6,12 +6,12 @@ import logging
 import pytest
 
 from headstart.engine.answer_writer import AnswerText
-from headstart.engine.chat_template import ChatTemplate
-from headstart.engine.detokenizer import TokenTexts
 from headstart.engine.engine import Call, FinishReason, Message, Tool
-from headstart.engine.tool_calls import MAX_CALLS
-from headstart.engine.tool_formats.registry import FORMATS
-from headstart.engine.tool_formats.rewriter import Rewriter
+from headstart.engine.text.chat_template import ChatTemplate
+from headstart.engine.text.detokenizer import TokenTexts
+from headstart.engine.text.tool_calls import MAX_CALLS
+from headstart.engine.text.tool_formats.registry import FORMATS
+from headstart.engine.text.tool_formats.rewriter import Rewriter
 from headstart.tools.calls import CallReader
 from tests.engine.family_templates import FAMILIES
 

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from headstart.engine.hardware.runtime import openvino
 from headstart.engine.runners import precision
 from headstart.engine.runners.paged import PagedRunner
-from headstart.engine.runtime import openvino
 from headstart.library import manifest
 from headstart_export import answers
 from headstart_export.checks import quality

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from headstart.engine.runtime import core, openvino_genai
+from headstart.engine.hardware.runtime import core, openvino_genai
 from headstart.errors import ExportError
 from headstart_export import e5
 from headstart_export.sources.recipe import Vectors

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file, save_file
 
-from headstart.engine import generation_config
 from headstart.engine.engine import Message, Sampling
-from headstart.engine.runtime import openvino, openvino_genai
-from headstart.engine.tokenizer import Tokenizer
+from headstart.engine.hardware.runtime import openvino, openvino_genai
+from headstart.engine.text import generation_config
+from headstart.engine.text.tokenizer import Tokenizer
 from headstart.errors import ChatTemplateError
 from headstart.library import manifest, vocabulary
 from headstart_export.checks.quality import FLOOR

@@ -10,11 +10,11 @@ from pathlib import Path
 from random import Random
 from unittest import mock
 
-from headstart.chat.backups import is_due, keep_up, list_backups
 from headstart.chat.conversation import Conversation
-from headstart.chat.database import FILE_NAME
 from headstart.chat.documents import write_export
-from headstart.chat.store import open_store
+from headstart.chat.history.backups import is_due, keep_up, list_backups
+from headstart.chat.history.database import FILE_NAME
+from headstart.chat.history.store import open_store
 from headstart.errors import HeadstartError
 from tests.faults import keeping
 from tests.faults.files import TITLE, Written, files

@@ -7,16 +7,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from headstart import api_keys, private_files, remotes
-from headstart.chat.backups import keep_up, list_backups, restore
 from headstart.chat.conversation import Conversation, Outcome
-from headstart.chat.database import FILE_NAME
+from headstart.chat.history.backups import keep_up, list_backups, restore
+from headstart.chat.history.database import FILE_NAME
+from headstart.chat.history.store import open_store
 from headstart.chat.json_chats import Bundle, new_chat, to_json
-from headstart.chat.store import open_store
 from headstart.cli.chat import read_last_chat
 from headstart.cli.editor import history_file
 from headstart.cli.options import write_json
 from headstart.engine.engine import Remote
-from headstart.engine.measurements import Measurements
+from headstart.engine.hardware.measurements import Measurements
 from headstart.engine.supervision import Journal
 from headstart.errors import DamagedHistoryError, HeadstartError
 from headstart.library import manifest

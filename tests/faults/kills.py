@@ -17,7 +17,7 @@ from typing import Any
 import psutil
 
 from bench.toy import PROGRAM
-from headstart.chat.store import open_store
+from headstart.chat.history.store import open_store
 from headstart.library import import_folder, manifest
 from tests.faults import keeping
 from tests.faults.profile import ROOT, Lost, Window, environment, require_kept

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from headstart.chat.conversation import Role, State
-from headstart.chat.store import Store, open_store
+from headstart.chat.history.store import Store, open_store
 from tests.faults.window import checksum
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -15,8 +15,8 @@ from PySide6.QtWidgets import QApplication
 if sys.platform == "win32":
     pytest.skip("signals and limits of Unix are needed", allow_module_level=True)
 
-from headstart.chat.backups import MAX_COPIES, back_up, is_due, keep_up, list_backups
-from headstart.chat.store import open_store
+from headstart.chat.history.backups import MAX_COPIES, back_up, is_due, keep_up, list_backups
+from headstart.chat.history.store import open_store
 from headstart.cli import main
 from headstart.cli.editor import history_file
 from headstart.cli.options import write_json

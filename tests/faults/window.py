@@ -15,7 +15,7 @@ from PySide6.QtCore import QObject, Qt, QTimer, Slot
 from bench.profile import toy_model
 from bench.toy import PROGRAM
 from headstart import paths
-from headstart.chat.store import open_store
+from headstart.chat.history.store import open_store
 from headstart.engine.process.watchdog import Timeouts
 from headstart.ui.application import SingleInstance, make_application
 from headstart.ui.program import EngineSource, Program

@@ -14,7 +14,7 @@ from packaging.utils import canonicalize_name
 
 from headstart.errors import HeadstartError
 from headstart.library.manifest import read_model
-from headstart.ui.licences import Component
+from headstart.ui.help.licences import Component
 from installer import bill, environment, making
 
 ROOT = Path(__file__).resolve().parents[2]

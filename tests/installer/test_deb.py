@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from headstart.chat import backups
 from headstart.chat.conversation import State
-from headstart.chat.database import FILE_NAME
-from headstart.chat.store import open_store
+from headstart.chat.history import backups
+from headstart.chat.history.database import FILE_NAME
+from headstart.chat.history.store import open_store
 from headstart.ui.widgets.theme import LIGHT
 from tests.end_to_end import screen as screens
 from tests.end_to_end.screen import open_screen, wait

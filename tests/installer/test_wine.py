@@ -15,8 +15,8 @@ import pytest
 from installer.windows import launchers, msi, setup, tools
 
 from headstart import __version__
-from headstart.chat.database import FILE_NAME
-from headstart.chat.reader import open_reader
+from headstart.chat.history.database import FILE_NAME
+from headstart.chat.history.reader import open_reader
 from headstart.ui.widgets.theme import LIGHT
 from tests.end_to_end import screen as screens
 from tests.end_to_end.screen import Screen, open_screen, wait

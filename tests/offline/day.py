@@ -14,7 +14,7 @@ from PySide6.QtWidgets import QApplication
 
 from headstart import paths
 from headstart.chat.conversation import State
-from headstart.chat.store import open_store
+from headstart.chat.history.store import open_store
 from headstart.engine import prompt_cache_files
 from headstart.ui.application import SingleInstance, make_application, start_log
 from headstart.ui.program import Program

@@ -20,7 +20,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headstart.engine.engine import Request
-from headstart.engine.tokenizer import Tokenizer
+from headstart.engine.text.tokenizer import Tokenizer
 from headstart.errors import SettingsError
 from headstart.server.errors import RefusedError
 from headstart.server.models import Served

@@ -9,7 +9,7 @@ import openai
 import pytest
 
 from headstart.engine.engine import LoadOptions
-from headstart.engine.tokenizer import Tokenizer
+from headstart.engine.text.tokenizer import Tokenizer
 from tests.engine.answers import load
 from tests.server.serving import MODEL, serving
 

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from headstart.engine.tokenizer import Tokenizer
+from headstart.engine.text.tokenizer import Tokenizer
 from tests.fakes import ScriptedEngine
 from tests.server import histories
 from tests.server.histories import Turn

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from headstart.engine.engine import LoadOptions, Message, Tool
-from headstart.engine.tokenizer import Tokenizer
+from headstart.engine.text.tokenizer import Tokenizer
 from headstart.server.worker import Limits
 from tests.engine.answers import load
 from tests.fakes import ScriptedEngine

@@ -10,7 +10,7 @@ from pytestqt.qtbot import QtBot
 
 from bench.profile import toy_model
 from bench.toy import PROGRAM
-from headstart.chat.store import open_store
+from headstart.chat.history.store import open_store
 from headstart.engine.engine import LoadOptions
 from headstart.engine.process import session
 from headstart.ui.engine_link import EngineLink

@@ -10,7 +10,7 @@ from PySide6.QtDBus import QDBusConnection, QDBusVariant
 from PySide6.QtWidgets import QApplication
 
 from headstart.settings import Settings
-from headstart.ui.notifications import BusNotification, Motion, desktop_message
+from headstart.ui.window.notifications import BusNotification, Motion, desktop_message
 
 NAME, PATH = "org.freedesktop.Notifications", "/org/freedesktop/Notifications"
 PORTAL, PORTAL_PATH = "org.freedesktop.portal.Desktop", "/org/freedesktop/portal/desktop"

@@ -9,9 +9,9 @@ from PySide6.QtGui import QGuiApplication
 from pytestqt.qtbot import QtBot
 
 from headstart import __version__
-from headstart.ui import licences
-from headstart.ui.dialogs import AboutDialog
+from headstart.ui.help import licences
 from headstart.ui.program import Program
+from headstart.ui.window.dialogs import AboutDialog
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -46,7 +46,7 @@ def test_every_shipped_part_has_a_licence_text() -> None:
     parts = {part.name: part for name in names for part in licences.components(name)}
     assert len(parts) > 40
     missing = [part.name for part in parts.values() if not part.licence or not part.text().strip()]
-    assert not missing, "headstart/ui/licences.py and headstart/licence_texts say what packages leave out"
+    assert not missing, "headstart/ui/help/licences.py and headstart/licence_texts say what packages leave out"
     assert "GNU LESSER GENERAL PUBLIC LICENSE" in parts["PySide6_Essentials"].text()
     assert "TERMS AND CONDITIONS" in parts["PySide6_Essentials"].text()
 

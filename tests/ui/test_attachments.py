@@ -11,8 +11,8 @@ from PySide6.QtGui import QGuiApplication, QImage, QPdfWriter, QTextDocument
 from PySide6.QtWidgets import QFileDialog
 from pytestqt.qtbot import QtBot
 
-from headstart.chat.attachments import require_short
 from headstart.chat.conversation import Attachment
+from headstart.chat.files.attachments import require_short
 from headstart.errors import AttachmentError
 from headstart.ui.chat import attachments
 from headstart.ui.chat.attachments import AttachmentChip, DocumentReader

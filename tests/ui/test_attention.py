@@ -12,9 +12,9 @@ from PySide6.QtWidgets import QApplication, QSystemTrayIcon
 from pytestqt.qtbot import QtBot
 
 from headstart.chat.conversation import Chat
-from headstart.ui import notifications
-from headstart.ui.notifications import LONG, Attention, Notification, TrayNotification
 from headstart.ui.program import Program
+from headstart.ui.window import notifications
+from headstart.ui.window.notifications import LONG, Attention, Notification, TrayNotification
 from tests.ui.person import WAIT, ask
 
 CHAT = Chat("1", "a chat", 0.0, 0.0)
@@ -36,7 +36,7 @@ class Noted(Notification):
 def desktop(monkeypatch: pytest.MonkeyPatch) -> Noted:
     """The messages that the desktop shows of the window."""
     noted = Noted()
-    monkeypatch.setattr("headstart.ui.notifications.desktop_message", lambda *_: noted)
+    monkeypatch.setattr("headstart.ui.window.notifications.desktop_message", lambda *_: noted)
     return noted
 
 
@@ -76,7 +76,7 @@ def test_no_notification_for_an_active_window_or_by_setting(
 def test_answers_and_exports_notify(
     qtbot: QtBot, away: Program, desktop: Noted, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("headstart.ui.notifications.LONG", 0.0)
+    monkeypatch.setattr("headstart.ui.window.notifications.LONG", 0.0)
     ask(qtbot, away, "hello")
     assert desktop.shown == [("The answer is complete", "hello")]
     away.models.adding.exported.emit(True, "It is in the library.")  # noqa: FBT003 - Qt's own signature
@@ -93,7 +93,7 @@ def test_click_on_a_notification_raises_the_window(qtbot: QtBot, away: Program, 
 def test_click_on_a_notification_shows_its_chat(
     qtbot: QtBot, away: Program, desktop: Noted, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("headstart.ui.notifications.LONG", 0.0)
+    monkeypatch.setattr("headstart.ui.window.notifications.LONG", 0.0)
     ask(qtbot, away, "hello")
     away.window.sidebar.new_requested.emit()
     away.window.show_page(away.window.models)

@@ -26,7 +26,7 @@ from headstart.engine.bench.result import (
     prompt_results,
     standings,
 )
-from headstart.engine.devices import Machine
+from headstart.engine.hardware.devices import Machine
 from headstart.ui.performance import benchmark_chart, benchmark_page
 from headstart.ui.performance.benchmark_chart import Bar, advice_text
 from headstart.ui.performance.benchmark_page import CSV, JSON, PNG, BenchmarkPage

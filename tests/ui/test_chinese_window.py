@@ -22,9 +22,9 @@ from PySide6.QtWidgets import (
 )
 from pytestqt.qtbot import QtBot
 
-from headstart.ui.dialogs import CommandPalette
 from headstart.ui.program import Program
 from headstart.ui.widgets.labels import ElidedLabel
+from headstart.ui.window.dialogs import CommandPalette
 from tests.ui import reach
 from tests.ui.conftest import Speak
 from tests.ui.person import ask

@@ -12,13 +12,13 @@ from headstart.chat.conversation import Project
 from headstart.markdown.blocks import Preview
 from headstart.ui.chat.prompts import PromptDialog
 from headstart.ui.chat.tools import ServerDialog
-from headstart.ui.dialogs import CommandPalette
-from headstart.ui.manual import KeysDialog, ManualDialog, chapters
+from headstart.ui.help.manual import KeysDialog, ManualDialog, chapters
 from headstart.ui.markdown.preview import PreviewDialog
 from headstart.ui.program import Program
 from headstart.ui.settings.settings_form import NumberBox, PresetEditor
 from headstart.ui.sidebar.projects import ProjectDialog
 from headstart.ui.widgets.layouts import Dialog, confirm
+from headstart.ui.window.dialogs import CommandPalette
 from tests.ui.person import ask, button, chat_rows, preferences, setting
 
 HARMLESS = {"Save", "Close", "OK", "Cancel", "Reopen now"}  # or none at all

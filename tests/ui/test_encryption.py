@@ -11,9 +11,9 @@ from PySide6.QtWidgets import QApplication, QLineEdit, QMessageBox
 from pytestqt.qtbot import QtBot
 
 from headstart import paths
-from headstart.chat import backups, database, encryption, key_file
-from headstart.chat.database import FILE_NAME, Key
-from headstart.chat.store import Store, open_store
+from headstart.chat.history import backups, database, encryption, key_file
+from headstart.chat.history.database import FILE_NAME, Key
+from headstart.chat.history.store import Store, open_store
 from headstart.engine.engine import LoadOptions
 from headstart.engine.prefix_cache import PartFiles
 from headstart.errors import HistoryError

@@ -13,7 +13,6 @@ import pytest
 from pytestqt.qtbot import QtBot
 
 from headstart.engine.engine import FinishReason, LoadOptions, Message, Phase, Prefill, Request, Step
-from headstart.engine.generation_config import USUAL
 from headstart.engine.protocol import (
     Benched,
     BenchHeat,
@@ -24,6 +23,7 @@ from headstart.engine.protocol import (
     Loading,
     ModelInfo,
 )
+from headstart.engine.text.generation_config import USUAL
 from headstart.engine.tuning.messages import TuneDecided, TunedKnown, TuneEnded, TuneRequest, TuneStep
 from headstart.ui.engine_link import EngineLink
 from tests.ui.person import WAIT

@@ -13,9 +13,9 @@ from pytestqt.qtbot import QtBot
 from bench.profile import toy_model
 from bench.toy import PROGRAM
 from headstart.chat.conversation import Project
-from headstart.chat.database import FOLDERS_NAME
-from headstart.chat.folder_index import CUT, MISSING, UNREAD, FolderState
-from headstart.chat.folder_question import Question
+from headstart.chat.folders.folder_index import CUT, MISSING, UNREAD, FolderState
+from headstart.chat.folders.folder_question import Question
+from headstart.chat.history.database import FOLDERS_NAME
 from headstart.errors import EngineLostError
 from headstart.ui.chat.message import MessageAction
 from headstart.ui.chat.message_view import MessageView, SourceList

@@ -10,7 +10,7 @@ from pytestqt.qtbot import QtBot
 from bench.profile import toy_model
 from bench.toy import PROGRAM
 from headstart import paths, private_files
-from headstart.chat.store import open_store
+from headstart.chat.history.store import open_store
 from headstart.engine import prompt_cache_files
 from headstart.engine.engine import Keep, LoadOptions, Message, Request
 from headstart.engine.protocol import Forget, Generate, Load, Order

@@ -17,8 +17,8 @@ from PySide6.QtWidgets import QApplication, QLabel, QMessageBox
 from pytestqt.qtbot import QtBot
 
 from headstart import paths
-from headstart.engine.measurements import Measurements
-from headstart.engine.validation import Verdict, store_verdict
+from headstart.engine.hardware.measurements import Measurements
+from headstart.engine.loading.validation import Verdict, store_verdict
 from headstart.errors import Translatable
 from headstart.library import exporter as exporting
 from headstart.library import manifest

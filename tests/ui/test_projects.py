@@ -11,8 +11,8 @@ from PySide6.QtWidgets import QApplication, QFileDialog, QMessageBox
 from pytestqt.qtbot import QtBot
 
 from headstart.chat.conversation import Attachment, Project
+from headstart.chat.history.reader import Group
 from headstart.chat.imports.files import read_file
-from headstart.chat.reader import Group
 from headstart.ui.program import Program
 from headstart.ui.sidebar.chat_list import CHATS_MIME
 from headstart.ui.sidebar.projects import ProjectDialog

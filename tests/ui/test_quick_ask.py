@@ -13,12 +13,12 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QSystemTrayIcon
 from pytestqt.qtbot import QtBot
 
-from headstart.chat.store import UNSENT
+from headstart.chat.history.store import UNSENT
 from headstart.engine.protocol import Load, Order
 from headstart.ui.application import SingleInstance
 from headstart.ui.engine_request import installed_model
 from headstart.ui.program import Program
-from headstart.ui.quick_ask import QuickAsk
+from headstart.ui.window.quick_ask import QuickAsk
 from tests.ui.engine_in_process import EngineInProcess
 from tests.ui.person import WAIT, ask, begin, texts
 
@@ -28,7 +28,7 @@ Open = Callable[..., Program]
 @pytest.fixture
 def tray(monkeypatch: pytest.MonkeyPatch) -> None:
     """The desktop has one."""
-    monkeypatch.setattr("headstart.ui.quick_ask.session_bus", object)
+    monkeypatch.setattr("headstart.ui.window.quick_ask.session_bus", object)
     monkeypatch.setattr(QSystemTrayIcon, "isSystemTrayAvailable", lambda: True)
 
 

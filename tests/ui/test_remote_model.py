@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
 from headstart import remotes
-from headstart.chat.store import open_store
+from headstart.chat.history.store import open_store
 from headstart.engine.engine import Remote
 from headstart.settings import Settings
 from headstart.ui.engine_request import installed_model

@@ -11,12 +11,13 @@ from PySide6.QtWidgets import QApplication, QMessageBox
 from pytestqt.qtbot import QtBot
 
 from headstart import paths
-from headstart.chat import backups, standby
+from headstart.chat import standby
 from headstart.chat.conversation import Chat, Conversation, State
-from headstart.chat.database import FILE_NAME, INDEX_FAULT
-from headstart.chat.migrations import NEWEST
-from headstart.chat.reader import open_reader
-from headstart.chat.store import Store, open_store
+from headstart.chat.history import backups
+from headstart.chat.history.database import FILE_NAME, INDEX_FAULT
+from headstart.chat.history.migrations import NEWEST
+from headstart.chat.history.reader import open_reader
+from headstart.chat.history.store import Store, open_store
 from headstart.errors import HistoryError
 from headstart.ui.chat.message import MessageAction
 from headstart.ui.history.maintenance import Recovery

@@ -12,7 +12,7 @@ from pytestqt.qtbot import QtBot
 
 from headstart.chat import search
 from headstart.chat.conversation import Attachment, Conversation, Message, Role
-from headstart.chat.store import Store, open_store
+from headstart.chat.history.store import Store, open_store
 from headstart.ui.program import Program
 from headstart.ui.sidebar.chats_controller import ChatSearch, SearchResults
 from tests.ui.person import WAIT, ask, chat_rows, click_chat, texts

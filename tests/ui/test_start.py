@@ -189,7 +189,7 @@ ANOTHER_LANGUAGE = """
 from PySide6.QtCore import QTimer
 from headstart import paths
 from headstart.chat.conversation import Conversation
-from headstart.chat.store import open_store
+from headstart.chat.history.store import open_store
 from headstart.ui import application
 
 store = open_store(paths.history_folder())

@@ -17,11 +17,13 @@ from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
 from headstart import remotes
-from headstart.engine import devices, engine, loading, opening
+from headstart.engine import engine, opening
 from headstart.engine.backends.genai.engine import guessing
 from headstart.engine.backends.genai.pipelines import Way
 from headstart.engine.backends.remote.errors import refusal
 from headstart.engine.engine import EngineKind, LoadOptions, Remote, Request, Sampling
+from headstart.engine.hardware import devices
+from headstart.engine.loading import loading
 from headstart.engine.process.watchdog import Activity, HangReport
 from headstart.errors import HeadstartError, HistoryError, MismatchedDraftError, Translatable, listed
 from headstart.library import library

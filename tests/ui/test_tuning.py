@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from pytestqt.qtbot import QtBot
 
-from headstart.cli.tune import reason
+from headstart.cli.performance.tune import reason
 from headstart.engine.bench.result import Spread
 from headstart.engine.engine import LoadOptions, Unset
 from headstart.engine.tuning.messages import DEFAULT, DRAFTS, TARGET, Row, Stage, TuningStep

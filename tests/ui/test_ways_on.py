@@ -15,11 +15,11 @@ from headstart.chat.conversation import State
 from headstart.engine.engine import Request
 from headstart.settings import Settings
 from headstart.ui.chat.message import MessageAction, MessageState
-from headstart.ui.dialogs import CommandPalette
 from headstart.ui.engine_request import Loadable, installed_model
 from headstart.ui.performance.engine_job import JobPage
 from headstart.ui.program import Program
 from headstart.ui.widgets.labels import ElidedLabel
+from headstart.ui.window.dialogs import CommandPalette
 from tests.model_folders import write_model
 from tests.ui.person import WAIT, ask, begin, shown, stored, texts, write
 

@@ -8,9 +8,9 @@ from PySide6.QtTest import QTest
 from pytestqt.qtbot import QtBot
 
 from headstart.ui.chat.message_view import MessageView
-from headstart.ui.dialogs import CommandPalette
 from headstart.ui.program import Program
 from headstart.ui.widgets.legend import Swatch
+from headstart.ui.window.dialogs import CommandPalette
 from tests.ui.person import WAIT, ask, shown, texts, write
 
 Open = Callable[..., Program]

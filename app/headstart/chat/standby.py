@@ -14,9 +14,9 @@ from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
-from headstart.chat import database, key_file
-from headstart.chat.database import Key
-from headstart.chat.store import Store, open_store
+from headstart.chat.history import database, key_file
+from headstart.chat.history.database import Key
+from headstart.chat.history.store import Store, open_store
 from headstart.errors import HistoryError
 
 _ORIGIN = "origin"  # a file with the state of the history when it was copied

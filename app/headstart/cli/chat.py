@@ -10,16 +10,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from headstart import paths, private_files, remotes, settings
-from headstart.chat import attachments
 from headstart.chat.conversation import Attachment, Conversation, Outcome, Role, State, propose_title, turns
 from headstart.chat.documents import to_markdown
+from headstart.chat.files import attachments
 from headstart.chat.imports.files import read_chats
 from headstart.chat.json_chats import Bundle, new_chat, to_json
 from headstart.cli import batch, models
 from headstart.cli.batch import BatchFlags
+from headstart.cli.checks.model_check import BackgroundModelCheck
 from headstart.cli.command import INTERRUPTED, Load, argument, flag, given, group, suggestion
 from headstart.cli.editor import QUOTES, keep_keys, piped_lines, typed_lines, whole_text
-from headstart.cli.model_check import BackgroundModelCheck
 from headstart.cli.options import (
     ANSWER,
     OPTIONS,
@@ -39,7 +39,7 @@ from headstart.cli.recognition import find_recognize
 from headstart.cli.remote import RemoteSelection, select_remote_model
 from headstart.cli.render import Screen, WrittenAnswer, answer, count, stats_line, stats_lines
 from headstart.cli.tools import ChatTools, open_tools, show_log, show_skills, show_undo
-from headstart.engine import generation_config, prompt_cache_files
+from headstart.engine import prompt_cache_files
 from headstart.engine.cancelling import CancelEvent
 from headstart.engine.engine import (
     Engine,
@@ -51,6 +51,7 @@ from headstart.engine.engine import (
     ThinkingSupport,
 )
 from headstart.engine.stats import figures, merge_stats
+from headstart.engine.text import generation_config
 from headstart.errors import ContextOverflowError, EngineLostError, HeadstartError, SettingsError
 from headstart.library import library
 from headstart.parameters import valid_text
@@ -341,7 +342,7 @@ def _talk(session: "Session") -> int:
 
 def _is_encrypted() -> bool:
     """Return whether the chats are encrypted, so that no readable conversation may be saved."""
-    from headstart.chat import encryption
+    from headstart.chat.history import encryption
 
     return encryption.is_encrypted(paths.history_folder())
 

@@ -15,9 +15,9 @@ from headstart import paths
 from headstart.cli.command import Command, CommandGroup, LazyCommand, Load, argument, flag
 from headstart.cli.options import JsonFlags, installed_names
 from headstart.cli.render import Screen, answer, harmless, print_rows
-from headstart.engine import memory
 from headstart.engine.engine import LoadOptions, Message, Request
-from headstart.engine.measurements import measured_ms
+from headstart.engine.hardware.measurements import measured_ms
+from headstart.engine.loading import memory
 from headstart.errors import ExporterNeededError, ExportError, ModelNotFoundError, SettingsError
 from headstart.library import exporter, import_folder, library, manifest
 from headstart.library.library import Broken, Entry, Model, Pair

@@ -10,7 +10,6 @@ from typing import Any
 
 from headstart import paths, private_files, remotes
 from headstart.cli.command import flag
-from headstart.engine import devices, memory
 from headstart.engine.engine import (
     USUAL_DEVICE,
     Engine,
@@ -21,8 +20,10 @@ from headstart.engine.engine import (
     Request,
     Unset,
 )
-from headstart.engine.load_options import ResolvedOptions
-from headstart.engine.memory import amount
+from headstart.engine.hardware import devices
+from headstart.engine.hardware.load_options import ResolvedOptions
+from headstart.engine.loading import memory
+from headstart.engine.loading.memory import amount
 from headstart.engine.opening import resolve
 from headstart.engine.process.client import EngineClient
 from headstart.engine.protocol import ModelInfo

@@ -24,7 +24,7 @@ from headstart.cli.command import (
     load_apart,
     suggestion,
 )
-from headstart.engine.machine import window_packages
+from headstart.engine.hardware.machine import window_packages
 from headstart.engine.process import huge_pages
 from headstart.errors import HeadstartError, SettingsError, WindowError
 
@@ -64,7 +64,7 @@ def open_window(flags: WindowFlags) -> int:
     if flags.profile:
         os.environ["HEADSTART_HOME"] = str(flags.profile.expanduser().absolute())
     try:
-        from headstart.cli import self_check
+        from headstart.cli.checks import self_check
         from headstart.ui import application
     except ImportError as error:
         packages = window_packages(str(error))
@@ -200,19 +200,19 @@ def _import_command(name: str) -> click.Command:
 
             command = remote.commands()
         case "bench":
-            from headstart.cli import bench
+            from headstart.cli.performance import bench
 
             command = bench.commands()
         case "tune":
-            from headstart.cli import tune
+            from headstart.cli.performance import tune
 
             command = Command(tune.run)
         case "doctor":
-            from headstart.cli import doctor
+            from headstart.cli.checks import doctor
 
             command = Command(doctor.run)
         case _:
-            from headstart.cli import dev
+            from headstart.cli.performance import dev
 
             command = dev.commands()
     return command

@@ -4,7 +4,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from headstart.chat.pictures import Recognize
+from headstart.chat.files.pictures import Recognize
 from headstart.errors import BrokenModelError
 from headstart.library import library
 

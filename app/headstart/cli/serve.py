@@ -27,10 +27,11 @@ from headstart.cli.options import (
     select_model,
 )
 from headstart.cli.render import harmless, print_rows
-from headstart.engine import generation_config, memory
 from headstart.engine.engine import LoadOptions
-from headstart.engine.memory import amount
+from headstart.engine.loading import memory
+from headstart.engine.loading.memory import amount
 from headstart.engine.protocol import Answered, Asked, ServerReport, Serving, StartServer
+from headstart.engine.text import generation_config
 from headstart.errors import MemoryBudgetError, SettingsError
 from headstart.library import library
 from headstart.library.library import Broken, Model, Pair

@@ -10,9 +10,8 @@ from itertools import accumulate, groupby
 
 import numpy as np
 
-from headstart.engine import generation_config, grammar, sequence
+from headstart.engine import sequence
 from headstart.engine.cancelling import CancelEvent
-from headstart.engine.detokenizer import MIN_THOUGHT_REPEATS, Detokenizer, Repetition, StopStrings, TokenTexts
 from headstart.engine.engine import (
     Finish,
     FinishReason,
@@ -30,11 +29,13 @@ from headstart.engine.engine import (
     Token,
     no_stats,
 )
-from headstart.engine.grammar import TokenBytes
 from headstart.engine.sampling import Constraint, Row, largest
-from headstart.engine.thinking import ThinkingConstraint, ThinkingReader
-from headstart.engine.tokenizer import Tokenizer
-from headstart.engine.tool_formats.rewriter import Rewriter
+from headstart.engine.text import generation_config, grammar
+from headstart.engine.text.detokenizer import MIN_THOUGHT_REPEATS, Detokenizer, Repetition, StopStrings, TokenTexts
+from headstart.engine.text.grammar import TokenBytes
+from headstart.engine.text.thinking import ThinkingConstraint, ThinkingReader
+from headstart.engine.text.tokenizer import Tokenizer
+from headstart.engine.text.tool_formats.rewriter import Rewriter
 from headstart.errors import SettingsError
 from headstart.library.manifest import Manifest
 

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TypeAlias
 
 from headstart import paths
-from headstart.engine import devices, memory, validation
 from headstart.engine.answer_writer import AnswerWriter, ModelText
 from headstart.engine.cancelling import CancelEvent
 from headstart.engine.drafters.registry import Sources, drafters_of
@@ -25,9 +24,11 @@ from headstart.engine.engine import (
     Round,
     Sampling,
 )
-from headstart.engine.load_options import ResolvedOptions
-from headstart.engine.loading import LoadedModel, RunnerConfig, Watcher, load_head, load_model
-from headstart.engine.measurements import Measurements
+from headstart.engine.hardware import devices
+from headstart.engine.hardware.load_options import ResolvedOptions
+from headstart.engine.hardware.measurements import Measurements
+from headstart.engine.loading import memory, validation
+from headstart.engine.loading.loading import LoadedModel, RunnerConfig, Watcher, load_head, load_model
 from headstart.engine.policy.cost_model import Costs, Curve
 from headstart.engine.policy.policy import Policy
 from headstart.engine.prefix_cache import PartFiles, PrefixCache, identity_of
@@ -37,7 +38,7 @@ from headstart.engine.runners.paged import PagedRunner
 from headstart.engine.runners.precision import name_of, pass_ms
 from headstart.engine.runners.runner import NonFiniteError
 from headstart.engine.speculative import Decoder
-from headstart.engine.tokenizer import Tokenizer, read_tokenizer
+from headstart.engine.text.tokenizer import Tokenizer, read_tokenizer
 from headstart.errors import BrokenModelError, Translatable
 from headstart.library.manifest import Manifest, ModelSpec
 

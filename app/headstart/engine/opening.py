@@ -15,15 +15,17 @@ from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 import psutil
 
 from headstart import __version__, paths
-from headstart.engine import devices, memory
 from headstart.engine.bench.prompts import read_prompts
 from headstart.engine.bench.race import SWEEP, USUAL, Heat
 from headstart.engine.cancelling import CancelEvent
 from headstart.engine.engine import Engine, EngineKind, LoadOptions, Phase, Request
-from headstart.engine.load_options import ResolvedOptions
-from headstart.engine.machine import is_on_battery
-from headstart.engine.measurements import Measurements
-from headstart.engine.memory import free_memory
+from headstart.engine.hardware import devices
+from headstart.engine.hardware.load_options import ResolvedOptions
+from headstart.engine.hardware.machine import is_on_battery
+from headstart.engine.hardware.measurements import Measurements
+from headstart.engine.hardware.runtime import openvino, openvino_genai
+from headstart.engine.loading import memory
+from headstart.engine.loading.memory import free_memory
 from headstart.engine.protocol import (
     Bench,
     BenchHeat,
@@ -36,7 +38,6 @@ from headstart.engine.protocol import (
     Loading,
     ModelInfo,
 )
-from headstart.engine.runtime import openvino, openvino_genai
 from headstart.engine.tuning import store
 from headstart.engine.tuning.messages import Findings, Stage, Tune, TuneDecided, TuneReport, TuneStep, TuningStep
 from headstart.errors import HeadstartError, RemoteError, SettingsError, Translatable
@@ -45,8 +46,8 @@ from headstart.library import manifest as manifests
 if TYPE_CHECKING:
     from headstart.engine.backends.embedding import EmbeddingEngine
     from headstart.engine.backends.genai.engine import GenaiEngine
+    from headstart.engine.loading.validation import Trial
     from headstart.engine.local import LocalEngine
-    from headstart.engine.validation import Trial
 
 _SECONDS = "seconds"
 _TRIAL_CONTEXT = 2048  # most tokens that a trial reads
@@ -245,7 +246,7 @@ def bench_heat(ticket: int, heat: Heat) -> BenchHeat:
 @contextmanager
 def _measuring(engine: "LocalEngine") -> Iterator[None]:
     """Try and time each precision of the loaded models while inside, until everything is known."""
-    from headstart.engine.validation import Trial  # noqa: PLC0415 - as above
+    from headstart.engine.loading.validation import Trial  # noqa: PLC0415 - as above
 
     trial = Trial()
     thread = threading.Thread(target=_measure, args=(engine, trial), daemon=True, name="measuring")
@@ -259,7 +260,7 @@ def _measuring(engine: "LocalEngine") -> Iterator[None]:
 
 def _measure(engine: "LocalEngine", trial: "Trial") -> None:
     """Measure what fits into free memory beside the loaded models; nothing on battery."""
-    from headstart.engine.loading import measure  # noqa: PLC0415 - as above
+    from headstart.engine.loading.loading import measure  # noqa: PLC0415 - as above
 
     if is_on_battery():
         return
@@ -349,7 +350,7 @@ def load(
 
 def _objection(resolved: ResolvedOptions) -> str:
     """Return why Headstart's own engine cannot use the devices; empty if it can. A graphics card is tested once."""
-    from headstart.engine.loading import unsupported_reason, verify_files  # noqa: PLC0415
+    from headstart.engine.loading.loading import unsupported_reason, verify_files  # noqa: PLC0415
 
     places = [(spec, device) for spec, device in resolved.models if devices.kind(device) != "CPU"]
     reasons = (unsupported_reason(verify_files(spec, device)) for spec, device in places)

@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from headstart.engine import tool_calls
 from headstart.engine.engine import (
     CALL_BEGINS,
     CALL_ENDS,
@@ -24,7 +23,8 @@ from headstart.engine.engine import (
     without_blanks,
     written_call,
 )
-from headstart.engine.tool_calls import FENCE
+from headstart.engine.text import tool_calls
+from headstart.engine.text.tool_calls import FENCE
 
 MAX_DEPTH = 100  # of JSON that is given to a chat template
 _STRING = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)

@@ -36,9 +36,9 @@ from PySide6.QtWidgets import QApplication, QMessageBox
 import headstart
 from headstart import __version__, paths, private_files, settings
 from headstart.chat import standby
-from headstart.chat.database import Key
-from headstart.chat.store import open_store
-from headstart.engine import runtime
+from headstart.chat.history.database import Key
+from headstart.chat.history.store import open_store
+from headstart.engine.hardware import runtime
 from headstart.library import library
 from headstart.ui import display
 from headstart.ui.chat.message import MessageContent, MessageState

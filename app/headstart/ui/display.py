@@ -12,7 +12,7 @@ from PySide6 import __version__ as pyside
 from PySide6.QtCore import QLibraryInfo, QMessageLogContext, QtMsgType, qInstallMessageHandler, qVersion
 from PySide6.QtWidgets import QApplication
 
-from headstart.engine.machine import window_packages
+from headstart.engine.hardware.machine import window_packages
 from headstart.errors import WindowError
 
 INSTEAD = "`headstart chat` works without a window."

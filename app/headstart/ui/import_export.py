@@ -39,10 +39,10 @@ from headstart.chat.documents import (
     to_markdown_all,
     write_export,
 )
+from headstart.chat.history.store import Store
 from headstart.chat.imports.files import ENDINGS, read_file
 from headstart.chat.json_chats import Imported, to_json
 from headstart.chat.merging import Import
-from headstart.chat.store import Store
 from headstart.markdown.blocks import Block, Code, Nesting, Paragraph, Rule, Span, Style
 from headstart.markdown.parser import parse
 from headstart.settings import about

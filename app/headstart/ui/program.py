@@ -10,9 +10,9 @@ from PySide6.QtCore import QObject, Qt, QTimer, Slot
 from PySide6.QtWidgets import QApplication
 
 from headstart import paths
-from headstart.chat.reader import Hit
-from headstart.chat.store import Store
-from headstart.engine.memory import free_memory
+from headstart.chat.history.reader import Hit
+from headstart.chat.history.store import Store
+from headstart.engine.loading.memory import free_memory
 from headstart.engine.process.watchdog import Timeouts
 from headstart.library import import_folder
 from headstart.settings import Settings
@@ -21,7 +21,6 @@ from headstart.ui.chat.chat_session import ChatSession
 from headstart.ui.chat.comparison_controller import ComparisonController
 from headstart.ui.chat.read_ahead import ReadAheadController
 from headstart.ui.chat.tools import ToolsController
-from headstart.ui.dialogs import Dialogs
 from headstart.ui.engine_link import EngineLink
 from headstart.ui.engine_request import Find, installed_model
 from headstart.ui.folders.embedder import installed_embedder
@@ -29,16 +28,12 @@ from headstart.ui.folders.folders_controller import FindEmbedder, FoldersControl
 from headstart.ui.history.encryption import EncryptionOrder
 from headstart.ui.history.maintenance import Maintenance
 from headstart.ui.local_server.server_controller import ServerController
-from headstart.ui.main_window import MainWindow
-from headstart.ui.model_in_use import ModelInUse
 from headstart.ui.models.model_choices import ModelChoices, ModelSwitch
 from headstart.ui.models.model_loader import ModelLoader
 from headstart.ui.models.models_controller import ModelsController
-from headstart.ui.notifications import Attention, Motion
 from headstart.ui.performance.benchmark_controller import BenchmarkController
 from headstart.ui.performance.race_controller import RaceController
 from headstart.ui.performance.tuning_controller import TuningController
-from headstart.ui.quick_ask import QuickAskController
 from headstart.ui.settings_controller import CurrentSettings, SettingsController
 from headstart.ui.sidebar.chat_titles import TitleController
 from headstart.ui.sidebar.chats_controller import ChatsController, SidebarContent, TagsController
@@ -48,7 +43,12 @@ from headstart.ui.widgets.focus import InputMethodGuard
 from headstart.ui.widgets.progress import Cause
 from headstart.ui.widgets.theme import Appearance
 from headstart.ui.widgets.undo_stack import UndoStack
-from headstart.ui.window_commands import WindowCommands
+from headstart.ui.window.dialogs import Dialogs
+from headstart.ui.window.main_window import MainWindow
+from headstart.ui.window.model_in_use import ModelInUse
+from headstart.ui.window.notifications import Attention, Motion
+from headstart.ui.window.quick_ask import QuickAskController
+from headstart.ui.window.window_commands import WindowCommands
 
 _INTERVAL_MS = 1000
 

@@ -465,7 +465,7 @@ def _readable_text(path: str, file: File) -> str:
     with suppress(UnicodeDecodeError):
         if b"\0" not in file.data:
             return file.data.decode()
-    from headstart.chat import folder_files  # noqa: PLC0415 - few files need it
+    from headstart.chat.folders import folder_files  # noqa: PLC0415 - few files need it
 
     with tempfile.TemporaryDirectory(prefix="headstart-") as place:
         copy = Path(place) / path.rpartition("/")[2]

@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from headstart.engine.hardware.runtime import core
 from headstart.engine.kernels import selftest
 from headstart.engine.kernels.blocks import nodes_with_blocks
 from headstart.engine.kernels.fusion import KERNELS, compile_model
-from headstart.engine.runtime import core
 from headstart.errors import FailedCheckError, Translatable
 from headstart.library.manifest import Quality
 from headstart_export import process

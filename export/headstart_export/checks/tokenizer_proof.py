@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
-from headstart.engine import jinja
+from headstart.engine.text import jinja
 from headstart.errors import ExportError, FailedCheckError, Translatable
 from headstart.library import vocabulary
 from headstart_export import process

@@ -7,7 +7,7 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from headstart.engine.runtime import core
+from headstart.engine.hardware.runtime import core
 from headstart.errors import ExportError
 from headstart.library.manifest import BLOCKS, Precision
 from headstart_export import process

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from headstart.engine import runtime
+from headstart.engine.hardware import runtime
 from headstart.engine.kernels.experts import CLAMPED, SILU, plain
 from headstart_export.gguf.rotation import Rotation, order
 

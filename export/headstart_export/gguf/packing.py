@@ -18,9 +18,9 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from headstart.engine.hardware.runtime import gguf_weights
 from headstart.engine.kernels import blocks
 from headstart.engine.kernels.library import Format
-from headstart.engine.runtime import gguf_weights
 from headstart.errors import ExportError
 from headstart_export.progress import Advance
 

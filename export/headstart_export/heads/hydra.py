@@ -11,10 +11,10 @@ from zipfile import Path as ZipPath
 import numpy as np
 from numpy.typing import NDArray
 
+from headstart.engine.hardware.runtime import GGUF_WEIGHTS, core, openvino
 from headstart.engine.kernels.blocks import decompressed
 from headstart.engine.runners.graph import HIDDEN_STATES
 from headstart.engine.runners.head import MAPPING, NEXT
-from headstart.engine.runtime import GGUF_WEIGHTS, core, openvino
 from headstart.errors import ExportError
 from headstart.library import manifest
 from headstart_export import provenance

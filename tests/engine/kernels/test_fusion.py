@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from headstart.engine.engine import KvPrecision, LoadOptions, Mode, Sampling, Speculation
+from headstart.engine.hardware.runtime import openvino
 from headstart.engine.kernels.fusion import KERNELS, Compiled, compile_model, fuse
 from headstart.engine.kernels.library import Library
 from headstart.engine.kernels.selftest import identity
@@ -19,7 +20,6 @@ from headstart.engine.runners.graph import add_taps
 from headstart.engine.runners.paged import BranchingRunner, PagedRunner
 from headstart.engine.runners.precision import OWN, probe_ids, properties, reference
 from headstart.engine.runners.runner import Branch, Logits
-from headstart.engine.runtime import openvino
 from tests.engine.answers import LIST, ask, forget, load, request
 
 EXACT = reference()

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from headstart.engine import machine
+from headstart.engine.hardware import machine
 from headstart.engine.kernels import library, selftest
 from headstart.engine.kernels.library import Isa, Library, use_isa
 from headstart.engine.runners.precision import HINTS, OWN, candidates

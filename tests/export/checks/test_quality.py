@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from tokenizers import Tokenizer
 
-from headstart.engine.runtime import openvino
+from headstart.engine.hardware.runtime import openvino
 from headstart.errors import ExportError
 from headstart_export.checks import quality
 from headstart_export.checks.quality import Logits

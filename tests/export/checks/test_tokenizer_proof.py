@@ -15,7 +15,7 @@ import pytest
 from tokenizers import Tokenizer as Source
 
 from headstart.engine.answer_writer import AnswerText
-from headstart.engine.tokenizer import Tokenizer
+from headstart.engine.text.tokenizer import Tokenizer
 from headstart.errors import ExportError
 from headstart.library import manifest
 from headstart_export.checks import tokenizer_proof

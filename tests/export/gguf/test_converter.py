@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from headstart.engine.hardware.runtime import core, openvino
 from headstart.engine.kernels.blocks import replace_blocks, weights_of
 from headstart.engine.kernels.fusion import fuse
 from headstart.engine.kernels.selftest import proven, unsupported_reason
@@ -22,7 +23,6 @@ from headstart.engine.runners.graph import add_taps, count_layers, keep_rows
 from headstart.engine.runners.paged import BranchingRunner
 from headstart.engine.runners.precision import OWN, properties, reference
 from headstart.engine.runners.selftest import ROOM, batch_invariance, self_test
-from headstart.engine.runtime import core, openvino
 from headstart.errors import ExportError
 from headstart.library import manifest
 from headstart_export.conversion import quantize

@@ -15,9 +15,9 @@ import numpy as np
 import torch
 from openvino import Model
 
+from headstart.engine.hardware.runtime import core
 from headstart.engine.runners.hydra import HeadPass, HydraRunner
 from headstart.engine.runners.precision import plain
-from headstart.engine.runtime import core
 from headstart_export import process
 from headstart_export.conversion import convert
 from headstart_export.heads import features, hydra, network, training

@@ -28,6 +28,7 @@ from headstart.engine.engine import (
     Sampling,
     Speculation,
 )
+from headstart.engine.hardware.runtime import openvino
 from headstart.engine.kernels.fusion import KERNELS
 from headstart.engine.local import LocalEngine
 from headstart.engine.opening import resolve
@@ -35,9 +36,8 @@ from headstart.engine.runners.head import HeadRunner, Taps
 from headstart.engine.runners.paged import BranchingRunner
 from headstart.engine.runners.precision import reference
 from headstart.engine.runners.runner import Branch
-from headstart.engine.runtime import openvino
 from headstart.engine.sequence import Sequence
-from headstart.engine.tokenizer import Tokenizer
+from headstart.engine.text.tokenizer import Tokenizer
 from headstart.errors import BrokenModelError, PeerError
 from headstart.library import manifest
 from tests.export.conftest import Offline, Outcome

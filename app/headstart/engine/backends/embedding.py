@@ -6,11 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from headstart.engine import devices, loading, memory
 from headstart.engine.cancelling import CancelEvent
 from headstart.engine.engine import Event, Finish, FinishReason, Prefill, Request, no_stats
-from headstart.engine.load_options import ResolvedOptions
-from headstart.engine.runtime import core, openvino_genai
+from headstart.engine.hardware import devices
+from headstart.engine.hardware.load_options import ResolvedOptions
+from headstart.engine.hardware.runtime import core, openvino_genai
+from headstart.engine.loading import loading, memory
 from headstart.errors import BrokenModelError, ContextOverflowError, MakesVectorsError, SettingsError
 from headstart.library.manifest import EmbeddingSpec, Manifest
 

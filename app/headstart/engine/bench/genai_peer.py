@@ -12,7 +12,7 @@ import numpy as np
 
 from headstart.engine.bench.prompts import BenchPrompt
 from headstart.engine.bench.race import Contestant, Run
-from headstart.engine.runtime import openvino, openvino_genai
+from headstart.engine.hardware.runtime import openvino, openvino_genai
 from headstart.errors import PeerError
 from headstart.library.manifest import read_model
 

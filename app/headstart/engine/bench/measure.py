@@ -18,9 +18,9 @@ from headstart.engine.bench.result import (
     standings,
 )
 from headstart.engine.cancelling import CancelEvent
-from headstart.engine.devices import describe, peak_rss
 from headstart.engine.engine import LoadOptions
-from headstart.engine.loading import LoadedModel, fast_properties
+from headstart.engine.hardware.devices import describe, peak_rss
+from headstart.engine.loading.loading import LoadedModel, fast_properties
 from headstart.engine.local import LocalEngine
 from headstart.engine.runners.precision import OWN, hint_of
 from headstart.errors import PeerError, SettingsError

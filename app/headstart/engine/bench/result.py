@@ -9,7 +9,7 @@ from itertools import zip_longest
 from typing import TypeVar
 
 from headstart.engine.bench.race import AGAIN, AUTO, DRAFT_ONLY, EAGLE_ONLY, NGRAM_ONLY, PLAIN, Heat, Run, fixed_length
-from headstart.engine.devices import Machine
+from headstart.engine.hardware.devices import Machine
 from headstart.engine.origins import ORIGINS, Origin
 
 _RESAMPLES = 2000

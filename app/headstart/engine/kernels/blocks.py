@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from headstart.engine import devices
+from headstart.engine.hardware import devices
+from headstart.engine.hardware.runtime import GGUF_WEIGHTS, openvino
 from headstart.engine.kernels.library import Format, Weights
-from headstart.engine.runtime import GGUF_WEIGHTS, openvino
 
 Bytes = NDArray[np.uint8]
 Floats = NDArray[np.float32]

@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from headstart.engine.hardware.runtime import EXPERTS, openvino
 from headstart.engine.kernels.blocks import weights_of
 from headstart.engine.kernels.library import Activation, Kind, Library, Weights
 from headstart.engine.kernels.operation import Layout, Piece, PlannedStep, pack
-from headstart.engine.runtime import EXPERTS, openvino
 
 Floats = NDArray[np.float32]
 

@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from headstart.engine import devices
+from headstart.engine.hardware import devices
+from headstart.engine.hardware.runtime import core
 from headstart.engine.kernels.blocks import replace_blocks, weights_of
 from headstart.engine.kernels.experts import replace_experts
 from headstart.engine.kernels.library import OUTPUTS, Attention, Kind, Library, Tickets, Weights, library
@@ -29,7 +30,6 @@ from headstart.engine.kernels.operation import (
 )
 from headstart.engine.kernels.patterns import PAGED_ATTENTION, PLACES, Graph, Heads, Key, Node, are_alike, find, key_of
 from headstart.engine.kernels.selftest import proven, unsupported_reason
-from headstart.engine.runtime import core
 
 _KV_BITS = {"f16": 16, "u8": 8}  # of the keys and values of our own attention
 KERNELS = "HEADSTART_KERNELS"  # among the properties of a compiled model, not one of OpenVINO's: see compile_model

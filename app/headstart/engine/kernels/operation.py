@@ -11,6 +11,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from headstart.engine.hardware.runtime import openvino
 from headstart.engine.kernels.library import (
     BLOCK,
     Activation,
@@ -26,7 +27,6 @@ from headstart.engine.kernels.library import (
     Weights,
     large_pages,
 )
-from headstart.engine.runtime import openvino
 
 _PLACES = 6  # arrays of hk_sequences
 _BUFFERS = ("key", "value", "cosine", "sine", "factor")  # of hk_attention

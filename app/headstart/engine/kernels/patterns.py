@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from headstart.engine.hardware.runtime import openvino
 from headstart.engine.kernels.blocks import weights_of
 from headstart.engine.kernels.library import Activation, Format, Kind, Library, Weights
-from headstart.engine.runtime import openvino
 
 Key = tuple[str, int]  # an output of a node, by the node's name and the output's number
 

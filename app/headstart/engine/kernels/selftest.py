@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headstart import paths
-from headstart.engine import machine
+from headstart.engine.hardware import machine
+from headstart.engine.hardware.measurements import Measurements
 from headstart.engine.kernels.blocks import dequantize, random_blocks
 from headstart.engine.kernels.library import (
     BLOCK,
@@ -25,7 +26,6 @@ from headstart.engine.kernels.library import (
     path,
 )
 from headstart.engine.kernels.operation import KvCache, Layout, PlannedStep, pack
-from headstart.engine.measurements import Measurements
 from headstart.engine.supervision import ending, program
 from headstart.errors import Translatable
 

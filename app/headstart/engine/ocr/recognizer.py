@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
+from headstart.engine.hardware.runtime import core, openvino
 from headstart.engine.ocr.boxes import Box, text_boxes
 from headstart.engine.ocr.reading_order import Line, page_text
-from headstart.engine.runtime import core, openvino
 
 DETECTOR, CLASSIFIER, READER = "detector.xml", "classifier.xml", "reader.xml"
 CHARACTERS = "characters.txt"

@@ -20,10 +20,10 @@ from functools import partial
 from typing import Any, BinaryIO, Protocol, TypeVar
 
 from headstart import __version__
-from headstart.engine import memory
 from headstart.engine.bench.race import RaceCancelled
 from headstart.engine.cancelling import CancelEvent
 from headstart.engine.engine import Engine, Event, Finish, FinishReason, Prefill, Request, Step
+from headstart.engine.loading import memory
 from headstart.engine.opening import LoadedEngine, LocalModels, ModelSource
 from headstart.engine.protocol import (
     Bench,
@@ -500,8 +500,8 @@ def main(argv: Sequence[str] | None = None, models: ModelSource | None = None, s
         sys.exit(selftest.check() or None)
     orders, reports = _take_the_pipes()
     if arguments.validate:  # for `validation.Trial`
-        from headstart.engine import validation  # noqa: PLC0415 - numpy and more, which the engine loads with a model
-        from headstart.engine.loading import builder  # noqa: PLC0415
+        from headstart.engine.loading import validation  # noqa: PLC0415 - numpy and more, which the engine loads with a model
+        from headstart.engine.loading.loading import builder  # noqa: PLC0415
 
         with os.fdopen(orders, "rb") as orders_pipe, os.fdopen(reports, "wb") as fault:
             validation.answer(orders_pipe, fault, builder)

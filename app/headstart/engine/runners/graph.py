@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from headstart.engine.runtime import GGUF_WEIGHTS, openvino
+from headstart.engine.hardware.runtime import GGUF_WEIGHTS, openvino
 
 Ids = NDArray[np.int64]
 

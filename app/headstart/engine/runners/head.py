@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 
 from headstart.engine.cancelling import CancelEvent
+from headstart.engine.hardware.runtime import core, openvino
 from headstart.engine.runners.graph import HIDDEN_STATES, MIN_LAYERS, Ids, add_taps, count_layers, tapped_layers
 from headstart.engine.runners.paged import PagedRunner
 from headstart.engine.runners.passes import Pass
 from headstart.engine.runners.runner import Branch, Hidden, Logits
-from headstart.engine.runtime import core, openvino
 
 NEXT = "next_token"  # input of a Hydra head: the token after the one of the hidden state
 MAPPING = "d2t"  # output: the offset from a row's number to its token

@@ -12,12 +12,12 @@ from typing import Self
 import numpy as np
 
 from headstart.engine.cancelling import CancelEvent
+from headstart.engine.hardware.runtime import core
 from headstart.engine.kernels.fusion import Compiled, compile_model
 from headstart.engine.runners.batching import Batcher
 from headstart.engine.runners.graph import HIDDEN_STATES, Ids
 from headstart.engine.runners.head import NEXT, read_one_state, tokens_of_rows
 from headstart.engine.runners.runner import Hidden, Inputs, Logits, infer
-from headstart.engine.runtime import core
 
 
 @dataclass(eq=False)

@@ -17,13 +17,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headstart.engine.cancelling import CancelEvent
+from headstart.engine.hardware.runtime import core, openvino
 from headstart.engine.kernels.fusion import Compiled, compile_model
 from headstart.engine.kernels.library import BLOCK
 from headstart.engine.kernels.operation import KvCache
 from headstart.engine.runners.graph import Ids, gather_rows, keep_rows
 from headstart.engine.runners.passes import CHUNK, Pass, Passes
 from headstart.engine.runners.runner import Branch, Hidden, Interrupted, Joined, Logits, Saved
-from headstart.engine.runtime import core, openvino
 
 _CACHE_INPUTS = ("key_cache.", "value_cache.")
 Edit = Callable[[Any], None]  # edits a model's graph before any other change

@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from headstart.engine.cancelling import CancelEvent
+from headstart.engine.hardware.runtime import core, openvino
 from headstart.engine.kernels.fusion import compile_model
 from headstart.engine.runners.graph import CHOSEN_ROWS, Ids, gather_rows, keep_rows
 from headstart.engine.runners.runner import Branch, Inputs, Interrupted, Logits, Saved, infer, raise_if_set, unlike
-from headstart.engine.runtime import core, openvino
 
 _MAX_HOLES = 256  # compact the cache past this many masked slots,
 _HOLE_SHARE = 0.25  # or past this share of it,

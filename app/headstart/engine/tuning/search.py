@@ -17,18 +17,20 @@ from pathlib import Path
 
 import psutil
 
-from headstart.engine import devices, memory
 from headstart.engine.bench.prompts import read_prompts
 from headstart.engine.bench.race import OwnMode, raise_if_set
 from headstart.engine.bench.result import Spread, paired, spread
 from headstart.engine.cancelling import CancelEvent
 from headstart.engine.engine import LoadOptions, Speculation
-from headstart.engine.load_options import ResolvedOptions
-from headstart.engine.loading import LoadedModel, RunnerConfig, load_model, measure_all, pass_times
+from headstart.engine.hardware import devices
+from headstart.engine.hardware.load_options import ResolvedOptions
+from headstart.engine.hardware.runtime import openvino
+from headstart.engine.loading import memory
+from headstart.engine.loading.loading import LoadedModel, RunnerConfig, load_model, measure_all, pass_times
+from headstart.engine.loading.validation import Trial as PrecisionTrial
 from headstart.engine.local import LocalEngine, Models, begin, draft_config, target_config
 from headstart.engine.runners import precision
-from headstart.engine.runtime import openvino
-from headstart.engine.tokenizer import Tokenizer
+from headstart.engine.text.tokenizer import Tokenizer
 from headstart.engine.tuning import store
 from headstart.engine.tuning.messages import (
     ANSWER,
@@ -43,7 +45,6 @@ from headstart.engine.tuning.messages import (
     TuningStep,
 )
 from headstart.engine.tuning.store import Tuned
-from headstart.engine.validation import Trial as PrecisionTrial
 from headstart.errors import DeviceError, HeadstartError, MemoryBudgetError, SettingsError, Translatable
 from headstart.library.manifest import ModelSpec
 

@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from headstart import __version__, paths
-from headstart.engine import devices
-from headstart.engine.devices import cores
 from headstart.engine.engine import LoadOptions, Unset
-from headstart.engine.measurements import Measurements
-from headstart.engine.runtime import openvino
+from headstart.engine.hardware import devices
+from headstart.engine.hardware.devices import cores
+from headstart.engine.hardware.measurements import Measurements
+from headstart.engine.hardware.runtime import openvino
 from headstart.engine.tuning.messages import Findings
 from headstart.engine.wire import from_data, to_data
 from headstart.library import manifest as manifests

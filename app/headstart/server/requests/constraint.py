@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import msgspec
 
 from headstart.engine.engine import Request
-from headstart.engine.json_schema import hold
+from headstart.engine.text.json_schema import hold
 from headstart.server.errors import invalid
 from headstart.server.requests.bodies import (
     AnswerRequest,

@@ -5,7 +5,7 @@ from collections.abc import Collection, Sequence
 import msgspec
 
 from headstart.engine.engine import Tool, Tools
-from headstart.engine.json_schema import hold
+from headstart.engine.text.json_schema import hold
 from headstart.server.errors import invalid
 from headstart.server.requests.bodies import FunctionTool, OfferedTool
 from headstart.server.requests.content import given

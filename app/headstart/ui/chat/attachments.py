@@ -11,8 +11,8 @@ from PySide6.QtCore import QObject, QTemporaryDir, QTimer, Signal, Slot
 from PySide6.QtGui import QImage
 from PySide6.QtWidgets import QFrame, QLabel, QToolButton, QWidget
 
-from headstart.chat.attachments import Reading, document, read, require_short, ways_to_read
 from headstart.chat.conversation import Attachment
+from headstart.chat.files.attachments import Reading, document, read, require_short, ways_to_read
 from headstart.errors import AttachmentError, Translatable
 from headstart.ui.formatting import decimal, whole
 from headstart.ui.line_process import LineProcess

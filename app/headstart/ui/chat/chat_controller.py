@@ -23,9 +23,9 @@ from headstart.chat.conversation import (
     ToolCall,
     file_of,
 )
-from headstart.chat.folder_question import Question, understand
-from headstart.chat.passages import MOST, PassageIndex, is_long
-from headstart.chat.reader import Hit
+from headstart.chat.files.passages import MOST, PassageIndex, is_long
+from headstart.chat.folders.folder_question import Question, understand
+from headstart.chat.history.reader import Hit
 from headstart.chat.search import ranges
 from headstart.engine.engine import FinishReason, Request, Step
 from headstart.tools.servers import Offer

@@ -21,7 +21,7 @@ from headstart.chat.conversation import (
     State,
     first_title,
 )
-from headstart.chat.store import UNSENT, Store, new_id
+from headstart.chat.history.store import UNSENT, Store, new_id
 from headstart.engine.cancelling import CancelEvent
 from headstart.engine.engine import Call, Finish, FinishReason, Keep, Prefill, Request, Step
 from headstart.engine.protocol import Failed, Load

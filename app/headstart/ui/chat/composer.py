@@ -19,7 +19,7 @@ from PySide6.QtWidgets import (
 
 from headstart.chat.conversation import Attachment
 from headstart.engine.engine import Request
-from headstart.engine.memory import DEFAULT_CONTEXT
+from headstart.engine.loading.memory import DEFAULT_CONTEXT
 from headstart.markdown import blocks
 from headstart.settings import Settings
 from headstart.ui.chat.attachments import AttachmentTray

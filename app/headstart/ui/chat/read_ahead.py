@@ -5,7 +5,7 @@ from contextlib import suppress
 from PySide6.QtCore import QObject, QTimer, Slot
 
 from headstart.engine.engine import Request
-from headstart.engine.machine import is_on_battery
+from headstart.engine.hardware.machine import is_on_battery
 from headstart.errors import HeadstartError
 from headstart.ui.chat.chat_controller import ComposerController
 from headstart.ui.chat.composer import Composer

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from headstart.chat.folder_files import lower_priority
+from headstart.chat.folders.folder_files import lower_priority
 from headstart.engine.engine import Finish, LoadOptions, Request
 from headstart.engine.process.client import EngineClient
 from headstart.errors import ContextOverflowError

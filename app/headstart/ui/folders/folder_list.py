@@ -6,8 +6,8 @@ from pathlib import Path
 from PySide6.QtCore import QLocale, Signal, Slot
 from PySide6.QtWidgets import QFileDialog, QLabel, QWidget
 
-from headstart.chat.folder_files import LARGEST, MAX_FILES
-from headstart.chat.folder_index import CUT, MISSING, UNREAD, FolderState
+from headstart.chat.folders.folder_files import LARGEST, MAX_FILES
+from headstart.chat.folders.folder_index import CUT, MISSING, UNREAD, FolderState
 from headstart.ui.folders.folders_controller import FoldersController
 from headstart.ui.formatting import format_size, listed, percent, sentences, short_path, whole
 from headstart.ui.models.catalogue import recipes

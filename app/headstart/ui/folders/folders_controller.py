@@ -10,13 +10,13 @@ from typing import Any, Protocol
 
 from PySide6.QtCore import QObject, QThreadPool, QTimer, Signal, Slot
 
-from headstart.chat import folder_index
 from headstart.chat.conversation import Excerpt
-from headstart.chat.database import FOLDERS_NAME
-from headstart.chat.folder_files import TextReader
-from headstart.chat.folder_index import UNREAD, FolderIndex, FolderState
-from headstart.chat.folder_question import Question
-from headstart.chat.store import Store
+from headstart.chat.folders import folder_index
+from headstart.chat.folders.folder_files import TextReader
+from headstart.chat.folders.folder_index import UNREAD, FolderIndex, FolderState
+from headstart.chat.folders.folder_question import Question
+from headstart.chat.history.database import FOLDERS_NAME
+from headstart.chat.history.store import Store
 from headstart.errors import HeadstartError, HistoryError
 from headstart.library.library import find_recognition
 from headstart.ui.background_task import BackgroundTask

@@ -10,10 +10,10 @@ from PySide6.QtGui import QCloseEvent, QKeyEvent
 from PySide6.QtWidgets import QCheckBox, QLabel, QLineEdit, QPushButton, QWidget
 
 from headstart import paths
-from headstart.chat import database, encryption
-from headstart.chat.database import Key
-from headstart.chat.key_file import SHORTEST
-from headstart.chat.store import Store
+from headstart.chat.history import database, encryption
+from headstart.chat.history.database import Key
+from headstart.chat.history.key_file import SHORTEST
+from headstart.chat.history.store import Store
 from headstart.engine import prompt_cache_files
 from headstart.errors import HistoryError
 from headstart.ui.background_task import BackgroundTask

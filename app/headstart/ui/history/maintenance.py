@@ -9,11 +9,12 @@ from pathlib import Path
 from PySide6.QtCore import QDateTime, QEvent, QLocale, QObject, Qt, QThreadPool, QTimer, Signal, Slot
 from PySide6.QtWidgets import QLabel, QMessageBox, QPushButton
 
-from headstart.chat import backups, database, encryption, erasing, rescue, standby
-from headstart.chat.backups import Backup
-from headstart.chat.database import Key
-from headstart.chat.rescue import ReadableHistoryError, Rescue
-from headstart.chat.store import Store, open_store
+from headstart.chat import standby
+from headstart.chat.history import backups, database, encryption, erasing, rescue
+from headstart.chat.history.backups import Backup
+from headstart.chat.history.database import Key
+from headstart.chat.history.rescue import ReadableHistoryError, Rescue
+from headstart.chat.history.store import Store, open_store
 from headstart.errors import DamagedHistoryError, HistoryError, LockedHistoryError, UnwritableHistoryError
 from headstart.ui.background_task import BackgroundTask
 from headstart.ui.formatting import listed, sentences, whole

@@ -7,7 +7,7 @@ from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QWidget
 
 from headstart import paths, remotes
 from headstart.engine.engine import Remote
-from headstart.engine.measurements import measured_ms
+from headstart.engine.hardware.measurements import measured_ms
 from headstart.library import forms
 from headstart.library.library import Broken, Entry, Model, Pair
 from headstart.library.manifest import Precision

@@ -8,9 +8,10 @@ from PySide6.QtCore import QObject, Qt, Signal, Slot
 from PySide6.QtWidgets import QPushButton, QToolButton
 
 from headstart import remotes
-from headstart.engine import generation_config, memory
 from headstart.engine.engine import EngineKind, KvPrecision, Remote
-from headstart.engine.memory import need
+from headstart.engine.loading import memory
+from headstart.engine.loading.memory import need
+from headstart.engine.text import generation_config
 from headstart.library import library
 from headstart.library.library import ELSEWHERE, NO_DRAFT, Broken, Entry, Model, Pair
 from headstart.settings import Settings, about, defaults

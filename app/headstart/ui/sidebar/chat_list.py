@@ -27,7 +27,7 @@ from PySide6.QtGui import QColor, QFont, QFontMetrics, QKeyEvent, QMouseEvent, Q
 from PySide6.QtWidgets import QAbstractItemView, QListView, QStyle, QStyledItemDelegate, QStyleOptionViewItem, QWidget
 
 from headstart.chat.conversation import Chat
-from headstart.chat.reader import Hit
+from headstart.chat.history.reader import Hit
 from headstart.chat.search import Range
 from headstart.ui.formatting import listed, titled
 from headstart.ui.sidebar.chats_controller import SidebarContent

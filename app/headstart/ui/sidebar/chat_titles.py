@@ -5,9 +5,9 @@ from dataclasses import replace
 from PySide6.QtCore import QObject, QTimer, Slot
 
 from headstart.chat.conversation import Chat, Role, first_title, title_of
-from headstart.chat.store import Store
+from headstart.chat.history.store import Store
 from headstart.engine.engine import Message, Request, Sampling
-from headstart.engine.machine import is_on_battery
+from headstart.engine.hardware.machine import is_on_battery
 from headstart.errors import HeadstartError
 from headstart.ui import engine_request
 from headstart.ui.chat.composer import Composer

@@ -10,9 +10,9 @@ from PySide6.QtCore import QObject, Qt, QThread, QTimer, Signal, Slot
 
 from headstart import paths
 from headstart.chat.conversation import Chat
-from headstart.chat.database import Key
-from headstart.chat.reader import Group, Hit, Reader, open_reader
-from headstart.chat.store import Store
+from headstart.chat.history.database import Key
+from headstart.chat.history.reader import Group, Hit, Reader, open_reader
+from headstart.chat.history.store import Store
 from headstart.engine import prompt_cache_files
 from headstart.settings import Settings
 from headstart.ui.chat.chat_session import ChatEvents, ChatSession

@@ -16,7 +16,7 @@ from PySide6.QtWidgets import (
 )
 
 from headstart.chat.conversation import LONGEST_NAME, Project
-from headstart.chat.store import Store
+from headstart.chat.history.store import Store
 from headstart.ui.chat.attachments import AttachmentTray
 from headstart.ui.folders.folder_list import FolderList
 from headstart.ui.folders.folders_controller import FoldersController

@@ -17,7 +17,7 @@ from PySide6.QtWidgets import (
 )
 
 from headstart.chat.conversation import Chat
-from headstart.chat.reader import Group
+from headstart.chat.history.reader import Group
 from headstart.ui.formatting import listed
 from headstart.ui.sidebar.chat_list import SMALLER, ChatList
 from headstart.ui.sidebar.chats_controller import BIN_DAYS, ChatPlace, ChatsController, SidebarContent, TagsController

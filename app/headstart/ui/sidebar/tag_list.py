@@ -18,7 +18,7 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QAbstractItemView, QListView, QStyledItemDelegate, QStyleOptionViewItem, QWidget
 
-from headstart.chat.reader import Group
+from headstart.chat.history.reader import Group
 from headstart.ui.sidebar.chat_list import (
     CHATS_MIME,
     Index,

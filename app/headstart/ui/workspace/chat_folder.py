@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, QThreadPool, Signal
 
-from headstart.chat.store import FOLDER, Store
+from headstart.chat.history.store import FOLDER, Store
 from headstart.engine.cancelling import CancelEvent
 from headstart.engine.engine import Call, Tool
 from headstart.errors import HistoryError, Translatable, WorkspaceError

@@ -8,7 +8,6 @@ from contextlib import closing
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from headstart.engine import devices, loading, memory
 from headstart.engine.answer_writer import AnswerWriter, ModelText
 from headstart.engine.backends.genai.pipelines import NPU, Batch, Blueprint, Way, Writer, configuration, make_blueprint
 from headstart.engine.cancelling import CancelEvent
@@ -29,8 +28,10 @@ from headstart.engine.engine import (
     Timing,
     Token,
 )
-from headstart.engine.load_options import ResolvedOptions
-from headstart.engine.tokenizer import Tokenizer, read_tokenizer
+from headstart.engine.hardware import devices
+from headstart.engine.hardware.load_options import ResolvedOptions
+from headstart.engine.loading import loading, memory
+from headstart.engine.text.tokenizer import Tokenizer, read_tokenizer
 from headstart.errors import ContextOverflowError, DeviceError, EngineLostError, SettingsError, Translatable
 from headstart.library.manifest import Manifest
 

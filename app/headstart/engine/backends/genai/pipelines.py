@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from headstart.engine import devices
 from headstart.engine.cancelling import CancelEvent
 from headstart.engine.engine import FinishReason, KvPrecision, LoadOptions, Sampling
-from headstart.engine.loading import VerifiedModel, fast_properties, unsupported_reason
-from headstart.engine.runtime import openvino, openvino_genai, thread_limit
+from headstart.engine.hardware import devices
+from headstart.engine.hardware.runtime import openvino, openvino_genai, thread_limit
+from headstart.engine.loading.loading import VerifiedModel, fast_properties, unsupported_reason
 from headstart.errors import DeviceError, EngineLostError, Translatable
 from headstart.parameters import declared
 

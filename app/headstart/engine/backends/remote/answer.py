@@ -26,7 +26,7 @@ from headstart.engine.engine import (
     Tools,
     written_call,
 )
-from headstart.engine.thinking import THINK, ThinkingReader
+from headstart.engine.text.thinking import THINK, ThinkingReader
 from headstart.errors import RemoteError
 
 _ROUND = Round((), 0, 0, Origin.UNKNOWN, Timing())  # a server reports neither tokens nor rounds

@@ -21,8 +21,8 @@ from headstart.engine.backends.remote.dialects import (
 )
 from headstart.engine.backends.remote.errors import MENDABLE, connection_broke, last_refusal, refusal, thinks_note
 from headstart.engine.cancelling import CancelEvent
-from headstart.engine.detokenizer import StopStrings
 from headstart.engine.engine import Event, Finish, FinishReason, LoadOptions, Prefill, Remote, Request
+from headstart.engine.text.detokenizer import StopStrings
 from headstart.errors import ModelNotFoundError, RemoteError, SettingsError
 
 

@@ -1,0 +1,1 @@
+"""Attached files as text, and the passages of long ones."""

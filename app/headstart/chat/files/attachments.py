@@ -1,0 +1,300 @@
+"""The text of a file that goes with a message, and the errors of files that are refused."""
+
+import csv
+import io
+import mimetypes
+import re
+import zipfile
+from collections.abc import Callable, Iterator
+from enum import Enum
+from pathlib import Path
+from typing import NamedTuple
+
+from headstart.chat.conversation import Attachment
+from headstart.chat.files import document_text, pdf_text, pictures
+from headstart.chat.files.pictures import Recognize
+from headstart.chat.files.text_encoding import readings
+from headstart.errors import AttachmentError, Translatable
+
+LARGEST = 2_000_000  # bytes; about half a million tokens, which no context here can hold
+_WIDEST = 4  # bytes of a character in the widest encoding
+_HEAD = 4096  # bytes that tell a kind
+
+
+class Reading(NamedTuple):
+    """One way to read a file."""
+
+    name: str  # for the chip; empty for the usual way, text in UTF-8
+    attachment: Attachment
+
+
+class Document(Enum):
+    """A kind of file whose text a process of its own extracts: it may be slow, or be made to do harm."""
+
+    PDF = "pdf"
+    WORD = "docx"
+    BOOK = "epub"
+    NOTEBOOK = "ipynb"
+    PAGE = "html"
+    SPREADSHEET = "xlsx"
+    SLIDES = "pptx"
+    OPEN = "odt"
+    RICH = "rtf"
+    MAIL = "eml"
+    MAILBOX = "mbox"
+    PICTURE = "png"
+
+
+_PAGES = (".html", ".htm", ".xhtml")
+_READERS: dict[Document, Callable[[Path], str]] = {
+    Document.WORD: document_text.read_word,
+    Document.BOOK: document_text.read_book,
+    Document.NOTEBOOK: document_text.read_notebook,
+    Document.PAGE: document_text.read_page,
+    Document.SPREADSHEET: document_text.read_spreadsheet,
+    Document.SLIDES: document_text.read_slides,
+    Document.OPEN: document_text.read_open_document,
+    Document.RICH: document_text.read_rich_text,
+    Document.MAIL: document_text.read_mail,
+    Document.MAILBOX: document_text.read_mailbox,
+}
+_BY_ENDING = {
+    ".docx": Document.WORD,
+    ".epub": Document.BOOK,
+    ".xlsx": Document.SPREADSHEET,
+    ".xlsm": Document.SPREADSHEET,
+    ".xlsb": Document.SPREADSHEET,
+    ".xls": Document.SPREADSHEET,
+    ".ods": Document.SPREADSHEET,
+    ".pptx": Document.SLIDES,
+    ".odt": Document.OPEN,
+    ".odp": Document.OPEN,
+    ".rtf": Document.RICH,
+    ".eml": Document.MAIL,
+    ".mbox": Document.MAILBOX,
+    ".ipynb": Document.NOTEBOOK,
+    **dict.fromkeys(_PAGES, Document.PAGE),
+}
+# Files in a package that tell what it is.
+_BY_MEMBER = {
+    "word/document.xml": Document.WORD,
+    "xl/workbook.xml": Document.SPREADSHEET,
+    "xl/workbook.bin": Document.SPREADSHEET,
+    "ppt/presentation.xml": Document.SLIDES,
+    "META-INF/container.xml": Document.BOOK,
+}
+_ARCHIVES = (b"7z\xbc\xaf\x27\x1c", b"Rar!", b"\x1f\x8b", b"BZh", b"\xfd7zXZ", b"\x28\xb5\x2f\xfd")
+_PICTURES = (b"\x89PNG", b"\xff\xd8\xff", b"GIF8", b"II*\0", b"MM\0*")  # that are read here
+_PICTURE_NAMES = (".png", ".jpg", ".jpeg", ".gif", ".tif", ".tiff", ".webp", ".bmp")
+_IMAGES = (*_PICTURES, b"\0\0\1\0")
+NOTHING_READABLE = "[This page holds nothing that can be read.]"
+_RECORDINGS = (b"ID3", b"OggS", b"fLaC", b"\x1aE\xdf\xa3")
+_OLD_OFFICE = b"\xd0\xcf\x11\xe0"
+
+
+def read(path: Path, largest: int = LARGEST) -> tuple[Reading, ...]:
+    """Return the ways to read a text file, the likeliest first. Raises AttachmentError with the remedy."""
+    content = _content(path, largest)
+    _require_text(path.name, content)
+    found = readings(content)
+    if not found:
+        raise _not_text(path.name)
+    if not found[0].text.strip():
+        raise AttachmentError("{name} is empty; there is nothing to attach.", name=path.name)
+    ways = [Reading(reading.encoding, Attachment(path.name, reading.text)) for reading in found]
+    require_short(ways[0].attachment, largest)
+    is_table = path.suffix.lower() in (".csv", ".tsv") and len(found[0].text) <= LARGEST
+    table = _table(found[0].text) if is_table else ""
+    if table and len(table) <= LARGEST:
+        ways.append(Reading(Translatable("as a table"), Attachment(path.name, table)))
+    return tuple(ways)
+
+
+def attach(
+    path: Path, on_page: Callable[[int, int], object] = lambda *_: None, recognize: Recognize | None = None
+) -> Attachment:
+    """Return the text of any file, read the likeliest way. Raises AttachmentError."""
+    kind = document(path)
+    return read_document(path, kind, on_page, recognize=recognize) if kind else read(path)[0].attachment
+
+
+def document(path: Path) -> Document | None:
+    """Return the kind of a file whose text has to be extracted; None for others, and for what cannot be read."""
+    try:
+        with path.open("rb") as file:
+            head = file.read(_HEAD)
+        suffix = path.suffix.lower()
+        if suffix == ".pdf" or head.startswith(b"%PDF-"):
+            return Document.PDF
+        if head.startswith(b"PK\3\4"):
+            return _packed(path)
+        if head.startswith(b"{\\rtf"):
+            return Document.RICH
+        if head.startswith(_PICTURES) or suffix in _PICTURE_NAMES:
+            return Document.PICTURE
+        return _BY_ENDING.get(suffix)
+    except OSError:
+        pass
+    return None
+
+
+def read_document(
+    path: Path,
+    kind: Document,
+    on_page: Callable[[int, int], object] = lambda *_: None,
+    largest: int = LARGEST,
+    recognize: Recognize | None = None,
+) -> Attachment:
+    """Return the text of a document. Raises AttachmentError.
+
+    `on_page` is given the page and the pages of a PDF; `recognize` reads pictures.
+    """
+    if kind is Document.PDF:
+        reader = pdf_text.open_pdf(path)
+        texts = []
+        for number, text in enumerate(pdf_text.pages(path, reader, recognize=recognize), start=1):
+            texts.append(text or NOTHING_READABLE)
+            on_page(number, len(reader.pages))
+        attachment = Attachment(path.name, "\n\n".join(texts))
+    elif kind is Document.PICTURE:
+        attachment = Attachment(path.name, pictures.read_picture(path, recognize, on_page))
+    else:
+        attachment = Attachment(path.name, _READERS[kind](path))
+    require_short(attachment, largest)
+    return attachment
+
+
+def ways_to_read(path: Path, extracted: Attachment) -> tuple[Reading, ...]:
+    """Return the extracted text of a document, and the source of a web page as another way to read it."""
+    if path.suffix.lower() not in _PAGES:
+        return (Reading("", extracted),)
+    try:
+        source = read(path)[0].attachment
+    except AttachmentError:  # too long, or gone
+        return (Reading("", extracted),)
+    return Reading(Translatable("text of the page"), extracted), Reading(Translatable("source"), source)
+
+
+def require_short(attachment: Attachment, largest: int = LARGEST) -> None:
+    """Raise AttachmentError for a text that is longer than a text file may be."""
+    length = len(attachment.text.encode(errors="replace"))
+    if length > largest:
+        raise AttachmentError(
+            "{name} has {length:.1f} MB of text, and {largest:.0f} MB is the most; attach a part of it.",
+            name=attachment.name,
+            length=length / 1e6,
+            largest=largest / 1e6,
+        )
+
+
+def require_text(path: Path) -> None:
+    """Raise AttachmentError if name or first bytes of a file are those of a picture, a recording or an archive."""
+    kind = (mimetypes.guess_type(path.name, strict=False)[0] or "").partition("/")[0]
+    if kind in ("image", "audio", "video") and path.suffix.lower() not in (".svg", ".ts"):
+        raise _refusal(path.name, b"")
+    try:
+        with path.open("rb") as file:
+            _require_text(path.name, file.read(_HEAD))
+    except OSError as error:
+        raise document_text.unreadable(path, error) from None
+
+
+def _content(path: Path, largest: int) -> bytes:
+    try:
+        if path.is_dir():
+            raise AttachmentError("{path} is a folder; drop the files in it instead.", path=path.name)
+        with path.open("rb") as file:
+            content = file.read(_WIDEST * largest + 1)
+        if len(content) > _WIDEST * largest:
+            _require_text(path.name, content)
+            if not readings(content[: _HEAD // 4 * 4]):
+                raise _not_text(path.name)
+            document_text.require_small(path, largest)
+    except OSError as error:
+        raise document_text.unreadable(path, error) from None
+    return content
+
+
+def _packed(path: Path) -> Document | None:
+    """Return the kind of document that a ZIP archive is."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            names = archive.namelist()
+            kind = next((kind for member, kind in _BY_MEMBER.items() if member in names), None)
+            if kind:
+                return kind
+            if "mimetype" in names and "content.xml" in names:
+                return Document.SPREADSHEET if b"spreadsheet" in archive.read("mimetype") else Document.OPEN
+    except (OSError, ValueError, NotImplementedError, zipfile.BadZipFile):
+        pass
+    return _BY_ENDING.get(path.suffix.lower())
+
+
+def _require_text(name: str, content: bytes) -> None:
+    """Raise AttachmentError for content whose first bytes are those of another kind of file."""
+    if content.startswith((*_IMAGES, *_RECORDINGS, *_ARCHIVES, _OLD_OFFICE, b"PK\3\4", b"{\\rtf")):
+        raise _refusal(name, content)
+
+
+def _not_text(name: str) -> AttachmentError:
+    return _refusal(name, b"")
+
+
+def _refusal(name: str, content: bytes) -> AttachmentError:
+    suffix, kind = Path(name).suffix.lower(), (mimetypes.guess_type(name, strict=False)[0] or "").partition("/")[0]
+    if content.startswith(_IMAGES) or (kind == "image" and not content):
+        return AttachmentError(
+            "{name} is an image of a kind that cannot be read here; save it as PNG or JPEG, and attach that.",
+            name=name,
+        )
+    if content.startswith(_RECORDINGS) or kind in ("audio", "video"):
+        return AttachmentError(
+            "{name} is a recording, and these models read text only; attach a transcript of it.", name=name
+        )
+    if suffix in (".numbers",):
+        return AttachmentError(
+            "{name} is a spreadsheet; save its sheet as CSV in the program that made it, and attach that.", name=name
+        )
+    if suffix in (".ppt", ".key"):
+        return AttachmentError(
+            "{name} is a presentation; save it as PDF in the program that made it, and attach that.", name=name
+        )
+    if suffix in (".doc", ".pages", ".wps", ".wpd") or content.startswith(_OLD_OFFICE):
+        return AttachmentError(
+            "{name} is a document of a kind that cannot be read here; save it as .docx or PDF, and attach that.",
+            name=name,
+        )
+    if suffix in (".mobi", ".azw", ".azw3", ".fb2", ".djvu"):
+        return AttachmentError(
+            "{name} is a book of a kind that cannot be read here; convert it to EPUB or PDF, and attach that.",
+            name=name,
+        )
+    if content.startswith((b"PK\3\4", *_ARCHIVES)):
+        return AttachmentError("{name} is an archive; unpack it and attach the files that matter.", name=name)
+    return AttachmentError(
+        "{name} is no text that can be read; attach text, Markdown, code, a web page, a notebook, .docx, EPUB or PDF, "
+        "or save it as one of these first.",
+        name=name,
+    )
+
+
+def _table(text: str) -> str:
+    """Return values between commas, semicolons or tabs as a table of Markdown; empty if they are none."""
+    try:
+        dialect = csv.Sniffer().sniff(text[:_HEAD], ",;\t|")
+        dialect.doublequote = True  # the beginning may have none
+        rows = [row for row in csv.reader(io.StringIO(text), dialect) if row]
+    except csv.Error:
+        return ""
+    width = max(map(len, rows), default=0)
+    if width < 2 or 3 * width * len(rows) > LARGEST:  # each cell takes three characters at least
+        return ""
+    return "\n".join(_lines(rows, width))
+
+
+def _lines(rows: list[list[str]], width: int) -> Iterator[str]:
+    for number, row in enumerate(rows):
+        cells = (re.sub(r"\s*\n\s*", " ", cell).replace("|", "\\|") for cell in [*row, *[""] * (width - len(row))])
+        yield f"| {' | '.join(cells)} |"
+        if not number:
+            yield f"|{' --- |' * width}"

@@ -1,0 +1,341 @@
+"""The text of documents that are no plain text as Markdown: office files, web pages, e-books, mail and notebooks."""
+
+import email.policy
+import json
+import mailbox
+import posixpath
+import re
+import zipfile
+import zlib
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing
+from email.message import EmailMessage
+from email.parser import BytesParser
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote
+from xml.etree import ElementTree as ET
+from xml.parsers.expat import ExpatError
+
+from headstart.chat.files import html_text
+from headstart.chat.files.text_encoding import readings
+from headstart.errors import AttachmentError
+
+LARGEST = 50_000_000  # bytes of a file
+LARGEST_UNPACKED = 12_000_000  # bytes of markup in an archive; XML in memory takes up to 150 times as much
+LARGEST_SHEETS = 200_000_000  # likewise in a spreadsheet, which is read row by row
+LARGEST_PAGE = 8_000_000  # bytes of a web page
+_TERMINAL = re.compile(r"\x1b\[[0-9;]*m")
+DAMAGE = (
+    ArithmeticError, AttributeError, LookupError, MemoryError, OSError, RuntimeError, TypeError, ValueError,
+    ET.ParseError, ExpatError, EOFError, zipfile.BadZipFile, zlib.error,
+)  # fmt: skip
+
+
+def read_word(path: Path) -> str:
+    """Return the text of a .docx file. Raises AttachmentError."""
+    return _read(path, _word)
+
+
+def read_page(path: Path) -> str:
+    """Return the text of a web page. Raises AttachmentError."""
+    return _read(path, _page)
+
+
+def read_book(path: Path) -> str:
+    """Return the text of an .epub file, chapter by chapter. Raises AttachmentError."""
+    return _read(path, _book)
+
+
+def read_notebook(path: Path) -> str:
+    """Return the cells of a Jupyter notebook and their outputs that are text. Raises AttachmentError."""
+    return _read(path, _notebook)
+
+
+def read_spreadsheet(path: Path) -> str:
+    """Return the tables of an .xlsx, .xls, .xlsb or .ods file. Raises AttachmentError."""
+    return _read(path, _spreadsheet)
+
+
+def read_slides(path: Path) -> str:
+    """Return the text of a .pptx file, slide by slide, with the notes. Raises AttachmentError."""
+    return _read(path, _slides)
+
+
+def read_open_document(path: Path) -> str:
+    """Return the text of an .odt or .odp file. Raises AttachmentError."""
+    return _read(path, _open_document)
+
+
+def read_rich_text(path: Path) -> str:
+    """Return the text of an .rtf file. Raises AttachmentError."""
+    return _read(path, _rich_text)
+
+
+def read_mail(path: Path) -> str:
+    """Return an .eml file: subject, addresses, date, text and the names of what is attached. Raises AttachmentError."""
+    return _read(path, _mail)
+
+
+def read_mailbox(path: Path) -> str:
+    """Return the messages of an .mbox file. Raises AttachmentError."""
+    return _read(path, _mailbox)
+
+
+def require_small(path: Path, largest: int = LARGEST) -> None:
+    """Raise AttachmentError for a file that is too large or cannot be looked at."""
+    try:
+        size = path.stat().st_size
+    except OSError as error:
+        raise unreadable(path, error) from None
+    if size > largest:
+        raise AttachmentError(
+            "{path} has {size:.1f} MB, and {largest:.0f} MB is the most; attach a part of it.",
+            path=path.name,
+            size=size / 1e6,
+            largest=largest / 1e6,
+        )
+
+
+def unreadable(path: Path, error: OSError) -> AttachmentError:
+    """Return the error of a file that cannot be opened."""
+    return AttachmentError(
+        "{path} cannot be read ({strerror}); check that it is there.", path=path, strerror=error.strerror
+    )
+
+
+def _read(path: Path, convert: Callable[[Path], str]) -> str:
+    require_small(path)
+    try:
+        text = convert(path)
+    except DAMAGE:
+        raise AttachmentError(
+            "{path} is damaged or not what its name says; open it in the program that made it, save it again, and "
+            "attach that.",
+            path=path.name,
+        ) from None
+    if not text.strip():
+        raise AttachmentError("{path} has no text; there is nothing to attach.", path=path.name)
+    return text.strip("\n")
+
+
+def _word(path: Path) -> str:
+    import mammoth  # noqa: PLC0415 - only needed for a Word document
+    from mammoth.images import img_element  # noqa: PLC0415
+
+    with zipfile.ZipFile(path) as archive:
+        _require_unpacked_small(path, archive)
+    with path.open("rb") as file:
+        result = mammoth.convert_to_html(file, convert_image=img_element(lambda _image: {"src": ""}))
+    return html_text.to_markdown(result.value)
+
+
+def _page(path: Path) -> str:
+    require_small(path, LARGEST_PAGE)
+    return html_text.to_markdown(_decoded(path.read_bytes()))
+
+
+def _decoded(content: bytes) -> str:
+    """Return a text in its likeliest encoding. Raises ValueError for what is no text."""
+    for reading in readings(content):
+        return reading.text
+    raise ValueError
+
+
+def _book(path: Path) -> str:
+    with zipfile.ZipFile(path) as archive:
+        _require_unpacked_small(path, archive)
+        chapters = list(_chapters(archive))
+        if _locked(archive) & set(chapters):
+            raise AttachmentError(
+                "{path} is protected against copying, so it cannot be read; attach a copy without protection.",
+                path=path.name,
+            )
+        texts = [html_text.to_markdown(_decoded(archive.read(name))) for name in chapters]
+    return "\n\n".join(filter(None, texts))
+
+
+def _chapters(archive: zipfile.ZipFile) -> Iterator[str]:
+    """Yield the names of the pages of a book in the order of reading."""
+    names = set(archive.namelist())
+    try:
+        container = ET.fromstring(archive.read("META-INF/container.xml"))  # noqa: S314 - expat bounds entities
+        package = container.find(".//{*}rootfile").attrib["full-path"]  # type: ignore[union-attr]
+        root = ET.fromstring(archive.read(package))  # noqa: S314
+    except (AttributeError, LookupError, ET.ParseError):  # a book without its contents still has pages
+        yield from (name for name in archive.namelist() if name.lower().endswith((".xhtml", ".html", ".htm")))
+        return
+    folder = posixpath.dirname(package)
+    items = {item.get("id"): item.get("href", "") for item in root.iterfind(".//{*}manifest/{*}item")}
+    for entry in root.iterfind(".//{*}spine/{*}itemref"):
+        name = posixpath.normpath(posixpath.join(folder, unquote(items.get(entry.get("idref"), ""))))
+        if name in names:
+            yield name
+
+
+def _locked(archive: zipfile.ZipFile) -> set[str]:
+    """Return the names of the encrypted files."""
+    try:
+        root = ET.fromstring(archive.read("META-INF/encryption.xml"))  # noqa: S314
+    except KeyError:
+        return set()
+    return {unquote(element.get("URI", "")) for element in root.iter() if element.get("URI")}
+
+
+def _require_unpacked_small(path: Path, archive: zipfile.ZipFile, largest: int = LARGEST_UNPACKED) -> None:
+    """Raise AttachmentError for an archive whose markup would fill the memory. Its files cannot be larger than said."""
+    markup = (".xml", ".rels", ".xhtml", ".html", ".htm", ".opf", ".ncx")
+    size = sum(entry.file_size for entry in archive.infolist() if entry.filename.lower().endswith(markup))
+    if size > largest:
+        raise AttachmentError(
+            "{path} has {size:.0f} MB of text and markup when it is unpacked, and {largest:.0f} MB is the most; attach "
+            "a part of it.",
+            path=path.name,
+            size=size / 1e6,
+            largest=largest / 1e6,
+        )
+
+
+def _spreadsheet(path: Path) -> str:
+    from python_calamine import CalamineError, CalamineWorkbook  # noqa: PLC0415 - only needed for a spreadsheet
+
+    if zipfile.is_zipfile(path):
+        with zipfile.ZipFile(path) as archive:
+            _require_unpacked_small(path, archive, LARGEST_SHEETS)
+    try:
+        with path.open("rb") as file, closing(CalamineWorkbook.from_filelike(file)) as book:
+            sheets = [(name, book.get_sheet_by_name(name).to_python()) for name in book.sheet_names]
+    except CalamineError as error:
+        raise ValueError from error
+    return "\n\n".join(f"# {name}\n\n{_table(rows)}" for name, rows in sheets if any(map(any, rows)))
+
+
+def _table(rows: list[list[Any]]) -> str:
+    return "\n".join(" | ".join(map(_shown, row)).rstrip(" |") for row in rows if any(map(_shown, row)))
+
+
+def _shown(value: object) -> str:
+    """Return the value of a cell as it is usually shown."""
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
+    return " ".join(str(value).split())
+
+
+def _slides(path: Path) -> str:
+    with zipfile.ZipFile(path) as archive:
+        _require_unpacked_small(path, archive)
+        names = set(archive.namelist())
+        slides = sorted((name for name in names if re.fullmatch(r"ppt/slides/slide\d+\.xml", name)), key=_number)
+        notes = {name: f"ppt/notesSlides/notesSlide{_number(name)}.xml" for name in slides}
+        texts = []
+        for number, name in enumerate(slides, start=1):
+            lines = _paragraphs(archive.read(name))
+            lines += _paragraphs(archive.read(notes[name])) if notes[name] in names else []
+            title = f": {lines[0]}" if lines else ""
+            texts.append("\n".join([f"# Slide {number}{title}", "", *lines[1:]]))
+    return "\n\n".join(texts)
+
+
+def _number(name: str) -> int:
+    return int("".join(filter(str.isdigit, name)))
+
+
+def _paragraphs(markup: bytes) -> list[str]:
+    root = ET.fromstring(markup)  # noqa: S314 - expat bounds entities
+    found = ("".join(run.text or "" for run in paragraph.iterfind(".//{*}t")) for paragraph in root.iterfind(".//{*}p"))
+    return [line for line in found if line.strip()]
+
+
+def _open_document(path: Path) -> str:
+    with zipfile.ZipFile(path) as archive:
+        _require_unpacked_small(path, archive)
+        root = ET.fromstring(archive.read("content.xml"))  # noqa: S314
+    return "\n\n".join(filter(str.strip, _blocks(root)))
+
+
+def _blocks(element: ET.Element) -> Iterator[str]:
+    """Yield the headings, paragraphs and rows of tables of an OpenDocument file."""
+    for child in element:
+        match child.tag.rpartition("}")[2]:
+            case "h":
+                level = next((value for name, value in child.items() if name.endswith("outline-level")), "1")
+                yield f"{'#' * min(int(level), 6)} {_inline(child)}"
+            case "p":
+                yield _inline(child)
+            case "table-row":
+                yield " | ".join(" ".join(_blocks(cell)) for cell in child)
+            case "tracked-changes":
+                pass
+            case _:
+                yield from _blocks(child)
+
+
+def _inline(element: ET.Element) -> str:
+    spaces = {"tab": " ", "s": " ", "line-break": "\n"}
+    parts = [element.text or ""]
+    for child in element:
+        parts += [spaces.get(child.tag.rpartition("}")[2], ""), _inline(child), child.tail or ""]
+    return "".join(parts)
+
+
+def _rich_text(path: Path) -> str:
+    from striprtf.striprtf import rtf_to_text  # noqa: PLC0415 - only needed for RTF
+
+    text = rtf_to_text(path.read_bytes().decode("latin-1"), errors="replace")  # type: ignore[no-untyped-call]
+    return str(text)
+
+
+def _mail(path: Path) -> str:
+    return _message(BytesParser(policy=email.policy.default).parsebytes(path.read_bytes()))
+
+
+def _mailbox(path: Path) -> str:
+    def parse(file: Any) -> Any:
+        return BytesParser(policy=email.policy.default).parse(file)
+
+    with closing(mailbox.mbox(path, factory=parse, create=False)) as messages:
+        found: list[Any] = [messages[key] for key in messages.iterkeys()]
+        return "\n\n".join(map(_message, found))
+
+
+def _message(message: EmailMessage) -> str:
+    body = message.get_body(("plain", "html"))
+    text = body.get_content() if body else ""
+    if body and body.get_content_subtype() == "html":
+        text = html_text.to_markdown(text)
+    heads = [f"{name}: {message[name]}" for name in ("From", "To", "Cc", "Date") if message[name]]
+    names = [part.get_filename() or "" for part in message.iter_attachments()]
+    attached = [f"Attached: {', '.join(filter(None, names))}"] if any(names) else []
+    return "\n".join([f"# {message['Subject'] or ''}", "", *heads, "", text.strip(), *attached])
+
+
+def _notebook(path: Path) -> str:
+    notebook = json.loads(_decoded(path.read_bytes()))
+    language = notebook.get("metadata", {}).get("kernelspec", {}).get("language", "python")
+    cells = notebook["cells"] if "cells" in notebook else notebook["worksheets"][0]["cells"]  # until 2015
+    return "\n\n".join(part for cell in cells for part in _cell(cell, language))
+
+
+def _cell(cell: Mapping[str, Any], language: str) -> Iterator[str]:
+    text = _joined(cell.get("source", cell.get("input", ""))).strip("\n")
+    if cell.get("cell_type") != "code":
+        yield from filter(None, [text])
+        return
+    if text:
+        yield _fenced(text, language)
+    for output in cell.get("outputs", ()):
+        shown = output.get("data", output)  # the file format of 2015 has no `data`
+        result = next((shown[kind] for kind in ("text", "text/markdown", "text/plain") if kind in shown), "")
+        error = output.get("traceback") or [f"{output.get('ename')}: {output.get('evalue')}"]
+        printed = "\n".join(error) if output.get("output_type") in ("error", "pyerr") else _joined(result)
+        if printed.strip():
+            yield _fenced(_TERMINAL.sub("", printed).strip("\n"), "")
+
+
+def _joined(lines: str | list[str]) -> str:
+    return lines if isinstance(lines, str) else "".join(lines)
+
+
+def _fenced(text: str, language: str) -> str:
+    fence = "`" * (max((len(run) for run in re.findall("`{3,}", text)), default=2) + 1)
+    return f"{fence}{language}\n{text}\n{fence}"

@@ -1,0 +1,1 @@
+"""The folders of projects: their files and the index of them."""

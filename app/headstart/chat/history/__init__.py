@@ -1,0 +1,1 @@
+"""The history of chats: its database, encryption, backups, migrations and repair."""

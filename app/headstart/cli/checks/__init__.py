@@ -1,0 +1,1 @@
+"""Checks of the installation, of a model and of the program itself."""

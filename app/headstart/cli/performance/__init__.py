@@ -1,0 +1,1 @@
+"""Speed: benchmarks, tuning and tools for developers."""

@@ -1,0 +1,155 @@
+"""The one door to OpenVINO: imported on first use, with its telemetry shut out."""
+
+import functools
+import sys
+from typing import Any
+
+import psutil
+
+from headstart.engine.hardware import machine
+
+GGUF_WEIGHTS = "GGUFWeights"  # the type of the operation that holds weights in the blocks of a GGUF file
+EXPERTS = "Experts"  # the type of the operation that stands for a mixture of experts
+_TELEMETRY = "openvino_telemetry"
+
+
+@functools.cache
+def openvino() -> Any:
+    """The `openvino` module. Its import would otherwise report to an analytics host from a forked child process."""
+    _shut_out_telemetry()
+    import openvino as module  # noqa: PLC0415
+
+    # WORKAROUND https://github.com/pybind/pybind11/pull/4877: NumPy is set up at the first look into a tensor or a
+    # constant. Of two threads that look first at the same time, one holds the interpreter's lock, the other that of
+    # the set-up, and both wait forever.
+    _ = module.Tensor(module.Type.u8, module.Shape([1])).data
+    return module
+
+
+@functools.cache
+def core() -> Any:
+    """The one `openvino.Core` of this process; it lives to the end.
+
+    WORKAROUND https://github.com/openvinotoolkit/openvino/pull/11894: the CPU plugin of each Core gives the thread a
+    stack for signals and puts the former one back when it goes. With two plugins that overlap, that is freed memory,
+    and the next Ctrl+C ends the process.
+    """
+    only = openvino().Core()
+    only.add_extension(gguf_weights())
+    only.add_extension(experts())
+    if limit := thread_limit():
+        only.set_property("CPU", limit)
+    return only
+
+
+def thread_limit() -> dict[str, int]:
+    """Return the property that keeps OpenVINO within a quota of processor time; empty if it keeps within by itself.
+
+    It knows the cores that a process may run on, but no quotas.
+    """
+    threads = machine.threads()
+    is_exceeded = threads.quota is not None and threads.count < (psutil.cpu_count(logical=False) or threads.affinity)
+    return {"INFERENCE_NUM_THREADS": threads.count} if is_exceeded else {}
+
+
+@functools.cache
+def gguf_weights() -> Any:
+    """The operation that holds weights in the blocks of a GGUF file: u8 [.., bytes] stands for f32 [.., cols].
+
+    `type` is the name of the blocks' type. OpenVINO cannot compute it: `kernels.fusion` replaces it before a model is
+    compiled. Other programs refuse a model that has it, by its name.
+    """
+    ov = openvino()
+
+    class GGUFWeights(ov.Op):  # type: ignore[misc, name-defined]
+        def __init__(self, inputs: Any = None, type: str = "", cols: int = 0) -> None:  # noqa: A002
+            super().__init__(self)
+            self._attributes: dict[str, Any] = {"type": type, "cols": cols}
+            if inputs is not None:
+                self.set_arguments(inputs)
+                self.constructor_validate_and_infer_types()
+
+        def validate_and_infer_types(self) -> None:
+            *rows, _ = self.get_input_partial_shape(0)
+            self.set_output_type(0, ov.Type.f32, ov.PartialShape([*rows, self._attributes["cols"]]))
+
+        def clone_with_new_inputs(self, inputs: Any) -> Any:
+            return GGUFWeights(inputs, **self._attributes)
+
+        def visit_attributes(self, visitor: Any) -> bool:
+            visitor.on_attributes(self._attributes)
+            return True
+
+        def get_type_info(self) -> Any:
+            return ov.DiscreteTypeInfo(GGUF_WEIGHTS, "headstart")
+
+    return GGUFWeights
+
+
+@functools.cache
+def experts() -> Any:
+    """The operation that stands for a mixture of experts, which `kernels.experts` replaces before a model is compiled.
+
+    Its inputs are those of `kernels.experts.plain`, without biases or with all. `used`: experts of a token;
+    `is_normed`: their weights add up to 1.
+    """
+    ov = openvino()
+
+    class Experts(ov.Op):  # type: ignore[misc, name-defined]
+        def __init__(self, inputs: Any = None, used: int = 0, is_normed: int = 0, activation: str = "") -> None:
+            super().__init__(self)
+            self._attributes: dict[str, Any] = {"used": used, "is_normed": is_normed, "activation": activation}
+            if inputs is not None:
+                self.set_arguments(inputs)
+                self.constructor_validate_and_infer_types()
+
+        def validate_and_infer_types(self) -> None:
+            self.set_output_type(0, ov.Type.f32, self.get_input_partial_shape(0))
+
+        def clone_with_new_inputs(self, inputs: Any) -> Any:
+            return Experts(inputs, **self._attributes)
+
+        def visit_attributes(self, visitor: Any) -> bool:
+            visitor.on_attributes(self._attributes)
+            return True
+
+        def get_type_info(self) -> Any:
+            return ov.DiscreteTypeInfo(EXPERTS, "headstart")
+
+    return Experts
+
+
+@functools.cache
+def openvino_genai() -> Any:
+    """The `openvino_genai` module, under the same rule."""
+    _shut_out_telemetry()
+    import openvino_genai as module  # noqa: PLC0415
+
+    return module
+
+
+def telemetry_loaded() -> tuple[str, ...]:
+    """Modules of OpenVINO's telemetry that this process has after all: none, if the door holds."""
+    return tuple(
+        sorted(name for name, module in sys.modules.items() if name.startswith(_TELEMETRY) and module is not None)
+    )
+
+
+def _shut_out_telemetry() -> None:
+    # OpenVINO falls back to an empty stub of its own when this import fails.
+    sys.modules[_TELEMETRY] = None  # type: ignore[assignment]
+
+
+def missing_parts() -> tuple[str, ...]:
+    """A sentence for each part of OpenVINO that has not come along or does not load; loads it."""
+    try:
+        openvino_genai()
+        import openvino_tokenizers as tokenizers  # noqa: PLC0415
+
+        extension = str(tokenizers._ext_path)  # noqa: SLF001 - it has no other name
+        core().add_extension(extension)
+    except (ImportError, OSError, RuntimeError) as error:
+        return (f"OpenVINO does not load: {' '.join(str(error).split())}",)
+    readers = openvino().frontend.FrontEndManager().get_available_front_ends()
+    parts = {"its plugin for the CPU": "CPU" in core().available_devices, "its reader": "ir" in readers}
+    return tuple(f"OpenVINO lacks {part}." for part, is_there in parts.items() if not is_there)

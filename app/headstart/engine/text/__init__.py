@@ -1,0 +1,1 @@
+"""Text and tokens: tokenizer, chat template, thinking, calls of tools, grammars, and back to text."""
