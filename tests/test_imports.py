@@ -49,7 +49,7 @@ seen = []
 STARTS = {"os.fork", "os.forkpty", "os.posix_spawn", "os.system", "os.exec", "subprocess.Popen"}
 REACHES = {"socket.connect", "socket.getaddrinfo", "socket.gethostbyname"}
 sys.addaudithook(lambda event, arguments: seen.append(event) if event in STARTS | REACHES else None)
-from headstart.engine import runtime
+from headstart.engine.hardware import runtime
 module, genai = runtime.openvino(), runtime.openvino_genai()
 import multiprocessing, psutil
 print(json.dumps({

@@ -118,6 +118,6 @@ def test_doctor_names_the_limit(process: Path, monkeypatch: pytest.MonkeyPatch) 
 @pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="this system has no affinities")
 def test_process_on_one_core_has_one_thread() -> None:
     script = "import os; os.sched_setaffinity(0, {min(os.sched_getaffinity(0))}); "
-    script += "from headstart.engine import devices; print(devices.cores())"
+    script += "from headstart.engine.hardware import devices; print(devices.cores())"
     child = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert child.stdout.strip() == "1"

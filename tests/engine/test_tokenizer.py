@@ -334,7 +334,7 @@ def test_endless_template_ends_only_its_process(tokenizer_folders: Path, tmp_pat
     folder = with_template(tokenizer_folders, ENDLESS, tmp_path / "model").folder
     code = (
         "import sys; from pathlib import Path\n"
-        "from headstart.engine import chat_template; from headstart.engine.engine import Message\n"
+        "from headstart.engine.text import chat_template; from headstart.engine.engine import Message\n"
         "from headstart.engine.text.tokenizer import Tokenizer\n"
         "chat_template._MAX_RENDER_S = 1.0\n"
         "Tokenizer(Path(sys.argv[1])).prompt([Message('user', 'hi')])"

@@ -22,7 +22,7 @@ from headstart.ui.window.dialogs import CommandPalette
 from tests.ui.person import ask, button, chat_rows, preferences, setting
 
 HARMLESS = {"Save", "Close", "OK", "Cancel", "Reopen now"}  # or none at all
-OPENED_BY_MENU = ("preferences", "about", "palette", "manual", "keys", "tools", "prompts", "quick")
+OPENED_BY_MENU = ("preferences", "about", "palette", "manual", "keys", "tools", "prompts", "folder", "quick")
 
 
 def default_of(dialog: QDialog) -> str:
@@ -64,7 +64,7 @@ def test_default_button_of_other_dialogs_is_harmless(qtbot: QtBot, app: Program)
         question.close()
 
 
-@pytest.mark.parametrize("name", ["preferences", "about", "manual", "keys", "tools", "prompts"])
+@pytest.mark.parametrize("name", ["preferences", "about", "manual", "keys", "tools", "prompts", "folder"])
 def test_dialogs_grow_with_the_text_and_fit_the_screen(app: Program, name: str) -> None:
     sizes = []
     for zoom in (100, 200):
@@ -94,6 +94,7 @@ def test_every_class_of_dialog_is_walked() -> None:
         "PreferencesDialog",
         "AboutDialog",
         "CommandPalette",
+        "FolderDialog",
         "ManualDialog",
         "KeysDialog",
         "ToolsDialog",

@@ -11,6 +11,7 @@ from pytestqt.qtbot import QtBot
 
 from headstart import settings
 from headstart.engine.engine import EngineKind, KvPrecision
+from headstart.engine.kernels import library
 from headstart.library.library import Model
 from headstart.library.manifest import read_model
 from headstart.settings import Settings
@@ -69,6 +70,13 @@ def note(widget: QWidget) -> str:
     return labels[0].text() if labels and not labels[0].isHidden() else ""
 
 
+@pytest.fixture
+def without_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
+    """OpenVINO keeps keys and values: its share of 8 bits is another than that of our own kernels."""
+    monkeypatch.setattr(library, "library", lambda: None)
+
+
+@pytest.mark.usefixtures("without_kernels")
 def test_saving_of_8_bits_is_shown(app: Program) -> None:
     dialog = preferences(app)
     assert texts(box(dialog, "kv_precision")) == ["Automatic", "16 bits", "8 bits"]
@@ -102,6 +110,7 @@ def test_chat_has_its_own_load_options(qtbot: QtBot, app: Program) -> None:
     assert (app.chat_controller.session.settings.kv_precision, app.settings.now.kv_precision) == ("u8", "auto")
 
 
+@pytest.mark.usefixtures("without_kernels")
 def test_memory_estimate_counts_8_bits(app: Program) -> None:
     entry = app.choices.usable[0]
     parts = [entry] if isinstance(entry, Model) else [entry.target, entry.draft]
