@@ -222,7 +222,7 @@ _SUMMARIES = {
     "chat": "Talk with a model, or get one answer",
     "run": "Chat with a model; export it first if it is not installed",
     "serve": "Serve your models to other programs on this computer, with OpenAI's API",
-    "launch": "Start a coding agent with a model of this computer: Claude Code, Codex, OpenCode, Qwen Code or aider",
+    "launch": "Start a coding agent with a model of this computer",
     "ps": "List the models that servers with this data folder have loaded",
     "models": "List the installed models, add, show, check, copy, rename or remove one",
     "remote": "Add, list, check and remove servers on other computers to chat with",
