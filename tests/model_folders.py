@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from headstart.engine.engine import LoadOptions
-from headstart.engine.hardware.load_options import ResolvedOptions
+from headstart.engine.loading.load_options import ResolvedOptions
 from headstart.library import manifest, vocabulary
 from headstart.library.manifest import Manifest, PairManifest, Precision, Quality, Source, TokenizerSpec
 

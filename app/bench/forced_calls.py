@@ -12,7 +12,7 @@ from pathlib import Path
 
 from headstart.engine import local
 from headstart.engine.engine import LoadOptions, Message, Request, Sampling, Speculation, Step, Tool, Tools
-from headstart.engine.hardware.load_options import ResolvedOptions
+from headstart.engine.loading.load_options import ResolvedOptions
 from headstart.engine.local import LocalEngine
 from headstart.library.manifest import DRAFT_FOLDER, TARGET_FOLDER
 from headstart.server.routes.replies import read_whole

@@ -16,8 +16,8 @@ from bench.toy import PROGRAM
 from headstart import cli
 from headstart.engine.engine import LoadOptions, Message, Request, Step
 from headstart.engine.hardware import devices
-from headstart.engine.hardware.load_options import ResolvedOptions
 from headstart.engine.loading import memory
+from headstart.engine.loading.load_options import ResolvedOptions
 from headstart.engine.loading.memory import instead_of, release, released
 from headstart.engine.opening import resolve
 from headstart.engine.process.client import EngineClient

@@ -21,8 +21,8 @@ from headstart.engine.engine import (
     Unset,
 )
 from headstart.engine.hardware import devices
-from headstart.engine.hardware.load_options import ResolvedOptions
 from headstart.engine.loading import memory
+from headstart.engine.loading.load_options import ResolvedOptions
 from headstart.engine.loading.memory import amount
 from headstart.engine.opening import resolve
 from headstart.engine.process.client import EngineClient

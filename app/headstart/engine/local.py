@@ -25,9 +25,9 @@ from headstart.engine.engine import (
     Sampling,
 )
 from headstart.engine.hardware import devices
-from headstart.engine.hardware.load_options import ResolvedOptions
 from headstart.engine.hardware.measurements import Measurements
 from headstart.engine.loading import memory, validation
+from headstart.engine.loading.load_options import ResolvedOptions
 from headstart.engine.loading.loading import LoadedModel, RunnerConfig, Watcher, load_head, load_model
 from headstart.engine.policy.cost_model import Costs, Curve
 from headstart.engine.policy.policy import Policy

@@ -20,11 +20,11 @@ from headstart.engine.bench.race import SWEEP, USUAL, Heat
 from headstart.engine.cancelling import CancelEvent
 from headstart.engine.engine import Engine, EngineKind, LoadOptions, Phase, Request
 from headstart.engine.hardware import devices
-from headstart.engine.hardware.load_options import ResolvedOptions
 from headstart.engine.hardware.machine import is_on_battery
 from headstart.engine.hardware.measurements import Measurements
 from headstart.engine.hardware.runtime import openvino, openvino_genai
 from headstart.engine.loading import memory
+from headstart.engine.loading.load_options import ResolvedOptions
 from headstart.engine.loading.memory import free_memory
 from headstart.engine.protocol import (
     Bench,

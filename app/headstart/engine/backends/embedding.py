@@ -9,9 +9,9 @@ import numpy as np
 from headstart.engine.cancelling import CancelEvent
 from headstart.engine.engine import Event, Finish, FinishReason, Prefill, Request, no_stats
 from headstart.engine.hardware import devices
-from headstart.engine.hardware.load_options import ResolvedOptions
 from headstart.engine.hardware.runtime import core, openvino_genai
 from headstart.engine.loading import loading, memory
+from headstart.engine.loading.load_options import ResolvedOptions
 from headstart.errors import BrokenModelError, ContextOverflowError, MakesVectorsError, SettingsError
 from headstart.library.manifest import EmbeddingSpec, Manifest
 

@@ -11,11 +11,11 @@ import numpy as np
 from headstart import paths
 from headstart.engine.engine import KvPrecision, Precision
 from headstart.engine.hardware import devices, machine
-from headstart.engine.hardware.load_options import ResolvedOptions
 from headstart.engine.hardware.measurements import Measurements
 from headstart.engine.hardware.runtime import openvino
 from headstart.engine.kernels import selftest as kernels
 from headstart.engine.loading import validation
+from headstart.engine.loading.load_options import ResolvedOptions
 from headstart.engine.loading.memory import released
 from headstart.engine.loading.validation import Subject, Trial, Verdict, limit_of
 from headstart.engine.runners.graph import Ids

@@ -15,7 +15,7 @@ import psutil
 
 from headstart.engine.engine import KvPrecision, LoadOptions
 from headstart.engine.hardware import devices
-from headstart.engine.hardware.load_options import ResolvedOptions
+from headstart.engine.loading.load_options import ResolvedOptions
 from headstart.errors import MemoryBudgetError, OutOfMemoryError, Translatable
 from headstart.library.manifest import Manifest
 

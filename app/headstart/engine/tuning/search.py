@@ -23,9 +23,9 @@ from headstart.engine.bench.result import Spread, paired, spread
 from headstart.engine.cancelling import CancelEvent
 from headstart.engine.engine import LoadOptions, Speculation
 from headstart.engine.hardware import devices
-from headstart.engine.hardware.load_options import ResolvedOptions
 from headstart.engine.hardware.runtime import openvino
 from headstart.engine.loading import memory
+from headstart.engine.loading.load_options import ResolvedOptions
 from headstart.engine.loading.loading import LoadedModel, RunnerConfig, load_model, measure_all, pass_times
 from headstart.engine.loading.validation import Trial as PrecisionTrial
 from headstart.engine.local import LocalEngine, Models, begin, draft_config, target_config

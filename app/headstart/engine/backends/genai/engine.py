@@ -29,8 +29,8 @@ from headstart.engine.engine import (
     Token,
 )
 from headstart.engine.hardware import devices
-from headstart.engine.hardware.load_options import ResolvedOptions
 from headstart.engine.loading import loading, memory
+from headstart.engine.loading.load_options import ResolvedOptions
 from headstart.engine.text.tokenizer import Tokenizer, read_tokenizer
 from headstart.errors import ContextOverflowError, DeviceError, EngineLostError, SettingsError, Translatable
 from headstart.library.manifest import Manifest
