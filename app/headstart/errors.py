@@ -173,6 +173,10 @@ class UnwritableHistoryError(HistoryError):
     """The file of the chat history, or its folder, cannot be written."""
 
 
+class StandbyError(HistoryError):
+    """The copy of the chat history, from when that could not be written, cannot be read."""
+
+
 class DamagedHistoryError(HistoryError):
     """The file of the chat history is damaged; a backup can replace it."""
 

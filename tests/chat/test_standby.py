@@ -1,6 +1,7 @@
 """The copy of a history whose folder cannot be written: nothing is lost, and it goes back once it can."""
 
 import os
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,7 +11,7 @@ from headstart.chat import standby
 from headstart.chat.conversation import Conversation
 from headstart.chat.history import encryption
 from headstart.chat.history.store import Store, open_store
-from headstart.errors import UnwritableHistoryError
+from headstart.errors import StandbyError, UnwritableHistoryError
 
 
 @pytest.fixture
@@ -84,6 +85,34 @@ def test_history_that_has_changed_keeps_its_changes(folder: Path) -> None:
     add(store, "elsewhere")
     store.close()
     assert brought_back(folder) == {"before", "meanwhile", "elsewhere"}
+
+
+@pytest.mark.usefixtures("places")
+def test_copy_without_its_origin_adds_what_is_new(folder: Path) -> None:
+    copy = standby.open_copy(folder, None)
+    assert copy
+    add(copy, "meanwhile")
+    copy.close()
+    (copy.path.parent / "origin").unlink()  # the program ended before it was written
+    assert brought_back(folder) == {"before", "meanwhile"}
+
+
+@pytest.mark.parametrize("start", [0, 4096])  # of the damage: the file's head, a page of it
+def test_copy_that_cannot_be_read_leaves_the_history_as_it_is(folder: Path, places: list[Path], start: int) -> None:
+    copy = standby.open_copy(folder, None)
+    assert copy
+    add(copy, "meanwhile")
+    copy.close()
+    content = copy.path.read_bytes()
+    copy.path.write_bytes(content[:start] + b"?" * (len(content) - start))
+    store = open_store(folder)
+    with pytest.raises(StandbyError):
+        standby.bring_back(store)
+    assert titles(store) == {"before"}
+    store.close()
+    assert copy.path.is_file()
+    shutil.rmtree(copy.path.parent)
+    assert places
 
 
 @pytest.mark.usefixtures("places")

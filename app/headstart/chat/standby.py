@@ -17,7 +17,7 @@ from pathlib import Path
 from headstart.chat.history import database, key_file
 from headstart.chat.history.database import Key
 from headstart.chat.history.store import Store, open_store
-from headstart.errors import HistoryError
+from headstart.errors import DamagedHistoryError, HistoryError, StandbyError
 
 _ORIGIN = "origin"  # a file with the state of the history when it was copied
 _ROOM = 16 * 2**20  # bytes that stay free beside a copy
@@ -44,21 +44,41 @@ def bring_back(store: Store) -> bool:
     """Write what the copy of a history has into that history, and remove the copy; return whether there was one.
 
     If the history has changed since it was copied, what is new comes from the copy, as from an imported file. Raises
-    HistoryError; the copy stays then.
+    StandbyError for a copy that cannot be read, and HistoryError for a history that cannot be written; the copy stays.
     """
     place = _existing(store.path.parent)
     if place is None:
         return False
-    with closing(open_store(place, store.key)) as copy, database.translate_errors(place / database.FILE_NAME):
-        if (place / _ORIGIN).read_text(encoding="ascii") == store.fingerprint():
-            copy.copy_into(store)
-        else:
-            chats = (*copy.chats(), *copy.chats(archived=True))
-            projects = (copy.project(group.name) for group in copy.projects())
-            bundles = [(replace(chat, source=chat.id), copy.conversation(chat.id)) for chat in chats]
-            store.import_chats(bundles, filter(None, projects))
+    try:
+        copy = open_store(place, store.key)
+    except HistoryError as error:
+        raise _unreadable(place) from error
+    try:
+        with closing(copy), database.translate_errors(place / database.FILE_NAME):
+            _merge(copy, store, place / _ORIGIN)
+    except DamagedHistoryError as error:  # in rows of the copy: the history was checked when it was opened
+        raise _unreadable(place) from error
     shutil.rmtree(place, ignore_errors=True)
     return True
+
+
+def _merge(copy: Store, store: Store, origin: Path) -> None:
+    """Write a copy into its history. Without a file that says what it was copied from, the history may have changed."""
+    if origin.is_file() and origin.read_text(encoding="ascii") == store.fingerprint():
+        copy.copy_into(store)
+        return
+    chats = (*copy.chats(), *copy.chats(archived=True))
+    projects = (copy.project(group.name) for group in copy.projects())
+    bundles = [(replace(chat, source=chat.id), copy.conversation(chat.id)) for chat in chats]
+    store.import_chats(bundles, filter(None, projects))
+
+
+def _unreadable(place: Path) -> StandbyError:
+    return StandbyError(
+        "What you wrote while your chats could not be saved is in {path}, but it cannot be read; delete that folder if "
+        "you do not need it.",
+        path=place,
+    )
 
 
 def can_write(folder: Path) -> bool:

@@ -1,1 +1,1 @@
-"""The computer: its processor and devices, its memory, OpenVINO, and what was measured here."""
+"""The computer: its processor and devices, OpenVINO, and what was measured here."""

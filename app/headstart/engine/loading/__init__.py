@@ -1,1 +1,1 @@
-"""Loading of models, and the trials that prove them."""
+"""Loading of models: options, the memory that they take, and the trials that prove them."""

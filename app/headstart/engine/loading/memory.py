@@ -142,8 +142,8 @@ def _kv_bytes(model: Manifest, bits: int) -> int:
     """Return the bytes of keys and values per token."""
     from headstart.engine.kernels.library import library  # noqa: PLC0415 - it loads NumPy
 
-    share = _OWN_KV_SHARE if bits == 8 and library() else _KV_SHARES[bits]
-    return round(model.kv_bytes_per_token * share)
+    kv_share = _OWN_KV_SHARE if bits == 8 and library() else _KV_SHARES[bits]
+    return round(model.kv_bytes_per_token * kv_share)
 
 
 def require(resolved: ResolvedOptions) -> None:

@@ -15,7 +15,13 @@ from headstart.chat.history.backups import Backup
 from headstart.chat.history.database import Key
 from headstart.chat.history.rescue import ReadableHistoryError, Rescue
 from headstart.chat.history.store import Store, open_store
-from headstart.errors import DamagedHistoryError, HistoryError, LockedHistoryError, UnwritableHistoryError
+from headstart.errors import (
+    DamagedHistoryError,
+    HistoryError,
+    LockedHistoryError,
+    StandbyError,
+    UnwritableHistoryError,
+)
 from headstart.ui.background_task import BackgroundTask
 from headstart.ui.formatting import listed, sentences, whole
 from headstart.ui.history.encryption import FormSpec, PassphraseForm
@@ -143,9 +149,12 @@ class Recovery(QObject):
 
     def _open(self) -> Store:
         store = open_store(self._folder, self._key)
-        if standby.bring_back(store):
-            self.is_whole = True
-            self.outcome = self.tr("Your chats can be saved in their folder again, and what is new is in it now.")
+        try:
+            if standby.bring_back(store):
+                self.is_whole = True
+                self.outcome = self.tr("Your chats can be saved in their folder again, and what is new is in it now.")
+        except StandbyError as error:
+            self.outcome = translate_error(error)
         if store.was_repaired:
             self.is_whole = True
             self.outcome = self.tr("The index of your chats was damaged and has been made anew. No chat is lost.")

@@ -2840,6 +2840,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>使用技能</translation>
     </message>
     <message>
+        <source>What you wrote while your chats could not be saved is in {path}, but it cannot be read; delete that folder if you do not need it.</source>
+        <translation>在无法保存聊天期间您所写的内容在 {path} 中，但无法读取；如果不需要，请删除该文件夹。</translation>
+    </message>
+    <message>
         <source>Write the new file {path}</source>
         <translation>写入新文件 {path}</translation>
     </message>

@@ -2840,6 +2840,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>使用技能</translation>
     </message>
     <message>
+        <source>What you wrote while your chats could not be saved is in {path}, but it cannot be read; delete that folder if you do not need it.</source>
+        <translation>在無法儲存聊天期間您所寫的內容在 {path} 中，但無法讀取；如果不需要，請刪除該資料夾。</translation>
+    </message>
+    <message>
         <source>Write the new file {path}</source>
         <translation>寫入新檔案 {path}</translation>
     </message>
