@@ -51,8 +51,8 @@ def build(wheel: Path, member: str, vectors: Vectors, folder: Path) -> tuple[man
     graph = _graph(model)
     openvino().save_model(graph, folder / convert.MODEL_FILE, compress_to_fp16=True)
     recipe = embedding.Recipe(vectors.pooling, normalized=True, length=model.length)
-    wanted = embedding.vectors(graph, known, recipe)
-    agreement = min(embedding.cosines(folder / convert.MODEL_FILE, known, wanted, recipe))
+    expected = embedding.vectors(graph, known, recipe)
+    agreement = embedding.require_agreement(wheel.name, folder / convert.MODEL_FILE, known, expected, recipe)
     made = manifest.EmbeddingSpec(
         vectors.pooling,
         normalized=True,

