@@ -10,6 +10,7 @@ from PySide6.QtWidgets import QFileDialog
 from headstart.ui.program import Program
 from tests.chat.test_imports import CLAUDE, TALK, _chain
 from tests.ui.conftest import Speak
+from tests.ui.person import press
 
 Choose = Callable[..., None]
 
@@ -58,6 +59,15 @@ def test_opened_file_says_what_came(app: Program, tmp_path: Path) -> None:
     app.import_file(str(_written(tmp_path / "conversations.json", [_chain(*TALK)])))
     assert app.window.chat.notice.text == "Imported 1 chat from ChatGPT."
     assert [message.text for message in app.chat_controller.session.path] == ["one", "two", "three", "four"]
+
+
+def test_import_is_taken_back_once(app: Program, tmp_path: Path) -> None:
+    app.import_file(str(_written(tmp_path / "conversations.json", [_chain(*TALK)])))
+    assert app.undo_stack.next
+    press(app.window.chat.notice, "Undo")
+    assert not app.store.chats()
+    assert not app.undo_stack.next
+    assert app.window.chat.notice.isHidden()
 
 
 def test_import_reports_in_the_language_of_the_window(

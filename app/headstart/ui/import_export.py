@@ -58,7 +58,7 @@ from headstart.ui.widgets import theme
 from headstart.ui.widgets.layouts import initial_path, remember_folder, style_dialog
 from headstart.ui.widgets.progress import Cause, show_saved
 from headstart.ui.widgets.theme import LIGHT
-from headstart.ui.widgets.undo_stack import Undoable
+from headstart.ui.widgets.undo_stack import Undoable, UndoStack
 
 _MAX_LISTS = 1_000_000  # more than one message has: lists of two messages must not become one
 _REMARK = Nesting(quotes=1)
@@ -275,12 +275,11 @@ class ImportExport(QObject):
     """The export of chats to files and their import, with dialogs and error messages."""
 
     imported = Signal()
-    undoable = Signal(object)  # Undoable
 
-    def __init__(self, page: ChatPage, store: Store, parent: QObject) -> None:
+    def __init__(self, page: ChatPage, store: Store, undo_stack: UndoStack, parent: QObject) -> None:
         """`page` shows the progress of a PDF, and the last error until something succeeds."""
         super().__init__(parent)
-        self._page, self._store = page, store
+        self._page, self._store, self._undo_stack = page, store, undo_stack
         self._pdf: PdfSteps | None = None
         self._path = Path()
         self._timer = QTimer(self)
@@ -458,14 +457,17 @@ class ImportExport(QObject):
         shown = [chat for each in imports for chat in (*each.added, *each.extended)]
         if shown:
             show(shown[0])
+        undoable = None
         if shown or any(each.projects for each in imports):
-            title, sentence = self.tr("Import"), self.tr("Imported chats")
-            self.undoable.emit(Undoable(title, sentence, partial(self._undo, imports)))
+            undoable = Undoable(self.tr("Import"), self.tr("Imported chats"), partial(self._undo, imports))
+            self._undo_stack.push(undoable)
         if missing := _other_parts(paths):
             further = self.tr("The export has further parts, import them too: {}.")
             reports.append(further.format(", ".join(path.name for path in missing)))
         if reports or refused:
-            self._page.notice.say("\n".join([*refused, *reports]), bad=bool(refused), cause=Cause.FILE)
+            words, action = "\n".join([*refused, *reports]), self.tr("Undo") if undoable else ""
+            undo = partial(self._undo_stack.undo_action, undoable) if undoable else None
+            self._page.notice.say(words, action, undo, bad=bool(refused), cause=Cause.FILE)
 
     def _undo(self, imports: Sequence[Import]) -> None:
         with showing_errors(self._say):

@@ -186,7 +186,7 @@ def _search_notice(conversation: Conversation, answer: Message) -> str:
     question = _question(conversation, answer)
     if not question or not question.searched or question.excerpts or answer.state is State.STREAMING:
         return ""
-    words = shorten(" ".join(question.searched.split()), _MAX_SEARCHED, placeholder="…")
+    words = shorten(" ".join(question.text.split()), _MAX_SEARCHED, placeholder="…")
     return QCoreApplication.translate("MessageContents", "Nothing in the files of the project fits “{}”.").format(words)
 
 

@@ -277,6 +277,7 @@ class SuggestedActions(QWidget):
 # Documents. The desktop might run a file of another kind, such as a script.
 _OPENED = frozenset({".pdf", ".docx", ".epub", ".html", ".htm", ".md", ".txt", ".csv", ".tex", ".rst", ".log"})
 _EXCERPT_WIDTH = 200  # pixels, at the usual size of text
+_SEARCHED_WIDTH = 280  # likewise, of what was looked for
 
 
 class SourceList(QWidget):
@@ -321,8 +322,10 @@ class SourceList(QWidget):
             if source.place and not (before and before.place):
                 lead = self.tr("Given to the model:")
                 if searched:
-                    lead = self.tr("Given to the model, found for “{}”:").format(searched)
-                self._add_label(lead, "", button.sizeHint().height())
+                    width = scaled(_SEARCHED_WIDTH, self.font())
+                    short = self.fontMetrics().elidedText(searched, Qt.TextElideMode.ElideRight, width)
+                    lead = self.tr("Given to the model, found for “{}”:").format(short)
+                self._add_label(lead, searched, button.sizeHint().height())
             elif not source.place and not (before and source.file == before.file):
                 words = self.tr("From {}:").format(shorten_name(source.file))
                 self._add_label(words, source.file, button.sizeHint().height())

@@ -3,7 +3,7 @@
 from functools import partial
 from pathlib import Path
 
-from PySide6.QtCore import QLocale, Signal, Slot
+from PySide6.QtCore import QLocale, Qt, Signal, Slot
 from PySide6.QtWidgets import QFileDialog, QLabel, QWidget
 
 from headstart.chat.folders.folder_files import LARGEST, MAX_FILES
@@ -136,7 +136,7 @@ class FolderRow(QWidget):
 
     def __init__(self, folder: str, parent: QWidget) -> None:
         super().__init__(parent)
-        self._name, self.status = ElidedLabel(self), muted("", self)
+        self._name, self.status = ElidedLabel(self, Qt.TextElideMode.ElideMiddle), muted("", self)
         self._name.show_text(short_path(Path(folder)))
         self.remove = icon_button("close", self.tr("Remove {}").format(folder), self)
         text = stacked(None, self._name, self.status, spacing=0)

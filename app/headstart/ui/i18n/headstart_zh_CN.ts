@@ -4717,6 +4717,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>该导出还有其他部分，请一并导入：{}。</translation>
     </message>
     <message>
+        <source>Undo</source>
+        <translation>撤销</translation>
+    </message>
+    <message>
         <source>Imported 1 chat from {program}.</source>
         <translation>已从 {program} 导入 1 个对话。</translation>
     </message>

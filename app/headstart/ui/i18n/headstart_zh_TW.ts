@@ -4717,6 +4717,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>該匯出還有其他部分，請一併匯入：{}。</translation>
     </message>
     <message>
+        <source>Undo</source>
+        <translation>復原</translation>
+    </message>
+    <message>
         <source>Imported 1 chat from {program}.</source>
         <translation>已從 {program} 匯入 1 個對話。</translation>
     </message>

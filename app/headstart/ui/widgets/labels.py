@@ -86,10 +86,11 @@ def script_direction(text: str) -> Qt.TextFlag:
 
 
 class ElidedLabel(QLabel):
-    """Text that ends with an ellipsis if it does not fit; it has no minimum width."""
+    """Text with an ellipsis if it does not fit: at its end, or as `mode` says. It has no minimum width."""
 
-    def __init__(self, parent: QWidget | None = None) -> None:
+    def __init__(self, parent: QWidget | None = None, mode: Qt.TextElideMode = Qt.TextElideMode.ElideRight) -> None:
         super().__init__(parent)
+        self._mode = mode
         self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
         self.setTextFormat(Qt.TextFormat.PlainText)
 
@@ -106,7 +107,7 @@ class ElidedLabel(QLabel):
     def paintEvent(self, event: QPaintEvent) -> None:  # noqa: ARG002
         painter = QPainter(self)
         area = self.contentsRect()
-        text = self.fontMetrics().elidedText(self.text(), Qt.TextElideMode.ElideRight, area.width())
+        text = self.fontMetrics().elidedText(self.text(), self._mode, area.width())
         flags = int(QStyle.visualAlignment(self.layoutDirection(), self.alignment()))
         flags |= int(script_direction(text))
         self.style().drawItemText(painter, area, flags, self.palette(), self.isEnabled(), text, self.foregroundRole())

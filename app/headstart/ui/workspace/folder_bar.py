@@ -1,6 +1,6 @@
 """The bar that names the working folder of a chat."""
 
-from PySide6.QtCore import Signal
+from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QFrame, QWidget
 
 from headstart.ui.formatting import short_path
@@ -22,7 +22,7 @@ class FolderBar(QFrame):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         set_style_class(self, "bar")
-        self._name = ElidedLabel(self)
+        self._name = ElidedLabel(self, Qt.TextElideMode.ElideMiddle)
         self.details = button(self.tr("Details…"), self, "flat")
         self.details.setAccessibleName(self.tr("Details of the working folder"))
         self.take_back = icon_button("close", self.tr("Take the folder back"), self)

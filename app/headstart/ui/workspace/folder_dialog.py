@@ -18,7 +18,7 @@ from headstart.workspace import sandbox
 from headstart.workspace.skills import Skill, Source
 from headstart.workspace.tools import EDIT, READ
 
-_SIZE = QSize(760, 620)
+_SIZE, _EMPTY_SIZE = QSize(760, 620), QSize(760, 160)  # with a folder, and without one
 _MAX_LOG = 200  # lines shown
 
 
@@ -36,7 +36,7 @@ class FolderDialog(Dialog):
             "The model may read and change the files of one folder, and run commands there. You are asked before each "
             "step, and see each change before it is made. Nothing outside of the folder is read or changed."
         )
-        self._path = ElidedLabel(self)
+        self._path = ElidedLabel(self, Qt.TextElideMode.ElideMiddle)
         self.choose, self.take_back = button(self.tr("Choose…"), self, "primary"), button(self.tr("Take back"), self)
         self.for_project = QCheckBox(self.tr("Also for new chats of the project “{}”").format(project), self)
         self._sandbox, self._allowed = muted("", self), muted("", self)
@@ -58,7 +58,10 @@ class FolderDialog(Dialog):
         self.take_back.setEnabled(path is not None)
         self.for_project.setVisible(bool(self._project and path))
         self.for_project.setChecked(self._folder.is_for_project)
-        self._parts.setVisible(workspace is not None)
+        if self._parts.isHidden() is (workspace is not None):  # until now
+            self.set_size(_SIZE if workspace else _EMPTY_SIZE)
+        for part in (self._parts, self.undo, self.forget):
+            part.setVisible(workspace is not None)
         if self._folder.fault:
             self.fault.say(translate_error(self._folder.fault), bad=True)
         if workspace is None:
