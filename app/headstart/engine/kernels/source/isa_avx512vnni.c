@@ -6,7 +6,7 @@
 #define TILE 8
 #define VECTORS(format, n) (has_pairs(format) && (n) > 4 ? 1 : 2)
 #define DOTS(bits) 8
-enum { LANES = 16, OFFSET8 = 0, HIGH_CODES = 16, LIGHT = 1, LIGHT8 = 4 };
+enum { LANES = 16, OFFSET8 = 0, HIGH_CODES = 16, LIGHT = 1, LIGHT8 = 2 };
 
 typedef __m512i ints;
 typedef __m512 floats;
