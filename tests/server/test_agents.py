@@ -32,7 +32,8 @@ QUESTION = "What is in notes.txt?"
 SECONDS = 120  # an agent's own start takes seconds
 LINES: dict[Agent, tuple[str, ...]] = {
     Agent.CLAUDE: ("-p", QUESTION, "--allowedTools", "Read"),
-    Agent.CODEX: ("exec", "--skip-git-repo-check", QUESTION),
+    # Its own sandbox puts a helper into the home folder, but not where that is a temporary one.
+    Agent.CODEX: ("exec", "--skip-git-repo-check", "--sandbox", "danger-full-access", QUESTION),
     Agent.OPENCODE: ("run", QUESTION),
     Agent.QWEN: ("--yolo", "-p", QUESTION),
     Agent.COPILOT: ("--allow-all-tools", "-p", QUESTION),
