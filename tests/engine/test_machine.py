@@ -3,7 +3,9 @@
 import os
 import subprocess
 import sys
+from collections import namedtuple
 from pathlib import Path
+from types import SimpleNamespace
 
 import psutil
 import pytest
@@ -121,3 +123,12 @@ def test_process_on_one_core_has_one_thread() -> None:
     script += "from headstart.engine.hardware import devices; print(devices.cores())"
     child = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert child.stdout.strip() == "1"
+
+
+def test_share_of_other_programs_counts_neither_this_process_nor_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+    kinds = namedtuple("kinds", "user system idle iowait guest")
+    times, own, now = iter([kinds(10, 2, 30, 1, 5), kinds(16, 4, 34, 3, 9)]), iter([1.0, 3.0]), iter([100.0, 110.0])
+    monkeypatch.setattr(psutil, "cpu_times", lambda: next(times))
+    monkeypatch.setattr(psutil, "cpu_count", lambda: 2)
+    monkeypatch.setattr(machine, "time", SimpleNamespace(monotonic=lambda: next(now), process_time=lambda: next(own)))
+    assert machine.OtherPrograms().share == pytest.approx((8 - 2) / 2 / 10)

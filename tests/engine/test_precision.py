@@ -162,6 +162,17 @@ def test_untimed_trial_is_timed_on_request(subject: Subject) -> None:
     assert found.ms
 
 
+def test_disturbed_trial_is_repeated_on_request(subject: Subject) -> None:
+    disturbed = Verdict(ms={1: 99.0}, prompt_ms=99.0, is_disturbed=True)
+    store_verdict(subject.measurements, setting("right"), disturbed)
+    Trial(ODD).run(subject, [setting("right")], timed=False)
+    assert find_verdict(subject.measurements, setting("right")) == disturbed
+    Trial(ODD).run(subject, [setting("right")])
+    found = find_verdict(subject.measurements, setting("right"))
+    assert found is not None
+    assert found.ms[1] < 99.0
+
+
 def test_stopped_trial_decides_nothing(subject: Subject) -> None:
     trial = Trial(ODD)
     thread = threading.Thread(target=trial.run, args=(subject, [setting("hang")]))

@@ -144,6 +144,13 @@ def test_arithmetic_whose_passes_agree_is_preferred_if_it_is_almost_as_fast(tiny
     assert not loaded.is_batch_invariant
 
 
+def test_own_kernels_stay_if_they_were_timed_beside_busy_programs(tiny_quantized: Path) -> None:
+    known: Measurements = load_model(ModelSpec.read(tiny_quantized), PLACE).measurements
+    for hint, ms in ((OWN, 90.0), ("bf16", 8.0)):
+        validation.store_verdict(known, properties(hint), Verdict(ms={1: ms, VERIFY: ms}, is_disturbed=hint == OWN))
+    assert load_model(ModelSpec.read(tiny_quantized), PLACE).properties == properties(OWN)
+
+
 def test_arithmetic_that_may_change_a_word_is_reported(
     tiny_quantized: Path, headstart_home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -4,6 +4,7 @@ import math
 import os
 import platform
 import re
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib import metadata
@@ -139,6 +140,27 @@ def _lines(file: Path) -> list[str]:
         return file.read_text(encoding="utf-8").splitlines()
     except OSError:  # not Linux, or a sandbox hides it
         return []
+
+
+class OtherPrograms:
+    """Measures the share of the processor that other programs take, from its creation on."""
+
+    def __init__(self) -> None:
+        self._began, self._used = time.monotonic(), _used_by_others()
+
+    @property
+    def share(self) -> float:
+        """The mean share of all cores, 0 to 1."""
+        seconds = time.monotonic() - self._began
+        used = (_used_by_others() - self._used) / (psutil.cpu_count() or 1)
+        return min(max(used / seconds, 0.0), 1.0) if seconds else 0.0
+
+
+def _used_by_others() -> float:
+    """Return the seconds, of all cores together, that other processes have used since the computer started."""
+    times = psutil.cpu_times()._asdict()
+    waiting = ("idle", "iowait", "guest", "guest_nice")  # the time of guests is in that of users, too
+    return sum(seconds for name, seconds in times.items() if name not in waiting) - time.process_time()
 
 
 def is_on_battery() -> bool:

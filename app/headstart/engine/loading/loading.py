@@ -439,9 +439,11 @@ def _note_without_kernels(model: VerifiedModel, chosen: Properties) -> Translata
 def _fastest(measurements: Measurements, hints: Sequence[str]) -> str:
     """Return the proven precision with the least time for a token, a verification and reading prompts.
 
-    A precision whose passes agree to the bit may take a little more. Before any trial it is our own kernels or f32.
+    A precision whose passes agree to the bit may take a little more. Without a trial on a quiet machine it is our own
+    kernels, unless they were refused, or f32.
     """
-    if OWN in hints and validation.find_verdict(measurements, own_kernels()) is None:
+    own = validation.find_verdict(measurements, own_kernels())
+    if OWN in hints and (own is None or own.is_disturbed):
         return OWN
     ms = {hint: sum(figures.values()) for hint, figures in pass_times(measurements, hints).items()}
     if not ms:

@@ -25,6 +25,7 @@ from typing import IO, TypeVar
 import msgspec
 import numpy as np
 
+from headstart.engine.hardware.machine import OtherPrograms
 from headstart.engine.hardware.measurements import VALIDATED, Measurements, every
 from headstart.engine.policy.cost_model import SIZES
 from headstart.engine.runners.precision import (
@@ -58,6 +59,7 @@ _REJECTED, _AFTER = 5, 6  # tokens that are forgotten, and tokens that are read 
 # 0.0004 to 0.0025 nats (0.007 in a scene of few rows), and 8-bit keys and values 0.003 to 0.008.
 _MIN_LIMIT, _LIMIT_ROUNDED, _LIMIT_8_BIT = 0.002, 0.02, 0.05  # nats
 _SLACK = 1.5  # times the divergence of plain f32: single rows scatter more than both differ on average
+_MAX_SHARE_OF_OTHERS = 0.15  # of all cores while passes are timed; one of two busy cores has 0.5
 _SECONDS, _SECONDS_PER_GB = 120.0, 120.0  # until silence counts as a hang: a device may compile for minutes
 
 TEXT = """The tide table on the wall of the harbour office was printed in two columns, one for each half of the day.
@@ -84,7 +86,13 @@ class Verdict:
     ms: Mapping[int, float] = field(default_factory=dict)  # of a pass, by its number of tokens
     switch_ms: float = 0.0  # more if that number changes
     prompt_ms: float = 0.0  # of a pass that reads PROMPT tokens
+    is_disturbed: bool = False  # other programs took much of the processor meanwhile: the times compare with no other
     invariance: Invariance | None = None  # None: not tried
+
+    @property
+    def is_timed(self) -> bool:
+        """True if nothing is left to measure."""
+        return bool(self.ms and self.prompt_ms and self.invariance) and not self.is_disturbed
 
 
 def find_verdict(measurements: Measurements, properties: Properties) -> Verdict | None:
@@ -180,8 +188,7 @@ class Trial:
         pending = [
             chosen
             for chosen, verdict in verdicts
-            if verdict is None
-            or (timed and not verdict.reason and not (verdict.ms and verdict.prompt_ms and verdict.invariance))
+            if verdict is None or (timed and not verdict.reason and not verdict.is_timed)
         ]
         while pending:
             num_decided = 0
@@ -287,10 +294,12 @@ def _tried(compile_model: Build, chosen: Properties, ids: Sequence[int], expecte
             return Verdict()
         invariance = batch_invariance(runner)
         invariance.apply(runner)
+        others = OtherPrograms()
         # Two turns, as other programs may be busy for a while.
         turns = [{tokens: pass_ms(runner, tokens, repeats=2) for tokens in order.sizes} for _ in range(2)]
         ms = {tokens: min(turn[tokens] for turn in turns) for tokens in order.sizes}
-        return Verdict(Translatable(), ms, switch_ms(runner, repeats=3), pass_ms(runner, PROMPT, repeats=2), invariance)
+        switch, prompt = switch_ms(runner, repeats=3), pass_ms(runner, PROMPT, repeats=2)
+        return Verdict(Translatable(), ms, switch, prompt, others.share > _MAX_SHARE_OF_OTHERS, invariance)
     except RuntimeError as error:
         last_line = str(error).strip().splitlines()[-1]
         return Verdict(Translatable("the device refuses it ({reason})", reason=last_line))
