@@ -57,16 +57,16 @@ _MEANS_NOTHING = re.compile(
     r"\b(?:what time is it|(?:is|are|was|were) there|there (?:is|are)|spät ist es|gibt es)\b", re.I
 )
 # Words that fit any subject: they make none by themselves.
-_PREDICATES = frozenset(
-    """
+_OF_ANY_SUBJECT = """
 long old far big large high much often soon tall deep wide fast expensive cost costs need needs needed work works last
 lasts begin begins start starts end ends included allowed possible available required due enough
 lang lange alt weit gross hoch oft tief teuer schnell viel kostet kosten braucht dauert dauern gilt gelten beginnt endet
 enthalten inbegriffen erlaubt moglich verfugbar notig fallig seit
-""".split()
-)
+"""
+_PREDICATES = frozenset(_OF_ANY_SUBJECT.split())
 _DEFINES = re.compile(
-    r"^\s*(?:what (?:is|are) (?:an? )?(?!the\b)(?!\w+ed\b)\w+|(?-i:Was (?:ist|sind|bedeutet) (?:eine? )?[A-ZÄÖÜ]\w+))\W*$"
+    r"^\s*(?:what (?:is|are) (?:an? )?(?!the\b)(?!\w+ed\b)\w+"
+    r"|(?-i:Was (?:ist|sind|bedeutet) (?:eine? )?[A-ZÄÖÜ]\w+))\W*$"
     r"|什么(?:是|叫)|是什么\W*$",
     re.IGNORECASE,
 )
