@@ -1,6 +1,6 @@
 """The search in folders: how often the passage with the answer is found, and how often nothing is put in where none is.
 
-PYTHONPATH=app python app/bench/folders.py [--words] [--half first|second] [--misses] [--large N]
+PYTHONPATH=app python app/bench/folders.py [--words] [--half first|second|fresh] [--misses] [--large N]
 
 Three folders: English manuals (the topics of Python's reference, the GNU licence, a module's source, a story), mixed
 office files (price lists, people, invoices, mail, Word, Excel, PowerPoint), and German and Chinese ones. The questions
@@ -288,7 +288,7 @@ def main() -> None:
     """Search, and count."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--words", action="store_true", help="by words alone, without a model")
-    parser.add_argument("--half", choices=("first", "second"), help="only the questions of this half")
+    parser.add_argument("--half", choices=("first", "second", "fresh"), help="only the questions of this half")
     parser.add_argument("--misses", action="store_true", help="name what was not found")
     parser.add_argument("--large", type=int, default=0, metavar="N", help="passages of other files to be added")
     given = parser.parse_args()

@@ -1,14 +1,18 @@
 """Questions to folders: names, lists, the newest, follow-ups, and none that are put in where nothing fits."""
 
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from bench import folders
 from headstart.chat.folders.folder_index import FolderIndex
 from headstart.chat.folders.folder_question import Question, understand
 from tests.chat.test_folders import DirectReader, TopicEmbedder, embed_all, update, write
 
+PAIRS = tomllib.loads((folders.BENCH / "follow_ups.toml").read_text(encoding="utf-8"))["pair"]
 TALK = (("What do tyres for the Corvo cost?", "The tyres for the Corvo cost 412.50 pounds."),)
 
 
@@ -77,6 +81,16 @@ def test_new_subject_is_searched_alone(index: FolderIndex, folder: Path) -> None
     question = understand(text, TALK)
     assert question == understand(text)
     assert not any("Prices" in name for name in found(index, folder, question))
+
+
+@pytest.mark.parametrize("pair", PAIRS, ids=[pair["ask"] for pair in PAIRS])
+def test_subject_of_its_own_is_told_from_a_follow_up(pair: dict[str, Any]) -> None:
+    question = understand(pair["ask"], ((pair["before"], pair["answer"]),))
+    assert (pair["before"] in question.text) == pair["goes_on"]
+
+
+def test_why_looks_for_what_was_asked_before() -> None:
+    assert understand("Why?", TALK).parts[0].terms == understand(TALK[-1][0]).parts[0].terms
 
 
 def test_thanks_are_not_searched() -> None:

@@ -340,6 +340,40 @@ def test_vectors_of_another_model_are_made_anew(index: FolderIndex, files: Path,
     assert index.state(str(files)).embedded == 3
 
 
+def test_vectors_in_memory_follow_the_index(index: FolderIndex, files: Path, reader: DirectReader) -> None:
+    embedder, vectors = TopicEmbedder(), None
+    paths = {name: files / f"{name}.txt" for name in ("car", "ship", "garden")}
+    for text in ("The motor is loud.", "The motor is loud, and rain falls.", "An apple falls."):
+        for path in paths.values():
+            write(path, text)
+        paths["ship"].unlink()
+        update(index, files, reader)
+        embed_all(index, files, embedder)
+        vectors = index.ready(embedder, vectors)
+        for question in ("which engine", "which weather", "which fruit"):
+            kept = index.find([str(files)], question, embedder, vectors=vectors)
+            assert kept == index.find([str(files)], question, embedder)
+    assert {excerpt.name for excerpt in kept} == {"papers/car.txt", "papers/garden.txt"}
+
+
+def test_vectors_in_memory_are_those_of_their_index(
+    index: FolderIndex, home: Path, files: Path, reader: DirectReader, tmp_path: Path
+) -> None:
+    embedder = TopicEmbedder()
+    write(files / "boat.md", "The motor is loud.")
+    update(index, files, reader)
+    embed_all(index, files, embedder)
+    vectors = index.ready(embedder)
+    with FolderIndex(tmp_path / "other", None) as other:
+        other.keep([str(files)])
+        write(files / "boat.md", "An apple falls.")
+        update(other, files, reader)
+        embed_all(other, files, embedder)
+        vectors = other.ready(embedder, vectors)
+        assert other.find([str(files)], "which engine", embedder, vectors=vectors) == []
+        assert other.find([str(files)], "which fruit", embedder, vectors=vectors)
+
+
 def test_windows_cover_a_passage_and_overlap() -> None:
     text = " ".join(f"word{number}" for number in range(150))
     parts = windows(text)

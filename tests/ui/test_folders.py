@@ -53,12 +53,15 @@ class ToyEmbedder(TopicEmbedder):
     """An embedder that notes whether its model is loaded, and can fail."""
 
     fails = False
+    is_loaded = False
 
     def start(self) -> None:
-        """Load nothing."""
+        """Note that the model is needed."""
+        self.is_loaded = True
 
     def close(self) -> None:
-        """Unload nothing."""
+        """Note that it is not."""
+        self.is_loaded = False
 
     def embed(self, texts: Sequence[str], *, are_questions: bool = False) -> Sequence[bytes]:
         """Return a vector for each text."""
@@ -353,6 +356,19 @@ def test_words_at_once_and_other_words_with_a_model(
     embedder.fails = True
     ask(qtbot, app, "and the heron?")
     assert "A heron falls." in sent(app)
+
+
+def test_model_is_loaded_while_a_question_is_typed(
+    qtbot: QtBot, app_with_model: Program, embedder: ToyEmbedder, papers: Path
+) -> None:
+    app = app_with_model
+    open_project(app, papers)
+    qtbot.waitUntil(lambda: embedder.is_loaded, timeout=WAIT)
+    wait_for(qtbot, app, papers, lambda state: state.embedded == 2)
+    app.folders.unload()
+    qtbot.waitUntil(lambda: not embedder.is_loaded, timeout=WAIT)
+    app.window.chat.composer.set_text("which")
+    qtbot.waitUntil(lambda: embedder.is_loaded, timeout=WAIT)
 
 
 def test_preparing_waits_while_an_answer_is_written(

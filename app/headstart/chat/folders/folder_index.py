@@ -38,9 +38,9 @@ from headstart.chat.history.database import FOLDERS_NAME, Key
 from headstart.errors import AttachmentError, HistoryError
 
 if TYPE_CHECKING:
-    import numpy as np
+    from headstart.chat.folders.vectors import StoredVectors
 
-VERSION = 2
+VERSION = 3
 WINDOW = 400  # bytes of text for one vector; windows overlap by half
 _BATCH = 2  # passages that get their vectors at a time; a question waits as long
 _MAX_NAMED = 100  # unreadable files of a folder
@@ -74,10 +74,14 @@ _SCHEMA = (
     )""",
     "CREATE INDEX passage_by_file ON passage (file)",
     """CREATE TABLE vectors (
-        passage INTEGER PRIMARY KEY REFERENCES passage ON DELETE CASCADE,
+        rank INTEGER PRIMARY KEY AUTOINCREMENT,
+        passage INTEGER NOT NULL REFERENCES passage ON DELETE CASCADE,
+        windows INTEGER NOT NULL,
         data BLOB NOT NULL
     )""",
+    "CREATE UNIQUE INDEX vectors_by_passage ON vectors (passage)",
     "CREATE TABLE memo (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID",
+    "INSERT INTO memo VALUES ('identity', hex(randomblob(16)))",
     f"CREATE VIRTUAL TABLE passage_words USING fts5 (words, content = '', tokenize = '{TOKENIZER}')",
     """CREATE TRIGGER passage_added AFTER INSERT ON passage BEGIN
         INSERT INTO passage_words (rowid, words) VALUES (new.rank, words(new.heading || char(10) || new.text));
@@ -202,7 +206,7 @@ class FolderIndex:
         """Read what has changed in a folder since, small and new files first; yield the state after each piece.
 
         It can be cut off anywhere: it ends early if it is not wanted, and what was read is kept. Renamed files are
-        settled first. Without `large`, large files are left for later.
+        settled first. Without `large`, large files are left for later, and the last state is left out: it takes long.
         """
         rank = self._rank(folder)
         if not rank:
@@ -237,7 +241,8 @@ class FolderIndex:
             yield FolderState(folder, work.files, total=len(listing.files), seconds_left=work.seconds_left())
         self._note_unreadable(rank, listing)
         self._set_folder(rank, CUT if listing.is_cut else "", listing.skipped)
-        yield self.state(folder)
+        if large:
+            yield self.state(folder)
 
     def follow_recognition(self, model: str) -> None:
         """Have files read again that may hold pictures of text, if another model reads them than before."""
@@ -263,13 +268,18 @@ class FolderIndex:
             found = self._connection.execute(query, (self._embedded, _BATCH))
             rows = [(row["rank"], _framed(row["text"], row["heading"], row["path"])) for row in found]
         self._embedded = rows[-1][0] if rows else 0
+        if not rows:
+            return False
+        from headstart.chat.folders.vectors import rounded  # noqa: PLC0415 - without a model, NumPy is not needed
+
         computed = iter(embedder.embed([text for _, texts in rows for text in texts]))
-        values = [(rank, b"".join(_rounded(next(computed)) for _ in texts)) for rank, texts in rows]
+        values = [(rank, len(texts), b"".join(rounded(next(computed)) for _ in texts)) for rank, texts in rows]
         with _translate_errors(self.path), database.transaction(self._connection):
             # A passage may have gone meanwhile.
-            insert = "INSERT INTO vectors SELECT ?1, ?2 WHERE EXISTS (SELECT 1 FROM passage WHERE rank = ?1)"
+            insert = "INSERT INTO vectors (passage, windows, data) SELECT ?1, ?2, ?3 "
+            insert += "WHERE EXISTS (SELECT 1 FROM passage WHERE rank = ?1)"
             self._connection.executemany(insert, values)
-        return bool(rows)
+        return True
 
     def state(self, folder: str) -> FolderState:
         """Return what the index has of a folder."""
@@ -294,25 +304,48 @@ class FolderIndex:
             folder, row["files"], row["skipped"], names, row["passages"], row["embedded"], row["problem"], is_english
         )
 
+    def is_unread(self, folder: str) -> bool:
+        """Return whether a folder has not been read to its end."""
+        with _translate_errors(self.path):
+            row = self._connection.execute("SELECT problem FROM folder WHERE path = ?", (folder,)).fetchone()
+        return row is None or row[0] == UNREAD
+
     def find(
         self,
         folders: Sequence[str],
         question: str | Question,
         embedder: Embedder | None = None,
         most: int = MOST,
+        vectors: "StoredVectors | None" = None,
     ) -> list[Excerpt]:
-        """Return the passages that fit a question, the best first; none if nothing does. Raises HeadstartError."""
+        """Return the passages that fit a question, the best first; none if nothing does. Raises HeadstartError.
+
+        `vectors`: what `ready` returned for this question; without them, all are read from the disk.
+        """
         asked = understand(question) if isinstance(question, str) else question
         ranks, cosines, usual = self._ranks(folders), None, 0.0
         with _translate_errors(self.path):
             is_current = embedder is not None and self._model() == embedder.name
         if embedder and is_current:
-            vectors = [*embedder.embed([asked.text], are_questions=True), *_other_vectors(embedder, asked.text)]
+            vectors = vectors or self.ready(embedder)
+            is_cjk = search.CJK_LETTER.search(asked.text)
+            others = folder_search.OTHER_CJK_SUBJECTS if is_cjk else folder_search.OTHER_SUBJECTS
+            questions = [*embedder.embed([asked.text], are_questions=True), *_vectors_of(embedder, others)]
             with _translate_errors(self.path):
-                kind = _vector_kind(len(vectors[0]) // 4)
-                cosines, usual = folder_search.cosines(self._connection, ranks, vectors, kind)
+                cosines, usual = vectors.cosines(self._connection, ranks, questions)
         with _translate_errors(self.path):
             return FolderSearch(self._connection, ranks).find(asked, cosines or None, most, usual)
+
+    def ready(self, embedder: Embedder, vectors: "StoredVectors | None" = None) -> "StoredVectors":
+        """Return the vectors of the index, read as far as they have changed, and compute the usual ones."""
+        from headstart.chat.folders.vectors import StoredVectors  # noqa: PLC0415
+
+        for texts in (folder_search.OTHER_SUBJECTS, folder_search.OTHER_CJK_SUBJECTS):
+            _vectors_of(embedder, texts)
+        vectors = vectors or StoredVectors()
+        with _translate_errors(self.path):
+            vectors.refresh(self._connection)
+        return vectors
 
     def _is_english(self, folder: int) -> bool:
         """Return whether most passages of a sample have English words; so has code, in its comments."""
@@ -478,9 +511,8 @@ class FolderIndex:
         return str(row[0]) if row else ""
 
 
-def _other_vectors(embedder: Embedder, question: str) -> Sequence[bytes]:
-    """Return the vectors of questions on other subjects in the same script, which are computed once for a model."""
-    texts = folder_search.OTHER_CJK_SUBJECTS if search.CJK_LETTER.search(question) else folder_search.OTHER_SUBJECTS
+def _vectors_of(embedder: Embedder, texts: tuple[str, ...]) -> Sequence[bytes]:
+    """Return the vectors of questions on other subjects, which are computed once for a model."""
     key = embedder.name, texts
     if key not in _others:
         _others[key] = embedder.embed(texts, are_questions=True)
@@ -488,23 +520,6 @@ def _other_vectors(embedder: Embedder, question: str) -> Sequence[bytes]:
 
 
 _others: dict[tuple[str, tuple[str, ...]], Sequence[bytes]] = {}
-
-
-def _vector_kind(dimensions: int) -> "np.dtype[np.void]":
-    """Return the layout of a stored vector: bytes, of which the largest is 127, and their scale."""
-    import numpy as np  # noqa: PLC0415
-
-    return np.dtype([("scale", "<f4"), ("values", "i1", (dimensions,))])
-
-
-def _rounded(vector: bytes) -> bytes:
-    """Return a vector as it is stored, in a quarter of the space."""
-    import numpy as np  # noqa: PLC0415
-
-    numbers = np.frombuffer(vector, "<f4")
-    scale = max(float(np.abs(numbers).max()) / 127, 1e-9)
-    row = np.array([(scale, np.rint(numbers / scale))], _vector_kind(len(numbers)))
-    return bytes(row.tobytes())
 
 
 def windows(text: str) -> list[str]:

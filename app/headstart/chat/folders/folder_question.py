@@ -10,7 +10,6 @@ from headstart.chat import search
 FOLLOWED = 0.5  # weight of the words of the question before; of the one before that, half of it
 ANSWERED = 0.25  # weight of the words of the last answer
 _MAX_ANSWER = 400  # characters of an answer that may name what the next question means
-_SHORT = 3  # words or pairs of characters up to which a question may go on from another one
 _MAX_TERMS = 24
 
 # Words that every text has. They say nothing about what is looked for.
@@ -40,19 +39,39 @@ porque qué quien se sin sobre son su sus un una y ya
 _STOP_WORDS = frozenset(_COMMON.split())
 _PARTICLES = re.compile(
     "什么时候|什么|怎么样|怎么办|怎么|怎样|如何|多少|多久|多长|多高|多大|哪里|哪儿|哪个|哪些|谁的|为什么|为何|是不是|有没有|能不能|可不可以|可以|"
-    "需要|应该|必须|请问|告诉我|一下|关于|那么|这个|那个|里面|写了|说了|我们|你们|他们|它们|时候|吗|呢|吧|啊|的|了|是|在|有|和|与|及|我|你|"
-    "他|她|它|这|那|谁|几|请|被|把|对|从|就|都|也|要|会|能|最"
+    "需要|应该|必须|请问|告诉我|一下|关于|那么|这个|那个|里面|写了(?=[什哪])|说了(?=[什哪])|我们|你们|他们|它们|时候|吗|呢|吧|啊|的|了|是|在|有|和|与|及|我|你|"
+    "他|她|它|这|那|谁|几|请|被|把|对|从|就|(?<![首成])都|也|要|会|能|最"
 )
 # What makes a question go on from another one: it begins like an addition, or means something that it does not name.
 _GOES_ON = re.compile(
-    r"^\s*(?:and|also|but|or|so|then|what about|how about|what if|same|yes|no|ok(?:ay)?|sure|please|why\W*$|when\W*$|"
-    r"where\W*$|who\W*$|how\W*$|und|auch|aber|oder|dann|ja|nein|gern|bitte|sonst|et|y|那|还有|另外|然后|好的|是的|对$)"
-    r"(?:\b|(?<=[\u4e00-\u9fff]))"
-    r"|\b(?:it|its|they|them|their|he|him|his|she|her|hers|this|these|those|there|the (?:other|same|first|second|last) "
-    r"one|ones?|er|ihn|ihm|ihr|ihre|ihren|sie|es|dessen|deren|dort|dafür|davon|dazu|damit|dabei|darin|diese[rmns]?)\b"
-    r"|它|他|她|这个|那个|其|呢[？?]?\s*$",
+    r"^\s*(?:(?:and|also|but|or|then|what about|how about|what if|same|und|auch|aber|oder|dann|sonst|et|y)\b"
+    r"|那|还有|另外|然后)"
+    r"|\b(?:it|its|they|them|their|he|him|his|she|her|hers|this|these|those|there|ones?\W*$"
+    r"|(?:the|which|that|this|another) (?:\w+ )?ones?|(?:do|does|did|is|was|of|about|for|with|after|before|to) that"
+    r"|er|ihn|ihm|es|dessen|deren|dort|dorthin|dafür|davon|dazu|damit|dabei|danach|darin|diese[rmns]?"
+    r"|(?-i:ihr|ihre[mnrs]?|sie|seine?[mnrs]?)|(?:das|der|die|den|dem)\W*$)\b"  # "Sie" and "Ihr" mean you
+    r"|它|(?<!其)他|她|[这那][个些里儿]|呢[？?]?\s*$",
     re.IGNORECASE,
 )
+_MEANS_NOTHING = re.compile(
+    r"\b(?:what time is it|(?:is|are|was|were) there|there (?:is|are)|spät ist es|gibt es)\b", re.I
+)
+# Words that fit any subject: they make none by themselves.
+_OF_ANY_SUBJECT = """
+long old far big large high much often soon tall deep wide fast expensive cost costs need needs needed work works last
+lasts begin begins start starts end ends included allowed possible available required due enough
+lang lange alt weit gross hoch oft tief teuer schnell viel kostet kosten braucht dauert dauern gilt gelten beginnt endet
+enthalten inbegriffen erlaubt moglich verfugbar notig fallig seit
+"""
+_PREDICATES = frozenset(_OF_ANY_SUBJECT.split())
+_DEFINES = re.compile(
+    r"^\s*(?:what (?:is|are) (?:an? )?(?!the\b)(?!\w+ed\b)\w+"
+    r"|(?-i:Was (?:ist|sind|bedeutet) (?:eine? )?[A-ZÄÖÜ]\w+))\W*$"
+    r"|什么(?:是|叫)|是什么\W*$",
+    re.IGNORECASE,
+)
+_MODAL = re.compile(r"^\s*(?:需要|要|可以|能|会|应该|必须)")  # Chinese questions that begin so leave out who or what
+_MIN_SUBJECT, _MIN_CJK_SUBJECT, _MIN_CJK_AFTER_MODAL = 2, 4, 6  # words; characters
 _OBJECTS = "files?|documents?|docs?|pdfs?|notes|folders?|spreadsheets?|dateien?|dokumente?n?|ordner"
 _LISTS = re.compile(
     rf"\b(?:list|show me|name|which|what|how many|are there|liste|zeige?|nenne|welche|wie viele)\b.{{0,40}}?"
@@ -80,6 +99,7 @@ _MONTHS = (
 _MONTH = {name: number for number, names in enumerate(_MONTHS, start=1) for name in names.split()}
 _YEAR = r"((?:19|20)\d\d)"
 _DATE = re.compile(rf"\b({'|'.join(_MONTH)})\s+(?:of\s+)?{_YEAR}\b|{_YEAR}\s*年\s*(\d{{1,2}})\s*月", re.IGNORECASE)
+_ASKS = re.compile(r"[?？]|^\s*(?:why|how|when|where|who|warum|wieso|wann|wo|wer|为什么)\b", re.IGNORECASE)
 _SENTENCE = re.compile(r"[^.!?。！？\n]*[?？]")
 
 
@@ -107,7 +127,7 @@ def understand(text: str, before: Sequence[tuple[str, str]] = ()) -> Question:
     bare = _NEWEST.sub(" ", text)
     own = terms(_OF_LISTS.sub(" ", bare) if lists else bare)
     dates = tuple(_dates(text))
-    if not before or not _goes_on(text, own) or (lists and own):
+    if not _goes_on(text, own, before) or (lists and own):
         is_search = own or lists or dates or is_newest
         return Question(text, (Part(own, 1.0),), text.strip() if is_search else "", lists, is_newest, dates)
     parts, joined = list[Part](), list[str]()
@@ -115,6 +135,8 @@ def understand(text: str, before: Sequence[tuple[str, str]] = ()) -> Question:
         offered = _SENTENCE.findall(before[-1][1])
         own = terms(offered[-1] if offered else "")
         joined += offered[-1:]
+        if not own and _ASKS.search(text):  # "why?" is about the question before
+            own = terms(before[-1][0])
     weight, known = FOLLOWED, set(own)
     for number in range(len(before) - 1, max(len(before) - 4, -1), -1):
         question, answer = before[number]
@@ -125,7 +147,7 @@ def understand(text: str, before: Sequence[tuple[str, str]] = ()) -> Question:
         if number == len(before) - 1:
             named = tuple(term for term in terms(answer[:_MAX_ANSWER]) if term not in known)
             parts.append(Part(named, ANSWERED))
-        if not _goes_on(question, found):
+        if not _goes_on(question, found, before[:number]):
             break
         weight /= 2
     subject = joined[-1].strip()
@@ -148,8 +170,24 @@ def terms(text: str) -> tuple[str, ...]:
     return tuple(found)[:_MAX_TERMS]
 
 
-def _goes_on(text: str, own: tuple[str, ...]) -> bool:
-    return len(own) <= _SHORT or bool(_GOES_ON.search(text))
+def _goes_on(text: str, own: tuple[str, ...], before: Sequence[tuple[str, str]]) -> bool:
+    """Return whether a question, of which these are its `own` words, has its subject from the questions before it."""
+    if not before:
+        return False
+    if not own or _GOES_ON.search(_MEANS_NOTHING.sub(" ", text)):
+        return True
+    if _DEFINES.search(text):
+        return False
+    question, answer = before[-1]
+    subject = set(own) - _PREDICATES
+    new = subject - set(terms(question)) - set(terms(answer))
+    if not new:
+        return True
+    if search.CJK_LETTER.search(text):
+        size = sum(map(len, search.RUN.findall(_PARTICLES.sub(" ", text))))
+        return size < (_MIN_CJK_AFTER_MODAL if _MODAL.match(text) else _MIN_CJK_SUBJECT)
+    is_parallel = _MIN_SUBJECT <= len(subject) >= len(set(terms(question)) - _PREDICATES)
+    return len(new) < _MIN_SUBJECT and not is_parallel
 
 
 def _dates(text: str) -> list[str]:

@@ -8,14 +8,11 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from headstart.chat.conversation import Excerpt
 from headstart.chat.folders.folder_files import Unit
 from headstart.chat.folders.folder_question import Part, Question
-
-if TYPE_CHECKING:
-    import numpy as np
 
 WEIGHT_OF_WORDS = 0.3  # beside the cosine; app/docs/passages.md has half and double
 WEIGHT_OF_NAMES = 0.3  # of the share of the question's words that are in the file's name
@@ -36,9 +33,7 @@ OTHER_SUBJECTS = (
 OTHER_CJK_SUBJECTS = ("土星有几颗卫星？", "网球比赛怎么计分？", "第一部歌剧是什么时候写的？", "猫要打什么疫苗？")
 _CANDIDATES = 200  # passages by words, and as many by meaning
 _MANY = 2000  # passages
-_ROWS = 16_384  # vectors that are compared at a time
 _SATURATION = 2.2  # the most that one word adds to bm25, as a multiple of its weight, with FTS5's k1 = 1.2
-_MAX_USUAL = 0.9  # cosine of questions on other subjects: a model that has more tells nothing apart
 _BESIDE = 0.5  # of these numbers: what a passage needs beside one that has them
 _EQUAL = 0.6  # of the best score: newer files go first among passages that have as much
 _MAX_LISTED = 100  # files in a list
@@ -251,30 +246,3 @@ def _fits(
     share = scores.share(scores.found.get(passage, 0) | scores.named.get(file, 0))
     least = (MIN_SHARE_OF_PAIRS if scores.has_pairs else MIN_SHARE) * (ALONE if gains is None else 1.0)
     return share >= part * least or (gains is not None and gains.get(passage, 0.0) >= part * MIN_GAIN)
-
-
-def cosines(
-    connection: sqlite3.Connection, folders: str, vectors: Sequence[bytes], kind: "np.dtype[np.void]"
-) -> tuple[dict[int, float], float]:
-    """Return the cosine of each passage with the first vector, and the usual one with the best of the others.
-
-    The cosine of a passage is that of its window that is nearest.
-    """
-    import numpy as np  # noqa: PLC0415 - most programs that import this need no vectors
-
-    asked = np.frombuffer(b"".join(vectors), "<f4").reshape(len(vectors), -1).T
-    rows = connection.execute(
-        "SELECT vectors.passage, data FROM vectors JOIN passage ON passage.rank = vectors.passage "  # noqa: S608
-        f"JOIN file ON file.rank = passage.file WHERE folder IN ({folders})"
-    )
-    found: dict[int, float] = {}
-    others = np.zeros(len(vectors) - 1, "<f4")
-    while batch := rows.fetchmany(_ROWS // 4):
-        counts = [len(data) // kind.itemsize for _, data in batch]
-        stored = np.frombuffer(b"".join(data for _, data in batch), kind)
-        products = stored["values"].astype(np.float32) @ asked * stored["scale"][:, None]
-        starts = np.cumsum([0, *counts[:-1]])
-        nearest = np.maximum.reduceat(products, starts)
-        found.update(zip((rank for rank, _ in batch), nearest[:, 0].tolist(), strict=True))
-        others = np.maximum(others, nearest[:, 1:].max(axis=0))
-    return found, min(float(np.sort(others)[-2]), _MAX_USUAL)

@@ -263,6 +263,7 @@ Search = Callable[[str, Question, Callable[[tuple[Excerpt, ...]], None]], bool]
 class ComposerController(QObject):
     """Controller of the composer, which sends, edits and counts the message for the open chat."""
 
+    question_begun = Signal(str)  # in a chat of this project
     search_folders: Search = staticmethod(lambda _project, _question, _on_found: False)
 
     def __init__(self, composer: Composer, notice: NoticeBar, link: EngineLink, parent: QObject | None = None) -> None:
@@ -293,6 +294,7 @@ class ComposerController(QObject):
         """Show the draft of another chat."""
         self._session = session
         self._restore_draft()
+        self.question_begun.emit(session.chat.project)
 
     def leave(self) -> None:
         """Save the draft before the chat is left."""
@@ -428,6 +430,8 @@ class ComposerController(QObject):
             if not self._draft_timer.isActive():  # whoever types without a pause has drafts, too
                 self._draft_timer.start()
             self.recount()
+            if self._composer.text():
+                self.question_begun.emit(self._session.chat.project)
 
     @Slot(str, object)
     def _on_submitted(self, text: str, files: tuple[Attachment, ...]) -> None:

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from PySide6.QtCore import QObject, QThreadPool, QTimer, Signal, Slot
 
@@ -22,6 +22,9 @@ from headstart.library.library import find_recognition
 from headstart.ui.background_task import BackgroundTask
 from headstart.ui.chat.attachments import reader_command
 from headstart.ui.translation import showing_errors
+
+if TYPE_CHECKING:
+    from headstart.chat.folders.vectors import StoredVectors
 
 _START_MS = 4000  # after the start, which has enough to do
 _INTERVAL_MS = 300_000
@@ -66,6 +69,8 @@ class FoldersController(QObject):
         self._home = store.path.parent
         self._reader = TextReader((*reader_command(), "-"))
         self._embedder: Embedder | None = None
+        self._vectors: StoredVectors | None = None  # of the questions' thread
+        self._is_prepared = False
         self._states: dict[str, FolderState] = {}
         self._update: BackgroundTask | None = None
         self._tasks: list[BackgroundTask] = []  # that may still run
@@ -83,7 +88,7 @@ class FoldersController(QObject):
         self._start = QTimer(self, singleShot=True, interval=_START_MS)
         self._start.timeout.connect(self.update)
         self._idle = QTimer(self, singleShot=True, interval=_IDLE_MS)
-        self._idle.timeout.connect(self._unload)
+        self._idle.timeout.connect(self.unload)
 
     @property
     def model_name(self) -> str:
@@ -110,13 +115,22 @@ class FoldersController(QObject):
             self._update.cancel()
         if not folders and not (self._home / FOLDERS_NAME).exists():
             return
-        self._idle.stop()
         self._update = self._task(partial(self._work, folders, is_first=self._is_first))
         self._is_first = False
         self._update.progressed.connect(self._on_progressed)
         self._update.done.connect(self._on_updated)
         self._update.failed.connect(self._on_failed)
         self._update.start(self._pool)
+
+    @Slot(str)
+    def prepare(self, project: str) -> None:
+        """Load the model and the vectors, because somebody begins a question in a project."""
+        if not (project and self._folders(project)):
+            return
+        self._idle.start()
+        if not self._is_prepared:
+            self._is_prepared = True
+            self._task(self._prepare).start(self._questions)
 
     def search(self, project: str, question: Question, on_found: OnFound) -> bool:
         """Search the folders of a project; return False if it has none.
@@ -130,6 +144,7 @@ class FoldersController(QObject):
         if self._update:
             self._update.cancel()
         self._searches += 1
+        self._idle.start()
         task = self._task(partial(self._find, folders, all_folders, question))
 
         def end(excerpts: tuple[Excerpt, ...]) -> None:
@@ -142,6 +157,14 @@ class FoldersController(QObject):
         task.failed.connect(lambda _: end(()))
         task.start(self._questions)
         return True
+
+    @Slot()
+    def unload(self) -> None:
+        """Unload the model and the vectors, unless they are in use."""
+        if self._pool.activeThreadCount():  # vectors are being computed
+            self._idle.start()
+        else:
+            self._task(self._close_embedder).start(self._questions)
 
     def close(self) -> None:
         """End the work and its processes. The index has everything up to the last page."""
@@ -242,8 +265,7 @@ class FoldersController(QObject):
     ) -> tuple[Excerpt, ...]:
         with FolderIndex(self._home, self._store.key) as index:
             index.keep(all_folders)
-            is_unread = any(index.state(folder).problem == UNREAD for folder in folders)
-            due = time.monotonic() + (FIRST_SEARCH_S if is_unread else SEARCH_S)
+            due = time.monotonic() + (FIRST_SEARCH_S if any(map(index.is_unread, folders)) else SEARCH_S)
             if self._reading.acquire(timeout=SEARCH_S):  # else a folder hangs, and what was read of it is searched
                 try:
                     self._read_small(index, folders, due)
@@ -252,12 +274,21 @@ class FoldersController(QObject):
             try:
                 embedder = self._ready_embedder()
                 with self._embedding:
-                    return tuple(index.find(folders, question, embedder))
+                    if embedder:
+                        self._vectors = index.ready(embedder, self._vectors)
+                    return tuple(index.find(folders, question, embedder, vectors=self._vectors))
             except HistoryError:
                 raise
             except HeadstartError as error:  # the model has failed, and the words are still there
                 _log.warning("no vectors: %s", error)
                 return tuple(index.find(folders, question))
+
+    def _prepare(self, _task: BackgroundTask) -> None:
+        with FolderIndex(self._home, self._store.key) as index, self._embedding:
+            embedder = self._ready_embedder()
+            if embedder:
+                embedder.start()
+                self._vectors = index.ready(embedder, self._vectors)
 
     def _read_small(self, index: FolderIndex, folders: Sequence[str], due: float) -> None:
         """Read what is new, but not large files, so that a question need not wait."""
@@ -282,15 +313,12 @@ class FoldersController(QObject):
                 self._embedder = found
 
     def _close_embedder(self, _task: BackgroundTask) -> None:
-        embedder, self._embedder = self._embedder, None
-        if embedder:
-            embedder.close()
+        with self._embedding:
+            embedder, self._embedder, self._vectors, self._is_prepared = self._embedder, None, None, False
+            if embedder:
+                embedder.close()
 
     # Slots
-
-    @Slot()
-    def _unload(self) -> None:
-        self._task(self._close_embedder).start(self._questions)
 
     @Slot(object, object)
     def _on_progressed(self, state: FolderState, _: object) -> None:
@@ -303,7 +331,8 @@ class FoldersController(QObject):
         self._states = {state.path: state for state in states}
         for state in states:
             self.changed.emit(state)
-        self._idle.start()
+        if not self._idle.isActive():
+            self._idle.start()
 
     @Slot(str)
     def _on_failed(self, sentence: str) -> None:
