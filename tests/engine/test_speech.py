@@ -1,5 +1,6 @@
 """Speech as text: recordings are decoded, pauses are found, and the real model writes down what is said."""
 
+import threading
 from pathlib import Path
 
 import numpy as np
@@ -7,6 +8,7 @@ import pytest
 import soundfile
 
 from headstart.engine.speech import audio
+from headstart.engine.speech.dictation import dictate
 from headstart.engine.speech.pauses import Span, chunks
 from headstart.engine.speech.transcriber import Transcriber
 from headstart.engine.speech.transcript import Segment, subrip, text_with_times, web_vtt
@@ -90,3 +92,29 @@ def test_real_model_hears_no_words_in_noise(transcriber: Transcriber, level: flo
 def test_unknown_language_is_refused(transcriber: Transcriber) -> None:
     with pytest.raises(SettingsError, match="'xx'"):
         transcriber.require_language("xx")
+
+
+def test_dictation_shows_text_while_it_is_said_and_ends_it_at_pauses(transcriber: Transcriber) -> None:
+    sound = audio.read(SPEECH)
+    pieces = np.split(sound, range(4000, len(sound), 4000))
+    texts = list(dictate(transcriber, pieces))
+    assert [each.text for each in texts if each.is_final] == SAID
+    assert sum(not each.is_final for each in texts) > 4
+    assert texts[1].text.startswith("Please")
+
+
+def test_dictation_that_comes_late_ends_sentences_at_pauses_too(transcriber: Transcriber) -> None:
+    silence = np.zeros(audio.RATE, np.float32)
+    texts = [each for each in dictate(transcriber, [audio.read(SPEECH), silence, silence]) if each.is_final]
+    assert [each.text for each in texts] == SAID
+
+
+def test_recording_plays_at_its_own_pace_until_it_is_stopped(tmp_path: Path) -> None:
+    soundfile.write(tmp_path / "tone.wav", np.full(audio.RATE * 60, 0.5), audio.RATE)
+    stop, levels = threading.Event(), list[float]()
+    played = audio.play(tmp_path / "tone.wav", stop, levels.append)
+    first = next(played)
+    assert 0 < len(first) < audio.RATE * 30
+    assert 0.8 < levels[0] < 1
+    stop.set()
+    assert list(played) == []

@@ -1,8 +1,10 @@
 """Sound as a model reads it: one channel, 16,000 numbers from -1 to 1 a second, of a recording or a microphone."""
 
+import math
 import queue
 import threading
-from collections.abc import Generator, Iterator
+import time
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +15,7 @@ from headstart.errors import AudioError
 RATE = 16_000  # samples a second
 MAX_HOURS = 4
 _BLOCK_S = 600  # of a recording that are decoded at a time
+_QUIET = 5.0  # powers of ten from a quiet room to the loudest sound
 _MICROPHONE_MS = 100  # of sound that arrive at a time
 
 
@@ -50,16 +53,20 @@ def _resampled(samples: Any, rate: int) -> Any:
     return np.frombuffer(sound, "<f4").copy()
 
 
-def listen(stop: threading.Event) -> Iterator[Any]:
-    """Yield the sound of the microphone, as it arrives, until `stop` is set. Raises AudioError if there is none."""
+def listen(stop: threading.Event, on_level: Callable[[float], object] = lambda _: None) -> Iterator[Any]:
+    """Yield the sound of the microphone, as it arrives, until `stop` is set. Raises AudioError if there is none.
+
+    `on_level` is told how loud it is, from 0 to 1, on another thread.
+    """
     import miniaudio  # noqa: PLC0415 - likewise
 
-    arrived: queue.SimpleQueue[bytes] = queue.SimpleQueue()
+    arrived: queue.SimpleQueue[Any] = queue.SimpleQueue()
 
     def take() -> Generator[None, bytes, None]:
         while True:
-            data = yield
-            arrived.put(data)
+            block = np.frombuffer((yield), "<i2").astype(np.float32) / 32768
+            on_level(level(block))
+            arrived.put(block)
 
     taker = take()
     next(taker)
@@ -79,9 +86,27 @@ def listen(stop: threading.Event) -> Iterator[Any]:
     try:
         while not stop.is_set():
             try:
-                data = arrived.get(timeout=1)
+                blocks = [arrived.get(timeout=1)]
             except queue.Empty:
                 continue
-            yield np.frombuffer(data, "<i2").astype(np.float32) / 32768
+            while not arrived.empty():  # what arrived while the caller was at work
+                blocks.append(arrived.get())
+            yield np.concatenate(blocks)
     finally:
         device.close()
+
+
+def play(path: Path, stop: threading.Event, on_level: Callable[[float], object] = lambda _: None) -> Iterator[Any]:
+    """Yield the sound of a recording at the pace of a microphone. Raises AudioError."""
+    sound, started, place = read(path), time.monotonic(), 0
+    while place < len(sound) and not stop.wait(_MICROPHONE_MS / 1000):
+        due = min(int((time.monotonic() - started) * RATE), len(sound))
+        on_level(level(sound[place:due]))
+        yield sound[place:due]
+        place = due
+
+
+def level(block: Any) -> float:
+    """Return how loud a sound is, from 0 to 1, as ears have it: by decibels above a quiet room."""
+    power = float(np.square(block).mean()) if len(block) else 0.0
+    return min(max(1 + math.log10(power + 1e-12) / _QUIET, 0.0), 1.0)
