@@ -26,6 +26,7 @@ GEMMA = "gemma-3-270m"
 MINILM = "all-minilm-l6-v2"
 E5 = "multilingual-e5-small"
 PP_OCR = "pp-ocrv6"
+WHISPER = "whisper-tiny-en"
 PAIR = "qwen2.5-coder"
 # Fixtures with the markers of the tests that use them: models, and exports in processes of their own.
 MARKED = {
@@ -36,6 +37,7 @@ MARKED = {
     "real_minilm": ("real", "slow"),
     "real_e5": ("real", "slow"),
     "real_pp_ocr": ("real", "slow"),
+    "real_whisper": ("real", "slow"),
     "real_pair": ("pair", "slow"),
     "offline": ("slow",),
 }
@@ -170,6 +172,12 @@ def real_e5(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def real_pp_ocr(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The model folder of PP-OCRv6, which reads text in pictures; skips as `real_gemma` does."""
     return _real(PP_OCR, tmp_path_factory, may_skip=True)
+
+
+@pytest.fixture(scope="session")
+def real_whisper(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The model Whisper tiny.en, which writes down speech."""
+    return _real(WHISPER, tmp_path_factory, may_skip=True)
 
 
 def _real(name: str, folders: pytest.TempPathFactory, *, may_skip: bool = False) -> Path:

@@ -86,6 +86,14 @@ class ReadsPicturesError(SettingsError):
         super().__init__("{name} reads text in pictures and cannot chat: choose another model.", name=name)
 
 
+class TranscribesError(SettingsError):
+    """A model that writes down speech is asked to chat."""
+
+    def __init__(self, name: str) -> None:
+        """`name`: the model's."""
+        super().__init__("{name} writes down speech and cannot chat: choose another model.", name=name)
+
+
 class ModelNotFoundError(HeadstartError):
     """No installed model has this name; the sentence lists the installed ones."""
 
@@ -195,6 +203,10 @@ class ExchangeError(HeadstartError):
 
 class AttachmentError(HeadstartError):
     """A file cannot be attached to a message; the sentence says why."""
+
+
+class AudioError(HeadstartError):
+    """A recording or a microphone cannot be used; the sentence says why."""
 
 
 class WindowError(HeadstartError):

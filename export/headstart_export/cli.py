@@ -457,7 +457,7 @@ def _listed(name: str) -> dict[str, Any]:
         "purpose": parts[0][0].purpose,
         "parameters": parts[0][0].parameters,
         "notes": list(dict.fromkeys(note for part, _ in parts for note in part.notes)),
-        "download": sum(source.bytes for source in sources),
+        "download": sum(source.bytes for source in sources) + sum(part.further_bytes for part, _ in parts),
         "needs_pytorch": any(map(recipes.needs_pytorch, sources)),
         "result": sum(forms.size(part, weights) for part, weights in parts),
         "result_int4": sum(forms.size(part, quantize.INT4) for part, _ in parts),

@@ -74,7 +74,7 @@ def cost(order: Order) -> str | None:
         source = model.recipe.sources[0]
         if isinstance(source, LocalSource) or not (source.bytes and model.recipe.parameters):
             return None
-        download += source.bytes
+        download += source.bytes + model.recipe.further_bytes
         disk += size(model.recipe, model.weights)
     words = f"{order.name}: {megabytes(download)} to download, at most {megabytes(disk)} on the disk"
     return words + (", and no PyTorch." if all(model.may_be_imported for model in models) else ".")

@@ -208,6 +208,7 @@ def _downloads(models: tuple[ModelOrder, ...], cache: Path) -> list[Need]:
                 place = cache if source.file else fetching.cache_folder()
                 hungriest[place] = max(hungriest[place], fetching.size(source))
         needs += hungriest.items()
+    needs += [(cache, 2 * model.recipe.further_bytes) for model in models]  # a package, and the copy that is kept
     return needs
 
 

@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
 
 from headstart import paths
+from headstart.cli import transcription
 from headstart.cli.command import Command, CommandGroup, LazyCommand, Load, argument, flag
 from headstart.cli.options import JsonFlags, installed_names
 from headstart.cli.render import Screen, answer, harmless, print_rows
@@ -265,6 +266,10 @@ def _model_rows(model: Model) -> list[tuple[str, str]]:
     if info.recognition:
         facts = {name: facts[name] for name in ("architecture", "source", "licence", "precision", "exported")}
         facts["reads"] = f"text in pictures, of {info.recognition.characters} characters"
+    if info.transcription:
+        facts = {name: facts[name] for name in ("architecture", "source", "licence", "precision", "exported")}
+        languages = info.transcription.languages
+        facts["hears"] = f"speech, in {languages} languages" if languages > 1 else "speech, in English"
     return [("", ""), ("model", model.name), *facts.items(), *(("note", note) for note in info.notes)]
 
 
@@ -319,6 +324,10 @@ def _check(arguments: CheckFlags, load: Load) -> int:
 
         Recognizer(entry.folder)
         screen.remark(f"{entry.name}: loads, and reads text in pictures.")
+        return 0
+    if isinstance(entry, Model) and entry.manifest.transcription:
+        transcription.load(entry.name, entry.folder)
+        screen.remark(f"{entry.name}: loads, and writes down speech.")
         return 0
     choice = library.choose(arguments.name)
     options = LoadOptions(choice.target.folder, choice.draft_folder, arguments.device)

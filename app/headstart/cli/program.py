@@ -191,6 +191,10 @@ def _import_command(name: str) -> click.Command:
             from headstart.cli import launch
 
             command = Command(launch.run, load_apart)
+        case "transcribe":
+            from headstart.cli import transcription
+
+            command = Command(transcription.run)
         case "models":
             from headstart.cli import models
 
@@ -224,6 +228,7 @@ _SUMMARIES = {
     "serve": "Serve your models to other programs on this computer, with OpenAI's API",
     "launch": "Start a coding agent with a model of this computer",
     "ps": "List the models that servers with this data folder have loaded",
+    "transcribe": "Write down what is said in a recording",
     "models": "List the installed models, add, show, check, copy, rename or remove one",
     "remote": "Add, list, check and remove servers on other computers to chat with",
     "bench": "Measure this machine: plain decoding, speculation, other programs",

@@ -232,7 +232,7 @@ def served_models(flags: AnsweringFlags) -> list[Served]:
 
 
 def _answers(model: Model) -> bool:
-    return not (model.manifest.is_eagle or model.manifest.recognition)
+    return not (model.manifest.is_eagle or model.manifest.recognition or model.manifest.transcription)
 
 
 def _describe(entry: Model | Pair, flags: AnsweringFlags) -> Served:

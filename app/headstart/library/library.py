@@ -16,6 +16,7 @@ from headstart.errors import (
     ModelNotFoundError,
     ReadsPicturesError,
     SettingsError,
+    TranscribesError,
     Translatable,
     listed,
 )
@@ -160,6 +161,8 @@ def choose(name: str | None, draft: str | None = None, root: Path | None = None)
         raise MakesVectorsError(entry.name)
     if target.manifest.recognition:
         raise ReadsPicturesError(entry.name)
+    if target.manifest.transcription:
+        raise TranscribesError(entry.name)
     chosen = _draft(entry, draft, root)
     if chosen is not None:
         require_same_vocabulary(target, chosen)
@@ -167,13 +170,21 @@ def choose(name: str | None, draft: str | None = None, root: Path | None = None)
 
 
 def can_chat(entry: Entry) -> TypeGuard[Model | Pair]:
-    """Return True if it is whole and writes answers; models that make vectors or read pictures do not."""
+    """Return True if it is whole and writes answers; models of another kind do not."""
     return isinstance(entry, Pair) or (isinstance(entry, Model) and entry.manifest.writes)
 
 
 def find_recognition() -> Model | None:
     """Return the first installed model that reads text in pictures."""
     return next((entry for entry in installed() if isinstance(entry, Model) and entry.manifest.recognition), None)
+
+
+def find_transcription(language: str = "") -> Model | None:
+    """Return the installed model that writes down speech: the one of most languages, but for English the quickest."""
+    found = [entry for entry in installed() if isinstance(entry, Model) and entry.manifest.transcription]
+    if language == "en":
+        return min(found, key=lambda model: model.manifest.size_bytes, default=None)
+    return max(found, key=lambda model: model.manifest.transcription.languages, default=None)  # type: ignore[union-attr]
 
 
 def remove(entry: Entry) -> None:

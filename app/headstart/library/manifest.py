@@ -188,6 +188,13 @@ class Recognition:
 
 
 @dataclass(frozen=True)
+class Transcription:
+    """A model that writes down speech."""
+
+    languages: int  # that it knows; 1: English
+
+
+@dataclass(frozen=True)
 class Manifest:
     """The description of one model folder."""
 
@@ -217,6 +224,7 @@ class Manifest:
     adapter: MergedAdapter | None = None
     embedding: EmbeddingSpec | None = None  # of the kind "embedding", which writes nothing
     recognition: Recognition | None = None  # of the kind "recognition", which reads pictures and writes nothing
+    transcription: Transcription | None = None  # of the kind "transcription", which writes down speech
     is_checked: bool = True  # False: imported from a GGUF file; tokenizer and quality are not proven yet
     fault: Mapping[str, Any] | None = None  # what a check found, as `Translatable.as_data` gives it
 
@@ -228,8 +236,8 @@ class Manifest:
 
     @property
     def writes(self) -> bool:
-        """The model continues texts: it makes no vectors and reads no pictures."""
-        return not (self.embedding or self.recognition)
+        """The model continues texts: it makes no vectors, and reads no pictures and no speech."""
+        return not (self.embedding or self.recognition or self.transcription)
 
     @property
     def is_eagle(self) -> bool:

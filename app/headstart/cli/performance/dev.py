@@ -1,10 +1,13 @@
 """`headstart dev`: the page of commands, and the text of a document."""
 
+import itertools
 import json
 import sys
 import textwrap
+import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +15,12 @@ import click
 
 from headstart.chat.files import attachments
 from headstart.chat.folders import folder_files
+from headstart.cli import transcription
 from headstart.cli.command import Command, CommandGroup, LazyCommand, Load, Option, argument, flag
 from headstart.cli.options import writable_file
 from headstart.cli.recognition import find_recognize
 from headstart.cli.render import harmless
-from headstart.errors import AttachmentError, BrokenModelError, SettingsError
+from headstart.errors import AttachmentError, BrokenModelError, HeadstartError, SettingsError
 from headstart.server import openapi
 from headstart.tools import clock
 
@@ -37,6 +41,10 @@ def commands() -> CommandGroup:
             ),
             "text": LazyCommand(
                 "Print the text of a document, as it is attached to a message", lambda: Command(print_text)
+            ),
+            "listen": LazyCommand(
+                "Write down what is said into the microphone, as JSON lines, until standard input is closed",
+                lambda: Command(listen),
             ),
         },
         moved={"forward": "python app/bench/forward.py"},
@@ -184,6 +192,44 @@ def _run_for_programs(path: Path) -> int:
         return 1
     print(json.dumps({"text": attachment.text}), flush=True)
     return 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class ListenFlags:
+    source: Path | None = flag(None, "a recording that is played in the place of a microphone", metavar="FILE")
+    model: str | None = flag(None, "the model that writes down what is said", metavar="NAME")
+    language: str = flag("", "the language that is spoken, such as en or zh (default: the model hears it)")
+
+
+def listen(arguments: ListenFlags, _load: Load) -> int:
+    """Print `{"level"}` as sound arrives, and `{"text", "is_final"}` or `{"error"}`. Return the exit code.
+
+    A text replaces the one before it unless that was final.
+    """
+    from headstart.engine.speech import audio
+    from headstart.engine.speech.dictation import dictate
+
+    stop = threading.Event()
+    threading.Thread(target=lambda: (sys.stdin.read(), stop.set()), daemon=True).start()
+    source = partial(audio.play, arguments.source) if arguments.source else audio.listen
+    try:
+        model = transcription.find_model(arguments.model, arguments.language)
+        sound = source(stop, lambda level: _print_line(level=round(level, 2)))
+        first = next(sound, None)  # the microphone is on while the model is loaded
+        transcriber = transcription.load(model.name, model.folder)
+        transcriber.require_language(arguments.language)
+        if first is not None:
+            for text in dictate(transcriber, itertools.chain([first], sound), arguments.language):
+                _print_line(text=text.text, is_final=text.is_final)
+    except HeadstartError as error:
+        _print_line(error=error.text.as_data())
+        return 1
+    return 0
+
+
+def _print_line(**values: object) -> None:
+    sys.stdout.write(f"{json.dumps(values)}\n")  # a line at once: two threads write
+    sys.stdout.flush()
 
 
 def _print_page(page: int, pages: int) -> None:

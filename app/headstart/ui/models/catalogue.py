@@ -48,7 +48,7 @@ class CatalogueEntry(msgspec.Struct, frozen=True):
     licence: str
     checked: str
     role: str
-    purpose: str  # "chat", "completion", "embedding" or "recognition"
+    purpose: str  # "chat", "completion", "embedding", "recognition" or "transcription"
     parameters: int
     notes: tuple[str, ...]
     download: int
@@ -130,6 +130,12 @@ def good_at(recipe: CatalogueEntry) -> str:
             "Catalogue",
             "Reads text in pictures and scans that you attach or keep in a project's folders: English, Chinese, "
             "Japanese and others. It cannot chat.",
+        )
+    if recipe.purpose == "transcription":
+        return translate(
+            "Catalogue",
+            "Writes down what you say and what is said in recordings, in 99 languages; the tiny one knows English "
+            "alone. It cannot chat.",
         )
     if recipe.purpose == "completion":
         return translate("Catalogue", "Continues texts for programs, by the local server. It cannot chat.")

@@ -1,0 +1,120 @@
+"""Speech as text: recordings are decoded, pauses are found, and the real model writes down what is said."""
+
+import threading
+from pathlib import Path
+
+import numpy as np
+import pytest
+import soundfile
+
+from headstart.engine.speech import audio
+from headstart.engine.speech.dictation import dictate
+from headstart.engine.speech.pauses import Span, chunks
+from headstart.engine.speech.transcriber import Transcriber
+from headstart.engine.speech.transcript import Segment, subrip, text_with_times, web_vtt
+from headstart.errors import AudioError, SettingsError
+
+SPEECH = Path(__file__).parent / "data" / "speech.opus"  # two sentences with a pause, by flite
+SAID = [
+    "Please send me the report before Friday afternoon.",
+    "We will meet at the station at half past nine in the morning.",
+]
+SEGMENTS = (Segment(0.5, 3.25, "One."), Segment(3661.0, 3662.0, "Two."))
+
+
+def test_text_with_times_has_a_line_for_each_segment() -> None:
+    assert text_with_times(SEGMENTS) == "[0:00] One.\n[1:01:01] Two."
+
+
+def test_subtitles_have_their_times() -> None:
+    assert subrip(SEGMENTS).splitlines()[:3] == ["1", "00:00:00,500 --> 00:00:03,250", "One."]
+    assert web_vtt(SEGMENTS).splitlines()[-2:] == ["01:01:01.000 --> 01:01:02.000", "Two."]
+
+
+def test_chunks_are_joined_at_pauses_and_never_longer() -> None:
+    speech = [Span(0, 40), Span(50, 90), Span(95, 120), Span(200, 430)]
+    assert list(chunks(speech, 100)) == [Span(0, 90), Span(95, 120), Span(200, 300), Span(300, 400), Span(400, 430)]
+
+
+@pytest.mark.parametrize(
+    ("ending", "kind"), [("wav", "PCM_16"), ("flac", "PCM_24"), ("ogg", "VORBIS"), ("mp3", "MPEG_LAYER_III")]
+)
+def test_recording_of_any_kind_and_rate_is_decoded(tmp_path: Path, ending: str, kind: str) -> None:
+    seconds = np.arange(88_200) / 44_100
+    tone = 0.5 * np.sin(2 * np.pi * 440 * seconds)
+    path = tmp_path / f"tone.{ending}"
+    soundfile.write(path, np.stack([tone, tone], 1), 44_100, subtype=kind)
+    samples = audio.read(path)
+    assert len(samples) == pytest.approx(2 * audio.RATE, abs=1600)
+    spectrum = np.abs(np.fft.rfft(samples[: audio.RATE]))
+    assert spectrum.argmax() == 440
+
+
+def test_other_file_is_refused_with_a_remedy(tmp_path: Path) -> None:
+    (tmp_path / "song.m4a").write_bytes(b"\0\0\0\x20ftypM4A " + bytes(100))
+    with pytest.raises(AudioError, match=r"song\.m4a .*save it as WAV"):
+        audio.read(tmp_path / "song.m4a")
+
+
+@pytest.fixture(scope="module")
+def transcriber(real_whisper: Path) -> Transcriber:
+    """The real model."""
+    return Transcriber(real_whisper)
+
+
+def test_real_model_writes_down_what_is_said_with_times(transcriber: Transcriber) -> None:
+    transcript = transcriber.transcribe(audio.read(SPEECH))
+    assert [segment.text for segment in transcript.segments] == SAID
+    assert transcript.language == "en"
+    first, second = transcript.segments
+    assert (first.start, second.start) == pytest.approx((0.5, 5.2), abs=0.5)
+    assert first.end <= second.start
+    assert second.end <= transcript.seconds
+
+
+def test_real_model_writes_long_recordings_in_order(transcriber: Transcriber) -> None:
+    samples = np.tile(audio.read(SPEECH), 6)
+    done = list[float]()
+    transcript = transcriber.transcribe(samples, on_progress=done.append)
+    assert transcript.text.replace("9", "nine") == " ".join(SAID * 6)
+    assert done == sorted(done)
+    starts = [segment.start for segment in transcript.segments]
+    assert starts == sorted(starts)
+    assert starts[-1] > transcript.seconds - 6
+
+
+@pytest.mark.parametrize("level", [0, 0.001, 0.05])
+def test_real_model_hears_no_words_in_noise(transcriber: Transcriber, level: float) -> None:
+    noise = np.random.default_rng(1).normal(0, level, 3 * audio.RATE).astype(np.float32)
+    assert not transcriber.transcribe(noise).segments
+
+
+def test_unknown_language_is_refused(transcriber: Transcriber) -> None:
+    with pytest.raises(SettingsError, match="'xx'"):
+        transcriber.require_language("xx")
+
+
+def test_dictation_shows_text_while_it_is_said_and_ends_it_at_pauses(transcriber: Transcriber) -> None:
+    sound = audio.read(SPEECH)
+    pieces = np.split(sound, range(4000, len(sound), 4000))
+    texts = list(dictate(transcriber, pieces))
+    assert [each.text for each in texts if each.is_final] == SAID
+    assert sum(not each.is_final for each in texts) > 4
+    assert texts[1].text.startswith("Please")
+
+
+def test_dictation_that_comes_late_ends_sentences_at_pauses_too(transcriber: Transcriber) -> None:
+    silence = np.zeros(audio.RATE, np.float32)
+    texts = [each for each in dictate(transcriber, [audio.read(SPEECH), silence, silence]) if each.is_final]
+    assert [each.text for each in texts] == SAID
+
+
+def test_recording_plays_at_its_own_pace_until_it_is_stopped(tmp_path: Path) -> None:
+    soundfile.write(tmp_path / "tone.wav", np.full(audio.RATE * 60, 0.5), audio.RATE)
+    stop, levels = threading.Event(), list[float]()
+    played = audio.play(tmp_path / "tone.wav", stop, levels.append)
+    first = next(played)
+    assert 0 < len(first) < audio.RATE * 30
+    assert 0.8 < levels[0] < 1
+    stop.set()
+    assert list(played) == []
