@@ -99,7 +99,7 @@ def _parse(data: bytes) -> dict[str, Any]:
 
 
 def _write_tokenizer(tokenizer: bytes, folder: Path) -> None:
-    from transformers import PreTrainedTokenizerFast  # noqa: PLC0415
+    from transformers import PreTrainedTokenizerFast
 
     path = folder / vocabulary.FILE_NAME
     path.write_bytes(tokenizer)
@@ -149,7 +149,7 @@ class _Graph:
 
     def __init__(self, tensors: Mapping[str, Any], half: str) -> None:
         openvino()
-        from openvino import opset13  # noqa: PLC0415 - after `runtime` has shut its telemetry out
+        from openvino import opset13
 
         self._op = opset13
         self._tensors = {name.removeprefix(f"{half}/"): each for name, each in tensors.items() if half in name}

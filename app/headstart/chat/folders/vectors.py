@@ -102,8 +102,15 @@ def _read(connection: sqlite3.Connection, last: int) -> list[_Block]:
         ranks, passages, counts, data = zip(*batch, strict=True)
         kind = layout(len(data[0]) // counts[0] - 4)
         stored = np.frombuffer(b"".join(data), kind)
-        numbers = (np.array(each, np.int64) for each in (ranks, passages, counts))
-        blocks.append(_Block(*numbers, stored["values"].copy(), stored["scale"].copy()))
+        blocks.append(
+            _Block(
+                np.array(ranks, np.int64),
+                np.array(passages, np.int64),
+                np.array(counts, np.int64),
+                stored["values"].copy(),
+                stored["scale"].copy(),
+            )
+        )
     return blocks
 
 

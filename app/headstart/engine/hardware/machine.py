@@ -160,7 +160,7 @@ def _used_by_others() -> float:
     """Return the seconds, of all cores together, that other processes have used since the computer started."""
     times = psutil.cpu_times()._asdict()
     waiting = ("idle", "iowait", "guest", "guest_nice")  # the time of guests is in that of users, too
-    return sum(seconds for name, seconds in times.items() if name not in waiting) - time.process_time()
+    return float(sum(seconds for name, seconds in times.items() if name not in waiting)) - time.process_time()
 
 
 def is_on_battery() -> bool:
