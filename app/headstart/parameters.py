@@ -480,8 +480,8 @@ class LoadConfig:
     ignore_memory: bool = parameter(default=False, meaning="Load although the memory seems too small.", in_window=False)
     kv_precision: KvPrecision = parameter(
         KvPrecision.AUTO,
-        "How the model remembers a chat: 8 bits take half the room, but without Headstart's kernels rejected guesses "
-        "leave a trace. Automatic is 16.",
+        "How the model remembers a chat: 8 bits hold nearly twice the context in the same memory, but without "
+        "Headstart's kernels rejected guesses leave a trace. Automatic is 16.",
         title="Cache precision",
         labels={"auto": "Automatic", "f16": "16 bits", "u8": "8 bits"},
     )

@@ -14,7 +14,7 @@ import pytest
 
 from bench.toy import PROGRAM
 from headstart import cli
-from headstart.engine.engine import LoadOptions, Message, Request, Step
+from headstart.engine.engine import KvPrecision, LoadOptions, Message, Request, Step
 from headstart.engine.hardware import devices
 from headstart.engine.loading import memory
 from headstart.engine.loading.load_options import ResolvedOptions
@@ -76,7 +76,9 @@ def test_cache_of_8_bits_makes_room_for_nearly_twice_the_context(
 ) -> None:
     in_16_bits = memory.cache(qwen, 8192, 16)
     for has_kernels, share in ((True, 0.53), (False, 0.6)):
-        monkeypatch.setattr("headstart.engine.kernels.library.library", lambda has_kernels=has_kernels: has_kernels)
+        monkeypatch.setattr(
+            "headstart.engine.kernels.library.library", lambda has_kernels=has_kernels: has_kernels or None
+        )
         assert memory.cache(qwen, 8192, 8) / in_16_bits == pytest.approx(share, abs=0.001)
 
 
@@ -104,11 +106,15 @@ def test_too_large_model_is_refused_with_ways_out(
     qwen: tuple[Manifest, Manifest], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(memory, "free_memory", lambda: 3_000_000_000)
-    fitting = memory.largest_context(qwen, 3_000_000_000)
+    monkeypatch.setattr("headstart.engine.kernels.library.library", lambda: True)
+    fitting, in_8_bits = (memory.largest_context(qwen, 3_000_000_000, bits) for bits in (16, 8))
     with pytest.raises(
         MemoryBudgetError, match=rf"about 4\.6 GB of memory, but 3\.0 GB is free: .*\({fitting} tokens would"
-    ):
+    ) as refusal:
         require(qwen, replace(OPTIONS, context=32_768))
+    assert f"{in_8_bits} with a cache precision of 8 bits" in str(refusal.value)
+    with pytest.raises(MemoryBudgetError, match=rf"\({in_8_bits} tokens would fit\)"):
+        require(qwen, replace(OPTIONS, context=32_768, kv_precision=KvPrecision.U8))
     require(qwen, replace(OPTIONS, context=32_768, ignore_memory=True))
     require(qwen, replace(OPTIONS, context=fitting))
 

@@ -38,6 +38,7 @@ _CONTEXT_STEP = 256  # tokens
 # with each value. That makes 0.59 in heads of 64 numbers, 0.58 in heads of 128. Those of our own attention take 0.52.
 _KV_SHARES = {8: 0.6, 16: 1.0, 32: 2.0}
 _OWN_KV_SHARE = 0.53  # in 8 bits
+_SHORTER = Translatable("a smaller context")
 
 # OpenVINO raises a RuntimeError for all faults. Its text has the type that C++ threw, or the code of a driver.
 _CODES = (
@@ -140,10 +141,14 @@ def _per_token(model: Manifest, bits: int) -> int:
 
 def _kv_bytes(model: Manifest, bits: int) -> int:
     """Return the bytes of keys and values per token."""
+    kv_share = _OWN_KV_SHARE if bits == 8 and _has_own_kernels() else _KV_SHARES[bits]
+    return round(model.kv_bytes_per_token * kv_share)
+
+
+def _has_own_kernels() -> bool:
     from headstart.engine.kernels.library import library  # noqa: PLC0415 - it loads NumPy
 
-    kv_share = _OWN_KV_SHARE if bits == 8 and library() else _KV_SHARES[bits]
-    return round(model.kv_bytes_per_token * kv_share)
+    return library() is not None
 
 
 def require(resolved: ResolvedOptions) -> None:
@@ -161,7 +166,11 @@ def require(resolved: ResolvedOptions) -> None:
         size = devices.memory(device) or 0
         if needed > size:
             raise _over_budget(
-                models, options, needed, Translatable("{device} has {size}", device=device, size=amount(size))
+                models,
+                options,
+                needed,
+                Translatable("{device} has {size}", device=device, size=amount(size)),
+                _SHORTER,
             )
     head = resolved.head
     all_models = (*models, head.manifest) if head and head != resolved.draft else models
@@ -169,8 +178,10 @@ def require(resolved: ResolvedOptions) -> None:
     others = (options.parallel - 1) * cache(shared, options.context, bits)
     needed, free = need(all_models, options.context, bits).total + others - on_devices.total(), free_memory()
     if needed > free:
-        fitting = None if on_devices else largest_context(all_models, free, bits)
-        raise _over_budget(models, options, needed, Translatable("{free} is free", free=amount(free)), fitting)
+        present = Translatable("{free} is free", free=amount(free))
+        raise _over_budget(
+            models, options, needed, present, _SHORTER if on_devices else _fitting(all_models, free, bits)
+        )
 
 
 def free_memory(ending: int = 0) -> int:
@@ -187,16 +198,31 @@ def amount(size: int) -> str:
     return f"{size / 1e9:.1f} GB" if size >= 1e9 else f"{size / 1e6:.0f} MB"
 
 
+def _fitting(models: tuple[Manifest, ...], free: int, bits: int) -> Translatable:
+    """Return the contexts that fit into `free` bytes as a way out."""
+    fitting, in_8_bits = (largest_context(models, free, each) for each in (bits, 8))
+    if not fitting:
+        return _SHORTER
+    if bits == 8 or not in_8_bits or not _has_own_kernels():
+        return Translatable("a smaller context ({fitting} tokens would fit)", fitting=fitting)
+    return Translatable(
+        "a smaller context ({fitting} tokens would fit, {more} with a cache precision of 8 bits)",
+        fitting=fitting,
+        more=in_8_bits,
+    )
+
+
 def _over_budget(
-    models: tuple[Manifest, ...], options: LoadOptions, needed: int, present: Translatable, fitting: int | None = None
+    models: tuple[Manifest, ...],
+    options: LoadOptions,
+    needed: int,
+    present: Translatable,
+    shorter: Translatable,
 ) -> MemoryBudgetError:
     names: str = models[0].name
     if len(models) > 1:
         names = Translatable("{target} and {draft}", target=models[0].name, draft=models[1].name)
     context = context_of(models[0], options.context)
-    shorter = Translatable("a smaller context")
-    if fitting:
-        shorter = Translatable("a smaller context ({fitting} tokens would fit)", fitting=fitting)
     lighter = Translatable("a smaller draft or none") if len(models) > 1 else Translatable("INT4 weights")
     return MemoryBudgetError(
         "Loading {names} with {context} tokens of context takes about {wanted} of memory, but {present}: "

@@ -3412,6 +3412,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>更小的上下文（{fitting} 个 token 可以容纳）</translation>
     </message>
     <message>
+        <source>a smaller context ({fitting} tokens would fit, {more} with a cache precision of 8 bits)</source>
+        <translation>更小的上下文（{fitting} 个 token 可以容纳；缓存精度设为 8 位时为 {more} 个）</translation>
+    </message>
+    <message>
         <source>a smaller draft or none</source>
         <translation>更小的草稿模型或不用草稿模型</translation>
     </message>
@@ -7395,8 +7399,8 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>缓存精度</translation>
     </message>
     <message>
-        <source>How the model remembers a chat: 8 bits take half the room, but without Headstart&apos;s kernels rejected guesses leave a trace. Automatic is 16.</source>
-        <translation>模型以何种精度记住对话：8 位占用一半空间，但不使用 Headstart 的内核时，被拒绝的猜测会留下痕迹。自动为 16 位。</translation>
+        <source>How the model remembers a chat: 8 bits hold nearly twice the context in the same memory, but without Headstart&apos;s kernels rejected guesses leave a trace. Automatic is 16.</source>
+        <translation>模型以何种精度记住对话：8 位在同样的内存中可容纳近两倍的上下文，但不使用 Headstart 的内核时，被拒绝的猜测会留下痕迹。自动为 16 位。</translation>
     </message>
     <message>
         <source>Stop sequences</source>

@@ -3412,6 +3412,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>更小的上下文（{fitting} 個 token 可以容納）</translation>
     </message>
     <message>
+        <source>a smaller context ({fitting} tokens would fit, {more} with a cache precision of 8 bits)</source>
+        <translation>更小的上下文（{fitting} 個 token 可以容納；快取精度設為 8 位元時為 {more} 個）</translation>
+    </message>
+    <message>
         <source>a smaller draft or none</source>
         <translation>更小的草稿模型或不用草稿模型</translation>
     </message>
@@ -7395,8 +7399,8 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>快取精度</translation>
     </message>
     <message>
-        <source>How the model remembers a chat: 8 bits take half the room, but without Headstart&apos;s kernels rejected guesses leave a trace. Automatic is 16.</source>
-        <translation>模型以何種精度記住對話：8 位元佔用一半空間，但不使用 Headstart 的核心時，被拒絕的猜測會留下痕跡。自動為 16 位元。</translation>
+        <source>How the model remembers a chat: 8 bits hold nearly twice the context in the same memory, but without Headstart&apos;s kernels rejected guesses leave a trace. Automatic is 16.</source>
+        <translation>模型以何種精度記住對話：8 位元在同樣的記憶體中可容納近兩倍的上下文，但不使用 Headstart 的核心時，被拒絕的猜測會留下痕跡。自動為 16 位元。</translation>
     </message>
     <message>
         <source>Stop sequences</source>
