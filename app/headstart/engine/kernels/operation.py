@@ -292,8 +292,10 @@ class _PackedStep:
         start = self.block * sum(before.blocks for before in planned.weights[:number])
         matrix = Matrix(weights.format, weights.group, weights.rows, weights.cols, self.room[start:].ctypes.data)
         rows = library.unpack(matrix) * (1.0 if planned.gain is None else planned.gain)
-        of_rows = _UNEVEN * np.einsum("rc,rc->r", rows, rows, dtype=np.float64)
-        return of_rows if bias is None else of_rows + bias.astype(np.float64) ** 2
+        sizes: NDArray[np.float64] = _UNEVEN * np.einsum("rc,rc->r", rows, rows, dtype=np.float64)
+        if bias is not None:
+            sizes += bias.astype(np.float64) ** 2
+        return sizes
 
     def _keep(self, values: NDArray[np.float32]) -> int:
         self.kept.append(np.ascontiguousarray(values, np.float32))
