@@ -75,7 +75,7 @@ def test_cache_of_8_bits_makes_room_for_nearly_twice_the_context(
     qwen: tuple[Manifest, Manifest], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     in_16_bits = memory.cache(qwen, 8192, 16)
-    for has_kernels, share in ((True, 0.53), (False, 0.6)):
+    for has_kernels, share in ((True, 0.57), (False, 0.6)):
         monkeypatch.setattr(
             "headstart.engine.kernels.library.library", lambda has_kernels=has_kernels: has_kernels or None
         )
@@ -164,7 +164,7 @@ def test_terminal_names_its_flag(headstart_home: Path, capsys: pytest.CaptureFix
     folder = write_model(headstart_home / "models" / "big")
     manifest.write(folder, replace(manifest.read_model(folder), size_bytes=10**15))
     assert cli.main(["chat", "--prompt", "Hi"]) == cli.FAILED
-    assert capsys.readouterr().err.count("--ignore-memory") == 1
+    assert capsys.readouterr().err.endswith("or a smaller model. Add --ignore-memory to try anyway.\n")
 
 
 CODES = ("std::bad_alloc", "[GPU] clFinish, error code: -5 CL_OUT_OF_RESOURCES", "ZE_RESULT_ERROR_OUT_OF_DEVICE_MEMORY")

@@ -1,15 +1,28 @@
 """Attention of the library against NumPy, and its bits: the same for each instruction set, thread and pass."""
 
 from collections.abc import Sequence
-from ctypes import c_int32, c_void_p, pointer
-from dataclasses import dataclass
+from ctypes import c_int16, c_int32, c_void_p, pointer
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from headstart.engine.kernels.library import BLOCK, Attention, Bytes, Kind, Library, Program, Sequences, Step
-from tests.engine.kernels.reference import Doubles, Floats, each_isa
+from headstart.engine.kernels.library import (
+    BLOCK,
+    Activation,
+    Attention,
+    Bytes,
+    Format,
+    Kind,
+    Library,
+    Program,
+    Sequences,
+    Step,
+)
+from headstart.engine.kernels.operation import Layout, PlannedStep, pack
+from tests.engine.kernels.reference import Doubles, Floats, each_isa, random_weights
 
 HEADS, KV_HEADS = 6, 2
 EPSILON = 1e-6
@@ -53,12 +66,18 @@ class Form:
     normed: bool = False
     sinks: bool = False
     scaled: bool = False  # queries have factors
+    ordered: bool = False  # the numbers of keys have another order
 
     @property
     def gains(self) -> tuple[Floats, Floats]:
         random = np.random.default_rng(7)
         query, key = (random.uniform(0.5, 2.0, self.size).astype(np.float32) for _ in range(2))
         return query, key
+
+    @property
+    def order(self) -> NDArray[np.int16]:
+        random = np.random.default_rng(8)
+        return np.concatenate([random.permutation(self.size) for _ in range(KV_HEADS)]).astype(np.int16)
 
     @property
     def sink_scores(self) -> Floats:
@@ -77,6 +96,7 @@ FORMS = (
     Form(window=300, cap=3.0),
     Form(window=40, scaled=True),
     Form(sinks=True, normed=True, bits=8),
+    Form(ordered=True, window=300, bits=8),
 )
 
 
@@ -100,11 +120,13 @@ def attend(
     attention = Attention(HEADS, KV_HEADS, form.size, KEY, VALUE, COSINE, SINE, factor, form.bits, form.window)
     attention.scale, attention.cap, attention.epsilon = form.size**-0.5, form.cap, EPSILON
     attention.cache, attention.blocks = cache.ctypes.data, len(cache)
-    gains, sinks = form.gains, form.sink_scores
+    gains, sinks, order = form.gains, form.sink_scores, form.order
     if form.normed:
         attention.query_gain, attention.key_gain = (gain.ctypes.data for gain in gains)
     if form.sinks:
         attention.sinks = sinks.ctypes.data
+    if form.ordered:
+        attention.key_order = order.ctypes.data
     step = Step(Kind.ATTENTION, 0, QUERY, -1, 1, attention=pointer(attention))
     step.outputs[0] = OUT
     counts = [b - a for _, a, b in parts]
@@ -175,6 +197,46 @@ def test_attention_has_heads_of_all_sizes(kernels: Library, size: int, bits: int
     for _ in each_isa(kernels):
         found = attend(kernels, empty(kernels, 4, form), form, [(one, 0, 70)], threads=2)
         assert np.abs(found - expected(one, form)).max() < (5e-2 if bits == 8 else 3e-3)
+
+
+@pytest.mark.parametrize("normed", [False, True])
+@pytest.mark.parametrize("size", [64, 128])
+def test_cache_of_8_bits_keeps_16_of_the_numbers_that_the_model_makes_large(
+    kernels: Library, size: int, normed: bool
+) -> None:
+    random = np.random.default_rng(3)
+    large = random.choice(size // 2, size // 16, replace=False)  # and their partners, with which they are rotated
+    weights, _ = random_weights(random, Format.INT8, 0, KV_HEADS * size, 32)
+    bias, gain = np.zeros(KV_HEADS * size, np.float32), np.ones(size, np.float32)
+    if normed:
+        gain[large] = 40.0
+    else:
+        bias.reshape(KV_HEADS, size)[:, large] = 900.0
+    attention = Attention(HEADS, KV_HEADS, size, 2, 2, -1, -1, -1, bits=8)
+    attention.key_gain = gain.ctypes.data if normed else None
+    nothing: dict[str, Any] = {"gain": None, "epsilon": 0.0}
+    product = PlannedStep(Kind.LINEAR, Activation.NONE, 0, -1, [2], [weights], [bias], **nothing)
+    attending = PlannedStep(Kind.ATTENTION, Activation.NONE, 1, -1, [3], [], [], **nothing, attention=attention)
+    widths = [32, HEADS * size, KV_HEADS * size, HEADS * size]
+    (piece,) = pack(kernels, [Layout(widths, inputs=3, outputs=1, steps=[product, attending])], threads=1)
+    order = (c_int16 * (KV_HEADS * size)).from_address(piece.attentions[0].key_order)
+    for head in np.array(order).reshape(KV_HEADS, size):
+        assert sorted(head) == list(range(size))
+        assert set(head[-size // 8 :]) == {*large, *large + size // 2}
+
+
+def test_keys_with_few_large_numbers_are_nearly_exact_in_8_bits(kernels: Library) -> None:
+    form = Form(size=128, bits=8, ordered=True)
+    one = text(200, 128, range(7))
+    last = form.order.reshape(KV_HEADS, 128)[:, -16:]
+    for head, numbers in enumerate(last):
+        one.k[:, head * 128 + numbers] *= 30
+    one = replace(one, angles=np.zeros_like(one.angles))
+    error, unordered = (
+        np.abs(attend(kernels, empty(kernels, 7, each), each, [(one, 0, 200)]) - expected(one, each)).max()
+        for each in (form, replace(form, ordered=False))
+    )
+    assert error < unordered / 5
 
 
 @pytest.mark.parametrize("form", FORMS, ids=str)

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
 from headstart.engine.kernels.library import (
     BLOCK,
@@ -147,7 +148,7 @@ class Pass:
     widths: list[int]
     tokens: int
     places: dict[str, Any]
-    kept: list[Any]
+    kept: dict[str, NDArray[Any]]  # by the part of the attention that points to it
     cache: Bytes
 
     def run(self, kernels: Library, threads: int) -> Any:
@@ -184,26 +185,35 @@ def attending(data: st.DataObject, kernels: Library) -> Pass:
     angles = (COSINE, SINE) if data.draw(st.booleans()) else (-1, data.draw(ODD))
     attention = Attention(heads, kv_heads, size, KEY, VALUE, *angles, -1, bits, window, 0.125, data.draw(CAPS), 1e-6)
     given = {"query_gain": size, "key_gain": size, "sinks": heads}
-    kept = {name: np.ones(width, np.float32) for name, width in given.items() if data.draw(st.booleans())}
+    kept: dict[str, NDArray[Any]] = {
+        name: np.ones(width, np.float32) for name, width in given.items() if data.draw(st.booleans())
+    }
     for name, array in kept.items():
         setattr(attention, name, array.ctypes.data)
+    if data.draw(st.booleans()):
+        order = np.tile(np.array(data.draw(st.permutations(range(size))), np.int16), kv_heads)
+        attention.key_order, kept["key_order"] = order.ctypes.data, order
     attention.cache, attention.blocks = cache.ctypes.data, blocks
     step = Step(Kind.ATTENTION, 0, QUERY, -1, 1, attention=pointer(attention))
     step.outputs[0] = OUT
     widths = [heads * size, kv_heads * size, kv_heads * size, size, size, heads * size]
-    return Pass(attention, step, widths, sum(counts), places, list(kept.values()), cache)
+    return Pass(attention, step, widths, sum(counts), places, kept, cache)
 
 
 def spoil_attention(data: st.DataObject, given: Pass) -> None:
     """Put a number into one place that may not belong there. What stays accepted needs no more memory."""
     value = data.draw(st.integers(-1, OUT + 1) | ODD)
-    place = data.draw(st.sampled_from((*SHAPE, "input", *PLACES)))
+    place = data.draw(st.sampled_from((*SHAPE, "input", "key_order", *PLACES)))
     if place in PLACES:
         array = given.places[place]
         if place == "mask" or not array.size:
             return
         most = {"block_begins": given.places["blocks"].size, "mask_begins": given.places["mask"].size}
         array[data.draw(st.integers(0, array.size - 1))] = min(value, most.get(place, value))
+    elif place == "key_order":
+        if place in given.kept:
+            order = given.kept[place]
+            order[data.draw(st.integers(0, order.size - 1))] = data.draw(st.integers(-(2**15), 2**15 - 1))
     elif place == "input":
         given.step.input = value
     elif place == "bits":

@@ -20,7 +20,7 @@ from headstart.errors import SettingsError
 
 Bytes = NDArray[np.uint8]
 
-_ABI = 5
+_ABI = 6
 _REASONS = {-1: "the steps or the sequences of a program do not fit together", -3: "the run was cancelled"}
 BLOCK = 32  # rows that are packed together
 OUTPUTS = 4  # of a step, at most
@@ -116,6 +116,7 @@ class Attention(Structure):
         ("query_gain", c_void_p),
         ("key_gain", c_void_p),
         ("sinks", c_void_p),
+        ("key_order", c_void_p),
         ("cache", c_void_p),
         ("blocks", c_int32),
     )

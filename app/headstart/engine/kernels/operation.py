@@ -4,7 +4,7 @@ import functools
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from ctypes import c_int32, c_void_p, pointer
+from ctypes import c_float, c_int32, c_void_p, pointer
 from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
@@ -29,6 +29,8 @@ from headstart.engine.kernels.library import (
 )
 
 _PLACES = 6  # arrays of hk_sequences
+_FEW_BITS = 8  # of keys and values
+_UNEVEN = 300.0  # times the mean square that a row would give if normalized activations were independent of each other
 _BUFFERS = ("key", "value", "cosine", "sine", "factor")  # of hk_attention
 _PART = 256  # blocks of rows that one thread packs at a time
 
@@ -109,7 +111,9 @@ class Piece:
         self.attentions = [step.planned.attention for step in steps if step.planned.attention]
         self.threads, self.tickets = 1, Tickets()
         self._library = library
-        self._kept = [(step.room, step.kept, step.planned.arrays) for step in steps]  # not the weights as they were
+        # Not the weights as they were.
+        self._kept = [(step.room, step.kept, step.planned.arrays) for step in steps]
+        self._orders = [_order_keys(library, steps, number) for number in range(len(steps))]
         self._steps = (Step * len(steps))(*(step.step() for step in steps))
         self._all_widths = (c_int32 * len(layout.widths))(*layout.widths)
 
@@ -140,6 +144,28 @@ class Piece:
         )
         addresses = (c_void_p * len(self.widths))(*map(_address, arrays))
         self._library.run(program, tokens, addresses, self.threads)
+
+
+def _order_keys(library: Library, steps: Sequence["_PackedStep"], number: int) -> NDArray[np.int16] | None:
+    """Give an attention the order of its keys' numbers for a cache of 8 bits: by how large the model makes them.
+
+    Rotated numbers stay beside their partners. Keys of an unknown step lie as they are.
+    """
+    attention = steps[number].planned.attention
+    if attention is None or attention.bits != _FEW_BITS:
+        return None
+    writer = next((step for step in reversed(steps[:number]) if attention.key in step.planned.outputs), None)
+    sizes = writer.sizes(library, attention.key) if writer else None
+    if sizes is None:
+        return None
+    if attention.key_gain:
+        gain = np.ctypeslib.as_array((c_float * attention.size).from_address(attention.key_gain))
+        sizes = sizes.reshape(attention.kv_heads, -1) * gain**2
+    halves = sizes.reshape(attention.kv_heads, 2, attention.size // 2)
+    pairs = np.argsort(halves.sum(axis=1), axis=1, kind="stable")
+    order = np.stack([pairs, pairs + attention.size // 2], axis=2).astype(np.int16)
+    attention.key_order = order.ctypes.data
+    return order
 
 
 def pack(library: Library, layouts: Sequence[Layout], threads: int) -> list[Piece]:
@@ -253,6 +279,23 @@ class _PackedStep:
                 start += weights.blocks * BLOCK
             step.bias = self._keep(padded)
         return step
+
+    def sizes(self, library: Library, output: int) -> NDArray[np.float64] | None:
+        """Return the mean squares of an output's numbers to expect, [width], but for a factor; None if unknown."""
+        planned = self.planned
+        if planned.kind is Kind.NORM and planned.gain is not None:
+            return planned.gain.astype(np.float64) ** 2
+        if planned.kind is not Kind.LINEAR or planned.residual >= 0:
+            return None
+        number = list(planned.outputs).index(output)
+        weights, bias = planned.weights[number], planned.biases[number]
+        start = self.block * sum(before.blocks for before in planned.weights[:number])
+        matrix = Matrix(weights.format, weights.group, weights.rows, weights.cols, self.room[start:].ctypes.data)
+        rows = library.unpack(matrix) * (1.0 if planned.gain is None else planned.gain)
+        sizes: NDArray[np.float64] = _UNEVEN * np.einsum("rc,rc->r", rows, rows, dtype=np.float64)
+        if bias is not None:
+            sizes += bias.astype(np.float64) ** 2
+        return sizes
 
     def _keep(self, values: NDArray[np.float32]) -> int:
         self.kept.append(np.ascontiguousarray(values, np.float32))

@@ -134,6 +134,8 @@ def _attention_fault(kernels: Library, bits: int, random: np.random.Generator) -
     sinks = random.standard_normal(_HEADS).astype(np.float32)
     attention = Attention(_HEADS, _KV_HEADS, _SIZE, 1, 2, 3, 4, -1, bits, _WINDOW, _SIZE**-0.5, 0.0, _EPSILON)
     attention.query_gain, attention.key_gain, attention.sinks = (each.ctypes.data for each in (*gains, sinks))
+    order = np.concatenate([random.permutation(_SIZE) for _ in range(_KV_HEADS)]).astype(np.int16)
+    attention.key_order = order.ctypes.data
     layout = Layout([*widths, widths[0]], inputs=len(widths), outputs=1)
     step = PlannedStep(Kind.ATTENTION, Activation.NONE, 0, -1, [5], [], [], gain=None, epsilon=0.0, attention=attention)
     layout.steps.append(step)

@@ -1,8 +1,12 @@
 /* Attention over keys and values as whole numbers of 16 or 8 bits. Each instruction set includes it.
 
    Keys, values, queries and weights are rounded to whole numbers with a scale, so that products and the sums of 32 of
-   them are exact: queries and keys in groups of 32 numbers of a head, values by head and token, weights in groups of 32
-   keys. Fractions are added in one order.
+   them are exact: queries and keys in groups of at most 32 numbers of a head, values by head and token, weights in
+   groups of 32 keys. Fractions are added in one order.
+
+   Few numbers of keys are much larger than the others, as biases make them, and always the same ones (Hooper et al.
+   2024, KVQuant). So keys of 8 bits have 16 for an eighth of their numbers: the last ones, in the order `key_order`. They
+   are in groups of their own; each 32 numbers of a head make a group of 28 others.
 
    A query sees the keys of its text from one place to another. These are cut into tiles at fixed places of the text
    (TILE_KEYS). A tile gives the largest score, the sum of exponentials and the weighted sum of values; those of a range
@@ -11,8 +15,9 @@
 
    The cache has a record for each block of tokens and head:
 
-       number [size / 2][HK_BLOCK][2]            keys: a word is two numbers of a token, so that a register has several tokens
-       u16    [size / 32][HK_BLOCK]              scales of keys, the upper halves of f32
+       number [size / 2][HK_BLOCK][2]            keys: a word is two numbers of a token, so that a register has several tokens;
+                                                 with 8 bits [size * 7 / 16][HK_BLOCK][2], and i16 [size / 16][HK_BLOCK][2]
+       u16    [groups][HK_BLOCK]                 scales of keys, the upper halves of f32
        u16    [HK_BLOCK]                         scales of values
        number [size / 32][HK_BLOCK / 2][32][2]   values: a word is one number of two tokens */
 #ifndef ATTENTION_H
@@ -90,12 +95,29 @@ INLINE floats load_scales(const uint16_t *p) { return as_floats(shift_left(load_
 INLINE floats load_scales(const uint16_t *p) { return float_of((uint32_t)*p << 16); }
 #endif
 
+/* Numbers of a key or query with one scale, from number `first` on. */
+struct span {
+    int first, count, bits;
+};
+
+INLINE int groups_of(const hk_attention *a) { return key_groups(a->size, a->bits); }
+INLINE struct span group_of(const hk_attention *a, int group)
+{
+    int narrow = a->size / GROUP, wide = wide_of(a->size, a->bits), count = (a->size - wide) / narrow;
+    if (group < narrow) return (struct span){group * count, count, a->bits};
+    int first = a->size - wide + (group - narrow) * GROUP;
+    return (struct span){first, smaller(GROUP, a->size - first), 16};
+}
+
 /* Parts of a record. */
-INLINE int key_bytes(const hk_attention *a) { return a->size * HK_BLOCK * (a->bits / 8); }
+INLINE int key_bytes(const hk_attention *a)
+{
+    return (a->size * (a->bits / 8) + wide_of(a->size, a->bits)) * HK_BLOCK;
+}
 INLINE uint16_t *key_scales_of(const hk_attention *a, uint8_t *record) { return (uint16_t *)(record + key_bytes(a)); }
 INLINE uint16_t *value_scales_of(const hk_attention *a, uint8_t *record)
 {
-    return key_scales_of(a, record) + a->size / GROUP * HK_BLOCK;
+    return key_scales_of(a, record) + groups_of(a) * HK_BLOCK;
 }
 INLINE uint8_t *values_of_record(const hk_attention *a, uint8_t *record)
 {
@@ -138,33 +160,51 @@ INLINE float round_numbers(const float *restrict x, int count, float most, int i
 
 INLINE uint16_t upper_half(float x) { return (uint16_t)(bits_of(x) >> 16); }
 
-INLINE void put(uint8_t *numbers, int bits, size_t at, int16_t value)
+INLINE void put(uint8_t *at, int bits, int16_t value)
 {
     if (bits == 16)
-        ((int16_t *)numbers)[at] = value;
+        memcpy(at, &value, sizeof value);
     else
-        ((int8_t *)numbers)[at] = (int8_t)value;
+        *(int8_t *)at = (int8_t)value;
 }
 
-/* The places of number i of a token, among the keys or the values of a record. */
-INLINE size_t place_of_key(int i, int slot) { return ((size_t)(i / 2) * HK_BLOCK + slot) * 2 + i % 2; }
+/* The byte of a record at which number i of a token's key begins. */
+INLINE size_t place_of_key(const hk_attention *a, int i, int slot)
+{
+    int narrow = a->size - wide_of(a->size, a->bits), bytes = a->bits / 8;
+    size_t before = i < narrow ? 0 : (size_t)narrow * HK_BLOCK * bytes;
+    if (i >= narrow) i -= narrow, bytes = 2;
+    return before + (((size_t)(i / 2) * HK_BLOCK + slot) * 2 + i % 2) * bytes;
+}
+/* The place of number i of a token's value, in numbers. */
 INLINE size_t place_of_value(int i, int slot)
 {
     return (((size_t)(i / GROUP) * (HK_BLOCK / 2) + slot / 2) * GROUP + i % GROUP) * 2 + slot % 2;
 }
 
-static void store_kv(const hk_attention *a, const float *key, const float *value, int slot, uint8_t *record)
+/* The numbers of a query or key in the order of the cache: as they lie, or put into `ordered`. */
+INLINE const float *in_order(const hk_attention *a, int kv_head, const float *x, float *ordered)
+{
+    if (!a->key_order) return x;
+    const int16_t *order = a->key_order + kv_head * a->size;
+    for (int i = 0; i < a->size; i++) ordered[i] = x[order[i]];
+    return ordered;
+}
+
+static void store_kv(const hk_attention *a, int kv_head, const float *key, const float *value, int slot, uint8_t *record)
 {
     int16_t numbers[MAX_HEAD];
-    float most = a->bits == 16 ? MAX_16 : MAX_8;
+    float ordered[MAX_HEAD], most = a->bits == 16 ? MAX_16 : MAX_8;
     uint8_t *values = values_of_record(a, record);
-    for (int group = 0; group < a->size / GROUP; group++) {
-        float unit = round_numbers(key + group * GROUP, GROUP, most, 1, numbers);
-        for (int i = 0; i < GROUP; i++) put(record, a->bits, place_of_key(group * GROUP + i, slot), numbers[i]);
-        key_scales_of(a, record)[group * HK_BLOCK + slot] = upper_half(unit);
+    key = in_order(a, kv_head, key, ordered);
+    for (int number = 0; number < groups_of(a); number++) {
+        struct span group = group_of(a, number);
+        float unit = round_numbers(key + group.first, group.count, group.bits == 16 ? MAX_16 : MAX_8, 1, numbers);
+        for (int i = 0; i < group.count; i++) put(record + place_of_key(a, group.first + i, slot), group.bits, numbers[i]);
+        key_scales_of(a, record)[number * HK_BLOCK + slot] = upper_half(unit);
     }
     value_scales_of(a, record)[slot] = upper_half(round_numbers(value, a->size, most, 1, numbers));
-    for (int i = 0; i < a->size; i++) put(values, a->bits, place_of_value(i, slot), numbers[i]);
+    for (int i = 0; i < a->size; i++) put(values + place_of_value(i, slot) * (a->bits / 8), a->bits, numbers[i]);
 }
 
 /* Copy a token's key and value from one record to another. */
@@ -172,11 +212,11 @@ static void move_kv(const hk_attention *a, uint8_t *from, int slot, uint8_t *to,
 {
     int bytes = a->bits / 8;
     uint8_t *values = values_of_record(a, from), *new_values = values_of_record(a, to);
-    for (int i = 0; i < a->size; i += 2)
-        memcpy(to + place_of_key(i, new_slot) * bytes, from + place_of_key(i, slot) * bytes, 2 * bytes);
+    for (int i = 0, narrow = a->size - wide_of(a->size, a->bits); i < a->size; i += 2)
+        memcpy(to + place_of_key(a, i, new_slot), from + place_of_key(a, i, slot), i < narrow ? 2 * bytes : 4);
     for (int i = 0; i < a->size; i++)
         memcpy(new_values + place_of_value(i, new_slot) * bytes, values + place_of_value(i, slot) * bytes, bytes);
-    for (int group = 0; group < a->size / GROUP; group++)
+    for (int group = 0; group < groups_of(a); group++)
         key_scales_of(a, to)[group * HK_BLOCK + new_slot] = key_scales_of(a, from)[group * HK_BLOCK + slot];
     value_scales_of(a, to)[new_slot] = value_scales_of(a, from)[slot];
 }
@@ -201,14 +241,14 @@ static void rope_and_store_kv(const hk_attention *a, const struct sequence *s, i
     for (int i = 0; i < a->heads * size; i++) query[i] *= factor;
     for (int head = 0; head < a->kv_heads; head++) {
         norm_and_rope(key + head * size, a->key_gain, a->epsilon, cosine, sine, size);
-        store_kv(a, key + head * size, value + head * size, place % HK_BLOCK, record_of(a, s, head, place / HK_BLOCK));
+        store_kv(a, head, key + head * size, value + head * size, place % HK_BLOCK, record_of(a, s, head, place / HK_BLOCK));
     }
 }
 
 /* Queries that share keys and values, rounded, and what comes of them for a tile. */
 struct queries {
     int16_t *numbers; /* [MAX_ROWS][size] */
-    float *scales;    /* [MAX_ROWS][size / GROUP] */
+    float *scales;    /* [MAX_ROWS][groups] */
     float *scores;    /* [MAX_ROWS][TILE_KEYS] */
     int16_t *weights; /* [MAX_ROWS][TILE_KEYS] */
     float *weight_scales; /* [MAX_ROWS][TILE_KEYS / GROUP] */
@@ -224,7 +264,7 @@ INLINE struct queries queries_in(const hk_attention *a, uint8_t *scratch)
     q.scores = (float *)(scratch + TILE_BLOCKS * kv_record_size(a->size, a->bits));
     q.weight_scales = q.scores + MAX_ROWS * TILE_KEYS;
     q.scales = q.weight_scales + MAX_ROWS * TILE_BLOCKS;
-    q.sums = q.scales + MAX_ROWS * (a->size / GROUP);
+    q.sums = q.scales + MAX_ROWS * groups_of(a);
     q.range = q.sums + MAX_ROWS * (a->size + 2);
     q.all = q.range + MAX_ROWS * (a->size + 2);
     q.weights = (int16_t *)(q.all + MAX_ROWS * (a->size + 2));
@@ -249,34 +289,49 @@ INLINE void prefetch_share(struct ahead *ahead)
     ahead->at += ahead->share;
 }
 
+/* Add what a group gives to the scores of some queries for some keys of a record. */
+INLINE void score_group(const hk_attention *a, const struct queries *q, const uint8_t *record, int key, const int first,
+                        const int rows, int number, struct span group, const int bits, const int pairs,
+                        floats sums[ROWS][VECTORS_OF_ROW])
+{
+    ints products[ROWS][VECTORS_OF_ROW];
+    for (int row = 0; row < rows; row++)
+        for (int v = 0; v < VECTORS_OF_ROW; v++) products[row][v] = fill_int(0);
+    const uint8_t *numbers = record + place_of_key(a, group.first, key);
+    for (int pair = 0; pair < pairs; pair++) {
+        ints keys[VECTORS_OF_ROW];
+        for (int v = 0; v < VECTORS_OF_ROW; v++)
+            keys[v] = pairs_of(numbers + ((size_t)pair * HK_BLOCK + v * LANES) * 2 * (bits / 8), bits);
+        for (int row = 0; row < rows; row++) {
+            ints query = broadcast(q->numbers + (first + row) * a->size + group.first + 2 * pair);
+            for (int v = 0; v < VECTORS_OF_ROW; v++) products[row][v] = dot2(products[row][v], query, keys[v]);
+        }
+    }
+    const uint16_t *key_scales = key_scales_of(a, (uint8_t *)record) + number * HK_BLOCK + key;
+    for (int v = 0; v < VECTORS_OF_ROW; v++) {
+        floats by = load_scales(key_scales + v * LANES);
+        for (int row = 0; row < rows; row++)
+            sums[row][v] = multiply_add(multiply(to_floats(products[row][v]), by),
+                                        fill_float(q->scales[(first + row) * groups_of(a) + number]), sums[row][v]);
+    }
+}
+
 /* Scores of some queries for some keys of a record. */
 INLINE void score_vectors(const hk_attention *a, const struct queries *q, const uint8_t *record, struct ahead *ahead,
                           int key, const int first, const int rows, const int bits, float *scores)
 {
-    const uint16_t *key_scales = key_scales_of(a, (uint8_t *)record);
     floats sums[ROWS][VECTORS_OF_ROW];
     for (int row = 0; row < rows; row++)
         for (int v = 0; v < VECTORS_OF_ROW; v++) sums[row][v] = fill_float(0.0f);
-    for (int group = 0; group < a->size / GROUP; group++) {
+    int number = 0;
+    for (; number < a->size / GROUP; number++) {
         prefetch_share(ahead);
-        ints products[ROWS][VECTORS_OF_ROW];
-        for (int row = 0; row < rows; row++)
-            for (int v = 0; v < VECTORS_OF_ROW; v++) products[row][v] = fill_int(0);
-        for (int pair = 0; pair < GROUP / 2; pair++) {
-            size_t at = ((size_t)(group * GROUP / 2 + pair) * HK_BLOCK + key) * 2 * (bits / 8);
-            ints keys[VECTORS_OF_ROW];
-            for (int v = 0; v < VECTORS_OF_ROW; v++) keys[v] = pairs_of(record + at + v * LANES * 2 * (bits / 8), bits);
-            for (int row = 0; row < rows; row++) {
-                ints query = broadcast(q->numbers + (first + row) * a->size + group * GROUP + 2 * pair);
-                for (int v = 0; v < VECTORS_OF_ROW; v++) products[row][v] = dot2(products[row][v], query, keys[v]);
-            }
-        }
-        for (int v = 0; v < VECTORS_OF_ROW; v++) {
-            floats by = load_scales(key_scales + group * HK_BLOCK + key + v * LANES);
-            for (int row = 0; row < rows; row++)
-                sums[row][v] = multiply_add(multiply(to_floats(products[row][v]), by),
-                                            fill_float(q->scales[(first + row) * (a->size / GROUP) + group]), sums[row][v]);
-        }
+        const int pairs = (bits == 16 ? GROUP : GROUP - GROUP / 8) / 2;
+        score_group(a, q, record, key, first, rows, number, group_of(a, number), bits, pairs, sums);
+    }
+    for (; number < groups_of(a); number++) {
+        struct span group = group_of(a, number);
+        score_group(a, q, record, key, first, rows, number, group, 16, group.count / 2, sums);
     }
     for (int row = 0; row < rows; row++)
         for (int v = 0; v < VECTORS_OF_ROW; v++)
@@ -537,12 +592,15 @@ static void finish_merging(const hk_attention *a, int head, const float *all, fl
 }
 
 /* Round query number `row`. */
-static void take_query(const hk_attention *a, const struct queries *q, const float *x, int row)
+static void take_query(const hk_attention *a, const struct queries *q, int kv_head, const float *x, int row)
 {
-    int groups = a->size / GROUP;
-    for (int i = 0; i < groups; i++)
-        q->scales[row * groups + i] =
-            a->scale * round_numbers(x + i * GROUP, GROUP, MAX_QUERY, 0, q->numbers + row * a->size + i * GROUP);
+    float ordered[MAX_HEAD];
+    x = in_order(a, kv_head, x, ordered);
+    for (int number = 0; number < groups_of(a); number++) {
+        struct span group = group_of(a, number);
+        q->scales[row * groups_of(a) + number] =
+            a->scale * round_numbers(x + group.first, group.count, MAX_QUERY, 0, q->numbers + row * a->size + group.first);
+    }
 }
 
 /* A tile for tokens that do not see all tokens of their pass, one after the other. */
@@ -593,7 +651,7 @@ static void attend(const hk_attention *a, const struct sequence *s, int kv_head,
     for (int row = 0; row < rows; row++) {
         int token = (first + row) / group;
         places[row] = (size_t)token * a->heads + kv_head * group + (first + row) % group;
-        take_query(a, &q, query + places[row] * size, row);
+        take_query(a, &q, kv_head, query + places[row] * size, row);
         ends[row] = end_of(s, token);
         most = ends[row] > most ? ends[row] : most;
         is_whole &= sees_all(s, token);

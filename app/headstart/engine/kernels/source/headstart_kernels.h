@@ -10,7 +10,7 @@
 #define HK_API __attribute__((visibility("default")))
 #endif
 
-enum { HK_ABI = 5, HK_BLOCK = 32 /* rows of a block */, HK_OUTPUTS = 4 };
+enum { HK_ABI = 6, HK_BLOCK = 32 /* rows of a block */, HK_OUTPUTS = 4 };
 
 /* How weights are stored. Activations are rounded to INT8 in groups of 32 columns. */
 enum hk_format {
@@ -65,6 +65,9 @@ typedef struct hk_attention {
     /* f32 [size]: normalize each head of queries or keys first (RMS); NULL: take them as they are */
     const float *query_gain, *key_gain;
     const float *sinks; /* f32 [heads]: a score of each head that has no value; NULL: none */
+    /* [kv_heads, size]: the numbers of a head, those last that the cache keeps in 16 bits when it has 8; NULL: as they
+       lie */
+    const int16_t *key_order;
     void *cache;
     int32_t blocks; /* of the cache: a run that names another one is refused before it writes */
 } hk_attention;

@@ -105,16 +105,23 @@ INLINE int smaller(int a, int b) { return a < b ? a : b; }
 
 INLINE int blocks_of(int rows) { return rows / HK_BLOCK + (rows % HK_BLOCK > 0); }
 
+/* Numbers of a key that have 16 bits in a cache of 8. */
+INLINE int wide_of(int size, int bits) { return bits == 8 ? size / 8 : 0; }
+
+/* Groups of a key's numbers: each has a scale. */
+INLINE int key_groups(int size, int bits) { return size / 32 + (wide_of(size, bits) + 31) / 32; }
+
 /* Bytes of the keys and values of a block and head: see attention.h. */
 INLINE size_t kv_record_size(int size, int bits)
 {
-    return (size_t)size * HK_BLOCK * 2 * (bits / 8) + (size_t)(size / 32 + 1) * HK_BLOCK * sizeof(uint16_t);
+    size_t of_token = (size_t)size * 2 * (bits / 8) + wide_of(size, bits);
+    return (of_token + (size_t)(key_groups(size, bits) + 1) * sizeof(uint16_t)) * HK_BLOCK;
 }
 
 /* Bytes of scratch that `attend` takes. */
 INLINE size_t attention_scratch(const hk_attention *a)
 {
-    size_t floats = TILE_KEYS + TILE_BLOCKS + a->size / 32 + 3 * (a->size + 2), shorts = TILE_KEYS + a->size;
+    size_t floats = TILE_KEYS + TILE_BLOCKS + key_groups(a->size, a->bits) + 3 * (a->size + 2), shorts = TILE_KEYS + a->size;
     return TILE_BLOCKS * kv_record_size(a->size, a->bits) + MAX_ROWS * (4 * floats + 2 * shorts);
 }
 

@@ -435,8 +435,11 @@ static int attention_fits(const hk_program *program, const hk_step *step)
     if (a->cosine >= 0 && !(is_buffer(program, a->cosine, a->size) && is_buffer(program, a->sine, a->size))) return 0;
     if (a->factor >= 0 && !is_buffer(program, a->factor, 1)) return 0;
     int queries = width_of(a->heads, a->size), keys = width_of(a->kv_heads, a->size);
-    return is_buffer(program, step->input, queries) && is_buffer(program, step->outputs[0], queries) &&
-           is_buffer(program, a->key, keys) && is_buffer(program, a->value, keys);
+    if (!is_buffer(program, step->input, queries) || !is_buffer(program, step->outputs[0], queries)) return 0;
+    if (!is_buffer(program, a->key, keys) || !is_buffer(program, a->value, keys)) return 0;
+    for (int i = 0; a->key_order && i < keys; i++)
+        if (a->key_order[i] < 0 || a->key_order[i] >= a->size) return 0;
+    return 1;
 }
 
 static int step_fits(const hk_program *program, const hk_step *step)
