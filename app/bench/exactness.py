@@ -259,7 +259,7 @@ _RECORDED_SAMPLINGS = (
 )
 
 
-def _answer(engine: LocalEngine, request: Request) -> list[int]:
+def _answer(engine: LocalEngine, request: ConversationRequest) -> list[int]:
     """Return the token ids of an answer."""
     *_, last = engine.generate(request)
     assert isinstance(last, Finish)
@@ -278,7 +278,9 @@ def _recorded(model: str) -> dict[str, list[int]]:
         for prompt in read_prompts(_RECORDED_PROMPTS, USUAL_KINDS)[:_RECORDED_PROMPTS]:
             for number, sampling in enumerate(_RECORDED_SAMPLINGS):
                 speculation = Speculation() if number % 2 else Speculation(Mode.FIXED, num_assistant_tokens=4)
-                request = Request(prompt.messages, _RECORDED_TOKENS, sampling, speculation)
+                request = ConversationRequest(
+                    prompt.messages, max_new_tokens=_RECORDED_TOKENS, sampling=sampling, speculation=speculation
+                )
                 found[f"{prompt.id} {number}"] = _answer(engine, request)
     return found
 
@@ -304,7 +306,15 @@ def guesses(given: argparse.Namespace) -> int:
         for prompt in read_prompts(given.prompts, KINDS):
             for sampling in _RECORDED_SAMPLINGS[:2]:
                 plain_answer, guessed = (
-                    _answer(engine, Request(prompt.messages, given.tokens, sampling, Speculation(mode)))
+                    _answer(
+                        engine,
+                        ConversationRequest(
+                            prompt.messages,
+                            max_new_tokens=given.tokens,
+                            sampling=sampling,
+                            speculation=Speculation(mode),
+                        ),
+                    )
                     for mode in (Mode.OFF, Mode.AUTO)
                 )
                 tokens, answers = tokens + len(plain_answer), answers + 1
