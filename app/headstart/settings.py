@@ -57,6 +57,7 @@ def _setting(each: Parameter, section: str) -> Any:
 _ANSWER = {each.name: _setting(each, "sampling") for each in declared(AnswerParams)}
 _appearance = partial(parameter, section="appearance")
 _chat = partial(parameter, section="chat")
+_speech = partial(parameter, section="speech")
 _model = partial(parameter, section="model", per_chat=True)
 
 
@@ -151,6 +152,13 @@ class Settings:
     stop: tuple[str, ...] = _ANSWER["stop"]
     think: bool | None = _ANSWER["think"]
     think_budget: int | None = _ANSWER["think_budget"]
+
+    read_aloud: bool = _speech(
+        default=False,
+        meaning="The desktop's voice speaks each sentence as it is written. Esc stops it.",
+        title="Read answers aloud",
+    )
+    speech_rate: int = _speech(0, "From -100 to 100; 0 is the usual one.", title="Speed of speech", low=-100, high=100)
 
     server_port: int = parameter(
         8642,

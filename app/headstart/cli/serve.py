@@ -85,6 +85,11 @@ class ServeFlags:
     allow_network: bool = flag(
         default=False, help="with --host: let other computers connect, too; messages and the key travel unencrypted"
     )
+    page: bool = flag(
+        default=False,
+        help="serve a page for a chat in the browser of another device, and show its address as a QR code; with --host "
+        "and --allow-network for a device in your network",
+    )
     key: tuple[str, ...] = flag(
         (),
         f"accept this key, too, as that in {KEY_VARIABLE}; may be given several times; other users of this computer "
@@ -166,12 +171,30 @@ def prepared_server(arguments: ServeFlags, load: Load, report: Callable[[ServerR
         flags = with_model(arguments.model)
         first = flags.model or ""
         aliases = _aliases(arguments.alias, served_models(flags))
-        config = _server_config(arguments, first, aliases)
+        page_key = keys.new() if arguments.page else ""
+        config = _server_config(arguments, first, aliases, page_key)
         load_model = partial(_load_model, flags, load, arguments.parallel)
         with closing(LoadedModels(partial(served_models, flags), load_model, arguments.keep)) as models:
             if first:
                 models.open(find(models, first), lambda: None)
-            yield Server(config, listener, models, report)
+            server = Server(config, listener, models, report)
+            if page_key:
+                _show_page(arguments, listener.getsockname()[1], page_key)
+            yield server
+
+
+def _show_page(arguments: ServeFlags, port: int, key: str) -> None:
+    """Print the address of the page, and a QR code that opens it with a key."""
+    import segno
+
+    from headstart.server import page
+
+    address = page.address(arguments.host, port)
+    _say(f"Page: {address}", f"Its key, until the server ends: {key}")
+    if not arguments.allow_network:
+        _say("Only this computer reaches it; other devices do with --host 0.0.0.0 --allow-network.")
+    if sys.stdout.isatty():
+        segno.make(f"{address}#key={key}").terminal(compact=True)
 
 
 def list_running(arguments: JsonFlags, _load: Load) -> int:
@@ -339,11 +362,13 @@ def _aliases(given_aliases: Iterable[str], served: Sequence[Served]) -> tuple[tu
     return tuple(aliases.items())
 
 
-def _server_config(arguments: ServeFlags, model: str, aliases: tuple[tuple[str, str], ...]) -> StartServer:
+def _server_config(
+    arguments: ServeFlags, model: str, aliases: tuple[tuple[str, str], ...], page_key: str
+) -> StartServer:
     defaults = from_flags(arguments.sampling, arguments.speculation)  # before a key is made: they may be refused
     return StartServer(
         model,
-        _keys(arguments),
+        (*_keys(arguments), *([keys.digest(page_key)] if page_key else [])),
         arguments.host,
         arguments.port,
         arguments.allow_network,
@@ -358,6 +383,7 @@ def _server_config(arguments: ServeFlags, model: str, aliases: tuple[tuple[str, 
         arguments.max_tokens or 0,
         arguments.parallel or _PARALLEL,
         aliases,
+        bool(page_key),
     )
 
 

@@ -142,6 +142,7 @@ class StartServer(Tagged, frozen=True):
     length: int = 0  # tokens of an answer; 0: half the context
     parallel: int = 1  # answers at the same time
     aliases: tuple[tuple[str, str], ...] = ()  # more names, or patterns of names, and their models
+    page: bool = False  # serve the page for a chat on another device
 
 
 class StopServer(Tagged, frozen=True):

@@ -26,7 +26,7 @@ from starlette.routing import Route
 from headstart import __version__
 from headstart.engine.engine import ConversationRequest, Finish, GenerationRequest, PromptRequest, Request, Step
 from headstart.errors import HeadstartError
-from headstart.server import openapi
+from headstart.server import openapi, page
 from headstart.server.auth import CLIENT, Access, Guard
 from headstart.server.errors import INVALID, REFUSAL, SERVER, Fault, Notices, RefusedError, invalid, stopping
 from headstart.server.metrics import TYPE, Metrics
@@ -263,6 +263,10 @@ class Api:
     async def health(self, _: HttpRequest) -> Response:
         return _json(Health())
 
+    async def page(self, request: HttpRequest) -> Response:
+        """Return the page for a chat to browsers, and the health to programs."""
+        return page.response() if "text/html" in request.headers.get("accept", "") else await self.health(request)
+
     async def metrics(self, _: HttpRequest) -> Response:
         return Response(self._metrics.text(self._worker.waiting), headers={"content-type": TYPE})
 
@@ -376,6 +380,7 @@ def application(api: Api, access: Access) -> Starlette:
         expose_headers=["*"],
         allow_private_network=True,  # strangers have been refused before
     )
+    root = Route("/", api.page if access.has_page else api.health)
     routes = [
         Route("/v1/models", api.models),
         Route("/v1/chat/completions", api.chat, methods=["POST"]),
@@ -406,7 +411,12 @@ def application(api: Api, access: Access) -> Starlette:
     # Some clients add a slash, and follow no redirect of a POST.
     slashed = [Route(f"{route.path}/", route.endpoint, methods=list(route.methods or ())) for route in routes]
     return Starlette(
-        routes=[Route("/", api.health), *routes, *slashed, Route("/v1/models/{model:path}", api.model)],
+        routes=[
+            root,
+            *routes,
+            *slashed,
+            Route("/v1/models/{model:path}", api.model),
+        ],
         middleware=[
             Middleware(Guard, access.page_refusal),
             *([pages] if access.origins else []),

@@ -25,6 +25,7 @@ class Access:
     hosts: frozenset[str] = frozenset()  # allowed beside the names of this computer
     origins: frozenset[str] = frozenset()  # allowed beside programs and the server's own pages; `*` is any part
     any_address: bool = False  # for a server for other computers, which does not know all of its addresses
+    has_page: bool = False  # the server has a page of its own, which may ask it
     notices: Notices = field(default_factory=Notices)
 
     @cached_property
@@ -48,6 +49,8 @@ class Access:
             self.notices.warn(f"A request for the host {host[:80]!r} was refused: --allow-host NAME lets it in.")
             return RefusedError(403, Fault(f"{sentence}--allow-host.", FORBIDDEN, code="host_not_allowed"))
         origin = headers.get("origin")
+        if self.has_page and origin == f"http://{host}":  # the host is this computer: see above
+            return None
         from_elsewhere = origin is None and headers.get("sec-fetch-site", "") not in _OWN_SITE
         if from_elsewhere or (origin is not None and not self._allows(origin)):
             page = (origin or "another site")[:80]

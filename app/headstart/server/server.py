@@ -90,7 +90,7 @@ class Server:
         )
         defaults = Defaults(config.sampling, config.speculation, config.seed, config.length)
         hosts = frozenset(name.lower().rstrip(".") for name in config.hosts)
-        access = Access(config.keys, hosts, frozenset(config.origins), config.beyond)
+        access = Access(config.keys, hosts, frozenset(config.origins), config.beyond, has_page=config.page)
         logging.getLogger("uvicorn.error").addFilter(_is_bug)
         self.url = url(listener)
         self._listener, self._report = listener, report

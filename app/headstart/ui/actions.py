@@ -88,6 +88,7 @@ COMMANDS = (
         ("regenerate", QT_TRANSLATE_NOOP("Actions", "&Regenerate Answer"), "Ctrl+R"),
         ("continue", QT_TRANSLATE_NOOP("Actions", "&Continue Answer"), "Ctrl+G"),
         ("compare", QT_TRANSLATE_NOOP("Actions", "C&ompare Answers"), "Ctrl+Shift+D"),
+        ("read_aloud", QT_TRANSLATE_NOOP("Actions", "Read Answer A&loud"), "Ctrl+Shift+A"),
         ("edit_last", QT_TRANSLATE_NOOP("Actions", "&Edit Last Question"), "Ctrl+E"),
         ("write", QT_TRANSLATE_NOOP("Actions", "&Go to Message Box"), "Ctrl+L"),
         ("attach", QT_TRANSLATE_NOOP("Actions", "&Attach Files…"), _Key.Open),

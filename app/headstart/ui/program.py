@@ -39,6 +39,8 @@ from headstart.ui.sidebar.chat_titles import TitleController
 from headstart.ui.sidebar.chats_controller import ChatsController, SidebarContent, TagsController
 from headstart.ui.sidebar.projects import Models, ProjectsController
 from headstart.ui.sidebar.sidebar import SidebarController
+from headstart.ui.speech.announcer import Announcer
+from headstart.ui.speech.read_aloud import ReadAloudController
 from headstart.ui.widgets.focus import InputMethodGuard
 from headstart.ui.widgets.progress import Cause
 from headstart.ui.widgets.theme import Appearance
@@ -149,6 +151,8 @@ class Program(QObject):
         composer, composing = self.window.chat.composer, self.chat_controller.composing
         self.read_ahead = ReadAheadController(composer, composing, self.loader, self.settings)
         self.titles = TitleController(self.chats, composer, self.loader, store, self.settings)
+        self.announcer = Announcer(self.window.chat, self)
+        self.read_aloud = ReadAloudController(self.window.chat, self.settings, self)
         self._connect_chats()
         self._connect_folders()
         self._connect_rest()
@@ -223,6 +227,8 @@ class Program(QObject):
         self.folders.close()
         self.read_ahead.close()
         self.titles.close()
+        self.announcer.close()
+        self.read_aloud.close()
         self.chat_controller.close()
         self.motion.restore()
         self.chats.close()
@@ -245,6 +251,8 @@ class Program(QObject):
         chats = self.chats
         self._connect_sidebar()
         chats.opened.connect(self._on_opened)
+        for follower in (self.announcer, self.read_aloud):
+            chats.opened.connect(follower.follow)
         chats.listed.connect(self._on_listed)
         chats.events.error_occurred.connect(self.model_in_use.show_error)
         chats.events.answered.connect(self.model_in_use.show)
@@ -324,6 +332,8 @@ class Program(QObject):
         self.window.actions_by_name["quick"].triggered.connect(self.quick.ask)
         self.window.actions_by_name["prompts"].triggered.connect(self.prompts.open_library)
         self.window.actions_by_name["tools"].triggered.connect(lambda: self.tools.show_dialog(self.window))
+        self.window.actions_by_name["read_aloud"].triggered.connect(self.read_aloud.toggle)
+        self.read_aloud.error_occurred.connect(self.chat_controller.show_error)
         self.window.actions_by_name["folder"].triggered.connect(self.chat_controller.open_folder_dialog)
         self.tools.error_occurred.connect(lambda sentence: self.chat_controller.show_error(sentence, Cause.TOOLS))
         self.tools.changed.connect(lambda: self.window.chat.notice.retract(Cause.TOOLS))

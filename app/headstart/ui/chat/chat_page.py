@@ -178,6 +178,7 @@ class ChatPage(QFrame):
         self.folder = FolderBar(self)
         # The question before a step in the folder stands here, once there is one.
         self.proposal: ProposalBar | None = None
+        self.reading: NoticeBar | None = None  # while an answer is read aloud; likewise
         self.composer = Composer(self)
         self.setFocusProxy(self.composer)
         self.find_bar.closed.connect(self.composer.setFocus)
@@ -199,11 +200,19 @@ class ChatPage(QFrame):
             self.proposal = ProposalBar(self)
             self.proposal.decided.connect(self.decided)
             self.proposal.apply_theme(self._theme)
-            layout = self._foot.layout()
-            assert isinstance(layout, QVBoxLayout)
-            layout.insertWidget(layout.indexOf(self.call), self.proposal)
+            self._insert_bar(self.proposal)
         if self.proposal:
             self.proposal.ask(proposal)
+
+    def add_reading_bar(self, bar: NoticeBar) -> None:
+        """Show a bar while an answer is read aloud."""
+        self.reading = bar
+        self._insert_bar(bar)
+
+    def _insert_bar(self, bar: QWidget) -> None:
+        layout = self._foot.layout()
+        assert isinstance(layout, QVBoxLayout)
+        layout.insertWidget(layout.indexOf(self.call), bar)
 
     def show_empty(self, empty: bool) -> None:
         """Show the page of an empty chat in place of the messages."""

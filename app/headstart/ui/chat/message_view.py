@@ -518,6 +518,10 @@ class MessageView(QWidget):
         """Mark ranges that were found in the text of the message."""
         self._text.set_matches(matches, current)
 
+    def mark_spoken(self, place: tuple[int, int] | None) -> None:
+        """Mark the sentence that is read aloud, a range of the text; None marks nothing."""
+        self._text.mark_spoken(place)
+
     def set_file_matches(self, matches: Sequence[tuple[int, int, int]], current: int | None) -> None:
         """Mark ranges (file, start, end) that were found in attached files or the thinking, and show the current."""
         if current is not None:

@@ -148,6 +148,11 @@ class TextView(QTextBrowser):
         if index is not None:
             self._bring_into_view(shown[index][0])
 
+    def mark_spoken(self, place: tuple[int, int] | None) -> None:
+        """Mark a range of the source that is read aloud."""
+        places = list(self.writer.map.positions(*place)) if place else []
+        self._highlighter.set_spoken((places[0][0], places[-1][1]) if places else None)
+
     def rect_of(self, offset: int) -> QRectF:
         """Return the rectangle of the character at a source offset, in this widget."""
         position, _ = next(self.writer.map.positions(offset, offset + 1), (0, 0))

@@ -40,6 +40,7 @@ from headstart.ui.background_task import BackgroundTask
 from headstart.ui.formatting import escape_invisible, listed, short_path
 from headstart.ui.settings_controller import CurrentSettings
 from headstart.ui.translation import showing_errors, translate_error
+from headstart.ui.widgets.announcements import announce
 from headstart.ui.widgets.focus import mark_as_stop
 from headstart.ui.widgets.labels import StatusLine, button, label, muted
 from headstart.ui.widgets.layouts import Dialog, TitledField, beside, confirm, flowing, row, set_margins, stacked
@@ -196,10 +197,10 @@ class CallBar(QFrame):
             return
         call, offer = pending
         question = self.tr("The model wants to call {tool} of {server}, which {effects}.")
-        self._question.setText(
-            question.format(tool=call.name, server=offer.server, effects=translate_error(effects(offer)))
-        )
+        question = question.format(tool=call.name, server=offer.server, effects=translate_error(effects(offer)))
+        self._question.setText(question)
         self._question.setTextFormat(Qt.TextFormat.PlainText)
+        announce(self, question, urgent=True)
         arguments = escape_invisible(json.dumps(json.loads(call.arguments), ensure_ascii=False, indent=2))
         self._arguments.setPlainText(arguments)
         self._arguments.setVisible(arguments != "{}")

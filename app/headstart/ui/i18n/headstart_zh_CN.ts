@@ -247,6 +247,10 @@
         <translation>比较回答(&amp;O)</translation>
     </message>
     <message>
+        <source>Read Answer A&amp;loud</source>
+        <translation>朗读回答(&amp;L)</translation>
+    </message>
+    <message>
         <source>&amp;Edit Last Question</source>
         <translation>编辑上一个问题(&amp;E)</translation>
     </message>
@@ -556,6 +560,17 @@
     <message>
         <source>too little to tell: measure more</source>
         <translation>数据太少，无法判断：请多测一些</translation>
+    </message>
+</context>
+<context>
+    <name>Announcer</name>
+    <message>
+        <source>The answer begins.</source>
+        <translation>开始回答。</translation>
+    </message>
+    <message>
+        <source>The answer is complete.</source>
+        <translation>回答完成。</translation>
     </message>
 </context>
 <context>
@@ -1130,6 +1145,10 @@
     <message>
         <source>Reads text in pictures and scans that you attach or keep in a project&apos;s folders: English, Chinese, Japanese and others. It cannot chat.</source>
         <translation>识别您附加的或项目文件夹中的图片和扫描件里的文字：英文、中文、日文等。它不能聊天。</translation>
+    </message>
+    <message>
+        <source>Writes down what you say and what is said in recordings, in 99 languages; the tiny one knows English alone. It cannot chat.</source>
+        <translation type="unfinished"></translation>
     </message>
     <message>
         <source>Large: knows the most, and takes its time.</source>
@@ -2376,6 +2395,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>已安装的模型都无法使用；模型页面上说明了原因。</translation>
     </message>
     <message>
+        <source>No microphone can be used: connect one, and allow Headstart to use it in the settings of your system.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
         <source>No model is installed yet.</source>
         <translation>尚未安装模型。</translation>
     </message>
@@ -2800,6 +2823,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>没有文件或文件夹 {path}。</translation>
     </message>
     <message>
+        <source>There is no file {path}; check the path.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
         <source>There is no folder {path}.</source>
         <translation>没有文件夹 {path}。</translation>
     </message>
@@ -2826,6 +2853,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>This file may have passwords or keys, which the model would learn.</source>
         <translation>此文件可能含有密码或密钥，模型会得知其内容。</translation>
+    </message>
+    <message>
+        <source>This model does not know the language {language!r}; it knows {languages}.</source>
+        <translation type="unfinished"></translation>
     </message>
     <message>
         <source>This system cannot confine file operations to a folder: use Linux or macOS.</source>
@@ -3888,8 +3919,16 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>{name} 是空的；没有可附加的内容。</translation>
     </message>
     <message>
+        <source>{name} is longer than {hours} hours; cut it, and take the parts one after the other.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
         <source>{name} is missing</source>
         <translation>缺少 {name}</translation>
+    </message>
+    <message>
+        <source>{name} is no recording that can be read here; save it as WAV, MP3, FLAC, Ogg or Opus, and take that.</source>
+        <translation type="unfinished"></translation>
     </message>
     <message>
         <source>{name} is not a time</source>
@@ -5833,6 +5872,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>加速</translation>
     </message>
     <message>
+        <source>Speech</source>
+        <translation>语音</translation>
+    </message>
+    <message>
         <source>Changes apply at once. A chat can have settings of its own, which come first.</source>
         <translation>更改立即生效。对话可以有自己的设置，并优先采用。</translation>
     </message>
@@ -6513,6 +6556,29 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>The model repeats itself, so its speed is no gain. Try another prompt.</source>
         <translation>模型一直在重复，重复得快没有意义。请换一个提示词。</translation>
+    </message>
+</context>
+<context>
+    <name>ReadAloudController</name>
+    <message>
+        <source>No speech service answers: install speech-dispatcher with a voice, such as the packages speech-dispatcher and speech-dispatcher-espeak-ng, and try again.</source>
+        <translation>没有语音服务响应：请安装带语音的 speech-dispatcher，例如软件包 speech-dispatcher 和 speech-dispatcher-espeak-ng，然后重试。</translation>
+    </message>
+    <message>
+        <source>Reading aloud</source>
+        <translation>正在朗读</translation>
+    </message>
+    <message>
+        <source>Stop</source>
+        <translation>停止</translation>
+    </message>
+    <message>
+        <source>Stop Reading</source>
+        <translation>停止朗读</translation>
+    </message>
+    <message>
+        <source>Read Aloud</source>
+        <translation>朗读</translation>
     </message>
 </context>
 <context>
@@ -7379,6 +7445,22 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>模型空闲时为对话取简短的标题。自动：使用电池时不进行。</translation>
     </message>
     <message>
+        <source>Read answers aloud</source>
+        <translation>朗读回答</translation>
+    </message>
+    <message>
+        <source>The desktop&apos;s voice speaks each sentence as it is written. Esc stops it.</source>
+        <translation>桌面的语音会随写随读每个句子。按 Esc 停止。</translation>
+    </message>
+    <message>
+        <source>Speed of speech</source>
+        <translation>语速</translation>
+    </message>
+    <message>
+        <source>From -100 to 100; 0 is the usual one.</source>
+        <translation>从 -100 到 100；0 是平常的语速。</translation>
+    </message>
+    <message>
         <source>Models may use tools</source>
         <translation>模型可以使用工具</translation>
     </message>
@@ -7656,6 +7738,29 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>Passage of {file}: {words}</source>
         <translation>{file} 中的段落：{words}</translation>
+    </message>
+</context>
+<context>
+    <name>Speech</name>
+    <message>
+        <source>Code, 1 line.</source>
+        <translation>代码，1 行。</translation>
+    </message>
+    <message>
+        <source>Code, {} lines.</source>
+        <translation>代码，{} 行。</translation>
+    </message>
+    <message>
+        <source>formula</source>
+        <translation>公式</translation>
+    </message>
+    <message>
+        <source>Done: </source>
+        <translation>已完成：</translation>
+    </message>
+    <message>
+        <source>To do: </source>
+        <translation>待办：</translation>
     </message>
 </context>
 <context>

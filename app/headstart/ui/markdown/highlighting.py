@@ -146,6 +146,7 @@ class Highlighter(QSyntaxHighlighter):
         self._origins: OriginRanges | None = None
         self._matches: Sequence[tuple[int, int]] = ()
         self._current: int | None = None
+        self._spoken: tuple[int, int] | None = None
         self.set_theme(theme)
 
     def set_origins(self, origins: OriginRanges | None) -> None:
@@ -163,6 +164,15 @@ class Highlighter(QSyntaxHighlighter):
         self._matches, self._current = tuple(matches), current
         for start, _ in {*before, *self._matches}:
             self.rehighlightBlock(self.document().findBlock(start))
+
+    def set_spoken(self, place: tuple[int, int] | None) -> None:
+        """Mark the range of positions that is read aloud."""
+        before, self._spoken = self._spoken, place
+        for start, end in filter(None, {before, place}):
+            block = self.document().findBlock(start)
+            while block.isValid() and block.position() < end:
+                self.rehighlightBlock(block)
+                block = block.next()
 
     def highlightBlock(self, text: str) -> None:
         """Format a line that has changed."""
@@ -224,6 +234,9 @@ class Highlighter(QSyntaxHighlighter):
             if first < end and last > start:
                 fmt = self._current_format if index == self._current else self._match_format
                 layers.append(_Layer(max(0, first - start), min(end, last) - start, fmt))
+        if self._spoken and self._spoken[0] < end and self._spoken[1] > start:
+            first, last = self._spoken
+            layers.append(_Layer(max(0, first - start), min(end, last) - start, self._current_format))
         return layers
 
 

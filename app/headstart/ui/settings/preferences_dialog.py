@@ -61,6 +61,7 @@ class PreferencesDialog(Dialog):
             (self.tr("Model"), in_section("model")),
             (self.tr("Answers"), SAMPLING),
             (self.tr("Speed-up"), in_section("speculation")),
+            (self.tr("Speech"), in_section("speech")),
         ]
 
     def _page(self, title: str, names: tuple[str, ...]) -> SettingsForm:

@@ -12,6 +12,7 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QLineEdit, QPlainTextEdit, QPushButton, QSizePolicy, QStyle, QWidget
 
+from headstart.ui.widgets.announcements import announce
 from headstart.ui.widgets.icons import icon
 from headstart.ui.widgets.stylesheet import set_style_class, set_style_property
 from headstart.ui.widgets.theme import SMALL, mono_families
@@ -72,9 +73,12 @@ class StatusLine(QLabel):
         self.say("")
 
     def say(self, text: str, kind: str = "muted", *, bad: bool = False) -> None:
-        """Show a text, or hide."""
+        """Show a text, or hide. A fault that appears in a visible window is announced."""
+        is_new = text != self.text()
         self.setText(text)
         self.setVisible(bool(text))
+        if bad and is_new and self.isVisible():
+            announce(self, text, urgent=True)
         set_style_property(self, "kind", "danger" if bad else kind)
 
 

@@ -17,6 +17,7 @@ from PySide6.QtWidgets import (
 
 from headstart.ui.formatting import decimal, format_size, percent, short_path, whole
 from headstart.ui.translation import translate
+from headstart.ui.widgets.announcements import announce
 from headstart.ui.widgets.focus import mark_as_stop
 from headstart.ui.widgets.icons import icon_button
 from headstart.ui.widgets.labels import ElidedLabel, StatusLine, button, label
@@ -62,7 +63,7 @@ class NoticeBar(QFrame):
         buttons.addWidget(self._close)
         row.addLayout(buttons)
         self._close.clicked.connect(self.hide)
-        self._action.clicked.connect(self._on_action_clicked)
+        self._action.clicked.connect(self.act)
         self.hide()
 
     @property
@@ -94,6 +95,7 @@ class NoticeBar(QFrame):
         self._action.setVisible(bool(action))
         set_style_property(self, "severity", "danger" if bad else "")
         self.show()
+        announce(self, sentence, urgent=bad)
         if self._hiding.interval():
             self._hiding.start()
 
@@ -102,7 +104,8 @@ class NoticeBar(QFrame):
             self.hide()
 
     @Slot()
-    def _on_action_clicked(self) -> None:
+    def act(self) -> None:
+        """Carry out the action, as its button does."""
         self.hide()
         if self._callback:
             self._callback()
@@ -349,6 +352,7 @@ class WorkCard(Card):
         self._show_step(sentence, "danger" if bad else "muted")
         self._toggle.setChecked(bad and bool(self.log))
         self._show_state(leads_on)
+        announce(self, sentence, urgent=bad)
 
     @Slot()
     def retire(self) -> None:

@@ -65,6 +65,7 @@ class WindowCommands(QObject):
             self._actions[name].setEnabled(bool(path) and not answering)
         for name in ("continue", "compare"):
             self._actions[name].setEnabled(bool(path) and path[-1].role is Role.ASSISTANT and not answering)
+        self._actions["read_aloud"].setEnabled(bool(path) and path[-1].role is Role.ASSISTANT)
         self._actions["stop"].setEnabled(answering)
         self._escape_key.setEnabled(not answering)
         last = self._undo_stack.next
@@ -160,7 +161,7 @@ class WindowCommands(QObject):
 
     @Slot()
     def _escape(self) -> None:
-        """Close the nearest thing: page, search, find bar, comparison, selected messages, edit, answer."""
+        """Close the nearest thing: page, search, find bar, comparison, selected messages, reading, edit, answer."""
         window, chat_controller = self._window, self._chat_controller
         if window.pages.currentWidget() is not window.chat:
             window.show_page(window.chat)
@@ -172,6 +173,8 @@ class WindowCommands(QObject):
             window.chat.comparison.closed.emit()
         elif window.chat.transcript.selected_messages():
             window.chat.transcript.clear_selection()
+        elif window.chat.reading and not window.chat.reading.isHidden():
+            window.chat.reading.act()
         elif not chat_controller.composing.cancel_edit():
             chat_controller.stop()
 

@@ -6,6 +6,7 @@ from PySide6.QtWidgets import QFrame, QPlainTextEdit, QWidget
 
 from headstart.ui.formatting import escape_invisible
 from headstart.ui.translation import translate_error
+from headstart.ui.widgets.announcements import announce
 from headstart.ui.widgets.focus import mark_as_stop
 from headstart.ui.widgets.labels import StatusLine, button, label
 from headstart.ui.widgets.layouts import beside, set_margins, stacked
@@ -87,6 +88,7 @@ class ProposalBar(QFrame):
         question = self.tr("The model wants to: {}").format(escape_invisible(translate_error(proposal.title)))
         self._question.setText(question)
         self._question.setAccessibleName(question)
+        announce(self, question, urgent=True)
         set_style_property(self.once, "kind", "plain" if proposal.warnings else "primary")
         self._warning.say(" ".join(map(translate_error, proposal.warnings)), bad=True)
         scopes: dict[tuple[str, ...], str] = {

@@ -1,0 +1,1 @@
+"""Answers spoken: announced to screen readers, and read aloud."""
