@@ -13,7 +13,7 @@ from typing import Any
 import openai
 import pytest
 
-from bench import clients, passages, routes, two_checkouts, two_models
+from bench import clients, passages, routes, versions
 from bench.many_requests import measure, throughput
 from bench.soak import slopes
 from bench.ui import table
@@ -196,11 +196,13 @@ def test_checkouts_take_turns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, c
         program.write_text(PROGRAM.format(python=sys.executable, plain=60.0, auto=auto, log=log, name=name))
         program.chmod(0o755)
     words = [str(tmp_path / "old"), str(tmp_path / "new"), "--model", "any", "--rounds", "2"]
-    monkeypatch.setattr(sys, "argv", ["", *words])
-    assert two_checkouts.main() == 0
+    monkeypatch.setattr(sys, "argv", ["", "checkouts", *words])
+    assert versions.main() == 0
     found = json.loads(capsys.readouterr().out)
     assert found["plain"]["times as fast"] == pytest.approx(1.0)
-    assert found["auto"] == pytest.approx({"times as fast": 2.0, "from": 2.0, "to": 2.0, "comparisons": 4})
+    assert found["auto"] == pytest.approx(
+        {"times as fast": 2.0, "from": 2.0, "to": 2.0, "worst": 2.0, "comparisons": 4}
+    )
     assert (tmp_path / "log").read_text().split() == ["old", "new", "new", "old"]
 
 
@@ -216,17 +218,17 @@ def test_models_take_turns_and_are_compared_by_kind(monkeypatch: pytest.MonkeyPa
 
         def answer(self, prompt: BenchPrompt) -> Run:
             asked.append((prompt.id, self.name))
-            slower = 2.0 if prompt.kind == "story" and self.name == two_models.NEW else 1.0
+            slower = 2.0 if prompt.kind == "story" and self.name == versions.NEW else 1.0
             return Run(tuple(range(11)), 1000.0, 10 * self.ms * slower, prompt_tokens=5)
 
-    speeds = {two_models.OLD: 40.0, two_models.NEW: 30.0}
-    monkeypatch.setattr(two_models, "_modes", lambda _, name, *__: (Canned(PLAIN, 60.0), Canned(name, speeds[name])))
-    monkeypatch.setattr(sys, "argv", ["", "a", "b", "--classes", "code,story", "--prompts", "2"])
-    assert two_models.main() == 0
+    speeds = {versions.OLD: 40.0, versions.NEW: 30.0}
+    monkeypatch.setattr(versions, "_modes", lambda _, name, *__: (Canned(PLAIN, 60.0), Canned(name, speeds[name])))
+    monkeypatch.setattr(sys, "argv", ["", "models", "a", "b", "--classes", "code,story", "--prompts", "2"])
+    assert versions.main() == 0
     found = json.loads(capsys.readouterr().out)
     compared = found["decoding"]
     assert compared["code"]["old to plain"] == pytest.approx(
-        {"times as fast": 1.5, "from": 1.5, "to": 1.5, "worst": 1.5}
+        {"times as fast": 1.5, "from": 1.5, "to": 1.5, "worst": 1.5, "comparisons": 2}
     )
     assert compared["code"]["new to plain"]["times as fast"] == pytest.approx(2.0)
     assert compared["story"]["new to old"]["times as fast"] == pytest.approx(2 / 3)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from bench.histories import Fuzz, texts
+from bench.exactness import Fuzz, texts
 from headstart.engine.engine import LoadOptions
 from headstart.engine.kernels.fusion import KERNELS
 from headstart.engine.runners.precision import plain

@@ -1,11 +1,19 @@
-"""Fuzz of exactness: random histories of chats, answered with guesses and without; all bits are compared.
+"""Compares texts that must be the same: after a change, with guesses and without, in random histories.
 
-`python app/bench/histories.py MODEL [--histories 1000] [--first 0] [--tokens 24] [--stock]`
+python app/bench/exactness.py record FILE MODEL, and later compare FILE MODEL
+python app/bench/exactness.py guesses MODEL [--prompts 3] [--tokens 96]
+python app/bench/exactness.py histories MODEL [--histories 1000] [--first 0] [--tokens 24] [--stock]
 
-A history asks, edits, branches, cuts, cancels, restarts from disk, goes on where an answer broke off, loses its cache
-and asks several chats at once; with penalties, biases, grammars, tools and long contexts. Each answer is written again
-by an engine that guesses nothing and has forgotten everything, and both must have the same tokens, chosen from the same
-logits to the bit. It prints JSON, and ends with 1 where an answer differs.
+`record` writes down the token ids of twenty answers; `compare` writes them again after a change that must not alter
+texts, on the same machine: another processor may round otherwise. `guesses` asks prompts of all classes, greedily and
+at temperature 0.8, each without guesses and then in automatic mode behind what the first answer read.
+
+`histories` is a fuzz: a history asks, edits, branches, cuts, cancels, restarts from disk, goes on where an answer broke
+off, loses its cache and asks several chats at once; with penalties, biases, grammars, tools and long contexts. Each
+answer is written again by an engine that guesses nothing and has forgotten everything, and both must have the same
+tokens, chosen from the same logits to the bit.
+
+All print JSON, and end with 1 where an answer differs.
 """
 
 import argparse
@@ -22,9 +30,10 @@ from hashlib import blake2b
 from pathlib import Path
 
 from headstart.engine.answer_writer import AnswerWriter
-from headstart.engine.bench.prompts import KINDS, read_prompts
+from headstart.engine.bench.prompts import KINDS, USUAL_KINDS, read_prompts
 from headstart.engine.cancelling import CancelEvent
 from headstart.engine.engine import (
+    Finish,
     FinishReason,
     Keep,
     LoadOptions,
@@ -42,6 +51,7 @@ from headstart.engine.local import LocalEngine, load
 from headstart.engine.opening import resolve
 from headstart.engine.runners.paged import PagedRunner
 from headstart.engine.runners.precision import plain
+from headstart.engine.runners.runner import common_prefix
 from headstart.engine.sampling import Row
 from headstart.library import library
 
@@ -236,15 +246,74 @@ def texts() -> list[str]:
     return [prompt.text for prompt in read_prompts(2, KINDS)]
 
 
-def main() -> int:
-    """Return 0 where all answers are the same."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("model", help="a folder, or the name of an installed model or pair")
-    parser.add_argument("--histories", type=int, default=1000)
-    parser.add_argument("--first", type=int, default=0, help="seed of the first")
-    parser.add_argument("--tokens", type=int, default=24, help="of the longest answer")
-    parser.add_argument("--stock", action="store_true", help="with OpenVINO's own kernels")
-    given = parser.parse_args()
+_RECORDED_TOKENS, _RECORDED_PROMPTS = 32, 5
+_RECORDED_SAMPLINGS = (
+    Sampling(temperature=0.0),
+    Sampling(temperature=0.8, top_p=0.95, seed=7),
+    Sampling(temperature=1.0, top_k=40, min_p=0.02, repetition_penalty=1.1, frequency_penalty=0.2, seed=8),
+    Sampling(temperature=0.7, top_p=0.8, top_k=20, presence_penalty=0.3, seed=9),
+)
+
+
+def _answer(engine: LocalEngine, request: Request) -> list[int]:
+    """Return the token ids of an answer."""
+    *_, last = engine.generate(request)
+    assert isinstance(last, Finish)
+    return list(last.token_ids)
+
+
+def _load(model: str) -> LocalEngine:
+    choice = library.choose(model)
+    return load(resolve(LoadOptions(choice.target.folder, choice.draft_folder)))
+
+
+def _recorded(model: str) -> dict[str, list[int]]:
+    """Return token ids by prompt and way of sampling; guessing ahead and plain decoding take turns."""
+    found = {}
+    with closing(_load(model)) as engine:
+        for prompt in read_prompts(_RECORDED_PROMPTS, USUAL_KINDS)[:_RECORDED_PROMPTS]:
+            for number, sampling in enumerate(_RECORDED_SAMPLINGS):
+                speculation = Speculation() if number % 2 else Speculation(Mode.FIXED, num_assistant_tokens=4)
+                request = Request(prompt.messages, _RECORDED_TOKENS, sampling, speculation)
+                found[f"{prompt.id} {number}"] = _answer(engine, request)
+    return found
+
+
+def record(given: argparse.Namespace) -> int:
+    """Write the answers to a file."""
+    given.file.write_text(json.dumps(_recorded(given.model), indent=0), encoding="utf-8")
+    return 0
+
+
+def compare(given: argparse.Namespace) -> int:
+    """Compare the answers with those of a file."""
+    known, answers = json.loads(given.file.read_text(encoding="utf-8")), _recorded(given.model)
+    differing = [name for name in known if answers.get(name) != known[name]]
+    print(json.dumps({"answers": len(known), "differing": differing}))
+    return 1 if differing or not known else 0
+
+
+def guesses(given: argparse.Namespace) -> int:
+    """Compare answers with guesses and without."""
+    tokens, answers, differing = 0, 0, dict[str, int]()
+    with closing(_load(given.model)) as engine:
+        for prompt in read_prompts(given.prompts, KINDS):
+            for sampling in _RECORDED_SAMPLINGS[:2]:
+                plain_answer, guessed = (
+                    _answer(engine, Request(prompt.messages, given.tokens, sampling, Speculation(mode)))
+                    for mode in (Mode.OFF, Mode.AUTO)
+                )
+                tokens, answers = tokens + len(plain_answer), answers + 1
+                if plain_answer != guessed:
+                    place = common_prefix(plain_answer, guessed)
+                    differing[f"{prompt.id} at {sampling.temperature}"] = place
+            print(prompt.id, file=sys.stderr, flush=True)
+    print(json.dumps({"answers": answers, "tokens": tokens, "first difference at token": differing}, indent=1))
+    return 1 if differing else 0
+
+
+def histories(given: argparse.Namespace) -> int:
+    """Compare random histories."""
     choice = library.choose(given.model)
     properties = {**plain(), KERNELS: ""} if given.stock else {}
     options = LoadOptions(choice.target.folder, context=4096, properties=properties, parallel=2)
@@ -261,6 +330,29 @@ def main() -> int:
             print(seed, len(fuzz.report.differing), file=sys.stderr, flush=True)
     print(json.dumps({"model": choice.name, **vars(fuzz.report)}, indent=1))
     return 1 if fuzz.report.differing else 0
+
+
+def main() -> int:
+    """Return 0 where all answers are the same."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    for run in (record, compare, guesses, histories):
+        command = commands.add_parser(run.__name__, help=run.__doc__)
+        command.set_defaults(run=run)
+        if run in (record, compare):
+            command.add_argument("file", type=Path)
+        command.add_argument("model", help="a folder, or the name of an installed model or pair")
+        if run is guesses:
+            command.add_argument("--prompts", type=int, default=3, help="of each class")
+            command.add_argument("--tokens", type=int, default=96)
+        if run is histories:
+            command.add_argument("--histories", type=int, default=1000)
+            command.add_argument("--first", type=int, default=0, help="seed of the first")
+            command.add_argument("--tokens", type=int, default=24, help="of the longest answer")
+            command.add_argument("--stock", action="store_true", help="with OpenVINO's own kernels")
+    given = parser.parse_args()
+    code: int = given.run(given)
+    return code
 
 
 if __name__ == "__main__":
