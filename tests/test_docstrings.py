@@ -5,7 +5,7 @@ import re
 
 from tests.source_tree import ROOT
 
-FRAGMENT = re.compile(r"(Of|Those|That|As|With|Where|What|Whether|Another)\b")
+FRAGMENT = re.compile(r"(Of|Those|That|As|With|Where|What|Whether|Another|How)\b")
 
 
 def test_docstring_is_no_fragment() -> None:
