@@ -102,7 +102,7 @@ def write(
     `counts`: a file for `Counts` of the first `counted` answers. `states`: one for the `Hidden` states of all
     tokens behind these layers, text by text; the last token of each answer is left out, as nothing has read it.
     """
-    import openvino_genai as genai  # noqa: PLC0415
+    import openvino_genai as genai
 
     tokenizer = genai.Tokenizer(folder)
     messages = [[{"role": "user", "content": question}] for question in questions]

@@ -78,7 +78,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if words[:1] == ["table"]:
         command, options = _count_texts, table.parser().parse_args(words[1:])
     elif words[:1] == ["head"]:
-        from headstart_export.heads import head  # noqa: PLC0415 - with the libraries it needs
+        from headstart_export.heads import head
 
         command, options = _make_head, head.parser().parse_args(words[1:])
     elif words[:1] == ["verify"]:
@@ -282,7 +282,7 @@ def _export(options: argparse.Namespace) -> None:
             models = (order.target, order.draft) if isinstance(order, PairOrder) else (order,)
             _require_servable(order.name, keeps_blocks=any(model.weights == recipes.AS_IN_FILE for model in models))
         with _libraries(options, reporter):
-            from headstart_export.pipeline import build  # noqa: PLC0415
+            from headstart_export.pipeline import build
 
             if cost := forms.cost(order):
                 reporter.note(cost)
@@ -331,7 +331,7 @@ def _check(options: argparse.Namespace) -> None:
         psutil.Process().nice(psutil.IDLE_PRIORITY_CLASS if sys.platform == "win32" else 19)
     reporter = progress.reporter(sys.stderr)
     with _libraries(options, reporter):
-        from headstart_export.pipeline import check  # noqa: PLC0415
+        from headstart_export.pipeline import check
 
         try:
             check.check(folder, paths.cache_folder(), reporter)
@@ -357,7 +357,7 @@ def _verify(options: argparse.Namespace) -> None:
     folder = _installed(options.name)
     reporter = progress.reporter(sys.stderr)
     with _libraries(options, reporter):
-        from headstart_export.pipeline import verify  # noqa: PLC0415
+        from headstart_export.pipeline import verify
 
         verified = verify.verify(_order(options), folder, paths.cache_folder(), reporter)
     if options.json:
@@ -372,7 +372,7 @@ def _verify(options: argparse.Namespace) -> None:
 
 
 def _make_head(options: argparse.Namespace) -> None:
-    from headstart_export.heads import head  # noqa: PLC0415
+    from headstart_export.heads import head
 
     reporter = progress.reporter(sys.stderr)
     with _libraries(options, reporter):
@@ -403,8 +403,8 @@ def _libraries(options: argparse.Namespace, reporter: progress.Progress) -> Iter
 
 
 def _list_architectures(*, as_json: bool) -> None:
-    from headstart_export.gguf import decoder  # noqa: PLC0415
-    from headstart_export.sources import weights  # noqa: PLC0415
+    from headstart_export.gguf import decoder
+    from headstart_export.sources import weights
 
     in_gguf = {*weights.GGUF.values(), *(kind.model_type for kind in decoder.ARCHITECTURES.values())}
     rows = [

@@ -107,9 +107,9 @@ def _parse(data: bytes) -> Model:
 
 def _tokenizer(model: Model) -> Any:
     """Return the tokenizer of XLM-RoBERTa with the pieces of a model."""
-    from tokenizers import Regex, Tokenizer, normalizers, pre_tokenizers, processors  # noqa: PLC0415
-    from tokenizers.models import Unigram  # noqa: PLC0415
-    from transformers import PreTrainedTokenizerFast  # noqa: PLC0415
+    from tokenizers import Regex, Tokenizer, normalizers, pre_tokenizers, processors
+    from tokenizers.models import Unigram
+    from transformers import PreTrainedTokenizerFast
 
     made = Tokenizer(Unigram(model.pieces, model.unknown))
     made.normalizer = normalizers.Sequence([normalizers.NFKC(), normalizers.Replace(Regex(r"\s+"), " ")])
@@ -196,6 +196,6 @@ class _Graph:
 
 def _ops() -> Any:
     openvino()
-    from openvino import opset13  # noqa: PLC0415 - after `runtime` has shut its telemetry out
+    from openvino import opset13
 
     return opset13

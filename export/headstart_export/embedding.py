@@ -89,10 +89,10 @@ def build(
 ) -> manifest.EmbeddingSpec:
     """Write its IR and tokenizer into `folder`, and prove them. Raises ExportError."""
     process.prepare()
-    import torch  # noqa: PLC0415
-    from optimum.exporters.openvino.convert import export_from_model  # noqa: PLC0415
-    from optimum.intel import OVConfig  # noqa: PLC0415
-    from transformers import AutoModel  # noqa: PLC0415
+    import torch
+    from optimum.exporters.openvino.convert import export_from_model
+    from optimum.intel import OVConfig
+    from transformers import AutoModel
 
     tokenizer = convert.load_tokenizer(source)
     tokenizer.model_max_length = 1 << 30  # what is too long is refused, not cut
@@ -129,8 +129,8 @@ def _without_pooler(info: dict[str, Any]) -> dict[str, Any]:
 
 def require_same_tokens(folder: Path, texts: Sequence[str], known: list[list[int]]) -> None:
     """Raise ExportError if the converted tokenizer in `folder` has other ids for the texts than those known."""
-    import openvino  # noqa: PLC0415
-    import openvino_tokenizers  # noqa: F401, PLC0415 - it adds what the model is made of
+    import openvino
+    import openvino_tokenizers  # noqa: F401 - it adds what the model is made of
 
     encoder = openvino.Core().compile_model(folder / "openvino_tokenizer.xml", "CPU")
     for text, ids in zip(texts, known, strict=True):
@@ -142,7 +142,7 @@ def require_same_tokens(folder: Path, texts: Sequence[str], known: list[list[int
 
 
 def _by_torch(model: Any, ids: list[int], recipe: Recipe) -> Any:
-    import torch  # noqa: PLC0415
+    import torch
 
     with torch.no_grad():
         rows = torch.tensor([ids])
@@ -155,7 +155,7 @@ def require_agreement(name: str, model: Path, known: list[list[int]], expected: 
 
     Raises ExportError if they point elsewhere.
     """
-    import numpy as np  # noqa: PLC0415
+    import numpy as np
 
     pairs = zip(vectors(model, known, recipe), expected, strict=True)
     least = min(float(made @ vector / (np.linalg.norm(made) * np.linalg.norm(vector))) for made, vector in pairs)
@@ -171,8 +171,8 @@ def require_agreement(name: str, model: Path, known: list[list[int]], expected: 
 
 def vectors(model: Any, known: list[list[int]], recipe: Recipe) -> list[Any]:
     """Return the vector of each text, given as ids. `model`: a graph, or the path of one."""
-    import numpy as np  # noqa: PLC0415
-    import openvino  # noqa: PLC0415
+    import numpy as np
+    import openvino
 
     compiled = openvino.Core().compile_model(model, "CPU", {"INFERENCE_PRECISION_HINT": "f32"})
     made = []

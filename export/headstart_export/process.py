@@ -129,7 +129,7 @@ def _limit_memory(size: int) -> None:
     """
     os.environ["OPENBLAS_NUM_THREADS"] = "1"  # each thread of NumPy's would allocate much more than it uses
     if sys.platform != "win32":
-        import resource  # noqa: PLC0415 - Windows has no such module
+        import resource
 
         with contextlib.suppress(OSError, ValueError):
             resource.setrlimit(resource.RLIMIT_DATA, (size, size))

@@ -155,7 +155,7 @@ class Bars(_Reporter):
 
     def __init__(self, stream: TextIO) -> None:
         """Draw on `stream`, a terminal."""
-        from rich.console import Console  # noqa: PLC0415
+        from rich.console import Console
 
         super().__init__()
         self._console = Console(file=stream)
@@ -167,7 +167,7 @@ class Bars(_Reporter):
     @contextlib.contextmanager
     def step(self, title: str, *, in_bytes: bool = False) -> Iterator[Advance]:
         """Show a spinner and the time, and a bar once anything is counted. `in_bytes`: the unit of the progress."""
-        from rich import progress  # noqa: PLC0415
+        from rich import progress
 
         columns = (
             progress.SpinnerColumn(finished_text="✓"),
@@ -202,7 +202,7 @@ def reporter(stream: TextIO) -> Progress:
 @contextlib.contextmanager
 def of_nncf(advance: Advance) -> Iterator[None]:
     """Context that reports the progress of NNCF, which draws bars of its own."""
-    from nncf.common.logging.track_progress import track  # noqa: PLC0415
+    from nncf.common.logging.track_progress import track
 
     original = track.__iter__
 

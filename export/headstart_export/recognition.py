@@ -50,7 +50,7 @@ def _write_characters(model: Any, folder: Path) -> None:
 
 def _with_best_characters(model: Any) -> Any:
     """Return a model with the two best logits of each place and their characters, in the place of probabilities."""
-    from openvino import opset13  # noqa: PLC0415 - after `runtime` has shut its telemetry out
+    from openvino import opset13
 
     logits = model.output(0).get_node().input_value(0).get_node().input_value(0)  # the softmax is left out
     two = opset13.constant(2, dtype="int32")
@@ -59,7 +59,7 @@ def _with_best_characters(model: Any) -> Any:
 
 
 def _proof() -> Any:
-    from PIL import Image, ImageDraw, ImageFont  # noqa: PLC0415
+    from PIL import Image, ImageDraw, ImageFont
 
     picture = Image.new("L", (640, 120), 255)
     ImageDraw.Draw(picture).text((40, 40), _PROOF, 0, ImageFont.load_default(36))

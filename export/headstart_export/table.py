@@ -240,7 +240,7 @@ def _text(path: Path) -> str | None:
 
 def _tokenized(folder: Path, corpus: Iterator[str]) -> Iterator[Tokens]:
     """Token ids, text by text; the name of a control token is text like any other."""
-    from tokenizers import Tokenizer  # noqa: PLC0415
+    from tokenizers import Tokenizer
 
     tokenizer = Tokenizer.from_file(str(folder / vocabulary.FILE_NAME))
     tokenizer.no_truncation()

@@ -47,7 +47,7 @@ def write_reference(
     advance: Advance = ignore,
 ) -> None:
     """Save the source model's logits [len(ids), vocabulary] as f32. `further`: more inputs by name."""
-    import torch  # noqa: PLC0415
+    import torch
 
     with torch.inference_mode(), _computing_in_f32(model, advance):
         inputs = {name: torch.from_numpy(data)[None] for name, data in (further or {}).items()}
@@ -199,7 +199,7 @@ def _measure(folder: str, reference: str, ids: list[int], width: int) -> Answer:
 
 def _cache_fault(session: Any, text: list[int], width: int) -> str:
     """Compare one pass over the text with single tokens, with chunks, and with passes after rejected guesses."""
-    import openvino  # noqa: PLC0415
+    import openvino
 
     ids, guesses = text[:_CHECKED_TOKENS], text[-_FORGOTTEN_TOKENS:]
     whole = read(session, ids, width=width).copy()
@@ -264,7 +264,7 @@ def _session(folder: str, group: str) -> Any:
 
 
 def _infer(folder: str, ids: list[int], width: int) -> tuple[Logits, int]:
-    import psutil  # noqa: PLC0415
+    import psutil
 
     start_bytes = psutil.Process().memory_info().rss
     graph, settings = core().read_model(Path(folder) / MODEL_FILE), SETTINGS

@@ -165,7 +165,7 @@ def _rendered(
     tools: list[Turn] | None = None,
 ) -> str:
     """Render as the engine does. Raises RenderError, and ExportError where transformers renders something else."""
-    from transformers.utils.chat_template_utils import render_jinja_template  # noqa: PLC0415
+    from transformers.utils.chat_template_utils import render_jinja_template
 
     values = {"tools": tools, "add_generation_prompt": add_generation_prompt, **tokens}
     text = template.render(messages=turns, documents=None, **values)
@@ -182,7 +182,7 @@ def _rendered(
 def _limit_memory() -> None:
     """Limit the memory if the system can; elsewhere the limit of time ends what grows for ever."""
     try:
-        import resource  # noqa: PLC0415
+        import resource
     except ImportError:  # Windows
         return
     resource.setrlimit(resource.RLIMIT_DATA, (_MEMORY, _MEMORY))
@@ -276,8 +276,8 @@ def compare(folder: str, source: str, documents: list[Document], *, whole: bool 
 
     `source` is a `tokenizer.json`. `whole`: compare all texts and each token, too.
     """
-    import openvino_genai  # noqa: PLC0415
-    from tokenizers import Tokenizer  # noqa: PLC0415
+    import openvino_genai
+    from tokenizers import Tokenizer
 
     ours = openvino_genai.Tokenizer(folder)
     original = Tokenizer.from_file(source)

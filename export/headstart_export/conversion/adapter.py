@@ -62,10 +62,10 @@ def inspect(folder: Path) -> Adapter:
 
 def merge(adapter: Adapter, model: Any, name: str) -> None:
     """Add an adapter to the weights of a PyTorch model called `name`. Raises ExportError if it does not fit."""
-    import torch  # noqa: PLC0415
-    from safetensors import SafetensorError  # noqa: PLC0415
-    from safetensors.torch import load_file  # noqa: PLC0415
-    from transformers.pytorch_utils import Conv1D  # noqa: PLC0415
+    import torch
+    from safetensors import SafetensorError
+    from safetensors.torch import load_file
+    from transformers.pytorch_utils import Conv1D
 
     try:
         tensors = load_file(adapter.path / WEIGHTS_FILE)

@@ -42,7 +42,7 @@ def load_tokenizer(source: Path) -> Any:
             file_name=vocabulary.FILE_NAME,
         )
     process.prepare()
-    from transformers import PreTrainedTokenizerFast  # noqa: PLC0415
+    from transformers import PreTrainedTokenizerFast
 
     try:
         return PreTrainedTokenizerFast.from_pretrained(source, local_files_only=True)
@@ -55,7 +55,7 @@ def load_tokenizer(source: Path) -> Any:
 def load_config(source: Path, *, code: bool) -> Any:
     """The configuration of the source's text model. Raises ExportError."""
     process.prepare()
-    from transformers import AutoConfig  # noqa: PLC0415
+    from transformers import AutoConfig
 
     folder, more = (source.parent, {"gguf_file": source.name}) if source.is_file() else (source, {})
     try:
@@ -70,7 +70,7 @@ def load_config(source: Path, *, code: bool) -> Any:
 def load_weights(source: Path, advance: Advance = ignore, *, code: bool) -> Any:
     """The source as a PyTorch model in its stored precision; f16 where it comes from a GGUF file."""
     process.prepare()
-    from transformers import AutoModelForCausalLM  # noqa: PLC0415
+    from transformers import AutoModelForCausalLM
 
     options = {"local_files_only": True, "trust_remote_code": code, "output_loading_info": True}
     try:
@@ -89,8 +89,8 @@ def load_weights(source: Path, advance: Advance = ignore, *, code: bool) -> Any:
 
 def load_gguf(path: Path, advance: Advance = ignore, **options: Any) -> Any:
     """Return what `from_pretrained` gives for these options, the weights in f16; raise what that raises."""
-    import torch  # noqa: PLC0415
-    from transformers import AutoModelForCausalLM  # noqa: PLC0415
+    import torch
+    from transformers import AutoModelForCausalLM
 
     with _spared_work(path, advance) as reader:
         loaded = AutoModelForCausalLM.from_pretrained(path.parent, gguf_file=path.name, dtype=torch.float16, **options)
@@ -109,7 +109,7 @@ def _spared_work(path: Path, advance: Advance) -> Iterator[Any]:
     the file is read once, quickly; weights become f16 one by one, which halves the memory; and the table of names,
     made once per module otherwise, is kept. The result is the same, bit by bit.
     """
-    import gguf  # noqa: PLC0415
+    import gguf
 
     reader, dequantize, names = gguf.GGUFReader, gguf.dequantize, gguf.get_tensor_name_map
     already, done = metadata.read(path), 0
@@ -132,10 +132,10 @@ def _spared_work(path: Path, advance: Advance) -> Iterator[Any]:
 
 def to_openvino(model: Any, folder: Path) -> None:
     """Write the IR and the model's two configuration files into `folder`. Raises ExportError."""
-    import torch  # noqa: PLC0415
-    from optimum.exporters.openvino import model_configs  # noqa: PLC0415
-    from optimum.exporters.openvino.convert import export_from_model  # noqa: PLC0415
-    from optimum.intel import OVConfig  # noqa: PLC0415
+    import torch
+    from optimum.exporters.openvino import model_configs
+    from optimum.exporters.openvino.convert import export_from_model
+    from optimum.intel import OVConfig
 
     if model.config.model_type in LIFTED_LIMITS:
         getattr(model_configs, LIFTED_LIMITS[model.config.model_type]).MAX_TRANSFORMERS_VERSION = "5.5.99"
@@ -152,8 +152,8 @@ def to_openvino(model: Any, folder: Path) -> None:
 
 def convert_tokenizer(tokenizer: Any, folder: Path) -> None:
     """Write the tokenizer's own files, its chat template, and its two OpenVINO models into `folder`."""
-    import openvino  # noqa: PLC0415
-    from openvino_tokenizers import convert_tokenizer as convert  # noqa: PLC0415
+    import openvino
+    from openvino_tokenizers import convert_tokenizer as convert
 
     tokenizer.save_pretrained(folder)
     try:
@@ -174,7 +174,7 @@ def _separate_splits() -> Iterator[None]:
     Each pattern of a tokenizer splits the pieces that the one before it left. Joined by "|" they all see the whole
     text, and white space before a digit is split otherwise. Digits apart from each other are joined in a second place.
     """
-    from openvino_tokenizers import hf_parser, tokenizer_pipeline  # noqa: PLC0415
+    from openvino_tokenizers import hf_parser, tokenizer_pipeline
 
     pipeline, parse = tokenizer_pipeline.TokenizerPipeline, hf_parser.parse_byte_level_pretokenization_step
     join = pipeline.merge_regex_split_steps
@@ -197,7 +197,7 @@ def _whole_tags() -> Iterator[None]:
 
     Gemma has such tokens: <code>, </div>. Where there are any, the vocabulary gets the bytes in place of their names.
     """
-    from openvino_tokenizers import hf_parser, utils  # noqa: PLC0415
+    from openvino_tokenizers import hf_parser, utils
 
     parser, decoder = hf_parser.TransformersTokenizerPipelineParser, hf_parser.VocabDecoderStep
     steps, take, known = parser.decoding_map, decoder.from_hf_json, parser.decoding
@@ -298,7 +298,7 @@ def require_head_fits(head: Path, target: Path, names: tuple[str, str], *, code:
 def load_head(head: Path, target: Path, *, code: bool) -> Any:
     """The head as a PyTorch model; embeddings that it lacks are its target's. Raises ExportError."""
     process.prepare()
-    from optimum.exporters.openvino.model_patcher import LlamaEagle3ForCausalLM  # noqa: PLC0415
+    from optimum.exporters.openvino.model_patcher import LlamaEagle3ForCausalLM
 
     # optimum tells from a class's module which library it belongs to, and does not know its own.
     known: Any = type(

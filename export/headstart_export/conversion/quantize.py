@@ -43,8 +43,8 @@ def compress(source: Path, weights: str, target: Path, int4: Int4 = USUAL, texts
     INT4 leaves embeddings and output head in INT8. `texts`: ids to calibrate INT4 with.
     """
     process.prepare()
-    import nncf  # noqa: PLC0415
-    import openvino  # noqa: PLC0415
+    import nncf
+    import openvino
 
     model = openvino.Core().read_model(source)
     if weights != "fp16":
@@ -123,7 +123,7 @@ def _settings(nncf: Any, weights: str, int4: Int4) -> dict[str, Any]:
     mode = nncf.CompressWeightsMode(MODES[weights])
     if weights != INT4:
         return {"mode": mode}
-    from nncf.quantization.advanced_parameters import GroupSizeFallbackMode  # noqa: PLC0415
+    from nncf.quantization.advanced_parameters import GroupSizeFallbackMode
 
     adjust = nncf.AdvancedCompressionParameters(group_size_fallback_mode=GroupSizeFallbackMode.ADJUST)
     ratio = RATIOS[0] if int4.ratio is None else int4.ratio

@@ -49,7 +49,7 @@ def convert(path: Path, folder: Path, weights: str, advance: Advance = ignore) -
     """
     assert weights in packing.FORMS
     process.prepare()
-    import openvino  # noqa: PLC0415
+    import openvino
 
     file = _read(path)
     folder.mkdir(exist_ok=True)

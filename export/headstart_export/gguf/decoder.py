@@ -215,7 +215,7 @@ class Decoder:
     """The graph while it is built, layer by layer."""
 
     def __init__(self, kind: Architecture, sizes: Sizes, weights: "Weights") -> None:
-        import openvino  # noqa: PLC0415
+        import openvino
 
         self.ov, self.ops, self.opset6 = openvino, openvino.opset13, openvino.opset6
         factory = openvino.utils.node_factory.NodeFactory("opset13")  # its Python function knows no sinks

@@ -162,8 +162,8 @@ def value(reader: Any, key: str, default: Any = None) -> Any:
 
 @functools.cache
 def _reader_class() -> Any:
-    import gguf  # noqa: PLC0415
-    import numpy as np  # noqa: PLC0415
+    import gguf
+    import numpy as np
 
     kinds = gguf.GGUFValueType
 
@@ -245,8 +245,8 @@ def _require_neighbours(tensors: list[Any], alignment: int) -> None:
 @functools.cache
 def _is_known(kind: int) -> bool:
     """Return whether the library computes weights of this type."""
-    import gguf  # noqa: PLC0415
-    import numpy as np  # noqa: PLC0415
+    import gguf
+    import numpy as np
 
     try:
         known = gguf.GGMLQuantizationType(kind)

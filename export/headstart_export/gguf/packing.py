@@ -143,7 +143,7 @@ class Weights:
 
     def matrix(self, name: str, order: NDArray[np.int64] | None = None) -> Any:
         """Return a node that gives f32 [.., width]. `order`: which rows of the file to take, of a matrix."""
-        import openvino  # noqa: PLC0415
+        import openvino
 
         operations, half = openvino.opset13, openvino.Type.f16
         tensor = self._tensors[name]
@@ -175,7 +175,7 @@ class Weights:
 
     def _in_place(self, tensor: Any) -> Any:
         """Return a constant over a matrix where the file has it."""
-        import openvino  # noqa: PLC0415
+        import openvino
 
         data = _rows(tensor)
         step = max(1, _PLACE // data.shape[1])
@@ -222,7 +222,7 @@ class Weights:
         ]
 
     def _constant(self, kind: str, shape: tuple[int, ...], place: int) -> Any:
-        import openvino  # noqa: PLC0415
+        import openvino
 
         stored = np.memmap(self._store, np.uint8, "c", place, (_bytes_of(kind, shape),))
         tensor = openvino.Tensor(stored, openvino.Shape(list(shape)), getattr(openvino.Type, kind))
@@ -265,7 +265,7 @@ def dequantize_when_read(model: Any) -> None:
 @functools.cache
 def _dequantized() -> Any:
     """Return the class of the operation that gives the f32 numbers of blocks: all, or some rows of a table."""
-    import openvino  # noqa: PLC0415
+    import openvino
 
     class Dequantized(openvino.Op):  # type: ignore[misc]
         def __init__(self, inputs: Any, stored: Any, name: str, *, is_table: bool) -> None:
@@ -332,7 +332,7 @@ def _places(start: int, sizes: list[int]) -> list[int]:
 
 
 def _dequantize(tensor: Any, data: Bytes) -> Floats:
-    import gguf  # noqa: PLC0415
+    import gguf
 
     values: Floats = gguf.dequantize(data, tensor.tensor_type)
     return values

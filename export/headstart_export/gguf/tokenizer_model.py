@@ -60,7 +60,7 @@ SPLITTINGS = {
 def rebuild(path: Path) -> Any:
     """The file's tokenizer as a `PreTrainedTokenizerFast`. Raises ExportError for a kind that is not supported."""
     process.prepare()
-    from transformers import PreTrainedTokenizerFast  # noqa: PLC0415
+    from transformers import PreTrainedTokenizerFast
 
     reader = metadata.read(path)
     return PreTrainedTokenizerFast(
@@ -114,7 +114,7 @@ def require_supported(model: str | None, splitting: str | None, name: str) -> No
 
 def build(reader: Any, name: str) -> Any:
     """The tokenizer of a file that `read` read, for the library `tokenizers`. Raises ExportError."""
-    from tokenizers import AddedToken, processors  # noqa: PLC0415
+    from tokenizers import AddedToken, processors
 
     of = functools.partial(_tokenizer_field, reader)
     require_supported(of("model"), of("pre"), name)
@@ -157,7 +157,7 @@ def _tokenizer_field(reader: Any, key: str, default: Any = None) -> Any:
 
 
 def _byte_level(of: Callable[..., Any], name: str) -> Any:
-    from tokenizers import Tokenizer, decoders, models, normalizers  # noqa: PLC0415
+    from tokenizers import Tokenizer, decoders, models, normalizers
 
     splitting, tokens, merges = SPLITTINGS[of("pre")], of("tokens"), of("merges")
     vocabulary = {
@@ -189,7 +189,7 @@ def _sentencepiece(of: Callable[..., Any]) -> Any:
     The file has no merges: they are all the ways to make a piece of two. Pieces of one score are white space, whose
     runs must grow from the left, so the merge with the longer first half comes first.
     """
-    from tokenizers import AddedToken, Tokenizer, decoders, models, normalizers  # noqa: PLC0415
+    from tokenizers import AddedToken, Tokenizer, decoders, models, normalizers
 
     unknown, prefixed = of("unknown_token_id", 0), of("add_space_prefix", True)  # noqa: FBT003
     vocabulary, scores = dict[str, int](), dict[str, float]()
@@ -221,7 +221,7 @@ def _sentencepiece(of: Callable[..., Any]) -> Any:
 
 def pre_tokenizer(splitting: Splitting) -> Any:
     """Return the pre-tokenizer of these patterns."""
-    from tokenizers import Regex, pre_tokenizers  # noqa: PLC0415
+    from tokenizers import Regex, pre_tokenizers
 
     splits = [pre_tokenizers.Split(Regex(pattern), behavior="isolated") for pattern in splitting.patterns]
     return pre_tokenizers.Sequence([*splits, pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)])

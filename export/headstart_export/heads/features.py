@@ -147,7 +147,7 @@ class Store:
 
 def pieces(folder: Path, texts: Iterable[str], max_pieces: int) -> list[list[int]]:
     """Return pieces of texts as ids of the target in `folder`, none of them too short to learn from."""
-    from tokenizers import Tokenizer  # noqa: PLC0415
+    from tokenizers import Tokenizer
 
     tokenizer = Tokenizer.from_file(str(folder / vocabulary.FILE_NAME))
     tokenizer.no_truncation()

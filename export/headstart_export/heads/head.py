@@ -179,9 +179,9 @@ def _text_pieces(target: Path, paths: list[Path]) -> list[list[int]]:
 def _train(
     options: argparse.Namespace, store: Store, config: dict[str, Any], begun: float, progress: Progress
 ) -> "Trainer":
-    import torch  # noqa: PLC0415
+    import torch
 
-    from headstart_export.heads import hydra, network, training  # noqa: PLC0415 - with the libraries it needs
+    from headstart_export.heads import hydra, network, training
 
     with progress.step("Training the head"):
         torch.manual_seed(options.seed)
@@ -220,7 +220,7 @@ def _finish(
     progress: Progress,
 ) -> None:
     """Write the head, measure it, and write its manifest."""
-    from headstart_export.heads import hydra, network  # noqa: PLC0415
+    from headstart_export.heads import hydra, network
 
     head = network.weights_of(trainer.head)
     names, trials = store.finished(), list(store.texts([features.TRIALS]))
@@ -250,7 +250,7 @@ def _finish(
 
 def measure_acceptance(folder: Path, texts: list[Text]) -> dict[str, float]:
     """Return by class the share of a finished head's first guesses that the target accepts."""
-    import openvino  # noqa: PLC0415
+    import openvino
 
     session = openvino.Core().compile_model(folder / convert.MODEL_FILE, "CPU", quality.SETTINGS).create_infer_request()
     hits: dict[str, list[bool]] = {}

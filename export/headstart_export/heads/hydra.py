@@ -78,7 +78,7 @@ class TargetWeights:
 
 def save_lean(head: HeadWeights, folder: Path) -> None:
     """Write what a head learned, its matrices in 8 bits. The target has the rest."""
-    from safetensors.numpy import save_file  # noqa: PLC0415
+    from safetensors.numpy import save_file
 
     folder.mkdir(parents=True, exist_ok=True)
     tensors: dict[str, Any] = {"chosen": head.chosen.astype(np.int32)}
@@ -92,8 +92,8 @@ def save_lean(head: HeadWeights, folder: Path) -> None:
 
 def load_lean(source: Path | ZipPath, target: Path) -> HeadWeights:
     """Read the head in the file `source`, for the exported model in `target`. Raises ExportError if it misfits."""
-    from safetensors import SafetensorError  # noqa: PLC0415
-    from safetensors.numpy import load  # noqa: PLC0415
+    from safetensors import SafetensorError
+    from safetensors.numpy import load
 
     config = json.loads((target / "config.json").read_text(encoding="utf-8"))
     hidden = int(config["hidden_size"])
@@ -120,7 +120,7 @@ def save(head: HeadWeights, path: Path) -> None:
     It reads HIDDEN_STATES [1, places, states] and NEXT [places], and gives logits [places, rows], its next hidden
     state [places, hidden], and as MAPPING what to add to the number of a row to get its token.
     """
-    import openvino  # noqa: PLC0415
+    import openvino
 
     ops, learned = openvino.opset13, head.learned
 

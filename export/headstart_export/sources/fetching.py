@@ -285,7 +285,7 @@ def _fetch_large(source: HubSource, names: Sequence[str], advance: Advance) -> N
     The hub's library begins anew. It fetches what is left out here: a file beyond what HTTP carries, a damaged one.
     """
     api = _library()
-    from huggingface_hub.file_download import repo_folder_name  # noqa: PLC0415
+    from huggingface_hub.file_download import repo_folder_name
 
     store = cache_folder() / repo_folder_name(repo_id=source.id, repo_type="model")
     named = ((name, api.hf_hub_url(source.id, name, revision=source.revision)) for name in names)
@@ -310,7 +310,7 @@ def _fetch_large(source: HubSource, names: Sequence[str], advance: Advance) -> N
 @contextlib.contextmanager
 def _locked(lock: Path) -> Iterator[None]:
     """Context that only one process can be in."""
-    from huggingface_hub.utils import WeakFileLock  # noqa: PLC0415
+    from huggingface_hub.utils import WeakFileLock
 
     lock.parent.mkdir(parents=True, exist_ok=True)
     with WeakFileLock(lock):
@@ -319,9 +319,9 @@ def _locked(lock: Path) -> Iterator[None]:
 
 def _resume(url: str, partial: Path, size: int, report: Callable[[int], None]) -> None:
     """Fetch what is missing of a file, from where it ends; the hub's library goes on after most breaks."""
-    import httpx  # noqa: PLC0415
-    from huggingface_hub.file_download import http_get  # noqa: PLC0415
-    from huggingface_hub.utils import build_hf_headers  # noqa: PLC0415
+    import httpx
+    from huggingface_hub.file_download import http_get
+    from huggingface_hub.utils import build_hf_headers
 
     partial.parent.mkdir(parents=True, exist_ok=True)
     with _Counted(partial, report) as stream:
@@ -356,8 +356,8 @@ def _reach(api: Any) -> None:
 
 @contextlib.contextmanager
 def _sentences(source: HubSource) -> Iterator[None]:
-    import httpx  # noqa: PLC0415
-    from huggingface_hub.errors import GatedRepoError  # noqa: PLC0415
+    import httpx
+    from huggingface_hub.errors import GatedRepoError
 
     try:
         yield
@@ -383,7 +383,7 @@ def _sentences(source: HubSource) -> Iterator[None]:
 
 def _library() -> Any:
     process.prepare()
-    import huggingface_hub.constants  # noqa: PLC0415
+    import huggingface_hub.constants
 
     huggingface_hub.set_client_factory(_client)
     return huggingface_hub
@@ -391,8 +391,8 @@ def _library() -> Any:
 
 def _client() -> "httpx.Client":
     """Return a client of the hub that waits as long as `Retry-After` says; its library reads `RateLimit` alone."""
-    import httpx  # noqa: PLC0415
-    from huggingface_hub.utils._http import default_client_factory  # noqa: PLC0415
+    import httpx
+    from huggingface_hub.utils._http import default_client_factory
 
     def translate(response: httpx.Response) -> None:
         seconds = response.headers.get("Retry-After", "")

@@ -220,7 +220,7 @@ def _without_safetensors(folder: Path) -> ExportError:
 
 def _parameters(file: Path) -> int:
     """Count the weights in a safetensors file, by its header. Raises ExportError if the file is not whole."""
-    from safetensors import SafetensorError, safe_open  # noqa: PLC0415
+    from safetensors import SafetensorError, safe_open
 
     try:
         with safe_open(file, framework="numpy") as tensors:
