@@ -13,6 +13,7 @@ from headstart.chat.imports.files import read_chats
 from headstart.cli import main
 from headstart.engine.engine import Call, Message, written_call
 from headstart.errors import ContextOverflowError
+from headstart.tools.loop import REFUSED
 from tests.fakes import RecordingLoad, Script, ScriptedEngine
 from tests.model_folders import write_model
 from tests.tools.test_servers import CLOCK
@@ -59,16 +60,16 @@ def test_allowed_tool_is_called(capsys: Captured) -> None:
     out, err = capsys.readouterr()
     assert out == "It is 3.\n"
     assert "of clock; /tools lists them." in err
-    assert '· Calling add {"a": 1, "b": 2}\n· It gave: 3.0\n' in err
+    assert err.index('add {"a": 1, "b": 2}\n') < err.index("3.0\n")
 
 
 def test_unattended_run_calls_only_allowed_tools(capsys: Captured) -> None:
     _, engine = chat("1 + 2?", "--tools")
-    assert engine.requests[1].messages[-1].content == "The user did not allow this call."
+    assert engine.requests[1].messages[-1].content == REFUSED.text
     assert "allow it with --allow-tool add." in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(("allowed", "result"), [("add", "The user did not allow this call."), ("b/add", "3.0")])
+@pytest.mark.parametrize(("allowed", "result"), [("add", REFUSED.text), ("b/add", "3.0")])
 def test_permission_in_the_terminal_belongs_to_a_server(allowed: str, result: str, tmp_path: Path) -> None:
     servers = {"mcpServers": {"a": CLOCK, "b": CLOCK}}
     (tmp_path / "mcp.json").write_text(json.dumps(servers), encoding="utf-8")

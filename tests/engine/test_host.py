@@ -92,4 +92,4 @@ def test_failed_store_leaves_the_engine_running(caplog: pytest.LogCaptureFixture
         return False
 
     assert RecordingHost(store_one).run(LOAD) == ["stored", "Finished", "stored"]
-    assert "what was read cannot be kept" in caplog.text
+    assert len(caplog.records) == 1

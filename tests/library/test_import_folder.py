@@ -124,4 +124,5 @@ def test_check_names_changed_files(root: Path) -> None:
     entry = library.find("smol")
     (folder / "openvino_model.bin").write_bytes(bytes(256))
     assert not isinstance(entry, library.Broken)
-    assert import_folder.check(entry, always) == ["openvino_model.bin does not have the content it was exported with"]
+    (damage,) = import_folder.check(entry, always)
+    assert "openvino_model.bin" in damage

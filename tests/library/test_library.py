@@ -149,7 +149,8 @@ def test_mismatched_draft_is_refused_with_the_first_differing_id(root: Path) -> 
     write_model(root / "small", OTHER_WORDS)
     with pytest.raises(MismatchedDraftError) as refusal:
         library.choose("big", "small")
-    assert "id 1 is 'the' here and 'Ġthe' there" in str(refusal.value)
+    difference = refusal.value.text.values["difference"]
+    assert difference.values == {"id": 1, "first": "'the'", "second": "'Ġthe'"}
 
 
 def test_padding_rows_are_no_difference(root: Path) -> None:

@@ -292,7 +292,7 @@ def test_tools_of_messages_that_nobody_can_call_are_left_out(
     assert engine.requests[-1].tools is None
     for name in ("web_search", "web_search_20250305"):
         status, text = ask(running, tools=[*SERVER_TOOLS, TOOL], tool_choice={"type": "tool", "name": name})
-        assert (status, f"names '{name}', which nobody can call here" in text) == (400, True)
+        assert (status, f"'{name}'" in text) == (400, True)
     status, text = ask(running, tools=SERVER_TOOLS, tool_choice={"type": "any"})
     assert (status, "nobody can call these `tools`" in text) == (400, True)
     assert "`tools[0]` lacks `name`" in ask(running, tools=[{"input_schema": {}}])[1]
@@ -336,9 +336,8 @@ def test_answer_follows_an_output_format(running: Running, engine: ScriptedEngin
     assert [json.loads(request.schema) for request in engine.requests] == [form["schema"]] * 2
     status, text = ask(running, output_format=form, output_config={"format": form})
     assert (status, "keeps to one form" in text) == (400, True)
-    assert (
-        "`output_format.type` must be 'json_schema', not 'xml'" in ask(running, output_format=form | {"type": "xml"})[1]
-    )
+    status, text = ask(running, output_format=form | {"type": "xml"})
+    assert (status, "`output_format.type`" in text, "'xml'" in text) == (400, True, True)
 
 
 IMAGE: Any = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "AA=="}}

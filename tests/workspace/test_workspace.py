@@ -11,7 +11,7 @@ import pytest
 from headstart import paths
 from headstart.engine.cancelling import CancelEvent
 from headstart.errors import WorkspaceError
-from headstart.tools.loop import ToolResult
+from headstart.tools.loop import REFUSED, ToolResult
 from headstart.workspace import sandbox
 from headstart.workspace.tools import EDIT, READ, Proposal, Workspace
 from tests.workspace.working import allow, call, refuse, tree, work
@@ -41,7 +41,7 @@ def test_diff_of_a_new_file_without_a_last_line_end(workspace: Workspace) -> Non
 def test_refused_change_is_not_made(workspace: Workspace, place: Path) -> None:
     before = tree(place)
     done = work(workspace, [EDIT_TWO], refuse)
-    assert done.results[0].text == "The user did not allow this call."
+    assert done.results[0] == REFUSED
     assert tree(place) == before
     assert not workspace.record.can_undo
 
