@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from headstart.errors import BrokenModelError, MismatchedDraftError, ModelNotFoundError, SettingsError
+from headstart.errors import BrokenModelError, MismatchedDraftError, ModelNotFoundError, SettingsError, Translatable
 from headstart.library import library, manifest
 from headstart.library.library import Broken, Model, Pair
 from tests.model_folders import WORDS, write_model, write_pair
@@ -150,6 +150,7 @@ def test_mismatched_draft_is_refused_with_the_first_differing_id(root: Path) -> 
     with pytest.raises(MismatchedDraftError) as refusal:
         library.choose("big", "small")
     difference = refusal.value.text.values["difference"]
+    assert isinstance(difference, Translatable)
     assert difference.values == {"id": 1, "first": "'the'", "second": "'Ġthe'"}
 
 
