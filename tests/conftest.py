@@ -10,7 +10,8 @@ import shutil
 import subprocess
 import sys
 import sysconfig
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import pytest
@@ -44,6 +45,21 @@ MARKED = {
 ON_REQUEST = ("slow", "installer")  # markers of tests that take long
 MODELS_VARIABLE = "HEADSTART_TEST_MODELS"  # a folder with exported models, to be used instead of exporting
 
+# What an exported model follows from, as in `.ci/run`.
+EXPORTER = ("export", "models", "app/headstart/library/manifest.py", "app/headstart/library/vocabulary.py")
+PACKAGES = ("torch", "transformers", "optimum-intel", "nncf", "openvino", "openvino-genai", "openvino-tokenizers")
+UNUSED_SECONDS = 86_400
+# Files whose slow tests take longest.
+LONGEST = (
+    "tests/export/test_end_to_end.py",
+    "tests/engine/kernels/test_sanitized.py",
+    "tests/engine/test_real_models.py",
+    "tests/engine/test_exactness.py",
+    "tests/export/test_failures.py",
+    "tests/bench/test_programs.py",
+    "tests/server/test_real.py",
+)
+
 # Noted before a test is isolated from them.
 USER_ENVIRONMENT = dict(os.environ)
 USER_MODELS = paths.models_folder()
@@ -64,6 +80,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if left_out:
         config.hook.pytest_deselected(items=left_out)
         items[:] = [item for item in items if item not in left_out]
+    if "slow" not in unasked:  # what takes longest does not begin last
+        items.sort(key=lambda item: not item.nodeid.startswith(LONGEST))
 
 
 @pytest.fixture(autouse=True)
@@ -145,51 +163,47 @@ def tiny_pair(tiny_target: Path, tiny_draft: Path, tmp_path_factory: pytest.Temp
 
 
 @pytest.fixture(scope="session")
-def real_smollm2(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The model folder of SmolLM2-135M-Instruct, exported once per run unless HEADSTART_TEST_MODELS has it."""
-    return _real(SMOLLM2, tmp_path_factory)
+def real_smollm2() -> Path:
+    """The model folder of SmolLM2-135M-Instruct, from HEADSTART_TEST_MODELS, or kept from an export."""
+    return _real(SMOLLM2)
 
 
 @pytest.fixture(scope="session")
-def real_gemma(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def real_gemma() -> Path:
     """The model folder of Gemma 3 270M, a base model; its tests are skipped where its packages cannot be reached."""
-    return _real(GEMMA, tmp_path_factory, may_skip=True)
+    return _real(GEMMA, may_skip=True)
 
 
 @pytest.fixture(scope="session")
-def real_minilm(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def real_minilm() -> Path:
     """The model folder of all-MiniLM-L6-v2, which makes vectors; skips as `real_gemma` does."""
-    return _real(MINILM, tmp_path_factory, may_skip=True)
+    return _real(MINILM, may_skip=True)
 
 
 @pytest.fixture(scope="session")
-def real_e5(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def real_e5() -> Path:
     """The model folder of multilingual-e5-small; skips as `real_gemma` does."""
-    return _real(E5, tmp_path_factory, may_skip=True)
+    return _real(E5, may_skip=True)
 
 
 @pytest.fixture(scope="session")
-def real_pp_ocr(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def real_pp_ocr() -> Path:
     """The model folder of PP-OCRv6, which reads text in pictures; skips as `real_gemma` does."""
-    return _real(PP_OCR, tmp_path_factory, may_skip=True)
+    return _real(PP_OCR, may_skip=True)
 
 
 @pytest.fixture(scope="session")
-def real_whisper(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def real_whisper() -> Path:
     """The model Whisper tiny.en, which writes down speech."""
-    return _real(WHISPER, tmp_path_factory, may_skip=True)
+    return _real(WHISPER, may_skip=True)
 
 
-def _real(name: str, folders: pytest.TempPathFactory, *, may_skip: bool = False) -> Path:
-    own = folders.getbasetemp()
-    run = own.parent if "PYTEST_XDIST_WORKER" in os.environ else own
-    with FileLock(run / f"{name}.lock"):
-        present = _exported(name, [*_named_folders(), run / "real"])
-        if present:
-            return present
-        export = Path(sysconfig.get_path("scripts")) / "headstart-export"
-        _run([str(export), name, "--output", str(run / "real" / name)], may_skip=may_skip)
-        return run / "real" / name
+def _real(name: str, *, may_skip: bool = False) -> Path:
+    def export(folder: Path) -> None:
+        program = Path(sysconfig.get_path("scripts")) / "headstart-export"
+        _run([str(program), name, "--output", str(folder / name)], may_skip=may_skip)
+
+    return _exported(name, _named_folders()) or kept(f"real-{name}", sources_of(*EXPORTER), export) / name
 
 
 @pytest.fixture(scope="session")
@@ -213,22 +227,48 @@ def _exported(name: str, folders: list[Path]) -> Path | None:
 def built_once(module: str, *sources: str) -> Path:
     """Build with `python -m MODULE FOLDER`, once per machine for each state of the module, `sources` and packages.
 
-    In a process of its own: no test shares one with torch. Whatever has altered the files since has them built anew.
+    In a process of its own: no test shares one with torch.
+    """
+    own = ROOT / f"{module.replace('.', '/')}.py"
+    files = [Path(tiny.__file__), own, tiny.LICENCE_TEXT, *map(Path, sources)]
+    return kept(module, files, lambda folder: _run([sys.executable, "-m", module, str(folder)]))
+
+
+def kept(name: str, sources: Iterable[Path], make: Callable[[Path], None]) -> Path:
+    """Return a folder that `make` fills, once per machine for each state of `sources` and packages.
+
+    Whatever has altered its files since has them made anew. Folders of other states go when they were not used for a
+    day.
     """
     digest = hashlib.sha256()
-    own = ROOT / f"{module.replace('.', '/')}.py"
-    for path in (Path(tiny.__file__), own, tiny.LICENCE_TEXT, *map(Path, sources)):
+    for path in sources:
         digest.update(path.read_bytes())
-    for name in ("torch", "transformers", "optimum-intel", "openvino", "openvino-tokenizers"):
-        digest.update(importlib.metadata.version(name).encode())
-    folder = USER_CACHE / "tests" / f"{module}-{digest.hexdigest()[:16]}"
+    for package in PACKAGES:
+        digest.update(importlib.metadata.version(package).encode())
+    folder = USER_CACHE / "tests" / f"{name}-{digest.hexdigest()[:16]}"
     folder.parent.mkdir(parents=True, exist_ok=True)
     with FileLock(folder.with_name(f"{folder.name}.lock")):
         if not _is_sound(folder):
+            _sums(folder).unlink(missing_ok=True)
             shutil.rmtree(folder, ignore_errors=True)
-            _run([sys.executable, "-m", module, str(folder)])
+            make(folder)
             _sums(folder).write_text(json.dumps(_hashes(folder)), encoding="utf-8")
+            _remove_unused(folder.parent, name)
+        _sums(folder).touch()
     return folder
+
+
+def sources_of(*places: str) -> list[Path]:
+    """Return the sources in these files and folders of the checkout."""
+    found = [path for place in places for path in (ROOT / place, *(ROOT / place).rglob("*"))]
+    return sorted(path for path in found if path.suffix in (".py", ".toml", ".npy", ".safetensors"))
+
+
+def _remove_unused(parent: Path, name: str) -> None:
+    for sums in parent.glob(f"{name}-{'?' * 16}.json"):
+        if time.time() - sums.stat().st_mtime > UNUSED_SECONDS:
+            sums.unlink()
+            shutil.rmtree(sums.with_suffix(""), ignore_errors=True)
 
 
 def _is_sound(folder: Path) -> bool:

@@ -1,5 +1,6 @@
 """Fixtures of the export tests: small packages, small GGUF files, and the export tool run without a network."""
 
+import dataclasses
 import io
 import json
 import lzma
@@ -15,11 +16,21 @@ from typing import Any
 import pytest
 
 from headstart_export.progress import Plain
-from tests.conftest import USER_ENVIRONMENT
+from tests.conftest import EXPORTER, USER_ENVIRONMENT, kept, sources_of
 from tests.export.gguf import tiny_gguf
 
 DATA = Path(__file__).parent / "data"
 ROOT = Path(__file__).resolve().parents[2]
+OUTCOMES = "outcomes.json"
+# What an export runs beside the exporter, and what makes the tiny models.
+RUN_BY_EXPORTER = (
+    *(f"app/headstart/engine/{name}" for name in ("hardware", "kernels", "runners", "text")),
+    "app/headstart/errors.py",
+    "tests/tiny.py",
+    "tests/export/conftest.py",
+    "tests/export/staged.py",
+    "tests/export/gguf/tiny_gguf.py",
+)
 
 # Python runs this at the start of every process of an offline export, those it starts included.
 NO_NETWORK = """
@@ -53,6 +64,14 @@ class Outcome:
 
 
 @dataclass(frozen=True)
+class Exports:
+    """Outcomes by name, and the folder of what was exported."""
+
+    folder: Path
+    outcomes: dict[str, Outcome]
+
+
+@dataclass(frozen=True)
 class Offline:
     """Starts Python programs that cannot reach a network, in a home of their own."""
 
@@ -76,6 +95,29 @@ class Offline:
         out, err = process.communicate(json.dumps(runs), timeout=600)
         assert process.returncode == 0, err
         return [Outcome(**line) for line in map(json.loads, out.splitlines())]
+
+
+def kept_exports(
+    name: str, offline: Offline, runs: Callable[[Path, Path], dict[str, list[str]]], refused: set[str], *tests: str
+) -> Exports:
+    """Export once per machine for each state of the exporter and of the files `tests`.
+
+    `runs` gets the folder of the hub's cache and that of the results, and returns the arguments of each run by its
+    name. Those of `refused` must fail, and no others, else nothing is kept.
+    """
+
+    def make(folder: Path) -> None:
+        arguments = runs(folder / "hub", folder / "made")
+        apart = Offline({**offline.environment, "HF_HUB_CACHE": str(folder / "hub")})
+        outcomes = dict(zip(arguments, apart.export(*arguments.values()), strict=True))
+        failed = {key: outcome.err for key, outcome in outcomes.items() if outcome.code}
+        assert failed.keys() == refused, failed
+        content = {key: dataclasses.asdict(outcome) for key, outcome in outcomes.items()}
+        (folder / OUTCOMES).write_text(json.dumps(content), encoding="utf-8")
+
+    folder = kept(name, sources_of(*EXPORTER, *RUN_BY_EXPORTER, *tests), make)
+    content = json.loads((folder / OUTCOMES).read_text(encoding="utf-8"))
+    return Exports(folder / "made", {key: Outcome(**outcome) for key, outcome in content.items()})
 
 
 @pytest.fixture(scope="session")

@@ -71,8 +71,12 @@ def test_two_builds_of_the_kernels_are_equal(tmp_path: Path) -> None:
     target = kernels.host_target()
     if not target or not (importlib.util.find_spec("ziglang") or shutil.which("cc")):
         pytest.skip("there is no compiler")
-    first = _built(_copy(tmp_path / "one"), "0o022", target.triple)
-    second = _built(_copy(tmp_path / "another" / "place"), "0o077", target.triple)
+    places = tmp_path / "one", tmp_path / "another" / "place"
+    for place in places:
+        _copy(place)
+        hook = place / "installer" / "kernels.py"
+        hook.write_text(hook.read_text(encoding="utf-8").replace('"-O3"', '"-O1"'), encoding="utf-8")  # compiled sooner
+    first, second = (_built(place, mask, target.triple) for place, mask in zip(places, ("0o022", "0o077"), strict=True))
     assert first.read_bytes() == second.read_bytes()
     assert "-py3-none-any" not in first.name
     with zipfile.ZipFile(first) as wheel:

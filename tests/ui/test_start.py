@@ -40,9 +40,7 @@ def headstart(*arguments: str, **variables: str) -> subprocess.CompletedProcess[
 def test_missing_display_names_the_terminal() -> None:
     done = headstart()
     assert done.returncode == 1
-    assert done.stderr == (
-        "headstart: There is no display to open a window on; `headstart chat` works without a window.\n"
-    )
+    assert ("`headstart chat`" in done.stderr, done.stderr.count("\n")) == (True, 1)
 
 
 @pytest.mark.slow
@@ -50,9 +48,7 @@ def test_missing_display_names_the_terminal() -> None:
 def test_unreachable_display_is_an_error() -> None:
     done = headstart(DISPLAY=":4711")
     assert done.returncode == 1
-    assert done.stderr.startswith("headstart: The window cannot be opened (")
-    assert done.stderr.endswith("`headstart chat` works without a window.\n")
-    assert done.stderr.count("\n") == 1
+    assert ("`headstart chat`" in done.stderr, done.stderr.count("\n")) == (True, 1)
 
 
 @pytest.mark.slow

@@ -9,9 +9,11 @@ from pathlib import Path
 import pytest
 
 from headstart.engine.kernels import library
+from tests.conftest import kept
 from tests.engine.kernels import conftest
 
 TESTS = ("test_products.py", "test_programs.py", "test_attention.py", "test_fuzz.py")
+NAME = "libheadstart_kernels.so"
 SOURCE = Path(library.__file__).parent / "source"
 CHECKS = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-fno-omit-frame-pointer"]
 FLAGS = ["-std=c11", "-O1", "-g", "-fPIC", "-ffp-contract=off", "-fvisibility=hidden"]
@@ -34,18 +36,33 @@ def runtime() -> str:
     return found
 
 
+@pytest.fixture(scope="module")
+def sanitized() -> Path:
+    """The kernels with sanitizers, compiled once per machine for each state of their sources."""
+
+    def build(folder: Path) -> None:
+        folder.mkdir()
+        compiling = []
+        for source in SOURCE.glob("*.c"):
+            processor = PROCESSORS.get(source.stem, [])
+            command = ["gcc", *FLAGS, *CHECKS, *processor, "-c", str(source), "-o", str(folder / f"{source.stem}.o")]
+            compiling.append(subprocess.Popen(command))
+        assert not any(process.wait() for process in compiling)
+        objects = map(str, folder.glob("*.o"))
+        subprocess.run(["gcc", "-shared", *CHECKS, *objects, "-lm", "-lpthread", "-o", str(folder / NAME)], check=True)
+
+    version = subprocess.run(["gcc", "-dumpfullversion"], capture_output=True, text=True, check=True).stdout.strip()
+    return kept(f"sanitized-{version}", [Path(__file__), *sorted(SOURCE.iterdir())], build) / NAME
+
+
 @pytest.mark.slow
-def test_sanitizers_find_nothing(runtime: str, tmp_path: Path) -> None:
-    built = tmp_path / "libheadstart_kernels.so"
-    compiling = []
-    for source in SOURCE.glob("*.c"):
-        processor = PROCESSORS.get(source.stem, [])
-        command = ["gcc", *FLAGS, *CHECKS, *processor, "-c", str(source), "-o", str(tmp_path / f"{source.stem}.o")]
-        compiling.append(subprocess.Popen(command))
-    assert not any(process.wait() for process in compiling)
-    objects = map(str, tmp_path.glob("*.o"))
-    subprocess.run(["gcc", "-shared", *CHECKS, *objects, "-lm", "-lpthread", "-o", str(built)], check=True)
-    environment = {**os.environ, conftest.LIBRARY: str(built), "LD_PRELOAD": runtime, "ASAN_OPTIONS": "detect_leaks=0"}
+def test_sanitizers_find_nothing(runtime: str, sanitized: Path) -> None:
+    environment = {
+        **os.environ,
+        conftest.LIBRARY: str(sanitized),
+        "LD_PRELOAD": runtime,
+        "ASAN_OPTIONS": "detect_leaks=0",
+    }
     # Sanitizers end the process, so nothing is captured. Other conftest.py files import OpenVINO, which they stop.
     options = ["-s", "-m", "not slow", "-n0", "-p", "no:cacheprovider", "--noconftest", "-p", conftest.__name__]
     command = [sys.executable, "-m", "pytest", "-q", *options, *(str(Path(__file__).with_name(name)) for name in TESTS)]

@@ -41,7 +41,7 @@ from headstart.engine.sequence import Sequence
 from headstart.engine.text.tokenizer import Tokenizer
 from headstart.errors import BrokenModelError, PeerError
 from headstart.library import manifest
-from tests.export.conftest import Offline, Outcome
+from tests.export.conftest import Offline, Outcome, kept_exports
 from tests.export.heads import tiny_head
 from tests.export.test_end_to_end import with_layers
 
@@ -56,7 +56,7 @@ MISFITS: dict[str, tuple[dict[str, Any], str]] = {
 
 
 @dataclass(frozen=True)
-class Exports:
+class EaglePair:
     """All outcomes by name, and the pair."""
 
     pair: Path
@@ -70,27 +70,32 @@ class Exports:
 
 
 @pytest.fixture(scope="module")
-def exports(offline: Offline, tiny_source: Path, tmp_path_factory: pytest.TempPathFactory) -> Exports:
+def exports(offline: Offline, tiny_source: Path, tmp_path_factory: pytest.TempPathFactory) -> EaglePair:
     """Everything exported once, in one process."""
     folder = tmp_path_factory.mktemp("eagle")
-    deep = with_layers(tiny_source, folder / "deep", 10)
-    shallow = with_layers(tiny_source, folder / "shallow", 8)
-    head = str(tiny_head.write(folder / "head", deep))
-    runs = {"pair": [str(deep), "--draft", head]}
-    runs |= {
-        name: [str(deep), "--draft", str(tiny_head.write(folder / name, deep, **MISFITS[name][0]))] for name in MISFITS
-    }
-    runs["shallow"] = [str(shallow), "--draft", head]
-    runs["alone"] = [head]
-    newer = tiny_head.add_weight(tiny_head.write(folder / "newer", deep), "fc_norm.0.weight")
-    runs["newer"] = [str(deep), "--draft", str(newer)]
-    runs["listed"] = [*runs["pair"], "--draft-vocab", "300"]
-    outcomes = offline.export(*([*run, "--output", str(folder / f"{name}-made")] for name, run in runs.items()))
-    return Exports(folder / "pair-made", dict(zip(runs, outcomes, strict=True)))
+
+    def runs(_hub: Path, made: Path) -> dict[str, list[str]]:
+        deep = with_layers(tiny_source, folder / "deep", 10)
+        shallow = with_layers(tiny_source, folder / "shallow", 8)
+        head = str(tiny_head.write(folder / "head", deep))
+        runs = {"pair": [str(deep), "--draft", head]}
+        for name, (fields, _) in MISFITS.items():
+            runs[name] = [str(deep), "--draft", str(tiny_head.write(folder / name, deep, **fields))]
+        runs["shallow"] = [str(shallow), "--draft", head]
+        runs["alone"] = [head]
+        newer = tiny_head.add_weight(tiny_head.write(folder / "newer", deep), "fc_norm.0.weight")
+        runs["newer"] = [str(deep), "--draft", str(newer)]
+        runs["listed"] = [*runs["pair"], "--draft-vocab", "300"]
+        return {name: [*run, "--output", str(made / name)] for name, run in runs.items()}
+
+    refused = {*MISFITS, "shallow", "alone", "newer", "listed"}
+    sources = ("tests/export/heads/test_eagle.py", "tests/export/heads/tiny_head.py", "tests/export/test_end_to_end.py")
+    found = kept_exports("eagle", offline, runs, refused, *sources)
+    return EaglePair(found.folder / "pair", found.outcomes)
 
 
 @pytest.fixture(scope="module")
-def engines(exports: Exports, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Mapping[EngineKind, Engine]]:
+def engines(exports: EaglePair, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Mapping[EngineKind, Engine]]:
     """The pair with each engine; Headstart's own is chosen by itself."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("HEADSTART_HOME", str(tmp_path_factory.mktemp("home")))
@@ -114,7 +119,7 @@ def own(engines: Mapping[EngineKind, Engine]) -> LocalEngine:
 
 
 @pytest.fixture(scope="module")
-def alone(exports: Exports, tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalEngine]:
+def alone(exports: EaglePair, tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalEngine]:
     """The target without a head, which guesses nothing."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("HEADSTART_HOME", str(tmp_path_factory.mktemp("home")))
@@ -130,12 +135,12 @@ def plain(alone: LocalEngine) -> tuple[int, ...]:
     return finished(alone).token_ids
 
 
-def a_target(exports: Exports) -> BranchingRunner:
+def a_target(exports: EaglePair) -> BranchingRunner:
     """Return a target that gives hidden states to the head."""
     return BranchingRunner(exports.pair / "target", "CPU", EXACT, 400, edit=Taps(exports.pair / "draft"))
 
 
-def a_head(exports: Exports) -> HeadRunner:
+def a_head(exports: EaglePair) -> HeadRunner:
     """Return a head with an empty cache."""
     return HeadRunner(exports.pair / "draft", "CPU", EXACT, 400)
 
@@ -152,7 +157,7 @@ def finished(engine: Engine, request: ConversationRequest = QUESTION) -> Finish:
     return last
 
 
-def test_head_is_exported_as_a_draft(exports: Exports) -> None:
+def test_head_is_exported_as_a_draft(exports: EaglePair) -> None:
     outcome = exports.outcomes["pair"]
     assert outcome.code == 0, outcome.err
     assert "of the places where it was tried with made-up hidden states" in outcome.err
@@ -166,7 +171,7 @@ def test_head_is_exported_as_a_draft(exports: Exports) -> None:
     assert model.has_rt_info(["eagle3_mode"])
 
 
-def test_exported_head_equals_its_source(exports: Exports) -> None:
+def test_exported_head_equals_its_source(exports: EaglePair) -> None:
     line = next(line for line in exports.outcomes["pair"].err.splitlines() if line.startswith("head: "))
     assert float(line.partition("its source on ")[2].partition("%")[0]) > 90
 
@@ -197,7 +202,7 @@ def test_head_changes_no_text_of_a_chat(
         assert guessed.token_ids == finished(alone, request).token_ids
 
 
-def test_head_drafts_the_same_after_a_fresh_read(exports: Exports) -> None:
+def test_head_drafts_the_same_after_a_fresh_read(exports: EaglePair) -> None:
     target, head, fresh = a_target(exports), a_head(exports), a_head(exports)
     dice = random.Random(3)
     text = an_answer([dice.randrange(3, 400) for _ in range(30)])
@@ -220,7 +225,7 @@ def test_head_drafts_the_same_after_a_fresh_read(exports: Exports) -> None:
     assert [runner.tokens for runner in (head, fresh)] == [[*text.context[1:], *drafts[0].tokens[:-1]]] * 2
 
 
-def test_long_text_is_read_in_parts_beside_other_answers(exports: Exports, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_long_text_is_read_in_parts_beside_other_answers(exports: EaglePair, monkeypatch: pytest.MonkeyPatch) -> None:
     whole, parted, dice = a_head(exports), a_head(exports), np.random.default_rng(4)
     ids, hidden = list(range(5, 5 + 300)), dice.normal(size=(300, whole.width)).astype(np.float32)
     expected = whole.read(ids, hidden).copy()
@@ -230,7 +235,7 @@ def test_long_text_is_read_in_parts_beside_other_answers(exports: Exports, monke
     assert np.abs(found - expected).max() < 1e-3 * expected.std()
 
 
-def test_hidden_states_stay_with_their_tokens(exports: Exports) -> None:
+def test_hidden_states_stay_with_their_tokens(exports: EaglePair) -> None:
     target, fresh, dice = a_target(exports), a_target(exports), random.Random(5)
     target.forward([dice.randrange(3, 400) for _ in range(20)])
     for _ in range(60):
@@ -249,7 +254,7 @@ def test_hidden_states_stay_with_their_tokens(exports: Exports) -> None:
     assert np.abs(target.hidden[:count] - fresh.hidden[:count]).max() < 1e-3 * fresh.hidden[:count].std()
 
 
-def test_hidden_states_of_unread_tokens_are_missing(exports: Exports) -> None:
+def test_hidden_states_of_unread_tokens_are_missing(exports: EaglePair) -> None:
     target, head = a_target(exports), a_head(exports)
     read = list(range(5, 5 + 300))
     target.forward(read)
@@ -268,7 +273,7 @@ def test_hidden_states_of_unread_tokens_are_missing(exports: Exports) -> None:
 
 
 def test_model_may_have_its_own_head(
-    exports: Exports, plain: tuple[int, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    exports: EaglePair, plain: tuple[int, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HEADSTART_HOME", str(tmp_path / "home"))
     model = shutil.copytree(exports.pair / "target", tmp_path / "model")
@@ -286,14 +291,14 @@ def test_model_may_have_its_own_head(
 
 
 def test_head_of_another_model_is_refused(
-    exports: Exports, tiny_target: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    exports: EaglePair, tiny_target: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HEADSTART_HOME", str(tmp_path / "home"))
     with pytest.raises(BrokenModelError, match="it has no layers that a head can read"):
         opening.load(resolve(replace(exports.options, target=tiny_target)))
 
 
-def test_benchmark_races_a_head_with_several_lengths(exports: Exports, plain: tuple[int, ...]) -> None:
+def test_benchmark_races_a_head_with_several_lengths(exports: EaglePair, plain: tuple[int, ...]) -> None:
     options, tokenizer = exports.options, Tokenizer(exports.options.target)
     stop_ids = frozenset(manifest.read_model(options.target).tokenizer.stop_ids)
     terms = PeerOptions("CPU", 48, stop_ids, lambda prompt: tokenizer.prompt(prompt.messages), 256)
@@ -304,7 +309,7 @@ def test_benchmark_races_a_head_with_several_lengths(exports: Exports, plain: tu
     assert all(0 < run.accepted < run.drafted for run in runs.values())
 
 
-def test_benchmark_refuses_a_draft_that_is_no_head(exports: Exports) -> None:
+def test_benchmark_refuses_a_draft_that_is_no_head(exports: EaglePair) -> None:
     options = exports.options
     terms = PeerOptions("CPU", 48, frozenset(), lambda _: [5, 6, 7], 256)
     source = EagleSource(GenaiModel(options.target, reference()), options.target.parent / "none")
@@ -322,9 +327,9 @@ def test_benchmark_refuses_a_draft_that_is_no_head(exports: Exports) -> None:
         ("listed", "head guesses among the tokens that it was made for: leave out --draft-vocab."),
     ],
 )
-def test_unfit_head_is_refused(exports: Exports, name: str, sentence: str) -> None:
+def test_unfit_head_is_refused(exports: EaglePair, name: str, sentence: str) -> None:
     outcome = exports.outcomes[name]
     assert outcome.code == 1
     assert outcome.err.splitlines()[-1].startswith("headstart-export: ")
     assert sentence in outcome.err.splitlines()[-1]
-    assert not (exports.pair.parent / f"{name}-made").exists()
+    assert not (exports.pair.parent / name).exists()

@@ -13,7 +13,7 @@ from headstart.library import manifest
 from headstart_export import answers
 from headstart_export.heads import features
 from tests.conftest import ROOT, USER_ENVIRONMENT
-from tests.export.conftest import Offline, Outcome
+from tests.export.conftest import Exports, Offline, kept_exports
 from tests.export.gguf.same_texts import chats_as_without
 from tests.export.test_end_to_end import with_layers
 
@@ -39,13 +39,28 @@ def test_lessons_cover_tasks_and_subjects() -> None:
 
 
 @pytest.fixture(scope="module")
-def deep(offline: Offline, tiny_source: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """An exported tiny model with as many layers as a head needs."""
-    folder = tmp_path_factory.mktemp("deep")
-    source = with_layers(tiny_source, folder / "deep", 10)
-    (outcome,) = offline.export([str(source), "--output", str(folder / "made")])
-    assert outcome.code == 0, outcome.err
-    return folder / "made"
+def headed(offline: Offline, tiny_source: Path, tmp_path_factory: pytest.TempPathFactory) -> Exports:
+    """A tiny model with as many layers as a head needs, and the making of its head.
+
+    The second time that is refused; the third time the head is written again with what it learned.
+    """
+    folder = tmp_path_factory.mktemp("head")
+
+    def runs(_hub: Path, made: Path) -> dict[str, list[str]]:
+        source, deep = with_layers(tiny_source, folder / "deep", 10), str(made / "deep")
+        wanted = ["--tokens", "2000", "--passes", "1", "--rows", "300", "--neurons", "96", "--hours", "0.5"]
+        run = ["head", deep, "--keep", str(folder / "kept"), *wanted]
+        again = [*run, "--lean", str(made / "lean"), "--force"]
+        return {"deep": [str(source), "--output", deep], "first": run, "refused": run, "again": again}
+
+    sources = ("tests/export/heads/test_head.py", "tests/export/test_end_to_end.py")
+    return kept_exports("head", offline, runs, {"refused"}, *sources)
+
+
+@pytest.fixture(scope="module")
+def deep(headed: Exports) -> Path:
+    """The model with its head."""
+    return headed.folder / "deep"
 
 
 @pytest.mark.slow
@@ -65,18 +80,9 @@ def test_head_training_can_be_resumed(deep: Path, tmp_path: Path) -> None:
     np.testing.assert_allclose(runs, lean, atol=0.02 * np.abs(learned).max())
 
 
-@pytest.fixture(scope="module")
-def headed(offline: Offline, deep: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Outcome, ...]:
-    """The output of making a head, refusing it a second time, and writing it again with what it learned."""
-    folder = tmp_path_factory.mktemp("head")
-    wanted = ["--tokens", "2000", "--passes", "1", "--rows", "300", "--neurons", "96", "--hours", "0.5"]
-    run = ["head", str(deep), "--keep", str(folder / "kept"), *wanted]
-    return tuple(offline.export(run, run, [*run, "--lean", str(deep.parent / "lean"), "--force"]))
-
-
 @pytest.mark.slow
-def test_trained_head_is_stored_with_its_learning_curve(headed: tuple[Outcome, ...], deep: Path) -> None:
-    first, refused, again = headed
+def test_trained_head_is_stored_with_its_learning_curve(headed: Exports, deep: Path) -> None:
+    _, first, refused, again = headed.outcomes.values()
     assert first.code == 0, first.err
     assert " of disk in " in first.err.splitlines()[0]
     assert "The model takes the head's first guess: code " in first.err.splitlines()[-1]
@@ -105,14 +111,12 @@ def test_trained_head_is_stored_with_its_learning_curve(headed: tuple[Outcome, .
 @pytest.mark.parametrize("speculation", [Speculation(), Speculation(drafter=Drafter.HEAD), THREE])
 @pytest.mark.parametrize("sampling", [Sampling(), Sampling(temperature=0.9, top_p=0.95, seed=7)])
 def test_trained_head_drafts_and_changes_no_text(
-    headed: tuple[Outcome, ...],
     deep: Path,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     speculation: Speculation,
     sampling: Sampling,
 ) -> None:
-    assert headed[-1].code == 0
     monkeypatch.setenv("HEADSTART_HOME", str(tmp_path))
     for stats in chats_as_without(LoadOptions(deep), sampling, speculation):
         if speculation == THREE:
