@@ -11,18 +11,28 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from headstart.engine.kernels.states import CONVOLUTION
 from headstart.errors import ExportError
 from headstart.library.manifest import BLOCKS
 from headstart_export import process
 from headstart_export.gguf import known_keys, metadata, packing
-from headstart_export.gguf.decoder import ARCHITECTURES, Architecture, Decoder, Experts, Shape, Sizes, tensors
+from headstart_export.gguf.decoder import (
+    ARCHITECTURES,
+    Architecture,
+    Decoder,
+    Experts,
+    Recurrence,
+    Shape,
+    Sizes,
+    tensors,
+)
 from headstart_export.gguf.rotation import Rotation, yarn_gain
 from headstart_export.progress import Advance, ignore
 
 MODEL_FILE = "openvino_model.xml"
 _STORE = "weights.part"  # beside the model while it is made
 _ROPE_BASE = 10000.0
-_GEMMA_27B = 62  # layers, by which llama.cpp knows the one that scales its attention otherwise
+_GEMMA_27B = {"gemma2": 46, "gemma3": 62}  # layers, by which llama.cpp knows those that scale attention otherwise
 
 
 @dataclass(frozen=True)
@@ -112,6 +122,9 @@ def _read(path: Path) -> _File:
         raise ExportError(
             "{file} cannot be converted: {error}.", file=path.name, error=metadata.shown(str(error))
         ) from None
+    blocks = range(sizes.layers, metadata.value(reader, f"{name}.block_count"))  # that guess tokens further ahead
+    ahead = tuple(f"blk.{block}." for block in blocks)
+    found = {tensor: each for tensor, each in found.items() if not tensor.startswith(ahead)}
     file = _File(reader, found, ARCHITECTURES[name], sizes)
     _require_tensors(file, path.name)
     return file
@@ -150,9 +163,13 @@ def _sizes(reader: Any, name: str, found: Mapping[str, Any]) -> Sizes:
     """Raises ValueError for a setting that is unknown, missing or absurd, TypeError for one of another type."""
     of, kind = _Settings(reader, name), ARCHITECTURES[name]
     known_keys.require_known(reader.fields, partial(metadata.value, reader), reader.name, name, with_model=True)
-    layers, width, heads = of.count("block_count"), of.count("embedding_length"), of.count("attention.head_count")
+    width, heads = of.count("embedding_length"), of.count("attention.head_count")
+    blocks, ahead = of.count("block_count"), of("nextn_predict_layers", 0)
+    if ahead and of.count("nextn_predict_layers") >= blocks:
+        raise ValueError(f"{ahead} of its {blocks} layers guess further tokens")
+    layers = blocks - ahead
     head = of.count("attention.key_length", width // heads)
-    kv_heads = of.count("attention.head_count_kv", heads)
+    kv_heads = _kv_heads(of, kind, heads)
     context, table = of.count("context_length"), found.get("token_embd.weight")
     if table is None or len(table.shape) != 2 or layers > len(found):
         raise ValueError("it does not hold all weights")
@@ -188,10 +205,41 @@ def _sizes(reader: Any, name: str, found: Mapping[str, Any]) -> Sizes:
         window=window,
         local=local,
         experts=_experts(of, kind, inner),
+        recurrence=_recurrence(of, kind, layers),
         cap=of.factor("final_logit_softcapping", 0.0),
+        score_cap=of.factor("attn_logit_softcapping", 0.0),
         temperature=of.factor("attention.temperature_scale", 0.0),
         **scales,
     )
+
+
+def _kv_heads(of: _Settings, kind: Architecture, heads: int) -> int:
+    """Return the heads of keys and values, which layers that have none may list as 0."""
+    listed = of("attention.head_count_kv", heads)
+    if not kind.recurrence or not isinstance(listed, list):
+        return of.count("attention.head_count_kv", heads)
+    if len(counts := {count for count in listed if count}) != 1 or type(count := counts.pop()) is not int or count < 1:
+        raise ValueError("its list of heads of keys and values does not fit its layers")
+    return count
+
+
+def _recurrence(of: _Settings, kind: Architecture, layers: int) -> Recurrence | None:
+    if not kind.recurrence:
+        return None
+    listed = of("attention.head_count_kv", 0)
+    if not isinstance(listed, list):
+        period = of.count("full_attention_interval", 4)
+        listed = [(layer + 1) % period == 0 for layer in range(layers)]
+    if len(listed) != layers:
+        raise ValueError("its list of heads of keys and values does not fit its layers")
+    recurrent = tuple(not count for count in listed)
+    if kind.recurrence == CONVOLUTION:
+        return Recurrence(recurrent, of.count("shortconv.l_cache"))
+    heads, key_heads, size = (of.count(f"ssm.{key}") for key in ("time_step_rank", "group_count", "state_size"))
+    inner = of.count("ssm.inner_size")
+    if heads % key_heads or inner != heads * size:
+        raise ValueError(f"{heads} heads of {size} numbers do not fit {key_heads} heads of keys, or {inner} numbers")
+    return Recurrence(recurrent, of.count("ssm.conv_kernel"), heads, key_heads, size)
 
 
 def _experts(of: _Settings, kind: Architecture, inner: int) -> Experts | None:
@@ -238,7 +286,7 @@ def _factors(of: _Settings, kind: Architecture, context: int, found: Mapping[str
 
 def _attention_scale(of: _Settings, name: str, layers: int, share: float) -> float:
     """Return the factor of the attention; 0 for the usual one. `share`: numbers of the width for each head."""
-    if name == "gemma3" and layers == _GEMMA_27B:
+    if layers == _GEMMA_27B.get(name):
         return 1.0 / math.sqrt(share)
     return of.factor("attention.scale", 0.0)
 

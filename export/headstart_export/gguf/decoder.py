@@ -3,6 +3,7 @@
 Nodes have the names that optimum gives them where the app looks for them: the last sum of a layer, the output head.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 
 from headstart.engine.hardware import runtime
 from headstart.engine.kernels.experts import CLAMPED, SILU, plain
+from headstart.engine.kernels.states import CONVOLUTION, DELTA
 from headstart_export.gguf.rotation import Rotation, order
 
 if TYPE_CHECKING:
@@ -44,6 +46,9 @@ class Architecture:
     experts: Literal["", "may", "must"] = ""  # instead of an MLP
     is_normed: bool = True  # the weights of a token's experts add up to 1
     biased_experts: bool = False  # they and the router add biases; the activation is gpt-oss's
+    recurrence: str = ""  # a rule of `kernels.states`, which some layers have instead of attention
+    gated: bool = False  # each head of queries comes with gates of what it attends to
+    final_norm: str = "output_norm"
 
 
 _QKV = ("attn_q", "attn_k", "attn_v")
@@ -69,6 +74,7 @@ ARCHITECTURES = {  # by the name in a GGUF file
         window_period=6,
         two_rotations=True,
     ),
+    "gemma2": replace(_GEMMA, model_class="Gemma2ForCausalLM", model_type="gemma2", norms=_SANDWICHED, window_period=2),
     "olmo2": Architecture(
         "Olmo2ForCausalLM",
         "olmo2",
@@ -85,6 +91,17 @@ ARCHITECTURES = {  # by the name in a GGUF file
         factors=("rope_factors_short", "rope_factors_long"),
     ),
     "smollm3": Architecture("SmolLM3ForCausalLM", "smollm3", paired=True, rotation_period=4),
+    "lfm2": Architecture(
+        "Lfm2ForCausalLM", "lfm2", head_norms="head", recurrence=CONVOLUTION, final_norm="token_embd_norm"
+    ),
+    "qwen35": Architecture(
+        "Qwen3_5ForCausalLM",
+        "qwen3_5_text",
+        head_norms="head",
+        norms=("attn_norm", "", "post_attention_norm", ""),
+        recurrence=DELTA,
+        gated=True,
+    ),
     "qwen3moe": Architecture("Qwen3MoeForCausalLM", "qwen3_moe", head_norms="head", experts="must"),
     "olmoe": Architecture("OlmoeForCausalLM", "olmoe", head_norms="all", experts="must", is_normed=False),
     "granitemoe": replace(_LLAMA, model_class="GraniteMoeForCausalLM", model_type="granitemoe", experts="must"),
@@ -112,6 +129,17 @@ class Experts:
 
 
 @dataclass(frozen=True)
+class Recurrence:
+    """The measures of the layers that keep a state instead of keys and values."""
+
+    layers: tuple[bool, ...]  # which ones these are
+    taps: int  # tokens that a convolution sums
+    heads: int = 0  # of a delta rule, each with a memory of its own
+    key_heads: int = 0
+    size: int = 0  # numbers of a head
+
+
+@dataclass(frozen=True)
 class Sizes:
     """The measures of one model."""
 
@@ -134,13 +162,17 @@ class Sizes:
     residual_scale: float = 1.0  # of what attention and MLP add
     logit_scale: float = 1.0  # by which logits are divided
     experts: Experts | None = None
+    recurrence: Recurrence | None = None
     cap: float = 0.0  # of logits: cap * tanh(logit / cap); 0: none
+    score_cap: float = 0.0  # of attention, before the mask
     temperature: float = 0.0  # by which queries grow with the logarithm of the times that a text is longer than usual
 
 
 def tensors(kind: Architecture, sizes: Sizes) -> tuple[dict[str, Shape], dict[str, Shape]]:
     """Return names and shapes of the tensors that a file must have, and of those that it may have."""
     linears = _linears(sizes)
+    if kind.gated:
+        linears["attn_q"] = (2 * linears["attn_q"][0], sizes.width)
     if kind.fused:
         linears = {
             "attn_qkv": (sum(linears[name][0] for name in _QKV), sizes.width),
@@ -152,15 +184,20 @@ def tensors(kind: Architecture, sizes: Sizes) -> tuple[dict[str, Shape], dict[st
         norms |= {"attn_q_norm": sizes.head, "attn_k_norm": sizes.head}
     elif kind.head_norms:
         norms |= {"attn_q_norm": linears["attn_q"][0], "attn_k_norm": linears["attn_k"][0]}
+    attention = {name for name in (*linears, *norms) if name.startswith("attn_")} - {*kind.norms}
     table = (sizes.vocabulary, sizes.width)
-    required: dict[str, Shape] = {"token_embd.weight": table, "output_norm.weight": (sizes.width,)}
+    required: dict[str, Shape] = {"token_embd.weight": table, f"{kind.final_norm}.weight": (sizes.width,)}
     optional: dict[str, Shape] = {"output.weight": table}
     if sizes.rotation:
         optional |= {f"{name}.weight": (sizes.rotation.size // 2,) for name in kind.factors}
     for layer in range(sizes.layers):
         at = f"blk.{layer}."
-        required |= {f"{at}{name}.weight": shape for name, shape in linears.items()}
-        required |= {f"{at}{name}.weight": (width,) for name, width in norms.items()}
+        own: dict[str, Shape] = {**linears, **{name: (width,) for name, width in norms.items()}}
+        if sizes.recurrence and sizes.recurrence.layers[layer]:
+            own = {name: shape for name, shape in own.items() if name not in attention}
+            own |= _recurrent_linears(sizes)
+            required |= {f"{at}{name}": shape for name, shape in _recurrent_constants(sizes).items()}
+        required |= {f"{at}{name}.weight": shape for name, shape in own.items()}
         required |= {f"{at}{name}.bias": linears[name][:1] for name in kind.biased}
         optional |= {f"{at}{name}.bias": linears[name][:1] for name in kind.may_be_biased}
         if kind.sinks:
@@ -197,11 +234,48 @@ def _linears(sizes: Sizes) -> dict[str, Shape]:
     return linears
 
 
+def _recurrent_linears(sizes: Sizes) -> dict[str, Shape]:
+    of, width = sizes.recurrence, sizes.width
+    if of is None:
+        return {}
+    if not of.size:
+        return {"shortconv.in_proj": (3 * width, width), "shortconv.out_proj": (width, width)}
+    values = of.heads * of.size
+    return {
+        "attn_qkv": (2 * of.key_heads * of.size + values, width),
+        "attn_gate": (values, width),
+        "ssm_alpha": (of.heads, width),
+        "ssm_beta": (of.heads, width),
+        "ssm_out": (width, values),
+    }
+
+
+def _recurrent_constants(sizes: Sizes) -> dict[str, Shape]:
+    of = sizes.recurrence
+    assert of is not None
+    if not of.size:
+        return {"shortconv.conv.weight": (sizes.width, of.taps)}
+    return {
+        "ssm_conv1d.weight": (_recurrent_linears(sizes)["attn_qkv"][0], of.taps),
+        "ssm_a": (of.heads,),
+        "ssm_dt.bias": (of.heads,),
+        "ssm_norm.weight": (of.size,),
+    }
+
+
 _MODULES = {
     "attn_q": "self_attn.q_proj",
     "attn_k": "self_attn.k_proj",
     "attn_v": "self_attn.v_proj",
     "attn_output": "self_attn.o_proj",
+    "attn_q_gate": "self_attn.gate_proj",
+    "shortconv.in_proj": "conv.in_proj",
+    "shortconv.out_proj": "conv.out_proj",
+    "attn_qkv": "linear_attn.in_proj_qkv",
+    "attn_gate": "linear_attn.in_proj_z",
+    "ssm_alpha": "linear_attn.in_proj_a",
+    "ssm_beta": "linear_attn.in_proj_b",
+    "ssm_out": "linear_attn.out_proj",
     "ffn_gate": "mlp.gate_proj",
     "ffn_up": "mlp.up_proj",
     "ffn_down": "mlp.down_proj",
@@ -250,19 +324,20 @@ class Decoder:
             x = ops.multiply(x, self._float(scale))
         for layer in range(sizes.layers):
             x = self.layer(x, layer)
-        x = self.norm(x, "output_norm", scale=1.0 / sizes.logit_scale)
+        x = self.norm(x, self.kind.final_norm, scale=1.0 / sizes.logit_scale)
         head = weights.matrix("output.weight") if "output.weight" in weights else table
         logits = self._product(x, head, "__module.lm_head/aten::linear/MatMul")
         if sizes.cap:
-            capped = ops.tanh(ops.multiply(logits, self._float(1.0 / sizes.cap)))
-            logits = ops.multiply(capped, self._float(sizes.cap))
+            logits = self._capped(logits, sizes.cap)
         logits.output(0).set_names({"logits"})
         return self.ov.Model([ops.result(logits, name="logits")], self.sinks, list(self.inputs.values()), "decoder")
 
     def layer(self, x: Any, number: int) -> Any:
         """Return what a layer makes of [batch, tokens, width]."""
         before, behind, before_mlp, behind_mlp = (name and f"blk.{number}.{name}" for name in self.kind.norms)
-        h = self.attention(self.norm(x, before) if before else x, number)
+        recurrence = self.sizes.recurrence
+        mix = self.recurrence if recurrence and recurrence.layers[number] else self.attention
+        h = mix(self.norm(x, before) if before else x, number)
         x = self.ops.add(x, self.norm(h, behind) if behind else h, name=f"__module.model.layers.{number}/aten::add/Add")
         h = self.mlp(self.norm(x, before_mlp) if before_mlp else x, number)
         h = self.norm(h, behind_mlp) if behind_mlp else h
@@ -297,11 +372,36 @@ class Decoder:
             return runtime.experts()([value.output(0) for value in inputs.values()], **attributes)
         return plain(inputs, attributes)
 
+    def recurrence(self, x: Any, number: int) -> Any:
+        """Return what a layer makes of the tokens and its state of those before them."""
+        ops, at, of = self.ops, f"blk.{number}.", self.sizes.recurrence
+        assert of is not None
+        if self.kind.recurrence == CONVOLUTION:
+            parts = ops.split(self.linear(x, number, "shortconv.in_proj"), self._number(2), 3)
+            before, behind, values = (parts.output(part) for part in range(3))
+            taps = self.weights.full(f"{at}shortconv.conv.weight")
+            y = self._recurrence(ops.multiply(before, values), [taps], given=self.sizes.width)
+            return self.linear(ops.multiply(behind, y), number, "shortconv.out_proj")
+        x, gate = (
+            ops.concat([self.linear(x, number, name) for name in ("attn_qkv", "ssm_alpha", "ssm_beta")], -1),
+            self.linear(x, number, "attn_gate"),
+        )
+        constants = [self.weights.full(f"{at}{name}") for name in ("ssm_conv1d.weight", "ssm_a", "ssm_dt.bias")]
+        y = self._recurrence(x, constants, given=of.heads * of.size, key_heads=of.key_heads)
+        y = ops.reshape(y, self._numbers(0, 0, of.heads, of.size), special_zero=True)
+        y = ops.reshape(self.norm(y, f"{at}ssm_norm"), self._numbers(0, 0, -1), special_zero=True)
+        return self.linear(ops.multiply(y, ops.swish(gate)), number, "ssm_out")
+
+    def _recurrence(self, x: Any, constants: Sequence[NDArray[np.float32]], **attributes: int) -> Any:
+        inputs = [x, *map(self.ops.constant, constants)]
+        return runtime.recurrence()([each.output(0) for each in inputs], rule=self.kind.recurrence, **attributes)
+
     def attention(self, x: Any, number: int) -> Any:
         """Return the attention of the tokens to all before them, or to those of the window."""
         ops, sizes, at = self.ops, self.sizes, f"blk.{number}."
         is_local = bool(sizes.local) and sizes.local[number]
         angles, mask = (self.local_angles, self.local_mask) if is_local else (self.angles, self.mask)
+        gates = self.linear(x, number, "attn_q_gate") if self.kind.gated else None
         q, k, v = (self.linear(x, number, name) for name in _QKV)
         if self.kind.head_norms == "all":
             q, k = self.norm(q, f"{at}attn_q_norm"), self.norm(k, f"{at}attn_k_norm")
@@ -319,10 +419,23 @@ class Decoder:
         if self.kind.sinks:
             sinks = self.weights.vector(f"{at}attn_sinks.weight").reshape(1, -1, 1, 1)
             inputs.append(ops.constant(sinks))
-        y = self.attend(inputs)
+        y = self._attend_capped(*inputs) if sizes.score_cap else self.attend(inputs)
         y = ops.transpose(y, self._numbers(0, 2, 1, 3))
         y = ops.reshape(y, self._numbers(0, 0, sizes.heads * sizes.head), special_zero=True)
+        if gates is not None:
+            y = ops.multiply(y, ops.sigmoid(gates))
         return self.linear(y, number, "attn_output")
+
+    def _attend_capped(self, q: Any, k: Any, v: Any, mask: Any, scale: Any) -> Any:
+        """Return the attention with a cap of its scores, which OpenVINO's own does not know."""
+        ops = self.ops
+        scores = ops.matmul(ops.multiply(q, scale), k, transpose_a=False, transpose_b=True)
+        shares = ops.softmax(ops.add(self._capped(scores, self.sizes.score_cap), mask), -1)
+        return ops.matmul(shares, v, transpose_a=False, transpose_b=False)
+
+    def _capped(self, x: Any, cap: float) -> Any:
+        ops = self.ops
+        return ops.multiply(ops.tanh(ops.multiply(x, self._float(1.0 / cap))), self._float(cap))
 
     def linear(self, x: Any, number: int, name: str) -> Any:
         """Return the product with a matrix of a layer, plus its bias if it has one."""
@@ -348,8 +461,14 @@ class Decoder:
 
     def _rows(self, name: str) -> tuple[str, NDArray[np.int64] | None]:
         """Return the tensor that holds a matrix, and which of its rows; None: all, in order."""
-        linears = _linears(self.sizes)
-        rows: NDArray[np.int64] = np.arange(linears[name][0])
+        linears = _linears(self.sizes) | _recurrent_linears(self.sizes)
+        if self.kind.gated and name in {"attn_q", "attn_q_gate"}:
+            pairs = np.arange(2 * linears["attn_q"][0]).reshape(-1, 2, self.sizes.head)
+            if name == "attn_q_gate":
+                return "attn_q", pairs[:, 1].reshape(-1)
+            rows: NDArray[np.int64] = pairs[:, 0].reshape(-1)
+        else:
+            rows = np.arange(linears[name][0])
         if name in {"attn_q", "attn_k"} and self.order is not None:
             rows = rows.reshape(-1, self.sizes.head)[:, self.order].reshape(-1)
         if self.kind.fused and name in {*_QKV, "ffn_gate", "ffn_up"}:
@@ -425,7 +544,12 @@ class Decoder:
         rows = ops.unsqueeze(ops.add(rows, ops.subtract(count, new_count)), self._numbers(1))
         present = ops.unsqueeze(ops.convert(self.inputs["attention_mask"], truth), self._numbers(1, 2))
         seen = ops.unsqueeze(ops.less_equal(ops.unsqueeze(columns, self._numbers(0)), rows), self._numbers(0, 1))
-        if not window:
+        if window and self.sizes.score_cap:  # such a graph has no pages, and forgotten tokens stay in its cache
+            places = ops.subtract(ops.cumsum(self.inputs["attention_mask"], self._number(1)), self._number(1))
+            first = ops.add(self.inputs["position_ids"], self._number(1 - window))
+            near = ops.less_equal(ops.unsqueeze(first, self._numbers(1, 3)), ops.unsqueeze(places, self._numbers(1, 2)))
+            present = ops.logical_and(present, near)
+        if not window or self.sizes.score_cap:
             return ops.select(ops.logical_and(seen, present), self._float(0.0), self._float(_MASKED))
         # OpenVINO finds the window for paged attention only in this form, which is that of gpt-oss.
         yes = ops.constant(np.ones((1, 1, 1, 1), bool))

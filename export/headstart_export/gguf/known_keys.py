@@ -73,15 +73,22 @@ _GRANITE = dict.fromkeys(
     ("logit_scale", "residual_scale", "embedding_scale", "attention.scale", "rope.scaling.finetuned"), USED
 )
 KINDS: Mapping[str, Mapping[str, Meaning]] = {  # what only some architectures use
+    "gemma2": dict.fromkeys(("attn_logit_softcapping", "final_logit_softcapping"), USED),
     "gemma3": {"final_logit_softcapping": USED},
     "granite": {**_GRANITE, **_EXPERTS},
     "granitemoe": {**_GRANITE, **_EXPERTS, "expert_shared_feed_forward_length": USED},
+    "lfm2": {"shortconv.l_cache": USED},
     "llama": _EXPERTS,
     "mistral3": {
         **dict.fromkeys(("attention.temperature_scale", "rope.scaling.yarn_log_multiplier"), USED),
         **_EXPERTS,
     },
     "phi3": {"rope.scaling.attn_factor": USED},
+    "qwen35": {
+        **{f"ssm.{key}": USED for key in ("conv_kernel", "inner_size", "state_size", "time_step_rank", "group_count")},
+        **dict.fromkeys(("full_attention_interval", "nextn_predict_layers"), USED),
+        "rope.dimension_sections": HARMLESS,  # text has one position in all of them
+    },
     "qwen3moe": {**_EXPERTS, "expert_weights_norm": (True,), "expert_gating_func": (1,)},
     "olmoe": {**_EXPERTS, "expert_gating_func": (1,)},
     "gpt-oss": {**_EXPERTS, "expert_gating_func": (1, 3)},

@@ -103,6 +103,36 @@ KINDS: dict[str, tuple[str, dict[str, Any]]] = {
         "Qwen3Moe",
         {"tie_word_embeddings": False, "moe_intermediate_size": 32, "norm_topk_prob": True, **EXPERTS},
     ),
+    "gemma2": (
+        "Gemma2",
+        {
+            "sliding_window": WINDOW,
+            "layer_types": ALTERNATING,
+            "attn_logit_softcapping": 4.0,
+            "final_logit_softcapping": 5.0,
+            "query_pre_attn_scalar": HEAD,
+        },
+    ),
+    "lfm2": (
+        "Lfm2",
+        {
+            "tie_word_embeddings": True,
+            "layer_types": ["conv", "full_attention"] * (LAYERS // 2),
+            "block_auto_adjust_ff_dim": False,
+            "conv_L_cache": 3,
+        },
+    ),
+    "qwen35": (
+        "Qwen3_5Text",
+        {
+            "tie_word_embeddings": False,
+            "head_dim": 2 * HEAD,
+            "linear_num_key_heads": 2,
+            "linear_num_value_heads": 4,
+            "linear_key_head_dim": 32,
+            "linear_value_head_dim": 32,
+        },
+    ),
     "olmoe": ("Olmoe", {"tie_word_embeddings": False, "norm_topk_prob": False, **EXPERTS}),
     "granitemoe": (
         "GraniteMoeShared",
@@ -139,6 +169,18 @@ SETTINGS: dict[str, dict[str, Any]] = {  # beside those that the configuration g
         "rope.scaling.attn_factor": math.sqrt(1 + math.log(4) / math.log(32)),
     },
     "llama": {"rope.dimension_count": HEAD, "vocab_size": 64},
+    "gemma2": {"attn_logit_softcapping": 4.0, "final_logit_softcapping": 5.0},
+    "lfm2": {"attention.head_count_kv": [0, KV_HEADS] * (LAYERS // 2), "shortconv.l_cache": 3},
+    "qwen35": {
+        "rope.dimension_count": 2 * HEAD // 4,
+        "rope.dimension_sections": [6, 5, 5, 0],
+        "full_attention_interval": 4,
+        "ssm.conv_kernel": 4,
+        "ssm.inner_size": 128,
+        "ssm.state_size": 32,
+        "ssm.time_step_rank": 4,
+        "ssm.group_count": 2,
+    },
     "mistral3": {"attention.temperature_scale": 0.3, "rope.scaling.yarn_log_multiplier": 1.0},
     "olmo2 olmo3": {"attention.sliding_window_pattern": [True, False] * (LAYERS // 2)},
     "granitemoe": {"attention.scale": 0.1, "residual_scale": 0.5, "expert_shared_feed_forward_length": 32},
@@ -171,7 +213,31 @@ _SANDWICH = {
     "post_feedforward_layernorm": "post_ffw_norm",
 }
 _RENAMED = {
-    **dict.fromkeys(("gemma3", "olmo2"), _SANDWICH),
+    **dict.fromkeys(("gemma2", "gemma3", "olmo2"), _SANDWICH),
+    "lfm2": {
+        "model.embedding_norm": "token_embd_norm",
+        "operator_norm": "attn_norm",
+        "ffn_norm": "ffn_norm",
+        "self_attn.q_layernorm": "attn_q_norm",
+        "self_attn.k_layernorm": "attn_k_norm",
+        "self_attn.out_proj": "attn_output",
+        "feed_forward.w1": "ffn_gate",
+        "feed_forward.w3": "ffn_up",
+        "feed_forward.w2": "ffn_down",
+        **{f"conv.{name}": f"shortconv.{name}" for name in ("conv", "in_proj", "out_proj")},
+    },
+    "qwen35": {
+        "post_attention_layernorm": "post_attention_norm",
+        "linear_attn.in_proj_qkv": "attn_qkv",
+        "linear_attn.in_proj_z": "attn_gate",
+        "linear_attn.in_proj_a": "ssm_alpha",
+        "linear_attn.in_proj_b": "ssm_beta",
+        "linear_attn.conv1d": "ssm_conv1d",
+        "linear_attn.dt": "ssm_dt",
+        "linear_attn.A_log": "ssm_a",
+        "linear_attn.norm": "ssm_norm",
+        "linear_attn.out_proj": "ssm_out",
+    },
     "gpt-oss": {"post_attention_layernorm": "post_attention_norm"},
 }
 
@@ -208,9 +274,10 @@ def write(path: Path, kind: str, config: Any, state: dict[str, Any]) -> None:
     writer.add_embedding_length(config.hidden_size)
     writer.add_feed_forward_length(config.intermediate_size)
     writer.add_head_count(config.num_attention_heads)
-    writer.add_head_count_kv(config.num_key_value_heads)
-    writer.add_key_length(HEAD if architecture == "phi3" else config.head_dim)
-    writer.add_layer_norm_rms_eps(config.rms_norm_eps)
+    if "attention.head_count_kv" not in SETTINGS.get(kind, {}):
+        writer.add_head_count_kv(config.num_key_value_heads)
+    writer.add_key_length(HEAD if architecture in {"phi3", "lfm2"} else config.head_dim)
+    writer.add_layer_norm_rms_eps(getattr(config, "norm_eps", 0) or config.rms_norm_eps)
     rotation = config.rope_parameters
     rotation = rotation.get("full_attention", rotation)
     writer.add_rope_freq_base(rotation["rope_theta"])
@@ -253,8 +320,10 @@ def _tensors(architecture: str, config: Any, state: dict[str, Any]) -> Iterator[
         if architecture in PAIRED and part in {"self_attn.q_proj", "self_attn.k_proj"}:
             halves = data.reshape(-1, 2, config.head_dim // 2, *data.shape[1:])
             data = halves.swapaxes(1, 2).reshape(data.shape)
-        if architecture.startswith("gemma") and part.endswith("norm"):
+        if architecture.startswith(("gemma", "qwen35")) and part.endswith("norm") and part != "linear_attn.norm":
             data = data + 1
+        if part.startswith(("conv.", "linear_attn.")):
+            data = _recurrent(part, data, config)
         at = f"blk.{stem.split('.')[2]}." if ".layers." in stem else ""
         if architecture == "gpt-oss" and "experts" in part and suffix == "weight":
             data = data.swapaxes(1, 2)
@@ -266,7 +335,11 @@ def _tensors(architecture: str, config: Any, state: dict[str, Any]) -> Iterator[
             for name, half in zip(_SPLIT[part], parts, strict=True):
                 yield f"{at}{name}.{suffix}", np.ascontiguousarray(half)
             continue
-        yield f"{at}{names[part]}.{suffix}", np.ascontiguousarray(data)
+        yield f"{at}{names[part]}.{suffix}".removesuffix("."), np.ascontiguousarray(data)
+    yield from _rotations(config)
+
+
+def _rotations(config: Any) -> Iterator[tuple[str, Array]]:
     if config.rope_parameters.get("rope_type") == "llama3":
         yield "rope_freqs.weight", np.array(list(_factors(config.rope_parameters)), np.float32)
     if config.rope_parameters.get("rope_type") == "longrope":
@@ -274,10 +347,33 @@ def _tensors(architecture: str, config: Any, state: dict[str, Any]) -> Iterator[
             yield f"rope_factors_{length}.weight", np.array(config.rope_parameters[f"{length}_factor"], np.float32)
 
 
+def _recurrent(part: str, data: Array, config: Any) -> Array:
+    """Return weights of a layer with a state in the converter's form.
+
+    Of a delta rule, the first head of each group comes first, then the second of each.
+    """
+    data = data.squeeze(1) if data.ndim == 3 else data
+    if part.startswith("conv.") or part == "linear_attn.norm":
+        return data
+    data = -np.exp(data) if part == "linear_attn.A_log" else data
+    groups = config.linear_num_key_heads
+    times = config.linear_num_value_heads // groups
+
+    def tiled(rows: Array) -> Array:
+        return rows.reshape(groups, times, -1, *rows.shape[1:]).swapaxes(0, 1).reshape(rows.shape)
+
+    before = 2 * groups * config.linear_key_head_dim if part.endswith(("in_proj_qkv", "conv1d")) else 0
+    if part.endswith("out_proj"):
+        return np.ascontiguousarray(tiled(np.ascontiguousarray(data.T)).T)
+    return np.concatenate([data[:before], tiled(data[before:])])
+
+
 def _parts(key: str) -> tuple[str, str]:
     """Return the name of a tensor of transformers, and the end that a file gives it."""
     if key.endswith("_bias"):
         return key.removesuffix("_bias"), "bias"
+    if key.endswith(".A_log"):
+        return key, ""
     stem, _, suffix = key.rpartition(".")
     return (stem, suffix) if suffix in {"weight", "bias"} else (key, "weight")
 

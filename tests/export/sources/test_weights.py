@@ -142,7 +142,7 @@ def test_unsupported_kind_is_refused_with_an_alternative(tmp_path: Path, kind: o
 @pytest.mark.parametrize(
     ("kind", "tokenizer", "values"),
     [
-        ("lfm2", "gpt2", {"kind": "lfm2", "recipe": "qwen3-4b"}),
+        ("mamba", "gpt2", {"kind": "mamba", "recipe": "qwen3-4b"}),
         ("nomic-bert", "bert", {"kind": "nomic-bert", "recipe": "qwen3-4b"}),
         ("opt", "gpt2", {"kind": "opt"}),  # from .safetensors files alone
         ("llama", "bert", {"model": "bert"}),  # the tokenizer's kind

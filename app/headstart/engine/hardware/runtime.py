@@ -10,6 +10,7 @@ from headstart.engine.hardware import machine
 
 GGUF_WEIGHTS = "GGUFWeights"  # the type of the operation that holds weights in the blocks of a GGUF file
 EXPERTS = "Experts"  # the type of the operation that stands for a mixture of experts
+RECURRENCE = "Recurrence"  # the type of the operation that stands for a layer with a state besides keys and values
 _TELEMETRY = "openvino_telemetry"
 
 
@@ -37,6 +38,7 @@ def core() -> Any:
     only = openvino().Core()
     only.add_extension(gguf_weights())
     only.add_extension(experts())
+    only.add_extension(recurrence())
     if limit := thread_limit():
         only.set_property("CPU", limit)
     return only
@@ -117,6 +119,40 @@ def experts() -> Any:
             return ov.DiscreteTypeInfo(EXPERTS, "headstart")
 
     return Experts
+
+
+@functools.cache
+def recurrence() -> Any:
+    """The operation that stands for a layer with a state, which `kernels.states` replaces before a model is compiled.
+
+    Its inputs are x [.., width] and the constants of the rule, one of `kernels.states`. `given`: the output's width;
+    `key_heads`: of a delta rule.
+    """
+    ov = openvino()
+
+    class Recurrence(ov.Op):  # type: ignore[misc, name-defined]
+        def __init__(self, inputs: Any = None, rule: str = "", given: int = 0, key_heads: int = 0) -> None:
+            super().__init__(self)
+            self._attributes: dict[str, Any] = {"rule": rule, "given": given, "key_heads": key_heads}
+            if inputs is not None:
+                self.set_arguments(inputs)
+                self.constructor_validate_and_infer_types()
+
+        def validate_and_infer_types(self) -> None:
+            *rows, _ = self.get_input_partial_shape(0)
+            self.set_output_type(0, ov.Type.f32, ov.PartialShape([*rows, self._attributes["given"]]))
+
+        def clone_with_new_inputs(self, inputs: Any) -> Any:
+            return Recurrence(inputs, **self._attributes)
+
+        def visit_attributes(self, visitor: Any) -> bool:
+            visitor.on_attributes(self._attributes)
+            return True
+
+        def get_type_info(self) -> Any:
+            return ov.DiscreteTypeInfo(RECURRENCE, "headstart")
+
+    return Recurrence
 
 
 @functools.cache

@@ -30,6 +30,7 @@ from headstart.engine.kernels.operation import (
 )
 from headstart.engine.kernels.patterns import PAGED_ATTENTION, PLACES, Graph, Heads, Key, Node, are_alike, find, key_of
 from headstart.engine.kernels.selftest import proven, unsupported_reason
+from headstart.engine.kernels.states import States, replace_recurrences
 
 _KV_BITS = {"f16": 16, "u8": 8}  # of the keys and values of our own attention
 KERNELS = "HEADSTART_KERNELS"  # among the properties of a compiled model, not one of OpenVINO's: see compile_model
@@ -41,6 +42,7 @@ class Compiled:
 
     model: Any
     tickets: Tickets  # of its passes
+    states: States  # of layers that keep more of a text than keys and values
     attentions: Sequence[Attention] = ()  # our own, in the order of the layers; empty if OpenVINO's are used
 
     def kv_cache(self, blocks: int) -> KvCache:
@@ -57,6 +59,7 @@ def compile_model(model: Any, device: str, properties: Mapping[str, str]) -> Com
     """
     own = {name: value for name, value in properties.items() if name != KERNELS}
     pieces: Sequence[Piece] = ()
+    states = replace_recurrences(model)
     if properties.get(KERNELS):
         kernels = proven()
         if kernels is None:
@@ -70,7 +73,7 @@ def compile_model(model: Any, device: str, properties: Mapping[str, str]) -> Com
     for piece in pieces:
         piece.tickets = tickets
         piece.threads = int(compiled.get_property("INFERENCE_NUM_THREADS"))
-    return Compiled(compiled, tickets, [attention for piece in pieces for attention in piece.attentions])
+    return Compiled(compiled, tickets, states, [attention for piece in pieces for attention in piece.attentions])
 
 
 def fuse(model: Any, kernels: Library, threads: int, *, kv_bits: int = 0) -> Sequence[Piece]:

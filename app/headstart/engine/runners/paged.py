@@ -10,6 +10,7 @@ bit-exact with a 16-bit or 32-bit cache.
 import copy
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self
 
@@ -27,6 +28,7 @@ from headstart.engine.runners.runner import Branch, Hidden, Interrupted, Joined,
 
 _CACHE_INPUTS = ("key_cache.", "value_cache.")
 Edit = Callable[[Any], None]  # edits a model's graph before any other change
+_COUNT = 8  # bytes at the end of what is saved, of a model with states: the tokens behind which they are, or 0
 _SPARE = 2  # places beyond the context: a recovery takes up to three, and the next call finds one or more
 
 
@@ -60,6 +62,7 @@ class PagedRunner:
         self.vocabulary: int = model.output(0).get_partial_shape()[2].get_length()
         self.draft_vocab = draft_vocab if draft_vocab is not None and keep_rows(model, draft_vocab) else None
         compiled = compile_model(model, device, properties)
+        self._states = compiled.states
         self._tokens: list[int] = []
         self.joined: Joined | None = None
         self.can_save = device == "CPU"  # other devices may compute with other memory than these tensors
@@ -125,6 +128,8 @@ class PagedRunner:
         Return the logits after the last id of each, and the hidden states; they are valid until the next pass. No other
         thread may use the sequences meanwhile, and the pass cannot be stopped.
         """
+        for runner, _ in ids:
+            runner._read_again(None)
         together = [runner._pass(new, (), 1) for runner, new in ids]
         self.batcher.read(together)
         for runner, new in ids:
@@ -134,17 +139,25 @@ class PagedRunner:
     def rollback(self, length: int, branch: int | None = None) -> None:
         del self._tokens[length:]
         self.hidden_from = min(self.hidden_from, len(self._tokens))
+        self._states.truncate(self._number, len(self._tokens))
         if branch is not None:
             self._keep(length, branch)
 
     def save(self, start: int, stop: int) -> Saved:
         blocks = slice(self._first + start // self.block, self._first - (-stop // self.block))
-        return np.concatenate([cache[blocks].view(np.uint8).ravel() for cache in self.caches])
+        arrays = [cache[blocks].view(np.uint8).ravel() for cache in self.caches]
+        if self._states:
+            states = self._states.save(self._number, stop)
+            room = np.zeros(self._states.size, np.float32)
+            room[: len(states)] = states
+            arrays += [room.view(np.uint8), np.array([stop - start if len(states) else 0]).view(np.uint8)]
+        return np.concatenate(arrays)
 
     def restore(self, tokens: Sequence[int], saved: Saved) -> bool:
         first, num_blocks = len(self._tokens) // self.block, -(-len(tokens) // self.block)
         of_block = [cache[:1].nbytes for cache in self.caches]
-        present, rest = divmod(saved.size, sum(of_block))
+        of_states = 4 * self._states.size + _COUNT if self._states else 0
+        present, rest = divmod(saved.size - of_states, sum(of_block))
         if rest or present < num_blocks or len(self._tokens) % self.block:
             return False
         start = 0
@@ -153,12 +166,16 @@ class PagedRunner:
             slots[...] = saved[start : start + num_blocks * size].reshape(slots.shape)
             start += present * size
         self._tokens.extend(tokens)
+        # States are those behind all that was saved. Without them, tokens are read again before the next pass.
+        if self._states and saved[-_COUNT:].view(np.int64)[0] == len(tokens):
+            self._states.restore(self._number, len(self._tokens), saved[start:-_COUNT].view(np.float32))
         self.hidden_from = len(self._tokens)
         return True
 
     def _keep(self, place: int, number: int) -> None:
         """Move the keys and values of a branch of the last pass to their place."""
         assert place < self._fork
+        self._states.keep(self._number, place, number)
         source = self._fork + number
         from_, to = (divmod(self._first * self.block + token, self.block) for token in (source, place))
         if self._own is not None:
@@ -171,16 +188,25 @@ class PagedRunner:
         self._tokens.append(self._branches[number].token)
 
     def _read(self, ids: Sequence[int], branches: Sequence[Branch], rows: int, cancel: CancelEvent | None) -> Logits:
-        current = self._pass(ids, branches, rows + len(branches))
+        self._read_again(cancel)
+        logits = self._run(self._pass(ids, branches, rows + len(branches)), cancel)
+        self._tokens.extend(ids)
+        self._branches, self._fork = tuple(branches), len(self._tokens)
+        return logits
+
+    def _run(self, current: Pass, cancel: CancelEvent | None) -> Logits:
         logits = self.batcher.run(current, cancel).logits
         assert logits is not None
         self.joined = current.joined
         if self.hidden is not None:  # branches stand after the other tokens, as their keys do
             assert current.hidden is not None
             self.hidden[current.past : current.past + len(current.hidden)] = current.hidden
-        self._tokens.extend(ids)
-        self._branches, self._fork = tuple(branches), len(self._tokens)
         return logits
+
+    def _read_again(self, cancel: CancelEvent | None) -> None:
+        """Read the last tokens again if the states behind them were not kept."""
+        while (known := self._states.known(self._number, len(self._tokens))) < len(self._tokens):
+            self._run(replace(self._pass(self._tokens[known : known + CHUNK], (), 1), past=known), cancel)
 
     def _pass(self, ids: Sequence[int], branches: Sequence[Branch], rows: int) -> Pass:
         padding = max(self.min_tokens - len(ids) - len(branches), 0)

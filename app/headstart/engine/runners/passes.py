@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from headstart.engine.cancelling import CancelEvent
 from headstart.engine.kernels.fusion import Compiled
+from headstart.engine.kernels.states import Turn
 from headstart.engine.runners.batching import Batcher
 from headstart.engine.runners.graph import CHOSEN_ROWS, HIDDEN_STATES
 from headstart.engine.runners.runner import (
@@ -67,6 +68,7 @@ class Passes(Batcher[Pass]):
         super().__init__()
         model = compiled.model
         self._request, self._tickets = model.create_infer_request(), compiled.tickets
+        self._states = compiled.states
         self._inputs = Inputs(self._request, model)
         self._block, self._can_branch, self._sequences = block, can_branch, sequences
         self.min_tokens = 1  # of each sequence in a pass
@@ -120,13 +122,14 @@ class Passes(Batcher[Pass]):
     def _recover(self, first: Pass) -> None:
         """Read some tokens past the end of a sequence; the next pass overwrites them."""
         self._finished = unlike(self._finished, self._cancelled)
-        self._write([Pass([0] * self._finished, (), first.past, 1, first.table)])
+        self._write([Pass([0] * self._finished, (), first.past, 1, first.table, first.sequence)])
         infer(self._request, self._tickets, None)
         self._cancelled = 0
 
     def _write(self, together: Sequence[Pass]) -> None:
         """Write the inputs of a pass. The ones that count have a row for each sequence: [sequences]."""
         write, past = self._inputs.write, [work.past for work in together]
+        self._states.begin([_turn(work) for work in together])
         ends = [work.past + work.count for work in together]
         blocks = [work.table[: -(-end // self._block)] for work, end in zip(together, ends, strict=True)]
         begins = _begins([work.count for work in together])
@@ -149,6 +152,10 @@ class Passes(Batcher[Pass]):
             nothing = np.zeros((len(ids), self._width), np.float32)
             given = [nothing[: work.count] if work.given is None else work.given for work in together]
             write(HIDDEN_STATES, np.concatenate(given)[:, None])
+
+
+def _turn(work: Pass) -> Turn:
+    return Turn(work.sequence, work.past, len(work.ids), [branch.place for branch in work.branches])
 
 
 def _begins(sizes: Sequence[int]) -> list[int]:

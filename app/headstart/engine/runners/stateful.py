@@ -38,6 +38,8 @@ class StatefulRunner:
         gather_rows(model, axis=1)  # if no head is found, the last rows are cut from all
         self.draft_vocab = draft_vocab if draft_vocab is not None and keep_rows(model, draft_vocab) else None
         compiled = compile_model(model, device, properties)
+        if compiled.states:
+            raise RuntimeError("states of layers cannot be taken back without pages")
         self._request, self._tickets = compiled.model.create_infer_request(), compiled.tickets
         self._inputs = Inputs(self._request, compiled.model)
         self.context = context

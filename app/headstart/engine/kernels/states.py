@@ -1,0 +1,332 @@
+"""Layers that keep a state of a text beside keys and values: short convolutions and gated delta rules.
+
+Such a state cannot be taken back, as fewer keys are. So each layer keeps its states at some places of the text, and its
+inputs from there on: the state at a place between them is computed again, by the same steps and so to the bit.
+"""
+
+import functools
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from headstart.engine.hardware.runtime import RECURRENCE, openvino
+
+Floats = NDArray[np.float32]
+
+CONVOLUTION, DELTA = "convolution", "delta"  # what a layer computes
+
+_STEP = 32  # tokens between two states at the end of a text
+_BACK = 96  # tokens at the end of a text whose inputs are kept: more than a pass of guesses has
+_PART = 256  # tokens between two states of all of a text: those of a part of the prefix cache
+_LARGE = 1 << 16  # numbers of a state of which few copies are kept
+_UNCHECKED = np.errstate(over="ignore", invalid="ignore")  # logits that are not finite are refused later
+_EPSILON = np.float32(1e-6)  # of the lengths of queries and keys
+
+
+class Rule(Protocol):
+    """The way in which a layer goes on from a state, which is one array of numbers."""
+
+    width: int  # numbers of an input
+    given: int  # numbers of an output
+
+    def start(self) -> Floats:
+        """Return the state before the first token."""
+        ...
+
+    def advance(self, state: Floats, x: Floats, out: Floats) -> Floats:
+        """Return the state after the tokens x [tokens, width]; write what they give, [tokens, given].
+
+        Each token takes the same steps whatever comes with it, so passes of all sizes agree to the bit.
+        """
+        ...
+
+
+class Convolution:
+    """A sum of each token with a few before it, for each number of its width."""
+
+    def __init__(self, weights: Floats) -> None:
+        """`weights`: [width, taps], the newest token last."""
+        self._weights: Floats = np.ascontiguousarray(weights.T)
+        self._taps, self.width = self._weights.shape
+        self.given = self.width
+
+    def start(self) -> Floats:
+        return np.zeros((self._taps - 1) * self.width, np.float32)
+
+    @_UNCHECKED
+    def advance(self, state: Floats, x: Floats, out: Floats) -> Floats:
+        rows = np.concatenate([state.reshape(-1, self.width), x])
+        np.multiply(rows[: len(x)], self._weights[0], out=out)
+        for tap in range(1, self._taps):
+            out += rows[tap : tap + len(x)] * self._weights[tap]
+        return rows[len(x) :].reshape(-1)
+
+
+class DeltaRule:
+    """A memory of values by keys, of which each token forgets a share and corrects a part (Yang et al. 2024).
+
+    An input is [queries, keys, values, decay, correction]; a convolution over the first three comes before.
+    """
+
+    def __init__(self, weights: Floats, decays: Floats, biases: Floats, key_heads: int) -> None:
+        """`weights`: of the convolution. `decays` and `biases`: [heads]; head h reads keys h % `key_heads`."""
+        self._convolution, self._decays, self._biases = Convolution(weights), decays, biases
+        self._heads, self._key_heads = len(decays), key_heads
+        self._size = self._convolution.width // (2 * key_heads + self._heads)
+        self.width, self.given = self._convolution.width + 2 * self._heads, self._heads * self._size
+        self._shape = self._heads, self._size, self._size
+
+    def start(self) -> Floats:
+        memory = np.zeros(self._heads * self._size**2, np.float32)
+        return np.concatenate([self._convolution.start(), memory])
+
+    @_UNCHECKED
+    def advance(self, state: Floats, x: Floats, out: Floats) -> Floats:
+        channels, split = self._convolution.width, len(self._convolution.start())
+        mixed: Floats = np.empty((len(x), channels), np.float32)
+        rows = self._convolution.advance(state[:split], np.ascontiguousarray(x[:, :channels]), mixed)
+        mixed *= _sigmoid(mixed)
+        decays, corrections = (np.ascontiguousarray(each) for each in np.split(x[:, channels:], 2, axis=1))
+        decays = np.exp(self._decays * np.logaddexp(np.float32(0.0), decays + self._biases))
+        corrections = _sigmoid(corrections)
+        memory = state[split:].reshape(self._shape).copy()
+        for token in range(len(x)):
+            given = out[token].reshape(self._heads, self._size)
+            self._step(memory, mixed[token], decays[token], corrections[token], given)
+        return np.concatenate([rows, memory.reshape(-1)])
+
+    def _step(self, memory: Floats, mixed: Floats, decay: Floats, correction: Floats, out: Floats) -> None:
+        """Take a token into the memory [heads, keys, values]; write what it reads there afterwards."""
+        heads = mixed.reshape(-1, self._size)
+        both, values = heads[: 2 * self._key_heads], heads[2 * self._key_heads :]
+        both = both / np.sqrt((both * both).sum(1, keepdims=True) + _EPSILON)
+        times = self._heads // self._key_heads
+        queries, keys = (np.tile(each, (times, 1)) for each in np.split(both, 2))
+        memory *= decay[:, None, None]
+        known = np.einsum("hkv,hk->hv", memory, keys)
+        memory += keys[:, :, None] * ((values - known) * correction[:, None])[:, None, :]
+        np.einsum("hkv,hk->hv", memory, queries * np.float32(self._size**-0.5), out=out)
+
+
+def _sigmoid(x: Floats) -> Floats:
+    return np.float32(1.0) / (np.float32(1.0) + np.exp(-x))
+
+
+class _Memory:
+    """What a layer keeps of one sequence."""
+
+    def __init__(self, rule: Rule) -> None:
+        self._rule = rule
+        self._states = {0: rule.start()}  # by the tokens before them
+        self._is_large = self._states[0].size > _LARGE
+        self._rows: Floats = np.empty((2 * _BACK, rule.width), np.float32)
+        self._first = self._count = 0  # the place of the first row, and the number of rows
+        self._branches: Floats = self._rows[:0]  # inputs of the last pass
+
+    def known(self, length: int) -> int:
+        """Return the last place up to `length` at which the state is known."""
+        nearest = self._nearest(length)
+        return max(nearest, min(length, self._first + self._count)) if nearest >= self._first else nearest
+
+    def at(self, place: int) -> Floats:
+        """Return the state at a known place."""
+        nearest = self._nearest(place)
+        state = self._states[nearest]
+        if nearest < place:
+            assert self.known(place) == place
+            rows = self._rows[nearest - self._first : place - self._first]
+            state = self._states[place] = self._advance(state, rows)
+        return state
+
+    def truncate(self, length: int) -> None:
+        """Forget all that comes after the first tokens."""
+        self._states = {place: state for place, state in self._states.items() if place <= length}
+        self._count = max(min(self._count, length - self._first), 0)
+
+    def keep(self, place: int, number: int) -> None:
+        """Append a branch of the last pass, by number, at its place."""
+        self.truncate(place)
+        state = self.at(place)
+        self._append(place, self._branches[number : number + 1])
+        self._states[place] = state
+
+    def restore(self, place: int, state: Floats) -> None:
+        """Go on with a state that was saved at a place behind all that is known."""
+        self._states[place] = state
+
+    def run(self, past: int, x: Floats, branches: Sequence[int], out: Floats) -> None:
+        """Compute a pass behind the first `past` tokens. The last inputs belong to branches, at these places in it."""
+        self.truncate(past)
+        stop = past + len(x) - len(branches)
+        state, place = self.at(past), past
+        self._states[past] = state
+        while place < stop:
+            end = min(stop, place - place % _STEP + _STEP)
+            part = slice(place - past, end - past)
+            state, place = self._rule.advance(state, x[part], out[part]), end
+            if end % _PART == 0 or end > stop - _BACK:
+                self._states[end] = state
+        self._append(past, x[: stop - past])
+        for row, branch in enumerate(branches, start=stop - past):
+            self._rule.advance(self.at(past + branch), x[row : row + 1], out[row : row + 1])
+        self._branches = x[stop - past :].copy()
+        self._forget(past, stop)
+
+    def _nearest(self, length: int) -> int:
+        return max(place for place in self._states if place <= length)
+
+    def _advance(self, state: Floats, rows: Floats) -> Floats:
+        return self._rule.advance(state, rows, np.empty((len(rows), self._rule.given), np.float32))
+
+    def _append(self, place: int, x: Floats) -> None:
+        """Keep the inputs of the tokens from `place` on, and some before them."""
+        stop, x = place + len(x), x[-_BACK:]
+        if stop - len(x) != self._first + self._count:
+            self._first, self._count = stop - len(x), 0
+        elif self._count + len(x) > len(self._rows):
+            dropped = self._count - _BACK
+            self._rows[:_BACK] = self._rows[dropped : self._count].copy()
+            self._first, self._count = self._first + dropped, _BACK
+        self._rows[self._count : self._count + len(x)] = x
+        self._count += len(x)
+
+    def _forget(self, past: int, stop: int) -> None:
+        """Drop states that no text is likely to go on from."""
+        parts = [place for place in self._states if place % _PART == 0]
+        if self._is_large:  # the last ones, and fewer and fewer before them
+            parts = [place for place in parts if place & (place - 1) == 0 or place > stop - 2 * _PART]
+            recent = [past, stop]
+        else:
+            recent = [place for place in self._states if place > stop - _BACK]
+        steps = [place for place in self._states if place % _STEP == 0 and place > stop - _BACK]
+        kept = {0, *parts, *recent, *steps}
+        self._states = {place: state for place, state in self._states.items() if place in kept}
+
+
+@dataclass(frozen=True)
+class Turn:
+    """The part of a sequence in a pass."""
+
+    sequence: int  # its number
+    past: int  # tokens before it
+    tokens: int
+    branches: Sequence[int] = ()  # places in it of the tokens that follow
+
+
+class States:
+    """The states of all layers of a compiled model, for each sequence. A model without such layers has none."""
+
+    def __init__(self, rules: Sequence[Rule] = ()) -> None:
+        self._layers = [defaultdict[int, _Memory](functools.partial(_Memory, rule)) for rule in rules]
+        self._sizes = [rule.start().size for rule in rules]
+        self._turns: Sequence[Turn] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self._layers)
+
+    @property
+    def size(self) -> int:
+        """Numbers of the states of all layers."""
+        return sum(self._sizes)
+
+    def begin(self, turns: Sequence[Turn]) -> None:
+        """Make the next pass that of these parts, in order."""
+        self._turns = turns
+
+    def run(self, layer: int, x: Floats, out: Floats) -> None:
+        """Compute a layer in the pass: [tokens, width] to [tokens, given]."""
+        start = 0
+        for turn in self._turns:
+            stop = start + turn.tokens + len(turn.branches)
+            self._layers[layer][turn.sequence].run(turn.past, x[start:stop], turn.branches, out[start:stop])
+            start = stop
+        assert start == len(x)
+
+    def known(self, sequence: int, length: int) -> int:
+        """Return the last place up to `length` at which all states are known.
+
+        A cancelled pass leaves some layers behind others.
+        """
+        while (place := min((layer[sequence].known(length) for layer in self._layers), default=length)) < length:
+            length = place
+        return length
+
+    def truncate(self, sequence: int, length: int) -> None:
+        """Forget all that comes after the first tokens."""
+        for layer in self._layers:
+            layer[sequence].truncate(length)
+
+    def keep(self, sequence: int, place: int, number: int) -> None:
+        """Append a branch of the last pass, by number, at its place."""
+        for layer in self._layers:
+            layer[sequence].keep(place, number)
+
+    def save(self, sequence: int, place: int) -> Floats:
+        """Return the states at a place as one array; an empty one if they are not known."""
+        if self.known(sequence, place) < place:
+            return np.zeros(0, np.float32)
+        return np.concatenate([layer[sequence].at(place) for layer in self._layers])
+
+    def restore(self, sequence: int, place: int, saved: Floats) -> None:
+        """Go on with states that were saved at a place, behind all that is known."""
+        parts = np.split(saved, np.cumsum(self._sizes)[:-1])
+        for layer, state in zip(self._layers, parts, strict=True):
+            layer[sequence].restore(place, state.copy())
+
+
+def replace_recurrences(model: Any) -> States:
+    """Replace the layers that keep states by operations that compute them; return their states."""
+    nodes = [node for node in model.get_ordered_ops() if node.get_type_name() == RECURRENCE]
+    states = States([_rule(node) for node in nodes])
+    for number, node in enumerate(nodes):
+        new = _operation()([node.input_value(0)], functools.partial(states.run, number), node)
+        new.set_friendly_name(node.get_friendly_name())
+        for reader in list(node.output(0).get_target_inputs()):
+            reader.replace_source_output(new.output(0))
+    if nodes:
+        model.validate_nodes_and_infer_types()
+    return states
+
+
+def _rule(node: Any) -> Rule:
+    weights, *vectors = (np.array(value.get_node().data, np.float32) for value in node.input_values()[1:])
+    attributes = node.get_attributes()
+    if attributes["rule"] == CONVOLUTION:
+        return Convolution(weights)
+    decays, biases = vectors
+    return DeltaRule(weights, decays, biases, int(attributes["key_heads"]))
+
+
+@functools.cache
+def _operation() -> Any:
+    """Return the class of the operation that computes a layer and keeps its states."""
+    ov = openvino()
+
+    class HeadstartRecurrence(ov.Op):  # type: ignore[misc, name-defined]
+        def __init__(self, inputs: Sequence[Any], run: Any, node: Any) -> None:
+            super().__init__(self)
+            self._run, self._node = run, node
+            self.set_arguments(list(inputs))
+            self.constructor_validate_and_infer_types()
+
+        def validate_and_infer_types(self) -> None:
+            shape = self.get_input_partial_shape(0)
+            shape[len(shape) - 1] = self._node.get_output_partial_shape(0)[-1]
+            self.set_output_type(0, ov.Type.f32, shape)
+
+        def clone_with_new_inputs(self, inputs: Sequence[Any]) -> Any:
+            return HeadstartRecurrence(inputs, self._run, self._node)
+
+        def has_evaluate(self) -> bool:
+            return True
+
+        def evaluate(self, outputs: Sequence[Any], inputs: Sequence[Any]) -> bool:
+            x, out = inputs[0].data, outputs[0].data
+            self._run(x.reshape(-1, x.shape[-1]), out.reshape(-1, out.shape[-1]))
+            return True
+
+    return HeadstartRecurrence
