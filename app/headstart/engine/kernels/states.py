@@ -117,7 +117,7 @@ def _sigmoid(x: Floats) -> Floats:
 
 
 class _Memory:
-    """What a layer keeps of one sequence."""
+    """The states of a layer in one sequence, and its last inputs."""
 
     def __init__(self, rule: Rule) -> None:
         self._rule = rule
