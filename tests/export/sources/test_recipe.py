@@ -240,7 +240,7 @@ def test_trust_comes_from_the_command_line_alone(*, trusted: bool) -> None:
     ("words", "reason"),
     [
         (Arguments("no thing"), "'no thing' is no recipe, no folder, no .gguf file and no hub id; the recipes are"),
-        (Arguments("smolm2-135m"), "no hub id; did you mean smollm2-135m-instruct"),
+        (Arguments("smolm2-135m-instruct"), "no hub id; did you mean smollm2-135m-instruct"),
         (Arguments("./nothing.gguf"), "There is no file or folder ./nothing.gguf; check the path."),
         (Arguments("nothing.GGUF"), "There is no file or folder nothing.GGUF; check the path."),
         (Arguments(PAIR, draft="org/x"), "is the recipe of a pair: it names both models"),

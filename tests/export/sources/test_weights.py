@@ -129,7 +129,7 @@ def test_remote_code_is_refused_without_the_flag(tmp_path: Path, name: str) -> N
 
 @pytest.mark.parametrize(
     ("kind", "instead"),
-    [("lfm2", "qwen3-4b"), ("gemma3", "gemma-3-12b-it"), ("bert", "qwen3-4b"), (["llama"], "qwen3-4b")],
+    [("lfm2", "lfm2-1.2b"), ("gemma3", "gemma-3-12b-it"), ("bert", "qwen3-4b"), (["llama"], "qwen3-4b")],
 )
 def test_unsupported_kind_is_refused_with_an_alternative(tmp_path: Path, kind: object, instead: str) -> None:
     folder = tmp_path / "model"
