@@ -7,23 +7,27 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import accumulate
+from typing import Any
 
 from bench.toy import ROUNDS, pieces_of, step_of
 from headstart.engine.engine import (
     Event,
     Finish,
     FinishReason,
+    GenerationRequest,
     Likelihood,
     LoadOptions,
     Origin,
     Piece,
     Prefill,
+    PromptRequest,
     Request,
     Round,
     Scored,
     Stats,
     Step,
     Timing,
+    VectorsRequest,
 )
 from headstart.errors import ContextOverflowError
 
@@ -51,14 +55,19 @@ class ScriptedEngine:
     scripts: Sequence[Script] = (FOX,)
     pause: float = 0.0
     context: int = 4096
-    requests: list[Request] = field(default_factory=list, repr=False)  # a failing test shows its arguments
+    requests: list[Any] = field(default_factory=list, repr=False)  # a failing test shows its arguments
     closed: bool = False
     before_round: Callable[[int, int], object] = lambda request, number: None
 
     def generate(self, request: Request, cancel: threading.Event | None = None) -> Iterator[Event]:
         script = self.scripts[min(len(self.requests), len(self.scripts) - 1)]
         self.requests.append(request)
-        prompt = sum(len(text.split()) for text in (request.prompt, *(turn.content for turn in request.messages)))
+        assert not isinstance(request, VectorsRequest), "it writes"
+        if isinstance(request, PromptRequest):
+            texts = [str(request.prompt)]
+        else:
+            texts = [turn.content for turn in request.messages]
+        prompt = sum(len(text.split()) for text in texts)
         if isinstance(script, Exception):
             raise script
         if request.tokens_only:
@@ -67,8 +76,8 @@ class ScriptedEngine:
         if prompt >= self.context:
             raise ContextOverflowError(f"The prompt has {prompt} tokens and the context only {self.context}.")
         yield Prefill(prompt, prompt)
-        if request.echo:
-            yield Step(request.prompt, Round((), 0, 0, Origin.TARGET, Timing()))
+        if isinstance(request, PromptRequest) and request.echo:
+            yield Step(str(request.prompt), Round((), 0, 0, Origin.TARGET, Timing()))
         thinking, text = script if isinstance(script, tuple) else ("", script)
         yield from self._rounds(thinking, text, request, cancel or threading.Event(), prompt)
 
@@ -76,7 +85,7 @@ class ScriptedEngine:
         self.closed = True
 
     def _rounds(
-        self, thinking: str, text: str, request: Request, cancel: threading.Event, prompt: int
+        self, thinking: str, text: str, request: GenerationRequest, cancel: threading.Event, prompt: int
     ) -> Iterator[Event]:
         end, stop = min(((text.find(stop), stop) for stop in request.stop if stop in text), default=(None, ""))
         thoughts, whole = len(_words(thinking)), _words(thinking) + _words(text[:end])

@@ -10,7 +10,7 @@ import pytest
 from headstart import parameters, settings
 from headstart.cli.command import Command, Load, given
 from headstart.engine.backends.remote.dialects import body_of
-from headstart.engine.engine import Message, Request
+from headstart.engine.engine import ConversationRequest, Message
 from headstart.errors import SettingsError
 from headstart.parameters import SamplingParams, declared, filled, parameter, told
 from headstart.server.requests.bodies import with_parameters
@@ -69,7 +69,7 @@ def test_parameter_is_a_field_of_the_api() -> None:
 
 
 def test_sampling_parameters_are_sent_to_remote_servers() -> None:
-    sent = body_of(Request((Message("user", "Hi"),), sampling=SamplingParams(temperature=0.5)), "m")
+    sent = body_of(ConversationRequest((Message("user", "Hi"),), sampling=SamplingParams(temperature=0.5)), "m")
     assert {each.name for each in parameters.declared(SamplingParams)} <= sent.keys()
 
 

@@ -40,7 +40,7 @@ from headstart.engine.bench.measure import genai, peer_options
 from headstart.engine.bench.prompts import KINDS, read_prompts
 from headstart.engine.bench.race import Run, turn_order
 from headstart.engine.bench.result import Interval, bootstrap_interval, geometric_mean, paired
-from headstart.engine.engine import Finish, Keep, LoadOptions, Message, Request, Sampling
+from headstart.engine.engine import ConversationRequest, Finish, Keep, LoadOptions, Message, Sampling
 from headstart.engine.hardware.devices import Machine, describe, genai_blocks
 from headstart.engine.local import LocalEngine
 from headstart.engine.text.tokenizer import Tokenizer
@@ -240,9 +240,11 @@ class _Headstart:
         shutil.rmtree(self._folder, ignore_errors=True)
 
 
-def _request(chat: int, messages: Sequence[Message]) -> Request:
+def _request(chat: int, messages: Sequence[Message]) -> ConversationRequest:
     keep = Keep(f"chat-{chat}", _ALL_THERE_IS)
-    return Request(tuple(messages), _ANSWER, Sampling(temperature=0.0), stop_on_repetition=False, keep=keep)
+    return ConversationRequest(
+        tuple(messages), max_new_tokens=_ANSWER, sampling=Sampling(temperature=0.0), stop_on_repetition=False, keep=keep
+    )
 
 
 class _Other:

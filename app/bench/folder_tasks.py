@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from headstart.engine.cancelling import CancelEvent
-from headstart.engine.engine import Call, Engine, Message, Mode, Request, Sampling, Speculation, Step
+from headstart.engine.engine import Call, ConversationRequest, Engine, Message, Mode, Sampling, Speculation, Step
 from headstart.tools import calls as tool_calls
 from headstart.tools.loop import ToolLoop, ToolResult, offering, unknown
 from headstart.workspace.tools import MAX_CALLS, Proposal, Workspace
@@ -181,7 +181,7 @@ def is_done(task: Task, folder: Path, answer: str) -> bool:
 def work(
     engine: Engine,
     workspace: Workspace,
-    request: Request,
+    request: ConversationRequest,
     decide: Callable[[Proposal], bool] = lambda _proposal: True,
     max_calls: int = MAX_CALLS,
 ) -> Iterator[tuple[Call, ToolResult] | str]:
@@ -210,7 +210,7 @@ def _result(workspace: Workspace, call: Call, decide: Callable[[Proposal], bool]
     return workspace.run(proposal, CancelEvent())
 
 
-def perform(engine: Engine, task: Task, folder: Path, request: Request, max_calls: int = MAX_CALLS) -> Done:
+def perform(engine: Engine, task: Task, folder: Path, request: ConversationRequest, max_calls: int = MAX_CALLS) -> Done:
     """Let a model do a task in a folder that does not exist yet."""
     prepare(task, folder)
     workspace = Workspace(folder, record=folder.with_name(f"{folder.name}-record"))
@@ -225,11 +225,14 @@ def perform(engine: Engine, task: Task, folder: Path, request: Request, max_call
     return Done(is_done(task, folder, text), tuple(actions), time.perf_counter() - started)
 
 
-def _requests(task: Task, max_tokens: int) -> Sequence[Request]:
+def _requests(task: Task, max_tokens: int) -> Sequence[ConversationRequest]:
     """Return the request with guessing and without it."""
     speculations = (Speculation(Mode.AUTO), Speculation(Mode.OFF))
     messages = (Message("user", task.prompt),)
-    return [Request(messages, max_tokens, Sampling(temperature=0.0), each) for each in speculations]
+    return [
+        ConversationRequest(messages, max_new_tokens=max_tokens, sampling=Sampling(temperature=0.0), speculation=each)
+        for each in speculations
+    ]
 
 
 def main() -> int:

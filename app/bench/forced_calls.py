@@ -11,7 +11,16 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from headstart.engine import local
-from headstart.engine.engine import LoadOptions, Message, Request, Sampling, Speculation, Step, Tool, Tools
+from headstart.engine.engine import (
+    ConversationRequest,
+    GenerationRequest,
+    LoadOptions,
+    Message,
+    PromptRequest,
+    Step,
+    Tool,
+    Tools,
+)
 from headstart.engine.loading.load_options import ResolvedOptions
 from headstart.engine.local import LocalEngine
 from headstart.library.manifest import DRAFT_FOLDER, TARGET_FOLDER
@@ -62,16 +71,16 @@ class CallOutcome:
 def answers(engine: LocalEngine, questions: tuple[str, ...]) -> Iterator[CallOutcome]:
     """Yield the outcome of each question."""
     for question in questions:
-        request = Request((Message("user", question),), MAX_TOKENS, Sampling(), Speculation(), tools=TOOLS)
+        request = ConversationRequest((Message("user", question),), max_new_tokens=MAX_TOKENS, tools=TOOLS)
         written = _text(engine, request)
         text, calls = read_whole(written, reader_of(request))
         ids = tuple(engine.tokenizer.prompt_of(request, sys.maxsize))
-        free = Request((), MAX_TOKENS, Sampling(), Speculation(), prompt_ids=ids)
+        free = PromptRequest(max_new_tokens=MAX_TOKENS, prompt=ids)
         is_forced = bool(calls) and _text(engine, free) != written
         yield CallOutcome(written, len(calls), bool(calls) or text == written, is_forced)
 
 
-def _text(engine: LocalEngine, request: Request) -> str:
+def _text(engine: LocalEngine, request: GenerationRequest) -> str:
     return "".join(event.text for event in engine.generate(request) if isinstance(event, Step))
 
 

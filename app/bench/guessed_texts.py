@@ -11,7 +11,7 @@ import sys
 from contextlib import closing
 
 from headstart.engine.bench.prompts import KINDS, read_prompts
-from headstart.engine.engine import Finish, LoadOptions, Mode, Request, Sampling, Speculation
+from headstart.engine.engine import ConversationRequest, Finish, LoadOptions, Mode, Sampling, Speculation
 from headstart.engine.local import load
 from headstart.engine.opening import resolve
 from headstart.library import library
@@ -33,7 +33,9 @@ def main() -> int:
             for sampling in _SAMPLINGS:
                 answers = []
                 for mode in (Mode.OFF, Mode.AUTO):
-                    request = Request(prompt.messages, given.tokens, sampling, Speculation(mode))
+                    request = ConversationRequest(
+                        prompt.messages, max_new_tokens=given.tokens, sampling=sampling, speculation=Speculation(mode)
+                    )
                     *_, last = engine.generate(request)
                     assert isinstance(last, Finish)
                     answers.append(last.token_ids)

@@ -21,16 +21,18 @@ from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from pathlib import Path
 
+from msgspec import structs
+
 from headstart.engine.answer_writer import AnswerWriter
 from headstart.engine.bench.prompts import KINDS, read_prompts
 from headstart.engine.cancelling import CancelEvent
 from headstart.engine.engine import (
+    ConversationRequest,
     FinishReason,
     Keep,
     LoadOptions,
     Message,
     Mode,
-    Request,
     Round,
     Sampling,
     Speculation,
@@ -86,7 +88,7 @@ class HistoryAnswer:
 
 
 def write(
-    engine: LocalEngine, request: Request, written: Sequence[int] = (), cancel: CancelEvent | None = None
+    engine: LocalEngine, request: ConversationRequest, written: Sequence[int] = (), cancel: CancelEvent | None = None
 ) -> HistoryAnswer:
     """Answer a request, behind `written` tokens of its answer."""
     answer, cancel = HistoryAnswer(), cancel or CancelEvent()
@@ -141,7 +143,7 @@ class Fuzz:
                 chat.messages.append(Message("assistant", text))
         self.report.histories += 1
 
-    def _request(self, chance: random.Random, chat: RandomChat) -> Request:
+    def _request(self, chance: random.Random, chat: RandomChat) -> ConversationRequest:
         """Go on with a chat, edit it, branch off, or begin it anew."""
         if chat.messages and chance.random() < 0.35:
             del chat.messages[2 * chance.randrange(len(chat.messages) // 2 + 1) :]
@@ -149,10 +151,10 @@ class Fuzz:
         if chance.random() < 0.3:
             text = f"{text}\n\n{chance.choice(self._texts)}" * chance.randrange(1, 4)
         chat.messages.append(Message("user", text))
-        request = Request(
+        request = ConversationRequest(
             tuple(chat.messages),
-            chance.randrange(1, self._tokens + 1),
-            Sampling(
+            max_new_tokens=chance.randrange(1, self._tokens + 1),
+            sampling=Sampling(
                 temperature=chance.choice([0.0, 0.0, 0.8, 1.2]),
                 top_p=chance.choice([1.0, 0.9]),
                 top_k=chance.choice([0, 20]),
@@ -162,31 +164,33 @@ class Fuzz:
                 presence_penalty=chance.choice([0.0, 0.0, 0.2]),
                 seed=chance.randrange(2**32),
             ),
-            chance.choice([Speculation(), Speculation(), Speculation(Mode.FIXED, chance.randrange(1, 16))]),
+            speculation=chance.choice([Speculation(), Speculation(), Speculation(Mode.FIXED, chance.randrange(1, 16))]),
             prediction=chance.choice(["", "", chance.choice(self._texts)]),
             keep=Keep(chat.name, 2**30) if chance.random() < 0.5 else None,
         )
         if chance.random() < 0.2:
             bias = {chance.randrange(self._reference.target.runner.vocabulary): 3.0}
-            request = replace(request, sampling=replace(request.sampling, logit_bias=bias))
+            request = structs.replace(request, sampling=replace(request.sampling, logit_bias=bias))
         form = chance.random()
         if form < 0.1:
-            request = replace(request, schema=_SCHEMA)
+            request = structs.replace(request, schema=_SCHEMA)
         elif form < 0.2:
-            request = replace(request, grammar=_GRAMMAR)
+            request = structs.replace(request, grammar=_GRAMMAR)
         elif form < 0.3:
-            request = replace(request, tools=_TOOLS)
+            request = structs.replace(request, tools=_TOOLS)
         while len(self._reference.tokenizer.prompt_of(request, sys.maxsize)) > self._room:
             del chat.messages[:2]
             chat.messages = chat.messages or [Message("user", "Say something.")]
-            request = replace(request, messages=tuple(chat.messages))
+            request = structs.replace(request, messages=tuple(chat.messages))
         return request
 
-    def _expected(self, request: Request) -> HistoryAnswer:
+    def _expected(self, request: ConversationRequest) -> HistoryAnswer:
         self._reference.forget_all()
-        return write(self._reference, replace(request, speculation=Speculation(Mode.OFF), prediction="", keep=None))
+        return write(
+            self._reference, structs.replace(request, speculation=Speculation(Mode.OFF), prediction="", keep=None)
+        )
 
-    def _answer(self, engine: LocalEngine, request: Request, written: Sequence[int]) -> HistoryAnswer:
+    def _answer(self, engine: LocalEngine, request: ConversationRequest, written: Sequence[int]) -> HistoryAnswer:
         """The whole answer; the part that was `written` before is not compared."""
         answer = write(engine, request, written)
         return HistoryAnswer([*written, *answer.tokens], [*[b""] * len(written), *answer.digests], answer.reason)

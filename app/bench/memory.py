@@ -13,7 +13,7 @@ from contextlib import closing
 from pathlib import Path
 
 import headstart
-from headstart.engine.engine import KvPrecision, LoadOptions, Message, Mode, Request, Speculation
+from headstart.engine.engine import ConversationRequest, KvPrecision, LoadOptions, Message, Mode, Speculation
 from headstart.engine.hardware.devices import describe
 from headstart.engine.loading import memory
 from headstart.engine.local import LocalEngine, load
@@ -93,7 +93,9 @@ def _fill(engine: LocalEngine) -> None:
     while (tokens := len(engine.tokenizer.prompt((Message("user", text),)))) > room:
         text = text[: int(len(text) * room / tokens) - 8]
     speculation = Speculation(Mode.FIXED, num_assistant_tokens=4)
-    asked = Request((Message("user", text),), _ANSWER, speculation=speculation, stop_on_repetition=False)
+    asked = ConversationRequest(
+        (Message("user", text),), max_new_tokens=_ANSWER, speculation=speculation, stop_on_repetition=False
+    )
     for _ in engine.generate(asked):
         pass
 

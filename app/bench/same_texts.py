@@ -11,7 +11,7 @@ from contextlib import closing
 from pathlib import Path
 
 from headstart.engine.bench.prompts import USUAL_KINDS, read_prompts
-from headstart.engine.engine import Finish, LoadOptions, Mode, Request, Sampling, Speculation
+from headstart.engine.engine import ConversationRequest, Finish, LoadOptions, Mode, Sampling, Speculation
 from headstart.engine.local import LocalEngine, load
 from headstart.engine.opening import resolve
 from headstart.library import library
@@ -52,7 +52,9 @@ def _answers(engine: LocalEngine) -> dict[str, list[int]]:
         for number, sampling in enumerate(_SAMPLINGS):
             mode = Mode.AUTO if number % 2 else Mode.FIXED
             speculation = Speculation(mode, num_assistant_tokens=None if mode is Mode.AUTO else 4)
-            *_, last = engine.generate(Request(prompt.messages, _TOKENS, sampling, speculation))
+            *_, last = engine.generate(
+                ConversationRequest(prompt.messages, max_new_tokens=_TOKENS, sampling=sampling, speculation=speculation)
+            )
             assert isinstance(last, Finish)
             found[f"{prompt.id} {number}"] = list(last.token_ids)
     return found

@@ -14,7 +14,7 @@ from typing import Any
 
 from headstart import engine_process
 from headstart.engine.cancelling import CancelEvent
-from headstart.engine.engine import Event, Finish, LoadOptions, Message, Prefill, Request, Step
+from headstart.engine.engine import ConversationRequest, Event, Finish, LoadOptions, Message, Prefill, Request, Step
 from headstart.engine.opening import LoadedEngine, LocalModels, Tell
 from headstart.engine.protocol import Bench, Description, ModelInfo
 from headstart.engine.tuning.messages import Findings, Tune, TuneDecided, TuneReport
@@ -55,6 +55,7 @@ class _TapedEngine:
         self._tape, self._facts, self._engine, self._in_time = tape, facts, engine, in_time
 
     def generate(self, request: Request, cancel: CancelEvent | None = None) -> Iterator[Event]:
+        assert isinstance(request, ConversationRequest), "a tape has conversations"
         asked = [said_in(request.messages), request.speculation.mode.value]
         if self._engine:
             events = []
@@ -86,7 +87,7 @@ class RecordedModels(LocalModels):
         opened = super().open(options, tell)
         self._tape.put("facts", "", opened.facts)
 
-        def count(request: Request | None, text: str) -> int:
+        def count(request: ConversationRequest | None, text: str) -> int:
             found = opened.count(request, text)
             self._tape.put("counts", [said_in(request.messages if request else ()), text], found)
             return found
@@ -137,7 +138,7 @@ class Playing:
     def forget(self, options: LoadOptions) -> None:
         """Forget nothing: nobody has tuned."""
 
-    def _count(self, request: Request | None, text: str) -> int:
+    def _count(self, request: ConversationRequest | None, text: str) -> int:
         known = self._tape.get("counts", [said_in(request.messages if request else ()), text])
         return int(known) if known is not None else len(text.split())
 

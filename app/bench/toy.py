@@ -33,10 +33,12 @@ from headstart.engine.bench.result import BenchResult, Memory, Setting, Spread, 
 from headstart.engine.cancelling import CancelEvent
 from headstart.engine.engine import (
     Call,
+    ConversationRequest,
     Engine,
     Event,
     Finish,
     FinishReason,
+    GenerationRequest,
     Likelihood,
     LoadOptions,
     Message,
@@ -45,6 +47,7 @@ from headstart.engine.engine import (
     Phase,
     Piece,
     Prefill,
+    PromptRequest,
     Request,
     Round,
     Scored,
@@ -53,6 +56,7 @@ from headstart.engine.engine import (
     ThinkingSupport,
     Timing,
     Token,
+    VectorsRequest,
     no_stats,
     written_call,
 )
@@ -116,7 +120,8 @@ class ToyEngine:
         self._context = context
 
     def generate(self, request: Request, cancel: threading.Event | None = None) -> Iterator[Event]:
-        prompt = _count(request, request.prompt)
+        assert not isinstance(request, VectorsRequest), "the toy makes no vectors"
+        prompt = _count(request)
         if request.tokens_only:
             yield Finish(FinishReason.STOP, no_stats(), tuple(range(prompt)))
             return
@@ -128,8 +133,11 @@ class ToyEngine:
         for prefill in (Prefill(0, prompt), Prefill(prompt, prompt)):
             tally.read(prefill)
             yield prefill
-        last = request.messages[-1] if request.messages else Message("user", request.prompt)
-        thoughts, words = [] if request.thinking is False else _thoughts(last), _answer(last.content)
+        if isinstance(request, ConversationRequest):
+            last, may_think = request.messages[-1], request.thinking is not False
+        else:
+            last, may_think = Message("user", str(request.prompt)), True
+        thoughts, words = _thoughts(last) if may_think else [], _answer(last.content)
         repeats = len(words) if set(words) == {_AGAIN} else 0
         if repeats and request.stop_on_repetition:
             words, repeats = words[:_ENOUGH], _ENOUGH
@@ -189,7 +197,7 @@ class ToyModels:
         facts = replace(facts, parallel=options.parallel, thinking=_THINKING if name == "thinker" else None)
         engine = ToyEngine(self._pace, context)
 
-        def read_ahead(request: Request) -> Iterator[None]:
+        def read_ahead(request: ConversationRequest) -> Iterator[None]:
             for _ in range(_count(request, "")):
                 time.sleep(self._pace)
                 yield
@@ -229,10 +237,15 @@ class ToyModels:
         _kept(options).drop(_TUNED)
 
 
-def _count(request: Request | None, text: str) -> int:
+def _count(request: GenerationRequest | None, text: str = "") -> int:
     """Toy tokens: one for each word and each role, of messages, the tools that are offered, and a text."""
-    said = [message.content for message in request.messages] if request else []
-    offered = [f"{tool.name} {tool.description}" for tool in request.tools.offered] if request and request.tools else []
+    said, offered = list[str](), list[str]()
+    if isinstance(request, PromptRequest):
+        text += str(request.prompt)
+    elif request:
+        said = [message.content for message in request.messages]
+        tools = request.tools.offered if request.tools else ()
+        offered = [f"{tool.name} {tool.description}" for tool in tools]
     return sum(1 + len(words.split()) for words in (*said, *offered)) + len(text.split())
 
 

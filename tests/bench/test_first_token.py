@@ -31,7 +31,7 @@ from headstart.engine.bench.genai_peer import PeerOptions
 from headstart.engine.bench.measure import genai
 from headstart.engine.bench.race import Run
 from headstart.engine.bench.result import Interval
-from headstart.engine.engine import Keep, LoadOptions, Message, Request
+from headstart.engine.engine import ConversationRequest, Keep, LoadOptions, Message
 from headstart.engine.hardware.devices import Machine
 from headstart.engine.local import LocalEngine
 from headstart.errors import PeerError, SettingsError
@@ -120,7 +120,9 @@ def test_restart_without_stored_parts_reads_all(
 
 
 def test_measurement_leaves_the_prefix_cache_unchanged(engine: LocalEngine, options: LoadOptions) -> None:
-    question = Request((Message("user", "What is new? " * 60),), 8, keep=Keep("a-chat", 2**40))
+    question = ConversationRequest(
+        (Message("user", "What is new? " * 60),), max_new_tokens=8, keep=Keep("a-chat", 2**40)
+    )
     list(engine.generate(question))
     while engine.store_one():
         pass

@@ -2,11 +2,11 @@
 
 import json
 from contextlib import closing
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from bench.research.recordings import RecordedAnswer, TraceError, read_recordings
 from bench.research.replay import SimulatedMachine, policy_ms, speedups
@@ -25,7 +25,7 @@ def traced(options: LoadOptions, file: Path, depth: int | None = None, speculati
         trace = Trace(engine, opened, depth)
         for text in (LIST, CODE):
             forget(engine)
-            trace.answer(replace(request(text, speculation=speculation), keep=Keep("chat", 1, KEY)))
+            trace.answer(structs.replace(request(text, speculation=speculation), keep=Keep("chat", 1, KEY)))
     lines = file.read_text(encoding="utf-8")
     assert KEY not in lines
     return [json.loads(line) for line in lines.splitlines()]

@@ -17,7 +17,7 @@ from bench.toy import PROGRAM, ToyEngine
 from headstart.cli import main
 from headstart.cli.batch import Answers, BadLine, Identity, LineDefaults, Task, read
 from headstart.cli.options import RequestSettings
-from headstart.engine.engine import LoadOptions, Message, Mode, Request, Speculation
+from headstart.engine.engine import ConversationRequest, LoadOptions, Message, Mode, Speculation
 from headstart.engine.process.client import EngineClient
 from headstart.engine.supervision import Journal
 from headstart.engine.text import generation_config
@@ -67,7 +67,7 @@ def questions(number: int) -> Sequence[dict[str, Any]]:
     return [{"id": each, "prompt": f"Question {each}"} for each in range(1, number + 1)]
 
 
-def contents(requests: Sequence[Request]) -> list[str]:
+def contents(requests: Sequence[ConversationRequest]) -> list[str]:
     return [request.messages[-1].content for request in requests]
 
 

@@ -18,13 +18,13 @@ from headstart.cli.chat import COMMANDS, Session, command_names, converse
 from headstart.cli.editor import piped_lines, typed_lines
 from headstart.cli.options import RequestSettings
 from headstart.cli.render import Screen
-from headstart.engine.engine import Engine, Message, Mode, Request
+from headstart.engine.engine import ConversationRequest, Engine, Message, Mode
 from headstart.errors import ChatTemplateError, EngineLostError
 from tests.fakes import RecordingLoad, ScriptedEngine
 from tests.model_folders import write_model
 
 Captured = pytest.CaptureFixture[str]
-Say = Callable[..., list[Request]]
+Say = Callable[..., list[ConversationRequest]]
 
 
 def begun(engine: Engine) -> Session:
@@ -41,14 +41,14 @@ def say(engine: ScriptedEngine) -> Say:
     """A function that types lines and returns the requests to the engine."""
     session = begun(engine)
 
-    def lines(*given: str) -> list[Request]:
+    def lines(*given: str) -> list[ConversationRequest]:
         converse(session, given)
         return engine.requests
 
     return lines
 
 
-def contents(request: Request) -> list[str]:
+def contents(request: ConversationRequest) -> list[str]:
     return [message.content for message in request.messages]
 
 

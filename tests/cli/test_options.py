@@ -12,13 +12,13 @@ from bench.toy import CONTEXT, PROGRAM
 from headstart.cli import main, options
 from headstart.cli.options import OPTIONS, AnsweringFlags, RequestSettings, facts, select_model
 from headstart.engine.engine import (
+    ConversationRequest,
     Drafter,
     EngineKind,
     KvPrecision,
     LoadOptions,
     Message,
     Mode,
-    Request,
     Sampling,
     Speculation,
 )
@@ -42,17 +42,19 @@ def model(headstart_home: Path) -> None:
     write_model(headstart_home / "models" / "smol")
 
 
-def requested(*flags: str) -> Request:
+def requested(*flags: str) -> ConversationRequest:
     """Return the request to the engine with these flags."""
     load = RecordingLoad()
     assert main(["chat", "--prompt", "hello", *flags], load) == 0
-    return load.engine.requests[0]
+    (request,) = load.engine.requests
+    assert isinstance(request, ConversationRequest)
+    return request
 
 
 def test_every_field_is_an_option() -> None:
     assert {option.name for option in OPTIONS} == set(RequestSettings().values)
     asked = requested()
-    assert asked == Request(MESSAGES, sampling=asked.sampling)
+    assert asked == ConversationRequest(MESSAGES, sampling=asked.sampling)
     assert asked.sampling.settled(OWN) == OWN
 
 
@@ -69,7 +71,7 @@ def test_every_flag_reaches_the_request() -> None:
         *("--speculation", "fixed", "--num-assistant-tokens", "5"),
         *("--assistant-confidence-threshold", "0.4", "--acceptance-threshold", "0.7"),
         *("--drafter", "ngram", "--think", "--think-budget", "100", "--think-effort", "low"),
-    ) == Request(
+    ) == ConversationRequest(
         MESSAGES,
         max_new_tokens=7,
         sampling=Sampling(0.8, 0.9, 40, 0.05, 1.1, -1.0, 0.5, 3),

@@ -3,22 +3,24 @@
 import json
 from collections.abc import Iterator
 from contextlib import closing
-from dataclasses import replace
 
 import pytest
+from msgspec import structs
 
 from headstart.engine.backends.remote.engine import RemoteEngine
 from headstart.engine.cancelling import CancelEvent
-from headstart.engine.engine import Call, Finish, FinishReason, Message, Remote, Request, Step, Tool, Tools
+from headstart.engine.engine import Call, ConversationRequest, Finish, FinishReason, Message, Remote, Step, Tool, Tools
 from headstart.errors import ContextOverflowError
 from headstart.server.routes.replies import read_whole
 from headstart.tools.calls import CallReader
 from tests.end_to_end import foreign_servers
 
-ASKED = Request((Message("user", "What is the capital of France?"),), 24)
+ASKED = ConversationRequest((Message("user", "What is the capital of France?"),), max_new_tokens=24)
 CITY = {"type": "object", "properties": {"city": {"type": "string", "maxLength": 20}}, "required": ["city"]}
 WEATHER = Tool("weather", json.dumps(CITY), "The weather of a city", strict=True)
-ABOUT_WEATHER = Request((Message("user", "What is the weather in Paris? Use the tool."),), 80)
+ABOUT_WEATHER = ConversationRequest(
+    (Message("user", "What is the weather in Paris? Use the tool."),), max_new_tokens=80
+)
 
 pytestmark = pytest.mark.slow
 
@@ -43,7 +45,7 @@ def engine(address: str) -> Iterator[RemoteEngine]:
         yield engine
 
 
-def text_and_end(engine: RemoteEngine, request: Request) -> tuple[str, Finish]:
+def text_and_end(engine: RemoteEngine, request: ConversationRequest) -> tuple[str, Finish]:
     *steps, finish = engine.generate(request)
     assert isinstance(finish, Finish)
     return "".join(step.text for step in steps if isinstance(step, Step)), finish
@@ -58,14 +60,16 @@ def test_greedy_answer_is_repeatable_with_usage(engine: RemoteEngine) -> None:
 
 
 def test_max_tokens_ends_the_answer(engine: RemoteEngine) -> None:
-    _, finish = text_and_end(engine, Request(ASKED.messages, 3))
+    _, finish = text_and_end(engine, ConversationRequest(ASKED.messages, max_new_tokens=3))
     assert (finish.reason, finish.stats.output_tokens) == (FinishReason.LENGTH, 3)
 
 
 def test_cancel_ends_the_answer_and_the_next_works(engine: RemoteEngine) -> None:
     before = text_and_end(engine, ASKED)[0]
     cancel = CancelEvent()
-    answer = engine.generate(Request((Message("user", "Count from one to a thousand."),), 800), cancel)
+    answer = engine.generate(
+        ConversationRequest((Message("user", "Count from one to a thousand."),), max_new_tokens=800), cancel
+    )
     next(answer)
     cancel.set()
     *_, finish = answer
@@ -76,23 +80,23 @@ def test_cancel_ends_the_answer_and_the_next_works(engine: RemoteEngine) -> None
 
 def test_context_overflow_is_an_error(engine: RemoteEngine) -> None:
     with pytest.raises(ContextOverflowError, match="The conversation is too long for server"):
-        text_and_end(engine, Request((Message("user", "word " * 3000),), 8))
+        text_and_end(engine, ConversationRequest((Message("user", "word " * 3000),), max_new_tokens=8))
 
 
 def test_answer_is_continued(engine: RemoteEngine) -> None:
-    begun = replace(ASKED, messages=(*ASKED.messages, Message("assistant", "The capital of")))
+    begun = structs.replace(ASKED, messages=(*ASKED.messages, Message("assistant", "The capital of")))
     text, _ = text_and_end(engine, begun)
     assert text.startswith(" France")
 
 
 def test_schema_is_kept_to(engine: RemoteEngine) -> None:
-    text, finish = text_and_end(engine, replace(ABOUT_WEATHER, schema=json.dumps(CITY)))
+    text, finish = text_and_end(engine, structs.replace(ABOUT_WEATHER, schema=json.dumps(CITY)))
     assert finish.reason is FinishReason.STOP
     assert isinstance(json.loads(text)["city"], str)
 
 
 def test_logprobs_are_read(engine: RemoteEngine) -> None:
-    steps = [event for event in engine.generate(replace(ASKED, likeliest=2)) if isinstance(event, Step)]
+    steps = [event for event in engine.generate(structs.replace(ASKED, likeliest=2)) if isinstance(event, Step)]
     scored = [each for step in steps for each in step.scored]
     assert b"".join(bytes(each.token.spelling) for each in scored).decode() == "".join(step.text for step in steps)
     assert all(each.token.logprob <= 0.0 and len(each.likeliest) == 2 for each in scored)
@@ -101,7 +105,7 @@ def test_logprobs_are_read(engine: RemoteEngine) -> None:
 def test_conversation_with_tool_calls_goes_on(engine: RemoteEngine) -> None:
     called = Message("assistant", "", (Call("weather", '{"city": "Paris"}'),))
     history = (*ABOUT_WEATHER.messages, called, Message("tool", "sunny, 21 degrees"))
-    text, finish = text_and_end(engine, replace(ABOUT_WEATHER, messages=history, tools=Tools((WEATHER,))))
+    text, finish = text_and_end(engine, structs.replace(ABOUT_WEATHER, messages=history, tools=Tools((WEATHER,))))
     assert "21" in text
     assert finish.stats.output_tokens
 
@@ -109,10 +113,10 @@ def test_conversation_with_tool_calls_goes_on(engine: RemoteEngine) -> None:
 def test_tool_is_called(engine: RemoteEngine, server: str) -> None:
     if server == foreign_servers.LLAMA:
         pytest.skip("this model's template knows no tools, and llama.cpp forces no call then")
-    text, _ = text_and_end(engine, replace(ABOUT_WEATHER, tools=Tools((WEATHER,), required=True)))
+    text, _ = text_and_end(engine, structs.replace(ABOUT_WEATHER, tools=Tools((WEATHER,), required=True)))
     _, (call,) = read_whole(text, CallReader((WEATHER,)))
     assert (call.name, json.loads(call.arguments)) == ("weather", {"city": "Paris"})
     text, finish = text_and_end(
-        engine, replace(ABOUT_WEATHER, max_new_tokens=8, tools=Tools((WEATHER,), required=True))
+        engine, structs.replace(ABOUT_WEATHER, max_new_tokens=8, tools=Tools((WEATHER,), required=True))
     )
     assert (text, finish.reason) == ("", FinishReason.LENGTH)

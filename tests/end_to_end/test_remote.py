@@ -9,13 +9,13 @@ import pytest
 from headstart.engine.backends.remote.engine import RemoteEngine
 from headstart.engine.cancelling import CancelEvent
 from headstart.engine.engine import (
+    ConversationRequest,
     Finish,
     FinishReason,
     LoadOptions,
     Message,
     Mode,
     Remote,
-    Request,
     Sampling,
     Speculation,
 )
@@ -47,8 +47,8 @@ def far(running: Running) -> Iterator[RemoteEngine]:
         yield engine
 
 
-def question(text: str, sampling: Sampling | None = None, stop: tuple[str, ...] = ()) -> Request:
-    return Request((Message("user", text),), 48, sampling or Sampling(), stop=stop)
+def question(text: str, sampling: Sampling | None = None, stop: tuple[str, ...] = ()) -> ConversationRequest:
+    return ConversationRequest((Message("user", text),), max_new_tokens=48, sampling=sampling or Sampling(), stop=stop)
 
 
 def agreed(near: Answer, text: str, finish: Finish) -> None:
@@ -58,7 +58,7 @@ def agreed(near: Answer, text: str, finish: Finish) -> None:
     assert finish.stats.prompt_tokens == near.stats.prompt_tokens
 
 
-def far_answer(engine: RemoteEngine, request: Request) -> tuple[str, Finish]:
+def far_answer(engine: RemoteEngine, request: ConversationRequest) -> tuple[str, Finish]:
     *steps, finish = engine.generate(request)
     assert isinstance(finish, Finish)
     return "".join(getattr(step, "text", "") for step in steps), finish
@@ -82,7 +82,7 @@ def test_draft_tokens_are_reported(far: RemoteEngine) -> None:
 
 def test_window_continues_an_answer_of_a_server(local: LocalEngine, far: RemoteEngine) -> None:
     whole = ask(local, question(QUESTIONS[0])).text
-    begun = Request((Message("user", QUESTIONS[0]), Message("assistant", whole[:20])), 24)
+    begun = ConversationRequest((Message("user", QUESTIONS[0]), Message("assistant", whole[:20])), max_new_tokens=24)
     agreed(ask(local, begun), *far_answer(far, begun))
 
 
@@ -96,7 +96,7 @@ def test_cancel_frees_the_server(local: LocalEngine, far: RemoteEngine) -> None:
     request = question(QUESTIONS[0])
     near = ask(local, request)
     cancel = CancelEvent()
-    answer = far.generate(Request((Message("user", QUESTIONS[1]),), 400), cancel)
+    answer = far.generate(ConversationRequest((Message("user", QUESTIONS[1]),), max_new_tokens=400), cancel)
     next(answer)
     cancel.set()
     *_, finish = answer

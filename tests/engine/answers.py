@@ -9,15 +9,16 @@ from headstart.engine import local
 from headstart.engine.cancelling import CancelEvent
 from headstart.engine.drafters.base import Draft
 from headstart.engine.engine import (
+    ConversationRequest,
     Event,
     Finish,
     FinishReason,
+    GenerationRequest,
     LoadOptions,
     Message,
     Mode,
     Origin,
     Prefill,
-    Request,
     Sampling,
     Speculation,
     Stats,
@@ -63,13 +64,15 @@ def request(
     speculation: Speculation = PLAIN,
     stop: tuple[str, ...] = (),
     tokens: int = 64,
-) -> Request:
+) -> ConversationRequest:
     """Return a request with one message of a user, or with a conversation."""
     messages = (Message("user", asked),) if isinstance(asked, str) else tuple(asked)
-    return Request(messages, tokens, sampling or Sampling(), speculation, stop)
+    return ConversationRequest(
+        messages, max_new_tokens=tokens, sampling=sampling or Sampling(), speculation=speculation, stop=stop
+    )
 
 
-def ask(engine: LocalEngine, wanted: Request, cancel_at: Callable[[Event], bool] = lambda _: False) -> Answer:
+def ask(engine: LocalEngine, wanted: GenerationRequest, cancel_at: Callable[[Event], bool] = lambda _: False) -> Answer:
     """The whole answer; `cancel_at` is asked at each event whether to cancel."""
     cancel = CancelEvent()
     events: list[Event] = []

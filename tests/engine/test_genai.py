@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from msgspec import structs
 
 from headstart.engine import opening
 from headstart.engine.backends.genai import pipelines
@@ -16,6 +17,7 @@ from headstart.engine.backends.genai.engine import GenaiEngine, Guessing, guessi
 from headstart.engine.backends.genai.pipelines import StreamedWriter, Way
 from headstart.engine.cancelling import CancelEvent
 from headstart.engine.engine import (
+    ConversationRequest,
     Drafter,
     Engine,
     EngineKind,
@@ -27,7 +29,6 @@ from headstart.engine.engine import (
     Mode,
     Origin,
     Prefill,
-    Request,
     Sampling,
     Speculation,
     Step,
@@ -47,7 +48,7 @@ from headstart.errors import (
 from headstart.library import manifest as manifests
 from tests.openvino_core import CPU, NPU, FakeCore, plug_in
 
-QUESTION = Request((Message("user", "Question 1: what is new?"),), max_new_tokens=24)
+QUESTION = ConversationRequest((Message("user", "Question 1: what is new?"),), max_new_tokens=24)
 LOOKUP = Speculation(drafter=Drafter.NGRAM)
 
 
@@ -60,7 +61,7 @@ class Result:
     finish: Finish
 
 
-def result_of(engine: Engine, request: Request = QUESTION) -> Result:
+def result_of(engine: Engine, request: ConversationRequest = QUESTION) -> Result:
     first, *rest = engine.generate(request)
     assert isinstance(first, Prefill)
     steps = [event for event in rest if isinstance(event, Step)]
@@ -119,19 +120,21 @@ QWEN = (  # it opens the section itself
 def test_genai_thinks_where_the_template_has_a_switch(tiny_thinking: Callable[[str], Path]) -> None:
     for engine in opened(tiny_thinking(QWEN)):
         for thinking in (None, True, False):
-            steps = [step for step in engine.generate(replace(QUESTION, thinking=thinking)) if isinstance(step, Step)]
+            steps = [
+                step for step in engine.generate(structs.replace(QUESTION, thinking=thinking)) if isinstance(step, Step)
+            ]
             thought, text = "".join(step.thinking for step in steps), "".join(step.text for step in steps)
             assert bool(thought) == (thinking is not False), thinking
             assert bool(text) == (thinking is False), thinking
         with pytest.raises(SettingsError, match="cannot limit thinking"):
-            list(engine.generate(replace(QUESTION, thinking_budget=5)))
+            list(engine.generate(structs.replace(QUESTION, thinking_budget=5)))
 
 
 def test_genai_reads_only_new_tokens_of_two_chats(either: GenaiEngine) -> None:
     """GenAI reads 256 tokens in a step, and does not tell how many it knew."""
 
     def reading(text: str) -> int:
-        answer = either.begin(replace(QUESTION, messages=(Message("user", text),), max_new_tokens=1))
+        answer = either.begin(structs.replace(QUESTION, messages=(Message("user", text),), max_new_tokens=1))
         batches = either._writer_for(answer.guessing.way).write(answer.writer.prompt, answer.config, CancelEvent())
         return sum(1 for batch in batches if not batch.tokens)
 
@@ -148,19 +151,19 @@ def test_genai_with_little_memory_caches_one_text(
     free = memory.need([manifests.read_model(tiny_target)], bits=32).total
     monkeypatch.setattr(memory, "free_memory", lambda: free)
     engine = load(resolve(LoadOptions(tiny_target)))
-    for question in (QUESTION, replace(QUESTION, messages=(Message("user", "word " * 200),)), QUESTION):
+    for question in (QUESTION, structs.replace(QUESTION, messages=(Message("user", "word " * 200),)), QUESTION):
         assert result_of(engine, question).text == result_of(lone_engine, question).text
     engine.close()
 
 
 def test_genai_answer_without_tokens_reads_the_prompt(either: GenaiEngine) -> None:
     usual = result_of(either)
-    alone = result_of(either, replace(QUESTION, max_new_tokens=0))
+    alone = result_of(either, structs.replace(QUESTION, max_new_tokens=0))
     assert (alone.text, alone.finish.token_ids, alone.finish.reason) == ("", (), FinishReason.LENGTH)
     assert (alone.finish.stats.prompt_tokens, alone.finish.stats.output_tokens) == (usual.finish.stats.prompt_tokens, 0)
     cancel = CancelEvent()
     cancel.set()
-    *_, finish = either.generate(replace(QUESTION, max_new_tokens=0), cancel)
+    *_, finish = either.generate(structs.replace(QUESTION, max_new_tokens=0), cancel)
     assert isinstance(finish, Finish)
     assert finish.reason is FinishReason.CANCELLED
     assert result_of(either).text == usual.text
@@ -171,21 +174,21 @@ def test_genai_answer_ends_with_a_repetition(either: GenaiEngine, lone_engine: L
     assert (theirs.finish.reason, theirs.finish.stats.repeats) == (FinishReason.REPETITION, 4)
     assert len(theirs.finish.token_ids) == hasty
     assert (theirs.text, theirs.finish.token_ids) == (ours.text, ours.finish.token_ids)
-    whole = result_of(either, replace(QUESTION, stop_on_repetition=False)).finish
+    whole = result_of(either, structs.replace(QUESTION, stop_on_repetition=False)).finish
     assert (whole.reason, len(whole.token_ids)) == (FinishReason.LENGTH, QUESTION.max_new_tokens)
 
 
 def test_genai_open_parameters_are_those_of_the_model(plain: GenaiEngine, monkeypatch: pytest.MonkeyPatch) -> None:
     own = Sampling(temperature=0.9, seed=99)
     monkeypatch.setattr(plain, "_text", replace(plain._text, sampling=own))
-    left = result_of(plain, replace(QUESTION, sampling=Sampling(seed=3, automatic=("temperature",))))
-    assert left.text == result_of(plain, replace(QUESTION, sampling=replace(own, seed=3))).text
+    left = result_of(plain, structs.replace(QUESTION, sampling=Sampling(seed=3, automatic=("temperature",))))
+    assert left.text == result_of(plain, structs.replace(QUESTION, sampling=replace(own, seed=3))).text
     assert left.text != result_of(plain).text
 
 
 @pytest.mark.parametrize("length", [None, 1, 3])
 def test_genai_reports_draft_tokens(drafting: GenaiEngine, lone_engine: LocalEngine, length: int | None) -> None:
-    result = result_of(drafting, replace(QUESTION, speculation=Speculation(num_assistant_tokens=length)))
+    result = result_of(drafting, structs.replace(QUESTION, speculation=Speculation(num_assistant_tokens=length)))
     assert result.text == result_of(lone_engine).text
     stats = result.finish.stats
     assert 0 < stats.accepted < stats.drafted
@@ -197,7 +200,7 @@ def test_genai_reports_draft_tokens(drafting: GenaiEngine, lone_engine: LocalEng
 
 
 def test_genai_draft_counts_are_those_of_genai(drafting: GenaiEngine) -> None:
-    stats = result_of(drafting, replace(QUESTION, speculation=Speculation(num_assistant_tokens=3))).finish.stats
+    stats = result_of(drafting, structs.replace(QUESTION, speculation=Speculation(num_assistant_tokens=3))).finish.stats
     config = openvino_genai().GenerationConfig(
         max_new_tokens=24, do_sample=False, ignore_eos=False, stop_token_ids={2, 0}, num_assistant_tokens=3
     )
@@ -210,13 +213,13 @@ def test_genai_draft_counts_are_those_of_genai(drafting: GenaiEngine) -> None:
 
 def test_genai_prompt_lookup_drafts(drafting: GenaiEngine, lone_engine: LocalEngine) -> None:
     copying = tuple(result_of(lone_engine).finish.token_ids)
-    question = replace(
+    question = structs.replace(
         QUESTION,
         messages=(Message("user", lone_engine.tokenizer.decode(copying)), *QUESTION.messages),
         speculation=LOOKUP,
     )
     result = result_of(drafting, question)
-    assert result.text == result_of(lone_engine, replace(question, speculation=Speculation())).text
+    assert result.text == result_of(lone_engine, structs.replace(question, speculation=Speculation())).text
     stats = result.finish.stats
     assert set(stats.by_origin) <= {"n-gram", "target"}
     assert stats.by_origin.get("n-gram", 0) == stats.accepted
@@ -225,7 +228,7 @@ def test_genai_prompt_lookup_drafts(drafting: GenaiEngine, lone_engine: LocalEng
 def test_genai_prompt_lookup_keeps_the_seed(plain: GenaiEngine) -> None:
     def drawn(seed: int, speculation: Speculation) -> str:
         return result_of(
-            plain, replace(QUESTION, sampling=Sampling(temperature=3.0, seed=seed), speculation=speculation)
+            plain, structs.replace(QUESTION, sampling=Sampling(temperature=3.0, seed=seed), speculation=speculation)
         ).text
 
     assert drawn(1, Speculation()) == drawn(1, Speculation()) == drawn(1, LOOKUP)
@@ -239,17 +242,17 @@ def test_genai_gets_the_sampling_filters(plain: GenaiEngine) -> None:
         Sampling(temperature=1.0, min_p=0.999),
         Sampling(),
     )
-    assert len({result_of(plain, replace(QUESTION, sampling=sampling)).text for sampling in narrow}) == 1
+    assert len({result_of(plain, structs.replace(QUESTION, sampling=sampling)).text for sampling in narrow}) == 1
 
 
 def test_genai_repetition_penalty_is_the_own_one(plain: GenaiEngine, lone_engine: LocalEngine) -> None:
-    wary = replace(QUESTION, sampling=Sampling(repetition_penalty=1.7))
+    wary = structs.replace(QUESTION, sampling=Sampling(repetition_penalty=1.7))
     assert result_of(plain, wary).text == result_of(lone_engine, wary).text != result_of(plain).text
 
 
 def test_genai_stop_string_ends_one_answer(either: GenaiEngine, lone_engine: LocalEngine) -> None:
     text = result_of(lone_engine).text
-    stopped = replace(QUESTION, stop=(text[10:13],))
+    stopped = structs.replace(QUESTION, stop=(text[10:13],))
     result = result_of(either, stopped)
     assert result.text == text[: text.index(text[10:13])]
     assert result.finish.reason is FinishReason.STOP
@@ -260,7 +263,7 @@ def test_genai_stop_string_ends_one_answer(either: GenaiEngine, lone_engine: Loc
 def cancelled_midway(engine: GenaiEngine) -> Finish:
     """The end of an answer that is cancelled at its first step."""
     cancel, steps = CancelEvent(), 0
-    for event in engine.generate(replace(QUESTION, max_new_tokens=500), cancel):
+    for event in engine.generate(structs.replace(QUESTION, max_new_tokens=500), cancel):
         if isinstance(event, Step) and event.round.tokens:
             steps += 1
             cancel.set()
@@ -278,12 +281,12 @@ def test_genai_cancel_ends_the_answer(either: GenaiEngine) -> None:
 def test_genai_cancel_ends_a_long_prompt(plain: GenaiEngine) -> None:
     cancel = CancelEvent()
     cancel.set()
-    events = list(plain.generate(replace(QUESTION, messages=(Message("user", "word " * 200),)), cancel))
+    events = list(plain.generate(structs.replace(QUESTION, messages=(Message("user", "word " * 200),)), cancel))
     assert [type(event) for event in events] == [Prefill, Finish]
 
 
 def test_genai_abandoned_answer_ends(plain: GenaiEngine) -> None:
-    events = plain.generate(replace(QUESTION, max_new_tokens=500))
+    events = plain.generate(structs.replace(QUESTION, max_new_tokens=500))
     assert [type(next(events)) for _ in range(2)] == [Prefill, Step]
     events.close()  # type: ignore[attr-defined]
     assert result_of(plain).finish.reason is FinishReason.LENGTH
@@ -292,11 +295,11 @@ def test_genai_abandoned_answer_ends(plain: GenaiEngine) -> None:
 def test_genai_context_bounds_prompt_and_answer(tiny_target: Path, lone_engine: LocalEngine) -> None:
     prompt = len(lone_engine.tokenizer.prompt(QUESTION.messages))
     small = load(resolve(LoadOptions(tiny_target, context=prompt + 4)))
-    result = result_of(small, replace(QUESTION, max_new_tokens=100))
+    result = result_of(small, structs.replace(QUESTION, max_new_tokens=100))
     assert result.finish.reason is FinishReason.CONTEXT
     assert result.finish.stats.output_tokens == 4
     with pytest.raises(ContextOverflowError, match=rf"but the context holds {prompt + 4}"):
-        result_of(small, replace(QUESTION, messages=(Message("user", "word " * 50),)))
+        result_of(small, structs.replace(QUESTION, messages=(Message("user", "word " * 50),)))
 
 
 def test_absent_device_is_refused(tiny_target: Path) -> None:
@@ -330,33 +333,37 @@ def test_stateful_pipeline_streams_and_can_be_cancelled(
     assert result.text == result_of(lone_engine).text
     assert result.finish.stats.by_origin == {Origin.TARGET.value: 24}
     text = result.text
-    assert result_of(engine, replace(QUESTION, stop=(text[10:13],))).text == text[: text.index(text[10:13])]
+    assert result_of(engine, structs.replace(QUESTION, stop=(text[10:13],))).text == text[: text.index(text[10:13])]
     assert len(cancelled_midway(engine).token_ids) == 1
     assert result_of(engine).text == text
 
 
 FIVE, LOOKING = {"num_assistant_tokens": 5}, {"num_assistant_tokens": 5, "max_ngram_size": 3}
-DRAWN = replace(QUESTION, sampling=Sampling(temperature=0.7))
+DRAWN = structs.replace(QUESTION, sampling=Sampling(temperature=0.7))
 
 
 @pytest.mark.parametrize(
     ("request_", "drafting", "expected"),
     [
         (QUESTION, Way.PLAIN, Guessing(Way.PLAIN)),
-        (replace(DRAWN, speculation=Speculation(Mode.OFF)), Way.DRAFT, Guessing(Way.PLAIN)),
-        (replace(QUESTION, speculation=Speculation(drafter=Drafter.DRAFT)), Way.PLAIN, Guessing(Way.PLAIN)),
+        (structs.replace(DRAWN, speculation=Speculation(Mode.OFF)), Way.DRAFT, Guessing(Way.PLAIN)),
+        (structs.replace(QUESTION, speculation=Speculation(drafter=Drafter.DRAFT)), Way.PLAIN, Guessing(Way.PLAIN)),
         (QUESTION, Way.DRAFT, Guessing(Way.DRAFT, FIVE, 5)),
         (QUESTION, Way.EAGLE, Guessing(Way.EAGLE, FIVE, 5)),
         (
-            replace(QUESTION, speculation=Speculation(Mode.FIXED, 3)),
+            structs.replace(QUESTION, speculation=Speculation(Mode.FIXED, 3)),
             Way.DRAFT,
             Guessing(Way.DRAFT, {"num_assistant_tokens": 3}, 3),
         ),
-        (replace(DRAWN, speculation=LOOKUP), Way.DRAFT, Guessing(Way.LOOKUP, LOOKING, 5)),
-        (replace(QUESTION, speculation=Speculation(Mode.FIXED, 5)), Way.PLAIN, Guessing(Way.LOOKUP, LOOKING, 5)),
+        (structs.replace(DRAWN, speculation=LOOKUP), Way.DRAFT, Guessing(Way.LOOKUP, LOOKING, 5)),
+        (
+            structs.replace(QUESTION, speculation=Speculation(Mode.FIXED, 5)),
+            Way.PLAIN,
+            Guessing(Way.LOOKUP, LOOKING, 5),
+        ),
     ],
 )
-def test_genai_pipeline_is_chosen_by_options(request_: Request, drafting: Way, expected: Guessing) -> None:
+def test_genai_pipeline_is_chosen_by_options(request_: ConversationRequest, drafting: Way, expected: Guessing) -> None:
     assert guessing(request_, drafting, npu=False) == expected
 
 
@@ -375,7 +382,7 @@ def test_genai_pipeline_is_chosen_by_options(request_: Request, drafting: Way, e
 )
 def test_genai_refuses_unsupported_options(wishes: dict[str, Any], drafting: Way, fragment: str) -> None:
     with pytest.raises(SettingsError, match=f"{fragment}.*use --engine headstart"):
-        guessing(replace(QUESTION, **wishes), drafting, npu=False)
+        guessing(structs.replace(QUESTION, **wishes), drafting, npu=False)
 
 
 @dataclass
@@ -425,7 +432,7 @@ def test_npu_refuses_a_longer_prompt(tiny_target: Path, pipeline: PlayedPipeline
     engine = opening.load(resolve(LoadOptions(tiny_target, device="npu", context=300)))
     assert pipeline.built[0][2] == {"MAX_PROMPT_LEN": 128, "MIN_RESPONSE_LEN": 172}
     with pytest.raises(ContextOverflowError, match="at most 128"):
-        result_of(engine, replace(QUESTION, messages=(Message("user", "word " * 50),)))
+        result_of(engine, structs.replace(QUESTION, messages=(Message("user", "word " * 50),)))
 
 
 def test_npu_tokens_have_no_origin(tiny_target: Path, tiny_draft: Path, pipeline: PlayedPipeline) -> None:
@@ -435,11 +442,11 @@ def test_npu_tokens_have_no_origin(tiny_target: Path, tiny_draft: Path, pipeline
     assert stats.by_origin == {"unknown": 24}
     assert stats.acceptance_rate is None
     with pytest.raises(SettingsError, match="garbles sampled answers"):
-        result_of(engine, replace(QUESTION, sampling=Sampling(temperature=1.0)))
+        result_of(engine, structs.replace(QUESTION, sampling=Sampling(temperature=1.0)))
     with pytest.raises(SettingsError, match="An NPU takes no guesses from the text"):
-        result_of(engine, replace(QUESTION, speculation=Speculation(drafter=Drafter.NGRAM)))
+        result_of(engine, structs.replace(QUESTION, speculation=Speculation(drafter=Drafter.NGRAM)))
     with pytest.raises(SettingsError, match="cannot bound its guesses under a confidence threshold"):
-        result_of(engine, replace(QUESTION, speculation=Speculation(assistant_confidence_threshold=0.5)))
+        result_of(engine, structs.replace(QUESTION, speculation=Speculation(assistant_confidence_threshold=0.5)))
 
 
 @pytest.mark.parametrize(

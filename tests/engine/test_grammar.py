@@ -9,12 +9,14 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec import structs
 
 from headstart.engine.engine import (
     Call,
+    ConversationRequest,
     Mode,
     Origin,
-    Request,
+    PromptRequest,
     Sampling,
     Speculation,
     Tool,
@@ -48,15 +50,15 @@ SAMPLINGS = (
 )
 
 
-def formed(sampling: Sampling = SAMPLINGS[0], schema: str = SCHEMA) -> Request:
-    return replace(request(LIST, sampling=sampling, tokens=300), schema=schema)
+def formed(sampling: Sampling = SAMPLINGS[0], schema: str = SCHEMA) -> ConversationRequest:
+    return structs.replace(request(LIST, sampling=sampling, tokens=300), schema=schema)
 
 
 @pytest.mark.parametrize("sampling", SAMPLINGS, ids=["greedy", "sampled", "cut"])
 def test_answer_keeps_to_its_schema_with_any_drafter(pair_engine: LocalEngine, sampling: Sampling) -> None:
     query = formed(sampling)
     plain = ask(pair_engine, query)
-    assert ask(pair_engine, replace(query, speculation=FIXED)).essence == plain.essence
+    assert ask(pair_engine, structs.replace(query, speculation=FIXED)).essence == plain.essence
     written = json.loads(plain.text)
     assert written["colour"] in {"red", "green", "blue"}
     assert all(0 <= size <= 99 for size in written["sizes"])
@@ -65,7 +67,7 @@ def test_answer_keeps_to_its_schema_with_any_drafter(pair_engine: LocalEngine, s
 
 def test_acceptance_threshold_keeps_to_the_schema(pair_engine: LocalEngine) -> None:
     tolerant = replace(FIXED, acceptance_threshold=0.01)
-    written = json.loads(ask(pair_engine, replace(formed(SAMPLINGS[1]), speculation=tolerant)).text)
+    written = json.loads(ask(pair_engine, structs.replace(formed(SAMPLINGS[1]), speculation=tolerant)).text)
     assert written.keys() == {"colour", "sizes"}
 
 
@@ -117,19 +119,19 @@ PAINTED = f"<tool_call>\n{PAINT}\n</tool_call>"
 
 @pytest.mark.parametrize("sampling", SAMPLINGS, ids=["greedy", "sampled", "cut"])
 def test_tool_call_keeps_to_its_schema_with_any_drafter(pair_engine: LocalEngine, sampling: Sampling) -> None:
-    query = replace(formed(sampling, ""), tools=replace(TOOLS, required=True, only="paint"))
+    query = structs.replace(formed(sampling, ""), tools=replace(TOOLS, required=True, only="paint"))
     plain = ask(pair_engine, query)
-    assert ask(pair_engine, replace(query, speculation=FIXED)).essence == plain.essence
+    assert ask(pair_engine, structs.replace(query, speculation=FIXED)).essence == plain.essence
     head, tail = '<tool_call>\n{"name": "paint", "arguments": ', "}\n</tool_call>"
     written = json.loads(plain.text.removeprefix(head).removesuffix(tail))
     assert written["colour"] in {"red", "green", "blue"}
 
 
 def test_answer_with_tools_may_be_text(pair_engine: LocalEngine) -> None:
-    query = replace(formed(SAMPLINGS[1], ""), tools=TOOLS, max_new_tokens=20)
+    query = structs.replace(formed(SAMPLINGS[1], ""), tools=TOOLS, max_new_tokens=20)
     plain = ask(pair_engine, query)
     assert plain.text
-    assert ask(pair_engine, replace(query, speculation=FIXED)).essence == plain.essence
+    assert ask(pair_engine, structs.replace(query, speculation=FIXED)).essence == plain.essence
 
 
 @pytest.mark.parametrize(
@@ -205,9 +207,9 @@ ENDLESS = {
 def test_answer_with_a_schema_ends_within_its_room(
     pair_engine: LocalEngine, sampling: Sampling, schema: Any, room: int
 ) -> None:
-    query = replace(formed(sampling, json.dumps(schema)), max_new_tokens=room)
+    query = structs.replace(formed(sampling, json.dumps(schema)), max_new_tokens=room)
     plain = ask(pair_engine, query)
-    assert ask(pair_engine, replace(query, speculation=FIXED)).essence == plain.essence
+    assert ask(pair_engine, structs.replace(query, speculation=FIXED)).essence == plain.essence
     json.loads(plain.text)
     assert plain.stats.output_tokens <= room
 
@@ -332,10 +334,10 @@ def reads(constraint: grammar.GrammarConstraint, token_bytes: TokenBytes, text: 
 def test_prediction_is_copied_and_changes_no_token(lone_engine: LocalEngine, sampling: Sampling) -> None:
     query = request(LIST, sampling=sampling, tokens=60)
     plain = ask(lone_engine, query)
-    guessed = replace(query, speculation=FIXED)
+    guessed = structs.replace(query, speculation=FIXED)
     without = ask(lone_engine, guessed)
-    foretold = ask(lone_engine, replace(guessed, prediction=plain.text))
-    wrong = ask(lone_engine, replace(guessed, prediction="Something else altogether, and more of it."))
+    foretold = ask(lone_engine, structs.replace(guessed, prediction=plain.text))
+    wrong = ask(lone_engine, structs.replace(guessed, prediction="Something else altogether, and more of it."))
     assert foretold.essence == without.essence == wrong.essence == plain.essence
     copied = [answer.stats.by_origin.get(Origin.NGRAM, 0) for answer in (foretold, without)]
     assert copied[0] > copied[1]
@@ -344,7 +346,7 @@ def test_prediction_is_copied_and_changes_no_token(lone_engine: LocalEngine, sam
 
 def test_raw_prompt_is_continued(lone_engine: LocalEngine) -> None:
     tokenizer = lone_engine.tokenizer
-    raw = Request((), 8, prompt="one two three")
+    raw = PromptRequest(max_new_tokens=8, prompt="one two three")
     answer = ask(lone_engine, raw)
     assert answer.stats.prompt_tokens == len(tokenizer.raw_prompt("one two three")) == answer.prefills[0].total
     assert tokenizer.raw_prompt("one two three") == tokenizer.encode("one two three")

@@ -9,7 +9,7 @@ import pytest
 
 from bench.toy import ToyModels
 from headstart.engine import protocol
-from headstart.engine.engine import LoadOptions, Message, Request
+from headstart.engine.engine import ConversationRequest, LoadOptions, Message
 from headstart.engine.opening import LoadedEngine, Tell
 from headstart.engine.process.host import Host
 from tests.waiting import PATIENCE
@@ -60,7 +60,7 @@ class RecordingHost:
 
 
 def ask(generation: int) -> protocol.Generate:
-    return protocol.Generate(generation, Request((Message("user", "one two"),)))
+    return protocol.Generate(generation, ConversationRequest((Message("user", "one two"),)))
 
 
 def test_host_stores_parts_while_no_order_waits() -> None:

@@ -17,12 +17,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+from msgspec import structs
 
 from headstart.engine import local
 from headstart.engine.cancelling import CancelEvent
 from headstart.engine.drafters.draft_model import DraftModel
 from headstart.engine.drafters.ngram import NgramDrafter
 from headstart.engine.engine import (
+    ConversationRequest,
     Drafter,
     Event,
     Finish,
@@ -33,7 +35,6 @@ from headstart.engine.engine import (
     Mode,
     Origin,
     Prefill,
-    Request,
     Round,
     Sampling,
     Speculation,
@@ -112,7 +113,7 @@ def test_repetition_ends_the_answer_and_counts_no_saved_time(pair_engine: LocalE
     guessed = ask(forget(pair_engine), request(LIST, sampling=looping, tokens=400, speculation=FIXED))
     assert guessed.essence == plain.essence
     assert (guessed.stats.speedup, guessed.stats.ledger_ms) == (None, 0.0)
-    wanted = replace(request(LIST, sampling=looping, tokens=400, speculation=FIXED), stop_on_repetition=False)
+    wanted = structs.replace(request(LIST, sampling=looping, tokens=400, speculation=FIXED), stop_on_repetition=False)
     whole = ask(forget(pair_engine), wanted)
     assert (whole.reason, len(whole.ids)) == (FinishReason.LENGTH, 400)
     assert whole.stats.repeats > plain.stats.repeats
@@ -220,7 +221,7 @@ def test_prompt_of_the_whole_context_is_answered(
 
 def test_conversation_that_the_template_refuses_is_refused(pair_engine: LocalEngine, usual: Answer) -> None:
     with pytest.raises(ChatTemplateError):
-        ask(pair_engine, Request((Message("no such role!", "Hello"),)))
+        ask(pair_engine, ConversationRequest((Message("no such role!", "Hello"),)))
     assert answers_as_usual(pair_engine, usual)
 
 
@@ -307,12 +308,12 @@ events = []
 WATCHED = ("socket.connect", "socket.getaddrinfo", "os.fork", "os.posix_spawn", "subprocess.Popen")
 sys.addaudithook(lambda event, arguments: events.append(event) if event in WATCHED else None)
 
-from headstart.engine.engine import Finish, LoadOptions, Message, Request
+from headstart.engine.engine import ConversationRequest, Finish, LoadOptions, Message
 from headstart.engine.opening import resolve
 from headstart.engine.local import load
 
 engine = load(resolve(LoadOptions(Path(sys.argv[1]))))
-*_, finish = engine.generate(Request((Message("user", "Hello"),), max_new_tokens=8))
+*_, finish = engine.generate(ConversationRequest((Message("user", "Hello"),), max_new_tokens=8))
 telemetry = sys.modules["openvino_telemetry"]
 print(f"{len(finish.token_ids)} tokens, telemetry {telemetry}, events {events}")
 """
@@ -526,7 +527,7 @@ def test_read_ahead_fills_the_caches_of_target_and_draft(pair_engine: LocalEngin
 
 
 def test_stored_prefix_is_reused_after_a_restart(pair_engine: LocalEngine) -> None:
-    kept = replace(request(LONG, tokens=8), keep=Keep("chat", 2**30))
+    kept = structs.replace(request(LONG, tokens=8), keep=Keep("chat", 2**30))
     expected = ask(forget(pair_engine), kept)
     while pair_engine.store_one():
         pass

@@ -14,7 +14,7 @@ import pytest
 
 from bench.toy import PROGRAM
 from headstart import cli
-from headstart.engine.engine import LoadOptions, Message, Request, Step
+from headstart.engine.engine import ConversationRequest, LoadOptions, Message, Step
 from headstart.engine.hardware import devices
 from headstart.engine.loading import memory
 from headstart.engine.loading.load_options import ResolvedOptions
@@ -205,7 +205,7 @@ def test_other_errors_are_not_out_of_memory() -> None:
 
 
 def text(client: EngineClient, words: str) -> str:
-    request = Request((Message("user", words),), 8)
+    request = ConversationRequest((Message("user", words),), max_new_tokens=8)
     return "".join(event.text for event in client.generate(request) if isinstance(event, Step))
 
 

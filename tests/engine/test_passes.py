@@ -9,22 +9,22 @@ import weakref
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager, nullcontext
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from msgspec import structs
 
 from headstart.engine.cancelling import CancelEvent
 from headstart.engine.engine import (
+    ConversationRequest,
     Finish,
     FinishReason,
     LoadOptions,
     Mode,
     Origin,
-    Request,
     Sampling,
     Speculation,
     Step,
@@ -350,7 +350,7 @@ def test_answers_that_start_and_stop_at_random_are_exact(tiny_target: Path, tiny
             wrong = 0
             for _ in range(15):
                 number, last = rng.randrange(len(wanted)), rng.choice([None, None, rng.randint(1, 10)])
-                answer = ask(one, replace(wanted[number], speculation=rng.choice(ways)), stop_at(last))
+                answer = ask(one, structs.replace(wanted[number], speculation=rng.choice(ways)), stop_at(last))
                 whole = answer.reason is not FinishReason.CANCELLED
                 wrong += answer.ids != (expected[number] if whole else expected[number][: len(answer.ids)])
                 time.sleep(rng.random() / 50)
@@ -360,7 +360,7 @@ def test_answers_that_start_and_stop_at_random_are_exact(tiny_target: Path, tiny
         assert at_once(works) == [0, 0, 0]
 
 
-def write(engines: list[LocalEngine], wanted: Sequence[Request]) -> list[Answer]:
+def write(engines: list[LocalEngine], wanted: Sequence[ConversationRequest]) -> list[Answer]:
     return at_once([partial(ask, engine, each) for each, engine in zip(wanted, engines, strict=True)])
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from headstart.engine.engine import Keep, KvPrecision, Message, Request
+from headstart.engine.engine import ConversationRequest, Keep, KvPrecision, Message
 from headstart.engine.loading.loading import RunnerConfig, load_model
 from headstart.engine.prefix_cache import PartFiles, PrefixCache, identity_of
 from headstart.engine.protocol import Generate, decode_order, encode
@@ -459,7 +459,7 @@ def test_what_waits_to_be_kept_is_not_written_with_another_key(files: Callable[[
 
 
 def test_key_is_in_no_text_made_of_a_request(files: Callable[[], PartFiles], caplog: pytest.LogCaptureFixture) -> None:
-    request = Request((Message("user", "?"),), keep=SEALED)
+    request = ConversationRequest((Message("user", "?"),), keep=SEALED)
     line = encode(Generate(1, request))
     assert KEY.encode() in line  # it reaches the engine
     texts = [f"{SEALED} {SEALED!r} {request} {Generate(1, request)}"]

@@ -15,11 +15,13 @@ from pathlib import Path
 
 import psutil
 import pytest
+from msgspec import structs
 
 from bench.toy import PROGRAM, ToyEngine, ToyModels
 from headstart.engine import protocol, supervision
 from headstart.engine.cancelling import CancelEvent
 from headstart.engine.engine import (
+    ConversationRequest,
     Engine,
     Event,
     Finish,
@@ -29,7 +31,6 @@ from headstart.engine.engine import (
     Message,
     Phase,
     Prefill,
-    Request,
     Step,
 )
 from headstart.engine.opening import LoadedEngine, Tell
@@ -52,8 +53,8 @@ def client(tmp_path: Path) -> Iterator[EngineClient]:
     client.close()
 
 
-def ask(text: str) -> Request:
-    return Request((Message("user", text),), 4096)
+def ask(text: str) -> ConversationRequest:
+    return ConversationRequest((Message("user", text),), max_new_tokens=4096)
 
 
 def text_of(events: list[Event]) -> str:
@@ -241,7 +242,7 @@ def test_crash_is_an_error_and_the_engine_restarts(client: EngineClient, tmp_pat
 def test_key_is_in_no_log_and_no_error(client: EngineClient, tmp_path: Path) -> None:
     key, tracebacks = "5a" * 64, list[str]()
     for text in ("refuse", "bug", "memory", "print", "segfault"):
-        request = replace(ask(f"toy: {text}"), keep=Keep("chat", 1, key))
+        request = structs.replace(ask(f"toy: {text}"), keep=Keep("chat", 1, key))
         try:
             list(client.generate(request))
         except HeadstartError as error:
@@ -336,11 +337,11 @@ import signal, sys
 signal.signal(signal.SIGINT, signal.default_int_handler)  # what started the tests may have it ignored
 from pathlib import Path
 from headstart.engine.process.client import EngineClient
-from headstart.engine.engine import LoadOptions, Message, Request, Step
+from headstart.engine.engine import ConversationRequest, LoadOptions, Message, Step
 from bench.toy import PROGRAM, ToyEngine, ToyModels
 client = EngineClient((*PROGRAM, "--pace", "0.01"))
 client.load(LoadOptions(Path("toy")))
-ask = lambda text: client.generate(Request((Message("user", text),), 4096))
+ask = lambda text: client.generate(ConversationRequest((Message("user", text),), max_new_tokens=4096))
 try:
     for event in ask("toy: words 3000"):
         if isinstance(event, Step):
@@ -382,7 +383,7 @@ def loaded() -> Iterator[Hosted]:
 
 
 def asking(text: str, generation: int = 1, tokens: int = 4096) -> protocol.Generate:
-    return protocol.Generate(generation, Request((Message("user", text),), tokens))
+    return protocol.Generate(generation, ConversationRequest((Message("user", text),), max_new_tokens=tokens))
 
 
 def test_answer_without_a_model_fails(bare: Hosted) -> None:
@@ -401,7 +402,7 @@ def test_answer_can_be_cancelled_before_it_begins(loaded: Hosted) -> None:
 
 
 def ahead(ticket: int, words: int) -> protocol.ReadAhead:
-    return protocol.ReadAhead(ticket, Request((Message("user", "word " * words),)))
+    return protocol.ReadAhead(ticket, ConversationRequest((Message("user", "word " * words),)))
 
 
 def test_read_ahead_ends_with_the_next_order(loaded: Hosted) -> None:
@@ -419,7 +420,7 @@ def test_read_ahead_without_a_model_does_nothing(bare: Hosted) -> None:
 
 
 def title(ticket: int, text: str, tokens: int = 4096) -> protocol.WriteTitle:
-    return protocol.WriteTitle(ticket, Request((Message("user", text),), tokens))
+    return protocol.WriteTitle(ticket, ConversationRequest((Message("user", text),), max_new_tokens=tokens))
 
 
 def test_title_is_dropped_for_the_next_order(loaded: Hosted) -> None:
@@ -484,7 +485,7 @@ def test_title_without_a_model_is_empty(bare: Hosted) -> None:
 def test_count_and_describe_work_during_an_answer(loaded: Hosted) -> None:
     loaded.say(
         asking("toy: words 5000", tokens=5000),
-        protocol.CountTokens(3, Request((Message("user", "a b"),)), "c"),
+        protocol.CountTokens(3, ConversationRequest((Message("user", "a b"),)), "c"),
         protocol.Describe(4),
     )
     heard = loaded.hear(protocol.Described)

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from headstart.engine import protocol
 from headstart.engine.bench.result import BenchResult, Memory, Setting, Spread
 from headstart.engine.engine import (
+    ConversationRequest,
     Finish,
     FinishReason,
     LoadOptions,
@@ -22,7 +23,7 @@ from headstart.engine.engine import (
     Phase,
     Piece,
     Prefill,
-    Request,
+    PromptRequest,
     Round,
     Sampling,
     Scored,
@@ -31,6 +32,7 @@ from headstart.engine.engine import (
     Step,
     Timing,
     Token,
+    VectorsRequest,
 )
 from headstart.engine.hardware.devices import Machine
 from headstart.engine.tuning import messages as tuning
@@ -45,7 +47,7 @@ from headstart.errors import (
 from tests.fakes import HALF
 from tests.junk import JUNK, changed, fuzz
 
-REQUEST = Request(
+REQUEST = ConversationRequest(
     (Message("system", "Sé breve."), Message("user", "什么是\n\u2028快速排序？ \U0001f40d \ud800")),
     max_new_tokens=7,
     sampling=Sampling(temperature=0.7, top_p=0.9, seed=2**63 - 1),
@@ -74,6 +76,9 @@ ORDERS: tuple[protocol.Order, ...] = (
     protocol.Load(LoadOptions(Path("models/a b"), Path("models/c"), "GPU.1", 2048)),
     protocol.Load(LoadOptions(Path("models/a"))),
     protocol.Generate(3, REQUEST),
+    protocol.Generate(4, PromptRequest("Once", "end.", echo=True, max_new_tokens=7)),
+    protocol.Generate(5, PromptRequest((1, 2), tokens_only=True)),
+    protocol.Generate(6, VectorsRequest(("a text", (1, 2)))),
     protocol.ReadAhead(4, REQUEST),
     protocol.WriteTitle(5, REQUEST),
     protocol.Cancel(3),
@@ -198,6 +203,7 @@ def test_other_version_of_the_protocol_is_refused(line: bytes) -> None:
         ({"is": "Cancel", "number": "3"}, "Cancel is damaged .*Expected `int`, got `str`"),
         ({"is": "Cancel", "number": True}, "Expected `int`, got `bool`"),
         ({"is": "Generate", "generation": 3, "request": []}, r"Expected `object`, got `array` - at `\$.request`"),
+        ({"is": "Generate", "generation": 3, "request": {"is": "Load"}}, r"Invalid value 'Load' - at `\$.request.is`"),
         ({"is": "Load", "options": {"target": "a", "kv_precision": "sloppy"}}, "sloppy"),
         (
             {"is": "CountTokens", "ticket": 1, "request": {"messages": [{"role": 1, "content": ""}]}},

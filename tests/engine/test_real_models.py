@@ -4,10 +4,10 @@ import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec import structs
 
 from bench.forward import ForwardPlan, measure_forward
 from headstart.engine.bench.prompts import read_prompts
@@ -73,7 +73,7 @@ def test_head_of_smollm2_drafts_for_answers_at_the_same_time(real_smollm2: Path)
     by_head = Speculation(Mode.FIXED, 3, drafter=Drafter.HEAD)
     wanted = [request(text, speculation=by_head, tokens=64) for text in (EDIT, TRANSLATE, "Write a sorting function.")]
     with closing(load(LoadOptions(real_smollm2, parallel=3))) as engine, ThreadPoolExecutor(3) as pool:
-        alone = [ask(engine, replace(each, speculation=PLAIN)).ids for each in wanted]
+        alone = [ask(engine, structs.replace(each, speculation=PLAIN)).ids for each in wanted]
         answers = list(pool.map(ask, [engine, *engine.others], wanted))
     assert [answer.ids for answer in answers] == alone
     assert all(answer.stats.by_origin[Origin.HEAD] > 5 for answer in answers)
@@ -130,7 +130,7 @@ def test_smollm2_chat_is_the_same_after_a_restart(real_smollm2: Path, speculatio
 
         def answer(conversation: list[Message]) -> Answer:
             wanted = request(conversation, speculation=speculation, tokens=40)
-            return ask(engine, replace(wanted, keep=Keep("chat", 2**30)))
+            return ask(engine, structs.replace(wanted, keep=Keep("chat", 2**30)))
 
         longer = [*begun, Message("assistant", answer(begun).text), Message("user", "Go on.")]
         uninterrupted = answer(longer)

@@ -8,7 +8,6 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -16,12 +15,14 @@ from unittest.mock import ANY
 
 import pytest
 import trustme
+from msgspec import structs
 
 from headstart import api_keys, remotes
 from headstart.engine.backends.remote.engine import RemoteEngine
 from headstart.engine.cancelling import CancelEvent
 from headstart.engine.engine import (
     Call,
+    ConversationRequest,
     Event,
     Finish,
     FinishReason,
@@ -31,7 +32,6 @@ from headstart.engine.engine import (
     Phase,
     Prefill,
     Remote,
-    Request,
     Sampling,
     Speculation,
     Step,
@@ -48,7 +48,7 @@ from headstart.tools.calls import CallReader
 from tests.model_server import DONE, Script, chunk, serving
 from tests.waiting import PATIENCE, wait_until
 
-ASKED = Request((Message("system", "Be brief."), Message("user", "Hi")), 64)
+ASKED = ConversationRequest((Message("system", "Be brief."), Message("user", "Hi")), max_new_tokens=64)
 WEATHER = Tool("weather", '{"type": "object", "properties": {"city": {"type": "string"}}}', "The weather of a city")
 QUICK = (0.01, 0.01, 0.01)  # seconds between tries
 Open = Callable[..., RemoteEngine]
@@ -88,7 +88,7 @@ def finish_of(events: Iterable[Event]) -> Finish:
     return finish
 
 
-def heard(engine: RemoteEngine, request: Request = ASKED) -> tuple[str, HeadstartError]:
+def heard(engine: RemoteEngine, request: ConversationRequest = ASKED) -> tuple[str, HeadstartError]:
     """The part of an answer that came before the error."""
     parts: list[str] = []
     with pytest.raises(HeadstartError) as raised:
@@ -106,7 +106,7 @@ def test_answer_arrives_in_chunks(connect: Open, script: Script) -> None:
 
 def test_request_is_mapped_to_the_protocol(connect: Open, script: Script) -> None:
     sampling = Sampling(0.7, 0.9, 40, 0.05, 1.1, 0.2, 0.3, seed=7)
-    list(connect().generate(Request(ASKED.messages, 32, sampling, stop=("END",))))
+    list(connect().generate(ConversationRequest(ASKED.messages, max_new_tokens=32, sampling=sampling, stop=("END",))))
     assert script.asked == [
         {
             "model": "small",
@@ -132,7 +132,7 @@ def test_open_parameters_are_left_to_the_server(connect: Open, script: Script) -
     left = Sampling(top_p=0.9, automatic=("temperature", "top_k", "min_p", "repetition_penalty"))
     greedy = Sampling(temperature=0.0, automatic=("top_p", "top_k", "min_p", "repetition_penalty"))
     for sampling in (left, greedy):
-        list(connect().generate(Request(ASKED.messages, sampling=sampling)))
+        list(connect().generate(ConversationRequest(ASKED.messages, sampling=sampling)))
     first, second = script.asked
     assert first["top_p"] == 0.9
     assert not {"temperature", "top_k", "min_p", "repetition_penalty", "repeat_penalty"} & first.keys()
@@ -141,7 +141,7 @@ def test_open_parameters_are_left_to_the_server(connect: Open, script: Script) -
 
 def test_fixed_speculation_continues_an_answer(connect: Open, script: Script) -> None:
     fixed = Speculation(num_assistant_tokens=3)
-    list(connect().generate(Request((*ASKED.messages, Message("assistant", "Hel")), speculation=fixed)))
+    list(connect().generate(ConversationRequest((*ASKED.messages, Message("assistant", "Hel")), speculation=fixed)))
     (body,) = script.asked
     assert (body["continue_final_message"], body["add_generation_prompt"]) == (True, False)
     assert body["num_assistant_tokens"] == 3
@@ -157,7 +157,7 @@ def test_fixed_speculation_continues_an_answer(connect: Open, script: Script) ->
     ],
 )
 def test_unsupported_field_is_refused(connect: Open, script: Script, more: dict[str, Any]) -> None:
-    _, error = heard(connect(), replace(ASKED, **more))
+    _, error = heard(connect(), structs.replace(ASKED, **more))
     assert isinstance(error, SettingsError)
     assert not script.asked
 
@@ -168,7 +168,7 @@ def test_strict_server_gets_no_neutral_fields(connect: Open, script: Script) -> 
     assert "top_k" in script.asked[0]
     assert not {"top_k", "min_p", "repeat_penalty"} & script.asked[1].keys()
     script.unknown = ("top_k",)  # a person wants it
-    _, error = heard(connect(), Request(ASKED.messages, sampling=Sampling(temperature=1.0, top_k=5)))
+    _, error = heard(connect(), ConversationRequest(ASKED.messages, sampling=Sampling(temperature=1.0, top_k=5)))
     assert "(status 400, Unrecognized request argument: top_k)" in str(error)
 
 
@@ -185,9 +185,9 @@ def test_tools_calls_and_results_are_sent(connect: Open, script: Script) -> None
     calls = (Call("weather", '{"city": "Paris"}'), Call("clock", "{}"))
     history = (*ASKED.messages, Message("assistant", "", calls), Message("tool", "sunny"), Message("tool", "noon"))
     clock = Tool("clock", '{"type": "object"}', strict=True)
-    list(connect().generate(replace(ASKED, messages=history, tools=Tools((WEATHER, clock), parallel=True))))
-    list(connect().generate(replace(ASKED, tools=Tools((WEATHER,), required=True))))
-    list(connect().generate(replace(ASKED, tools=Tools((WEATHER, clock), required=True, only="clock"))))
+    list(connect().generate(structs.replace(ASKED, messages=history, tools=Tools((WEATHER, clock), parallel=True))))
+    list(connect().generate(structs.replace(ASKED, tools=Tools((WEATHER,), required=True))))
+    list(connect().generate(structs.replace(ASKED, tools=Tools((WEATHER, clock), required=True, only="clock"))))
     many, one, named = script.asked
     assert many["messages"][2:] == [
         {
@@ -229,7 +229,7 @@ def calling(*parts: tuple[int, str, str]) -> list[bytes]:
 def test_tool_calls_become_text(connect: Open, script: Script) -> None:
     parts = ((0, "weather", ""), (0, "", '{"city": '), (0, "", '"Paris"}'), (1, "weather", ""))
     script.raw = [chunk("I look. "), *calling(*parts)]
-    events = list(connect().generate(replace(ASKED, tools=Tools((WEATHER,), parallel=True))))
+    events = list(connect().generate(structs.replace(ASKED, tools=Tools((WEATHER,), parallel=True))))
     text, calls = read_whole(text_of(events), CallReader((WEATHER,)))
     assert text == "I look. "
     assert [(call.name, json.loads(call.arguments)) for call in calls] == [
@@ -237,7 +237,9 @@ def test_tool_calls_become_text(connect: Open, script: Script) -> None:
         ("weather", {}),
     ]
     assert finish_of(events).reason is FinishReason.STOP
-    _, calls = read_whole(text_of(connect().generate(replace(ASKED, tools=Tools((WEATHER,))))), CallReader((WEATHER,)))
+    _, calls = read_whole(
+        text_of(connect().generate(structs.replace(ASKED, tools=Tools((WEATHER,))))), CallReader((WEATHER,))
+    )
     assert len(calls) == 1
 
 
@@ -254,14 +256,14 @@ def test_malformed_tool_call_is_reported(
     connect: Open, script: Script, tools: Any, arguments: str, values: dict[str, Any]
 ) -> None:
     script.raw = [chunk("Wait."), *calling((0, "weather", arguments))]
-    part, error = heard(connect(), replace(ASKED, tools=Tools((WEATHER,)) if tools == "weather" else tools))
+    part, error = heard(connect(), structs.replace(ASKED, tools=Tools((WEATHER,)) if tools == "weather" else tools))
     assert part == "Wait."
     assert error.text.values == {"name": "office", **values}
 
 
 def test_schema_is_sent(connect: Open, script: Script) -> None:
     schema = {"type": "object", "properties": {"age": {"type": "integer"}}}
-    list(connect().generate(replace(ASKED, schema=json.dumps(schema))))
+    list(connect().generate(structs.replace(ASKED, schema=json.dumps(schema))))
     (body,) = script.asked
     form = {"name": "answer", "schema": schema, "strict": True}
     assert body["response_format"] == {"type": "json_schema", "json_schema": form}
@@ -280,7 +282,7 @@ def test_logprobs_of_a_server_are_read(connect: Open, script: Script) -> None:
     first = scored("Hi there", ("Hi", None), (" there", list(b" there")))
     script.raw = [first, scored(" ", (" ", None)), scored("🐸", ("?", toad[:2]), ("?", toad[2:]))]
     script.raw += [scored(" E", (" E", None)), scored("ND", ("ND", None)), chunk(finish="stop"), DONE]
-    events = list(connect().generate(replace(ASKED, likeliest=1, stop=("END",))))
+    events = list(connect().generate(structs.replace(ASKED, likeliest=1, stop=("END",))))
     assert text_of(events) == "Hi there 🐸 "
     scores = [each for event in events if isinstance(event, Step) for each in event.scored]
     assert b"".join(bytes(each.token.spelling) for each in scores) == "Hi there 🐸 E".encode()
@@ -299,11 +301,11 @@ def test_required_draft_length_is_sent(connect: Open, script: Script) -> None:
 
 def test_stop_string_ends_the_answer(connect: Open, script: Script) -> None:
     script.words = ("One", " two E", "N", "D three", " four")
-    events = list(connect().generate(Request(ASKED.messages, stop=("END",))))
+    events = list(connect().generate(ConversationRequest(ASKED.messages, stop=("END",))))
     assert text_of(events) == "One two "
     assert (finish_of(events).reason, finish_of(events).stop_text) == (FinishReason.STOP, "END")
     script.words = ("One", " E", "N")
-    assert text_of(list(connect().generate(Request(ASKED.messages, stop=("END",))))) == "One EN"
+    assert text_of(list(connect().generate(ConversationRequest(ASKED.messages, stop=("END",))))) == "One EN"
 
 
 def test_usage_becomes_statistics(connect: Open, script: Script) -> None:
@@ -393,7 +395,7 @@ def test_section_at_the_beginning_of_the_content_is_thinking(
 def test_continued_answer_has_no_section(connect: Open, script: Script) -> None:
     script.words = ("<think>", " opens a section.")
     begun = (*ASKED.messages, Message("assistant", "The tag", thinking="Tags?"))
-    assert parts_of(connect().generate(replace(ASKED, messages=begun))) == ("", "<think> opens a section.")
+    assert parts_of(connect().generate(structs.replace(ASKED, messages=begun))) == ("", "<think> opens a section.")
     assert script.asked[0]["messages"][-1] == {
         "role": "assistant",
         "content": "The tag",
@@ -404,12 +406,12 @@ def test_continued_answer_has_no_section(connect: Open, script: Script) -> None:
 def test_continued_section_of_a_server_keeps_its_white_space(connect: Open, script: Script) -> None:
     script.raw = [thought(reasoning_content=" me see."), chunk("\n\nFour."), DONE]
     begun = (*ASKED.messages, Message("assistant", "", thinking="Let"))
-    assert parts_of(connect().generate(replace(ASKED, messages=begun))) == (" me see.", "Four.")
+    assert parts_of(connect().generate(structs.replace(ASKED, messages=begun))) == (" me see.", "Four.")
 
 
 def test_stop_texts_of_a_server_are_those_of_the_answer(connect: Open, script: Script) -> None:
     script.words = ("<think>The END", " is near.</think>", "Yes.", " END", " No.")
-    assert parts_of(connect().generate(replace(ASKED, stop=("END",)))) == ("The END is near.", "Yes. ")
+    assert parts_of(connect().generate(structs.replace(ASKED, stop=("END",)))) == ("The END is near.", "Yes. ")
 
 
 def test_thinking_is_sent_back_where_tools_were_called(connect: Open, script: Script) -> None:
@@ -419,7 +421,7 @@ def test_thinking_is_sent_back_where_tools_were_called(connect: Open, script: Sc
         *(Message("user", "Rain?"), Message("assistant", "", call, "I look."), Message("tool", "no")),
         *(Message("assistant", "No.", thinking="It is dry."), Message("user", "Snow?")),
     )
-    list(connect().generate(replace(ASKED, messages=history)))
+    list(connect().generate(structs.replace(ASKED, messages=history)))
     (body,) = script.asked
     assert [turn.get("reasoning_content") for turn in body["messages"]] == [
         *(None, None, None, "I look.", None, "It is dry.", None)
@@ -431,7 +433,7 @@ def test_refused_thinking_of_earlier_answers_is_left_out(connect: Open, script: 
     history = (*ASKED.messages, Message("assistant", "", (Call("weather", "{}"),), "I look."), Message("tool", "no"))
     script.refusals = [(422, {"detail": [{"loc": ["body", "messages", "reasoning_content"], "msg": "Extra inputs"}]})]
     for _ in range(2):
-        assert text_of(engine.generate(replace(ASKED, messages=history))) == "Hello there!"
+        assert text_of(engine.generate(structs.replace(ASKED, messages=history))) == "Hello there!"
     assert ["reasoning_content" in body["messages"][2] for body in script.asked] == [True, False, False]
 
 
@@ -449,7 +451,7 @@ def switches(body: dict[str, Any]) -> dict[str, Any]:
 def test_thinking_is_switched_in_the_words_of_every_server(connect: Open, script: Script) -> None:
     engine = connect()
     for asked in ({"thinking": False}, {"thinking": True}, {"thinking": True, "effort": "high"}, {"effort": "low"}, {}):
-        list(engine.generate(replace(ASKED, **asked)))
+        list(engine.generate(structs.replace(ASKED, **asked)))
     on = {"enable_thinking": True, "thinking": True}
     high, low = {"reasoning_effort": "high"}, {"reasoning_effort": "low"}
     enabled = {"type": "enabled"}
@@ -466,7 +468,7 @@ def test_strict_server_gets_the_switch_that_it_knows(connect: Open, script: Scri
     engine = connect()
     script.unknown = ("chat_template_kwargs", "thinking")
     for thinking in (False, False, True):
-        assert text_of(engine.generate(replace(ASKED, thinking=thinking))) == "Hello there!"
+        assert text_of(engine.generate(structs.replace(ASKED, thinking=thinking))) == "Hello there!"
     effort = [switches(body) for body in script.asked]
     assert effort == [OFF, {"reasoning_effort": "none"}, {"reasoning_effort": "none"}, {"reasoning_effort": "medium"}]
 
@@ -476,7 +478,7 @@ def test_switch_that_a_server_lacks_is_refused(connect: Open, script: Script, th
     engine = connect()
     script.unknown = tuple(OFF)
     for _ in range(2):
-        part, error = heard(engine, replace(ASKED, thinking=thinking))
+        part, error = heard(engine, structs.replace(ASKED, thinking=thinking))
         assert (part, str(error)) == ("", "office has no switch for thinking: leave the choice to it.")
     script.unknown = ()
     assert text_of(engine.generate(ASKED)) == "Hello there!"
@@ -484,11 +486,11 @@ def test_switch_that_a_server_lacks_is_refused(connect: Open, script: Script, th
 
 def test_thinking_against_the_switch_is_reported(connect: Open, script: Script) -> None:
     script.raw = [thought(reasoning_content="Let"), thought(reasoning_content=" me."), chunk("Four."), DONE]
-    events = list(connect().generate(replace(ASKED, thinking=False)))
+    events = list(connect().generate(structs.replace(ASKED, thinking=False)))
     notes = [event.note for event in events if isinstance(event, Prefill) and event.note]
     assert [note.values for note in notes] == [{"name": "office"}]
     script.raw = [chunk("<think>\n"), chunk("\n</think>\n\nFour."), DONE]
-    assert not any(isinstance(event, Prefill) for event in connect().generate(replace(ASKED, thinking=False)))
+    assert not any(isinstance(event, Prefill) for event in connect().generate(structs.replace(ASKED, thinking=False)))
 
 
 @pytest.mark.parametrize(
@@ -496,7 +498,7 @@ def test_thinking_against_the_switch_is_reported(connect: Open, script: Script) 
 )
 def test_budget_is_sent_to_servers_that_keep_to_it(connect: Open, script: Script, owner: str, field: str) -> None:
     script.models = ({"id": "small", "owned_by": owner},)
-    asked = replace(ASKED, thinking_budget=0)
+    asked = structs.replace(ASKED, thinking_budget=0)
     if field:
         list(connect().generate(asked))
         assert script.asked[0][field] == 0
@@ -523,14 +525,14 @@ def test_scores_are_those_of_the_answer(connect: Open, script: Script) -> None:
         [scored(token, content=token) for token in ("<think>", "Hm", ".", "</think>")],
     ):
         script.raw = [*before, *answer]
-        events = list(connect().generate(replace(ASKED, likeliest=0)))
+        events = list(connect().generate(structs.replace(ASKED, likeliest=0)))
         scores = [each for event in events if isinstance(event, Step) for each in event.scored]
         assert [(bytes(each.token.spelling), each.start) for each in scores] == [(b"Four", 0), (b".", 4)]
 
 
 def test_llama_cpp_continues_an_answer_without_thinking(connect: Open, script: Script) -> None:
     engine, complaint = connect(), "Assistant response prefill is incompatible with enable_thinking."
-    begun = replace(ASKED, messages=(*ASKED.messages, Message("assistant", "Hel", thinking="Hm")))
+    begun = structs.replace(ASKED, messages=(*ASKED.messages, Message("assistant", "Hel", thinking="Hm")))
     script.refusals = [(400, {"error": {"message": complaint}})]
     for asked in (begun, begun, ASKED):
         assert text_of(engine.generate(asked)) == "Hello there!"

@@ -7,11 +7,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from msgspec import structs
 from numpy.typing import NDArray
 from scipy.special import log_softmax
 
 from headstart.engine.answer_writer import AnswerText, Scorer
-from headstart.engine.engine import Mode, Origin, Request, Sampling, Scored, Speculation
+from headstart.engine.engine import ConversationRequest, Mode, Origin, Sampling, Scored, Speculation
 from headstart.engine.local import LocalEngine
 from headstart.engine.policy.cost_model import Costs, Curve
 from headstart.engine.sampling import Row
@@ -42,8 +43,8 @@ def decode(batch: list[list[int]]) -> list[str]:
 TEXTS = TokenTexts(decode, b"a", 256)
 
 
-def scored(query: Request) -> Request:
-    return replace(query, likeliest=BESIDE)
+def scored(query: ConversationRequest) -> ConversationRequest:
+    return structs.replace(query, likeliest=BESIDE)
 
 
 def tokens_of(given: Answer) -> list[Scored]:
@@ -121,7 +122,7 @@ def test_scores_are_the_logprobs_of_the_model(
         assert [other.logprob for other in each.likeliest] == pytest.approx(sorted(rows)[: -BESIDE - 1 : -1], abs=NOISE)
 
 
-def single_passes(engine: LocalEngine, query: Request, ids: tuple[int, ...]) -> list[NDArray[np.float64]]:
+def single_passes(engine: LocalEngine, query: ConversationRequest, ids: tuple[int, ...]) -> list[NDArray[np.float64]]:
     """The logarithms of all probabilities before each token, from passes over one token each."""
     runner = forget(engine).target.runner
     parts = [engine.tokenizer.prompt(query.messages), *([token] for token in ids[:-1])]

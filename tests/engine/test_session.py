@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from headstart.engine import protocol
-from headstart.engine.engine import Finish, FinishReason, LoadOptions, Message, Prefill, Request, Tally
+from headstart.engine.engine import ConversationRequest, Finish, FinishReason, LoadOptions, Message, Prefill, Tally
 from headstart.engine.process import session as session_module
 from headstart.engine.process.session import Ended, EngineSession, Lost, ProcessEvent
 from headstart.engine.process.watchdog import POLL_S, Timeouts
@@ -21,7 +21,7 @@ CRASH = Ended(-11)
 
 
 def ask(generation: int) -> Generate:
-    return Generate(generation, Request((Message("user", "hello"),)))
+    return Generate(generation, ConversationRequest((Message("user", "hello"),)))
 
 
 def finished(generation: int) -> protocol.Finished:

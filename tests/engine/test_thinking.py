@@ -13,13 +13,13 @@ from headstart.engine.bench import race
 from headstart.engine.bench.prompts import BenchPrompt
 from headstart.engine.engine import (
     Call,
+    ConversationRequest,
     Drafter,
     Finish,
     FinishReason,
     LoadOptions,
     Message,
     Origin,
-    Request,
     Sampling,
     Speculation,
     Step,
@@ -98,7 +98,7 @@ def opened(folder: Path) -> Iterator[LocalEngine]:
 
 def answer(engine: LocalEngine, **asked: Any) -> tuple[str, str, Finish]:
     """Return the thinking, the text and the end of an answer."""
-    request = Request(**{"messages": HI, "max_new_tokens": 60, **asked})
+    request = ConversationRequest(**{"messages": HI, "max_new_tokens": 60, **asked})
     *steps, finish = [event for event in engine.generate(request) if isinstance(event, Step | Finish)]
     assert isinstance(finish, Finish)
     said = [step for step in steps if isinstance(step, Step)]
@@ -292,7 +292,7 @@ def test_answer_with_channels_is_thinking_text_and_calls(
     tiny_thinking: Make, written: str, thinking: str, text: str, size: int
 ) -> None:
     tokenizer = Tokenizer(tiny_thinking(FAMILIES["gpt-oss"]))
-    request = Request(HI, tools=Tools((LOOK,)))
+    request = ConversationRequest(HI, tools=Tools((LOOK,)))
     answer_text = AnswerText.of(request, tokenizer, tokenizer.prompt_of(request, 10_000))
     ids = tokenizer.raw_prompt(written, add_special=False)
     pushed = [answer_text.push(ids[at : at + size]) for at in range(0, len(ids), size)]
@@ -326,7 +326,7 @@ def test_guesses_are_made_inside_the_section(tiny_thinking: Make) -> None:
     with opened(tiny_thinking(QWEN36)) as engine:
         for budget in (None, 100):
             plain = answer(engine, **asked, thinking_budget=budget, speculation=Speculation(Mode.OFF))
-            request = Request(
+            request = ConversationRequest(
                 HI, **asked, thinking_budget=budget, speculation=Speculation(Mode.FIXED, 4, drafter=Drafter.NGRAM)
             )
             *steps, finish = [event for event in engine.generate(request) if isinstance(event, Step | Finish)]

@@ -14,9 +14,10 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import structs
 
 from headstart.engine.answer_writer import AnswerText
-from headstart.engine.engine import Call, FinishReason, Message, Request, Tool, Tools
+from headstart.engine.engine import Call, ConversationRequest, FinishReason, Message, PromptRequest, Tool, Tools
 from headstart.engine.text import chat_template, jinja
 from headstart.engine.text.chat_template import ChatTemplate
 from headstart.engine.text.tokenizer import Tokenizer
@@ -63,7 +64,7 @@ def test_fill_in_prompt_has_markers_and_plain_text(
 ) -> None:
     tokenizer, names = tokenizers[BYTE_LEVEL], vocabulary.read(tokenizer_folders / BYTE_LEVEL)
     prefix, suffix = "a = (<|fim_middle|>", ")\nb"
-    ids = tokenizer.prompt_of(Request((), prompt=prefix, suffix=suffix), 100)
+    ids = tokenizer.prompt_of(PromptRequest(prompt=prefix, suffix=suffix), 100)
     marks = [at for at, index in enumerate(ids) if names[index] in INFILL]
     assert [names[ids[at]] for at in marks] == ["<|fim_prefix|>", "<|fim_suffix|>", "<|fim_middle|>"]
     assert (marks[0], marks[2]) == (0, len(ids) - 1)
@@ -71,15 +72,15 @@ def test_fill_in_prompt_has_markers_and_plain_text(
     assert tokenizer.decode(ids[marks[1] + 1 : -1]) == suffix
     assert {names[index] for index in tokenizer.infill_ends} == set(INFILL)
     with pytest.raises(SettingsError, match="no tokens that mark a gap"):
-        tokenizers[METASPACE].prompt_of(Request((), prompt=prefix, suffix=suffix), 100)
+        tokenizers[METASPACE].prompt_of(PromptRequest(prompt=prefix, suffix=suffix), 100)
 
 
 def test_prompt_may_be_tokens(byte_level: Tokenizer) -> None:
-    assert byte_level.prompt_of(Request((), prompt_ids=(5, 6, 1)), 100) == [5, 6, 1]
+    assert byte_level.prompt_of(PromptRequest(prompt=(5, 6, 1)), 100) == [5, 6, 1]
     with pytest.raises(SettingsError, match="no token 700"):
-        byte_level.prompt_of(Request((), prompt_ids=(5, 700)), 100)
+        byte_level.prompt_of(PromptRequest(prompt=(5, 700)), 100)
     with pytest.raises(ContextOverflowError):
-        byte_level.prompt_of(Request((), prompt_ids=(5, 6)), 2)
+        byte_level.prompt_of(PromptRequest(prompt=(5, 6)), 2)
 
 
 def test_texts_encode_as_in_transformers(reference: tuple[Tokenizer, dict[str, Any]]) -> None:
@@ -447,7 +448,7 @@ def test_calls_that_must_keep_to_a_form_are_those_of_hermes(tokenizer_folders: P
         "</function>",
     )
     tokenizer = with_template(tokenizer_folders, own, tmp_path / "model")
-    free = Request(tuple(CALLED), tools=Tools((WEATHER,)))
+    free = ConversationRequest(tuple(CALLED), tools=Tools((WEATHER,)))
     strict = replace(WEATHER, strict=True)
     held = (
         Tools((WEATHER,), required=True),
@@ -455,7 +456,7 @@ def test_calls_that_must_keep_to_a_form_are_those_of_hermes(tokenizer_folders: P
         Tools((strict,)),
         Tools((WEATHER,), hidden=True),
     )
-    others = [replace(free, schema="{}"), *(replace(free, tools=tools) for tools in held)]
+    others = [structs.replace(free, schema="{}"), *(structs.replace(free, tools=tools) for tools in held)]
     prompts = [tokenizer.decode(tokenizer.prompt_of(request, 4096), keep_special=True) for request in (free, *others)]
     assert ["<function=weather>" in prompt for prompt in prompts] == [True, *[False] * len(others)]
     assert [WRITTEN_CALL in prompt for prompt in prompts] == [False, *[True] * len(others)]
@@ -470,7 +471,7 @@ def test_calls_that_must_keep_to_a_form_are_those_of_hermes(tokenizer_folders: P
 def test_hidden_tools_are_in_no_prompt(byte_level: Tokenizer) -> None:
     tools = Tools((WEATHER,), hidden=True)
     for messages, before in ((CALLED, ""), ([Message("system", "Be kind."), *CALLED], "Be kind.\n\n")):
-        ids = byte_level.prompt_of(Request(tuple(messages), tools=tools), 4096)
+        ids = byte_level.prompt_of(ConversationRequest(tuple(messages), tools=tools), 4096)
         system, rest = byte_level.decode(ids, keep_special=True).split("<|im_end|>", 1)
         assert system.startswith(f"<|im_start|>system\n{before}The results of the functions")
         assert "Tells" not in system + rest
@@ -498,5 +499,5 @@ def test_texts_of_a_message_are_joined_as_the_template_does(
     by_parts = "{% if message['content'] is string %}{{ message['content'] }}{% else %}" + shown + "{% endif %}"
     template = "{% for message in messages %}" + (by_parts if "part" in shown else shown) + "{% endfor %}"
     tokenizer = with_template(tokenizer_folders, template, tmp_path / "model")
-    request = Request((Message.of_parts("user", ["One.", "", "Two."]), Message("user", "Three.")))
+    request = ConversationRequest((Message.of_parts("user", ["One.", "", "Two."]), Message("user", "Three.")))
     assert tokenizer.decode(tokenizer.prompt_of(request, 100)) == f"One.{between}Two.Three."

@@ -8,6 +8,7 @@ import pytest
 
 from headstart.engine import protocol
 from headstart.engine.engine import (
+    ConversationRequest,
     Finish,
     FinishReason,
     LoadOptions,
@@ -15,7 +16,6 @@ from headstart.engine.engine import (
     Origin,
     Prefill,
     Remote,
-    Request,
     Round,
     Step,
     Tally,
@@ -25,7 +25,7 @@ from headstart.engine.process.watchdog import _PASS_TOKENS, POLL_S, Activity, Ha
 from headstart.engine.runners.runner import PREFILL_CHUNK
 from headstart.errors import Translatable
 
-QUESTION = protocol.Generate(1, Request((Message("user", "hello"),)))
+QUESTION = protocol.Generate(1, ConversationRequest((Message("user", "hello"),)))
 STEP = protocol.Stepped(1, Step("a", Round((), 0, 0, Origin.TARGET, Timing())))
 END = protocol.Finished(1, Finish(FinishReason.STOP, Tally().stats(plain_ms=None, ledger_ms=0.0, context_length=0), ()))
 P = Timeouts()

@@ -13,7 +13,7 @@ import openai
 import pytest
 
 from headstart.cli import main
-from headstart.engine.engine import Finish, LoadOptions, Message, Request
+from headstart.engine.engine import ConversationRequest, Finish, LoadOptions, Message, VectorsRequest
 from headstart.engine.opening import LocalModels
 from headstart.errors import ContextOverflowError, ExportError, SettingsError
 from headstart.library import library, manifest
@@ -136,7 +136,7 @@ def exported(offline: Offline, source: Path, folder: Path, weights: str = "int8"
 def vectors(folder: Path, *inputs: str | tuple[int, ...]) -> Finish:
     opened = LocalModels().open(LoadOptions(folder), lambda _: None)
     with closing(opened.engine):
-        *_, finish = opened.engine.generate(Request((), inputs=inputs))
+        *_, finish = opened.engine.generate(VectorsRequest(inputs=inputs))
     assert isinstance(finish, Finish)
     return finish
 
@@ -187,7 +187,7 @@ def test_embedding_model_is_listed_and_cannot_chat(installed: Path, capsys: pyte
     assert main(["models", "check", "tiny-bert"]) == 0
     opened = LocalModels().open(LoadOptions(installed), lambda _: None)
     with closing(opened.engine), pytest.raises(SettingsError, match="cannot chat"):
-        list(opened.engine.generate(Request((Message("user", "Hi"),))))
+        list(opened.engine.generate(ConversationRequest((Message("user", "Hi"),))))
     assert not any(map(library.can_chat, library.installed()))
 
 

@@ -18,7 +18,7 @@ from unittest.mock import patch
 
 from headstart.cli import client_settings
 from headstart.cli.launch import CLIENTS, Agent, Endpoint
-from headstart.engine.engine import Event, Request
+from headstart.engine.engine import ConversationRequest, Event, Request
 from headstart.server import app
 from headstart.server.models import OneModel, Served
 from headstart.server.requests import reading
@@ -59,6 +59,7 @@ class Caller:
         ]
 
     def generate(self, request: Request, cancel: CancelEvent | None = None) -> Iterator[Event]:
+        assert isinstance(request, ConversationRequest)
         offered = {tool.name for tool in request.tools.offered} if request.tools else set()
         number = sum(turn.role == "tool" for turn in request.messages) // 2
         text = ANSWER

@@ -18,7 +18,7 @@ import pytest
 
 from headstart.cli import client_settings
 from headstart.cli.launch import CLIENTS, Agent, Endpoint
-from headstart.engine.engine import Event, Request
+from headstart.engine.engine import ConversationRequest, Event, Request
 from headstart.engine.protocol import Answered
 from headstart.server.models import OneModel, Served
 from tests.fakes import ScriptedEngine
@@ -60,6 +60,7 @@ class ToolUser:
     results: list[str] = field(default_factory=list)
 
     def generate(self, request: Request, cancel: threading.Event | None = None) -> Iterator[Event]:
+        assert isinstance(request, ConversationRequest)
         offered = [tool.name for tool in request.tools.offered] if request.tools else []
         results = [turn.content for turn in request.messages if turn.role == "tool"]
         self.results += results

@@ -12,6 +12,7 @@ from typing import Any
 
 import openai
 import pytest
+from msgspec import structs
 from openai.types.chat import ChatCompletionMessageFunctionToolCall
 
 from bench.toy import ToyEngine
@@ -207,7 +208,7 @@ def test_suffix_token_prompt_and_logit_bias_reach_the_engine(client: openai.Open
     gap, front, *_, last = engine.requests
     assert (gap.prompt, gap.suffix, gap.sampling.logit_bias) == ("a = (", ")", {7: -100.0})
     assert (front.prompt, front.suffix) == ("", ")")
-    assert [request.prompt_ids for request in engine.requests[2:5]] == [(1, 2, 3), (4, 5), (6,)]
+    assert [request.prompt for request in engine.requests[2:5]] == [(1, 2, 3), (4, 5), (6,)]
     assert last.sampling.logit_bias == {9: 5.0}
 
 
@@ -495,7 +496,7 @@ def test_repeated_tool_call_is_replaced_by_words(again: str, words: str) -> None
     assert parts[-1].finish_reason == "stop"
     first, second = engine.requests
     assert first.tools is not None
-    assert second == replace(first, tools=replace(first.tools, hidden=True))
+    assert second == structs.replace(first, tools=replace(first.tools, hidden=True))
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import random
 import shutil
 import sys
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -19,7 +19,7 @@ import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headstart.engine.engine import Request
+from headstart.engine.engine import Request, VectorsRequest
 from headstart.engine.text.tokenizer import Tokenizer
 from headstart.errors import SettingsError
 from headstart.server.errors import RefusedError
@@ -55,7 +55,7 @@ ROUTES: dict[str, tuple[type, dict[str, Any]]] = {
     "/detokenize": (DetokenizeRequest, {"tokens": [1]}),
 }
 SERVED = Served("toy", 4096)
-TRANSLATE: dict[str, Callable[[Any], list[Request]]] = {
+TRANSLATE: dict[str, Callable[[Any], Sequence[Request]]] = {
     "/v1/chat/completions": lambda body: chat_to_requests(body, Defaults()),
     "/v1/completions": lambda body: text_to_requests(body, Defaults()),
     "/v1/responses": lambda body: [responses_to_request(body, Defaults())],
@@ -127,7 +127,8 @@ def test_20_000_bodies_are_translated_or_refused_in_a_sentence() -> None:
             body: Any = parse_request(data, body_type)
             translate = TRANSLATE.get(path)
             for request in translate(body) if translate else ():
-                losses_of(request)
+                if not isinstance(request, VectorsRequest):
+                    losses_of(request)
         except (RefusedError, SettingsError) as error:  # a status from 400 to 499
             if not str(error).endswith((".", "?")):
                 pytest.fail(f"{data!r}: {error}")
@@ -281,6 +282,7 @@ def test_many_histories_give_the_same_prompt_on_four_routes(
             [request] = TRANSLATE[path](parse_request(body, ROUTES[path][0]))
         except RefusedError:
             return None
+        assert not isinstance(request, VectorsRequest)
         return tokenizer.prompt_of(request, sys.maxsize)
 
     check_history(prompt_of, reference, case)

@@ -8,7 +8,7 @@ from pathlib import Path
 import openai
 import pytest
 
-from headstart.engine.engine import LoadOptions, Message, Request
+from headstart.engine.engine import ConversationRequest, LoadOptions, Message
 from headstart.engine.protocol import (
     Asked,
     Cancel,
@@ -62,7 +62,7 @@ def ask(process: Hosted) -> Iterator[Callable[[str], str]]:
 
 
 def order(text: str, generation: int) -> Generate:
-    return Generate(generation, Request((Message("user", text),), 4096))
+    return Generate(generation, ConversationRequest((Message("user", text),), max_new_tokens=4096))
 
 
 def test_window_and_clients_take_turns(process: Hosted, ask: Callable[[str], str]) -> None:
@@ -85,7 +85,7 @@ def test_tokens_are_counted_while_an_answer_is_written(process: Hosted) -> None:
     process.hear(Stepped)
     with openai.OpenAI(base_url=url, api_key=KEY, max_retries=0, timeout=PATIENCE) as client:
         assert client.responses.input_tokens.count(model=MODEL, input="one two three").input_tokens == 4
-    process.say(Generate(2, Request((Message("user", "one two"),), tokens_only=True)))
+    process.say(Generate(2, ConversationRequest((Message("user", "one two"),), tokens_only=True)))
     finished = process.hear(Finished)[-1]
     assert (finished.generation, len(finished.finish.token_ids)) == (2, 3)
     process.say(Cancel(1))

@@ -10,7 +10,7 @@ from typing import Any
 import openai
 import pytest
 
-from headstart.engine.engine import Event, Request
+from headstart.engine.engine import ConversationRequest, Event, Request
 from headstart.errors import BrokenModelError, MemoryBudgetError
 from headstart.server import keys
 from headstart.server.models import LoadedModels, OpenModel, Served
@@ -213,6 +213,7 @@ def stream(server: Running, body: str, key: str = KEY) -> Iterator[http.client.H
 def test_answers_run_in_parallel_with_one_model_at_a_time(most: int) -> None:
     class Slow(ScriptedEngine):
         def generate(self, request: Request, cancel: threading.Event | None = None) -> Iterator[Event]:
+            assert isinstance(request, ConversationRequest)
             at_work.append(request.messages[0].content)
             seen.append(sorted(at_work))
             if len(seen) <= 2 and most > 1:

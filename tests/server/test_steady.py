@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from headstart.engine.engine import LoadOptions, Message, Mode, Request, Speculation
+from headstart.engine.engine import ConversationRequest, LoadOptions, Message, Mode, Speculation
 from headstart.server.requests.prefix import steady
 from tests.engine.answers import load
 from tests.server.serving import Running, serving
@@ -77,25 +77,27 @@ def test_line_that_changes_is_read_at_the_end(line: str) -> None:
     system = Message("system", f"Be brief.\n{now}\nUse the tools.")
     question, result = Message("user", "Why?"), Message("tool", "42")
     short = Message("system", "Be brief.\nUse the tools.")
-    asked = steady(Request((system, question)))
+    asked = steady(ConversationRequest((system, question)))
     assert asked.request.messages == (short, Message.of_parts("user", [f"{now}\n", "Why?"]))
     assert asked.moved == (now,)
-    answered = steady(Request((system, question, result))).request.messages
+    answered = steady(ConversationRequest((system, question, result))).request.messages
     assert answered == (short, question, Message("tool", f"42\n\n{now}"))
 
 
 @pytest.mark.parametrize("line", KEPT)
 def test_other_line_stays_where_it_is(line: str) -> None:
-    request = Request((Message.of_parts("system", ["Be brief.", line]), Message("user", "Why?")))
+    request = ConversationRequest((Message.of_parts("system", ["Be brief.", line]), Message("user", "Why?")))
     assert steady(request).request == request
 
 
 def test_line_for_a_bill_is_left_out_with_its_message() -> None:
     messages = (Message("system", BILLING), Message("system", "Be brief."), Message("user", BILLING))
-    result = steady(Request(messages))
+    result = steady(ConversationRequest(messages))
     assert (result.request.messages, result.left_out) == (messages[1:], (BILLING,))
 
 
 def test_line_has_no_other_place_before_an_answer_that_is_continued() -> None:
-    request = Request((Message("system", CHANGING[1]), Message("user", "Why?"), Message("assistant", "Because")))
+    request = ConversationRequest(
+        (Message("system", CHANGING[1]), Message("user", "Why?"), Message("assistant", "Because"))
+    )
     assert steady(request).request == request

@@ -3,14 +3,14 @@
 import json
 from collections.abc import Callable, Iterator
 from contextlib import closing
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from headstart.engine.backends.remote.engine import RemoteEngine
-from headstart.engine.engine import Finish, LoadOptions, Message, Remote, Request, Step
+from headstart.engine.engine import ConversationRequest, Finish, LoadOptions, Message, Remote, Step
 from headstart.engine.local import LocalEngine
 from headstart.errors import RemoteError
 from tests.engine.answers import load
@@ -147,7 +147,9 @@ def test_earlier_thinking_is_taken_back(running: Running) -> None:
 
 @pytest.mark.parametrize(("thinking", "budget"), [(None, BUDGET), (True, BUDGET), (False, None)])
 def test_client_of_our_own_gets_thinking(running: Running, thinking: bool | None, budget: int | None) -> None:
-    request = Request((Message("user", "Hi"),), 24, thinking=thinking, thinking_budget=budget)
+    request = ConversationRequest(
+        (Message("user", "Hi"),), max_new_tokens=24, thinking=thinking, thinking_budget=budget
+    )
     with closing(RemoteEngine(Remote("own", running.url), KEY)) as engine:
         *steps, finish = [event for event in engine.generate(request) if isinstance(event, Step | Finish)]
     assert isinstance(finish, Finish)
@@ -158,8 +160,8 @@ def test_client_of_our_own_gets_thinking(running: Running, thinking: bool | None
 
 
 def test_client_of_our_own_is_refused_a_switch(plain: Running) -> None:
-    request = Request((Message("user", "Hi"),), 24, thinking=True)
+    request = ConversationRequest((Message("user", "Hi"),), max_new_tokens=24, thinking=True)
     with closing(RemoteEngine(Remote("own", plain.url), KEY)) as engine:
         with pytest.raises(RemoteError, match="own has no switch for thinking"):
             list(engine.generate(request))
-        assert list(engine.generate(replace(request, thinking=False)))
+        assert list(engine.generate(structs.replace(request, thinking=False)))

@@ -8,10 +8,10 @@ import pytest
 from headstart.chat.conversation import Conversation, Outcome, State, ToolCall, turns
 from headstart.engine.engine import (
     Call,
+    ConversationRequest,
     Message,
     Origin,
     Piece,
-    Request,
     Round,
     Step,
     Timing,
@@ -22,7 +22,7 @@ from headstart.tools.loop import MAX_RESULT_CHARACTERS, ToolLoop, ToolResult, of
 from tests.fakes import ScriptedEngine
 
 ADD = Tool("add", '{"type": "object"}', "Add two numbers.")
-ASKED = offering(Request((Message("user", "What is 1 + 1?"),)), (ADD,))
+ASKED = offering(ConversationRequest((Message("user", "What is 1 + 1?"),)), (ADD,))
 CALL = Call("add", '{"a": 1, "b": 1}')
 
 
@@ -60,7 +60,7 @@ def test_tool_call_is_no_text_and_its_result_is_sent() -> None:
 
 
 def test_answer_without_tools_is_unchanged() -> None:
-    loop = ToolLoop(Request((Message("user", "?"),)))
+    loop = ToolLoop(ConversationRequest((Message("user", "?"),)))
     assert write(loop, f"Look: {written_call(CALL)}") == f"Look: {written_call(CALL)}"
     assert not loop.calls
 
@@ -107,7 +107,7 @@ def test_call_knows_its_place_in_the_thinking() -> None:
 
 
 def test_continued_answer_keeps_its_beginning() -> None:
-    request = offering(Request((Message("user", "?"), Message("assistant", "Let me"))), (ADD,))
+    request = offering(ConversationRequest((Message("user", "?"), Message("assistant", "Let me"))), (ADD,))
     loop = ToolLoop(request, "Let me")
     assert write(loop, f" see.{written_call(CALL)}", "2.") == " see.\n\n2."
     assert loop.request.messages[1].content == "Let me see."
@@ -115,7 +115,7 @@ def test_continued_answer_keeps_its_beginning() -> None:
 
 def test_continued_answer_after_a_tool_call_keeps_its_line() -> None:
     begun = (Message("assistant", "Let me see.", (CALL,)), Message("tool", "2"), Message("assistant", "It"))
-    loop = ToolLoop(offering(Request((Message("user", "?"), *begun)), (ADD,)), "Let me see.\n\nIt")
+    loop = ToolLoop(offering(ConversationRequest((Message("user", "?"), *begun)), (ADD,)), "Let me see.\n\nIt")
     assert write(loop, " is 2.") == " is 2."
 
 

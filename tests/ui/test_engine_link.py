@@ -12,7 +12,7 @@ import psutil
 import pytest
 from pytestqt.qtbot import QtBot
 
-from headstart.engine.engine import FinishReason, LoadOptions, Message, Phase, Prefill, Request, Step
+from headstart.engine.engine import ConversationRequest, FinishReason, LoadOptions, Message, Phase, Prefill, Step
 from headstart.engine.protocol import (
     Benched,
     BenchHeat,
@@ -55,8 +55,8 @@ def heard(link: EngineLink) -> Heard:
     return Heard(link)
 
 
-def ask(text: str, tokens: int = 4096) -> Request:
-    return Request((Message("user", text),), tokens)
+def ask(text: str, tokens: int = 4096) -> ConversationRequest:
+    return ConversationRequest((Message("user", text),), max_new_tokens=tokens)
 
 
 def answer(qtbot: QtBot, link: EngineLink, text: str) -> None:

@@ -12,7 +12,7 @@ from bench.toy import PROGRAM
 from headstart import paths, private_files
 from headstart.chat.history.store import open_store
 from headstart.engine import prompt_cache_files
-from headstart.engine.engine import Keep, LoadOptions, Message, Request
+from headstart.engine.engine import ConversationRequest, Keep, LoadOptions, Message
 from headstart.engine.protocol import Forget, Generate, Load, Order
 from headstart.settings import Settings, save
 from headstart.ui.engine_link import EngineLink
@@ -48,7 +48,11 @@ def forgotten(orders: list[Order]) -> list[tuple[str, ...]]:
 
 
 def wanted(orders: list[Order]) -> list[Keep | None]:
-    return [order.request.keep for order in orders if isinstance(order, Generate)]
+    return [
+        order.request.keep
+        for order in orders
+        if isinstance(order, Generate) and isinstance(order.request, ConversationRequest)
+    ]
 
 
 def test_request_names_its_chat_and_the_room_for_it(qtbot: QtBot, app: Program, orders: list[Order]) -> None:
@@ -90,7 +94,7 @@ def test_waiting_request_keeps_nothing_forgotten(qtbot: QtBot, link: EngineLink,
     link.forget_chats("before")
     link.load(LoadOptions(Path("toy")))
     with qtbot.waitSignal(link.finished, timeout=WAIT):
-        link.generate(Request((Message("user", "hello"),), keep=Keep("chat", 1)))
+        link.generate(ConversationRequest((Message("user", "hello"),), keep=Keep("chat", 1)))
         link.forget_chats("chat")
     assert [type(order) for order in orders] == [Load, Generate, Forget]
 

@@ -8,7 +8,7 @@ from PySide6.QtCore import QPoint, Qt
 from PySide6.QtWidgets import QToolButton, QWidget
 from pytestqt.qtbot import QtBot
 
-from headstart.engine.engine import Message, Request
+from headstart.engine.engine import ConversationRequest, Message
 from headstart.ui.chat.composer import Composer, TokenCount
 from headstart.ui.program import Program
 from headstart.ui.widgets import stylesheet
@@ -128,7 +128,7 @@ def test_name_of_the_model_comes_before_the_switch(qtbot: QtBot, width: int, lea
     qtbot.addWidget(composer)
     composer.setStyleSheet(stylesheet.sheet(LIGHT, composer.font()))
     composer.show_model("qwen2.5-coder", "")
-    composer.show_count(TokenCount(Request((Message("user", "Hi"),)), 44, 8192))
+    composer.show_count(TokenCount(ConversationRequest((Message("user", "Hi"),)), 44, 8192))
     composer.show_thinking(on=True)
     composer.show()
     composer.resize(width, composer.sizeHint().height())
@@ -143,5 +143,5 @@ def test_context_is_shown_only_when_it_is_nearly_full(qtbot: QtBot, tokens: int,
     composer = Composer()
     qtbot.addWidget(composer)
     composer.resize(900, 100)
-    composer.show_count(TokenCount(Request((Message("user", "Hi"),)), tokens, 8192))
+    composer.show_count(TokenCount(ConversationRequest((Message("user", "Hi"),)), tokens, 8192))
     assert composer._count.text() == words

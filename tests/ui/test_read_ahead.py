@@ -12,7 +12,7 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QLabel, QToolButton
 from pytestqt.qtbot import QtBot
 
-from headstart.engine.engine import FinishReason, LoadOptions, Message, Request
+from headstart.engine.engine import ConversationRequest, FinishReason, LoadOptions, Message
 from headstart.engine.protocol import Order, ReadAhead, TurnTaken
 from headstart.settings import Settings
 from headstart.ui.chat import read_ahead
@@ -43,9 +43,9 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def asked(monkeypatch: pytest.MonkeyPatch) -> list[Request]:
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[ConversationRequest]:
     """The requests that the engine was told to read ahead."""
-    requests: list[Request] = []
+    requests: list[ConversationRequest] = []
     send = EngineInProcess.send
 
     def note(engine: EngineInProcess, order: Order) -> None:
@@ -57,7 +57,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[Request]:
     return requests
 
 
-def texts(request: Request) -> list[str]:
+def texts(request: ConversationRequest) -> list[str]:
     """Return the texts of its messages."""
     return [message.content.strip() for message in request.messages]
 
@@ -82,14 +82,14 @@ def type_in(app: Program, text: str) -> None:
     QTest.keyClicks(app.window.chat.composer.edit, text)
 
 
-def test_typed_text_is_read_after_a_pause(qtbot: QtBot, asked: list[Request], app: Program) -> None:
+def test_typed_text_is_read_after_a_pause(qtbot: QtBot, asked: list[ConversationRequest], app: Program) -> None:
     type_in(app, "one two three")
     assert not asked
     qtbot.waitUntil(lambda: bool(asked), timeout=WAIT)
     assert [texts(request) for request in asked] == [["one two three"]]
 
 
-def test_opened_chat_is_read(qtbot: QtBot, asked: list[Request], app: Program) -> None:
+def test_opened_chat_is_read(qtbot: QtBot, asked: list[ConversationRequest], app: Program) -> None:
     ask(qtbot, app, "hello")
     app.window.sidebar.new_requested.emit()
     settle(qtbot, app.window.chat.composer)
@@ -102,7 +102,9 @@ def test_opened_chat_is_read(qtbot: QtBot, asked: list[Request], app: Program) -
     assert keep.chat == app.chat_controller.session.chat.id
 
 
-def test_opened_chat_is_read_with_its_unsent_message(qtbot: QtBot, asked: list[Request], app: Program) -> None:
+def test_opened_chat_is_read_with_its_unsent_message(
+    qtbot: QtBot, asked: list[ConversationRequest], app: Program
+) -> None:
     ask(qtbot, app, "hello")
     type_in(app, "more")
     app.window.sidebar.new_requested.emit()
@@ -113,14 +115,14 @@ def test_opened_chat_is_read_with_its_unsent_message(qtbot: QtBot, asked: list[R
     assert texts(asked[-1])[-1] == "more"
 
 
-def test_empty_chat_is_not_read(qtbot: QtBot, asked: list[Request], app: Program) -> None:
+def test_empty_chat_is_not_read(qtbot: QtBot, asked: list[ConversationRequest], app: Program) -> None:
     app.settings.change(system_prompt="Be brief.")
     settle(qtbot, app.window.chat.composer)
     assert not asked
     assert not is_ready(app)
 
 
-def test_loaded_model_reads(qtbot: QtBot, asked: list[Request], app: Program) -> None:
+def test_loaded_model_reads(qtbot: QtBot, asked: list[ConversationRequest], app: Program) -> None:
     app.loader.unload()
     type_in(app, "hello")
     settle(qtbot, app.window.chat.composer)
@@ -130,14 +132,14 @@ def test_loaded_model_reads(qtbot: QtBot, asked: list[Request], app: Program) ->
     assert texts(asked[-1]) == ["hello"]
 
 
-def test_attached_file_is_read(qtbot: QtBot, asked: list[Request], app: Program, tmp_path: Path) -> None:
+def test_attached_file_is_read(qtbot: QtBot, asked: list[ConversationRequest], app: Program, tmp_path: Path) -> None:
     (tmp_path / "notes.md").write_text("alpha beta", encoding="utf-8")
     app.window.chat.files_dropped.emit([tmp_path / "notes.md"])
     qtbot.waitUntil(lambda: bool(asked), timeout=WAIT)
     assert "alpha beta" in texts(asked[-1])[0]
 
 
-def test_read_text_is_not_requested_again(qtbot: QtBot, asked: list[Request], app: Program) -> None:
+def test_read_text_is_not_requested_again(qtbot: QtBot, asked: list[ConversationRequest], app: Program) -> None:
     type_in(app, "hello")
     wait_ready(qtbot, app)
     type_in(app, " ")
@@ -146,7 +148,7 @@ def test_read_text_is_not_requested_again(qtbot: QtBot, asked: list[Request], ap
     assert len(asked) == 1
 
 
-def test_read_ahead_waits_for_the_answer(qtbot: QtBot, asked: list[Request], open_program: Open) -> None:
+def test_read_ahead_waits_for_the_answer(qtbot: QtBot, asked: list[ConversationRequest], open_program: Open) -> None:
     app = open_program(pace=0.05)
     begin(qtbot, app, "toy: words 1500")
     asked.clear()
@@ -158,7 +160,7 @@ def test_read_ahead_waits_for_the_answer(qtbot: QtBot, asked: list[Request], ope
     assert texts(asked[-1])[-1] == "next"
 
 
-def test_read_ahead_waits_for_a_job(qtbot: QtBot, asked: list[Request], app: Program) -> None:
+def test_read_ahead_waits_for_a_job(qtbot: QtBot, asked: list[ConversationRequest], app: Program) -> None:
     app.loader.occupy("A race is running.")
     type_in(app, "hello")
     settle(qtbot, app.window.chat.composer)
@@ -167,7 +169,9 @@ def test_read_ahead_waits_for_a_job(qtbot: QtBot, asked: list[Request], app: Pro
     qtbot.waitUntil(lambda: bool(asked), timeout=WAIT)
 
 
-def test_other_model_of_the_chat_reads_nothing(qtbot: QtBot, asked: list[Request], open_program: Open) -> None:
+def test_other_model_of_the_chat_reads_nothing(
+    qtbot: QtBot, asked: list[ConversationRequest], open_program: Open
+) -> None:
     def find(settings: Settings) -> Loadable:
         name = settings.model or "toy"
         return Loadable(name, LoadOptions(Path(name)))
@@ -181,7 +185,7 @@ def test_other_model_of_the_chat_reads_nothing(qtbot: QtBot, asked: list[Request
     assert not asked
 
 
-def test_remote_model_reads_nothing(qtbot: QtBot, asked: list[Request], app: Program) -> None:
+def test_remote_model_reads_nothing(qtbot: QtBot, asked: list[ConversationRequest], app: Program) -> None:
     assert app.link.facts
     app.link._session.facts = replace(app.link.facts, server="attic")
     type_in(app, "hello")
@@ -202,7 +206,7 @@ def test_remote_model_reads_nothing(qtbot: QtBot, asked: list[Request], app: Pro
 def test_read_ahead_follows_setting_and_battery(
     qtbot: QtBot,
     monkeypatch: pytest.MonkeyPatch,
-    asked: list[Request],
+    asked: list[ConversationRequest],
     app: Program,
     choice: str,
     power: Power | None,
@@ -254,7 +258,7 @@ def test_ready_mark_ends_with_another_chat(qtbot: QtBot, app: Program) -> None:
     wait_ready(qtbot, app)
 
 
-def test_ready_mark_ignores_late_reports(qtbot: QtBot, asked: list[Request], open_program: Open) -> None:
+def test_ready_mark_ignores_late_reports(qtbot: QtBot, asked: list[ConversationRequest], open_program: Open) -> None:
     app = open_program(pace=0.2)
     type_in(app, "one two three four")
     qtbot.waitUntil(lambda: bool(asked), timeout=WAIT)
@@ -286,7 +290,7 @@ def test_ready_mark_moves_nothing(qtbot: QtBot, points: int) -> None:
     composer.setStyleSheet(stylesheet.sheet(LIGHT, font))
     composer.show_model("a model", "")
     composer.show_reach("Offline", "", leaves=False)
-    composer.show_count(TokenCount(Request((Message("user", "Hi"),)), 7315, 8192))
+    composer.show_count(TokenCount(ConversationRequest((Message("user", "Hi"),)), 7315, 8192))
     composer.show()
 
     def places() -> list[QRect]:
@@ -305,7 +309,9 @@ def test_ready_mark_moves_nothing(qtbot: QtBot, points: int) -> None:
     assert was_shown == {True, False}
 
 
-def test_crashed_engine_reads_nothing_by_itself(qtbot: QtBot, asked: list[Request], open_program: Open) -> None:
+def test_crashed_engine_reads_nothing_by_itself(
+    qtbot: QtBot, asked: list[ConversationRequest], open_program: Open
+) -> None:
     app = open_program()
     begin(qtbot, app, "hello over there, you toy")
     type_in(app, "more")
@@ -321,13 +327,13 @@ def test_crashed_engine_reads_nothing_by_itself(qtbot: QtBot, asked: list[Reques
     wait_ready(qtbot, app)
 
 
-def prompt(words: int) -> Request:
+def prompt(words: int) -> ConversationRequest:
     """Return a prompt that takes the toy a while."""
-    return Request((Message("user", "word " * words),))
+    return ConversationRequest((Message("user", "word " * words),))
 
 
 def test_only_the_newest_prompt_is_reported(qtbot: QtBot, loaded_link: EngineLink) -> None:
-    read: list[Request] = []
+    read: list[ConversationRequest] = []
     loaded_link.prompt_read.connect(read.append)
     loaded_link.read_ahead(prompt(3))
     loaded_link.read_ahead(prompt(20))
@@ -338,7 +344,7 @@ def test_only_the_newest_prompt_is_reported(qtbot: QtBot, loaded_link: EngineLin
 
 
 def test_answer_interrupts_reading_ahead(qtbot: QtBot, loaded_link: EngineLink) -> None:
-    read: list[Request] = []
+    read: list[ConversationRequest] = []
     loaded_link.prompt_read.connect(read.append)
     loaded_link.read_ahead(prompt(1000))
     with qtbot.waitSignal(loaded_link.finished, timeout=WAIT) as finished:
@@ -356,7 +362,7 @@ def test_forgotten_prompt_is_read_again(qtbot: QtBot, loaded_link: EngineLink, i
         loaded_link.forget_chats("some chat")
     else:
         loaded_link._handle(TurnTaken())
-    read: list[Request] = []
+    read: list[ConversationRequest] = []
     loaded_link.prompt_read.connect(read.append)
     loaded_link.read_ahead(prompt(3))
     assert not read

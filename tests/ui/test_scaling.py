@@ -9,7 +9,7 @@ from PySide6.QtGui import QFont
 from PySide6.QtWidgets import QAbstractButton, QApplication, QCheckBox, QDialog, QPlainTextEdit, QStyle
 from pytestqt.qtbot import QtBot
 
-from headstart.engine.engine import Message, Request
+from headstart.engine.engine import ConversationRequest, Message
 from headstart.ui.chat.composer import Composer, TokenCount
 from headstart.ui.chat.message import MessageContent
 from headstart.ui.program import Program
@@ -71,7 +71,7 @@ def test_labels_below_the_message_hide_in_order(qtbot: QtBot) -> None:
     composer.setStyleSheet(stylesheet.sheet(LIGHT, composer.font()))
     composer.show_model("a model with a name", "")
     composer.show_reach("Offline", "", leaves=False)
-    composer.show_count(TokenCount(Request((Message("user", "Hi"),)), 7315, 8192))
+    composer.show_count(TokenCount(ConversationRequest((Message("user", "Hi"),)), 7315, 8192))
     composer.show()
     seen = []
     for width in range(2 * composer.sizeHint().width(), composer.minimumSizeHint().width(), -10):

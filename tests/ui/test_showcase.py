@@ -7,7 +7,7 @@ import pytest
 from bench.showcase import MODELS, RECORDED, SIZE, TALKS, install
 from bench.tape import Playing, Tape, said_in
 from headstart.engine.bench.result import BenchResult
-from headstart.engine.engine import Finish, LoadOptions, Message, Request, Step
+from headstart.engine.engine import ConversationRequest, Finish, LoadOptions, Message, Step
 from headstart.engine.wire import from_data, to_data
 from headstart.library import library
 from headstart.library.library import Broken
@@ -25,12 +25,12 @@ def test_every_talk_is_on_the_tape(tape: Tape) -> None:
         said: list[Message] = []
         for question in talk.questions:
             said.append(Message("user", question))
-            events = list(opened.engine.generate(Request(tuple(said))))
+            events = list(opened.engine.generate(ConversationRequest(tuple(said))))
             end = events[-1]
             assert isinstance(end, Finish)
             assert end.stats.accepted > 0
             said.append(Message("assistant", "".join(event.text for event in events if isinstance(event, Step))))
-        assert opened.count(Request(tuple(said)), "") == tape.get("counts", [said_in(said), ""])
+        assert opened.count(ConversationRequest(tuple(said)), "") == tape.get("counts", [said_in(said), ""])
 
 
 def test_lanes_of_the_race_are_equal(tape: Tape) -> None:

@@ -7,7 +7,7 @@ import pytest
 from pytestqt.qtbot import QtBot
 
 from headstart.chat.conversation import Message, State
-from headstart.engine.engine import LoadOptions, Request
+from headstart.engine.engine import ConversationRequest, LoadOptions
 from headstart.engine.protocol import Generate, Order, ReadAhead, WriteTitle
 from headstart.settings import Settings
 from headstart.ui.chat.message import MessageAction
@@ -40,8 +40,11 @@ def orders(monkeypatch: pytest.MonkeyPatch) -> list[Order]:
     return sent
 
 
-def _requests(orders: list[Order], kind: type[Generate | ReadAhead | WriteTitle] = Generate) -> list[Request]:
-    return [order.request for order in orders if isinstance(order, kind)]
+def _requests(
+    orders: list[Order], kind: type[Generate | ReadAhead | WriteTitle] = Generate
+) -> list[ConversationRequest]:
+    requests = [order.request for order in orders if isinstance(order, kind)]
+    return [request for request in requests if isinstance(request, ConversationRequest)]
 
 
 def _last(app: Program) -> Message:

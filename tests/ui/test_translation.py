@@ -21,7 +21,7 @@ from headstart.engine import engine, opening
 from headstart.engine.backends.genai.engine import guessing
 from headstart.engine.backends.genai.pipelines import Way
 from headstart.engine.backends.remote.errors import refusal
-from headstart.engine.engine import EngineKind, LoadOptions, Remote, Request, Sampling
+from headstart.engine.engine import ConversationRequest, EngineKind, LoadOptions, Remote, Sampling
 from headstart.engine.hardware import devices
 from headstart.engine.loading import loading
 from headstart.engine.process.watchdog import Activity, HangReport
@@ -377,7 +377,7 @@ def _refused(*, device: str = "CPU", head: str | None = None) -> object:
 
 
 def _sampled_with_a_draft() -> object:
-    request = Request((engine.Message("user", "?"),), sampling=Sampling(temperature=0.7))
+    request = ConversationRequest((engine.Message("user", "?"),), sampling=Sampling(temperature=0.7))
     return guessing(request, Way.DRAFT, npu=False)
 
 

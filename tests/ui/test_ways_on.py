@@ -12,7 +12,7 @@ from pytestqt.qtbot import QtBot
 
 from bench.profile import toy_model
 from headstart.chat.conversation import State
-from headstart.engine.engine import Request
+from headstart.engine.engine import ConversationRequest
 from headstart.settings import Settings
 from headstart.ui.chat.message import MessageAction, MessageState
 from headstart.ui.engine_request import Loadable, installed_model
@@ -222,9 +222,9 @@ def test_repetitive_answer_has_two_ways_on(qtbot: QtBot, app: Program, monkeypat
     figures = app.window.chat.live.findChildren(ElidedLabel)
     ledger = next(each for each in figures if "saved" in each.accessibleName())
     assert ledger.text() == "–"
-    few, asked, generate = texts(app)[-1], list[Request](), app.link.generate
+    few, asked, generate = texts(app)[-1], list[ConversationRequest](), app.link.generate
 
-    def listen(request: Request) -> int:
+    def listen(request: ConversationRequest) -> int:
         asked.append(request)
         return generate(request)
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from bench import folder_tasks
-from headstart.engine.engine import Call, Message, Request, written_call
+from headstart.engine.engine import Call, ConversationRequest, Message, written_call
 from headstart.tools.loop import ToolResult
 from headstart.workspace.tools import Proposal, Workspace
 from tests.fakes import ScriptedEngine
@@ -45,7 +45,7 @@ def work(workspace: Workspace, calls: Sequence[Call], decide: Callable[[Proposal
         return decide(proposal)
 
     engine = ScriptedEngine([*map(written_call, calls), "Done."], context=1_000_000)
-    for event in folder_tasks.work(engine, workspace, Request((Message("user", "Do it."),)), asked):
+    for event in folder_tasks.work(engine, workspace, ConversationRequest((Message("user", "Do it."),)), asked):
         if not isinstance(event, str):
             done.results.append(event[1])
     return done

@@ -29,7 +29,7 @@ from headstart import __version__
 from headstart.engine.bench.prompts import KINDS, read_kinds, read_prompts
 from headstart.engine.cancelling import CancelEvent
 from headstart.engine.drafters.base import Draft
-from headstart.engine.engine import Finish, LoadOptions, Origin, Request, Sampling, Stats
+from headstart.engine.engine import ConversationRequest, Finish, LoadOptions, Origin, Sampling, Stats
 from headstart.engine.local import LocalEngine, load
 from headstart.engine.opening import resolve
 from headstart.engine.policy.plan import DraftSession, PolicyState
@@ -63,7 +63,7 @@ class Trace:
         self._write("header", header)
         policy.observers.append(self._round)
 
-    def answer(self, request: Request, cancel: CancelEvent | None = None) -> Finish:
+    def answer(self, request: ConversationRequest, cancel: CancelEvent | None = None) -> Finish:
         """Have the engine answer, and record it."""
         self._number += 1
         prompt = self._engine.tokenizer.prompt_of(request, self._engine.context)
@@ -183,7 +183,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         trace = Trace(engine, file, given.depth)
         for prompt in read_prompts(given.prompts, given.classes):
             engine.forget_all()
-            trace.answer(Request(prompt.messages, given.tokens, Sampling(temperature=0.0), stop_on_repetition=False))
+            trace.answer(
+                ConversationRequest(
+                    prompt.messages,
+                    max_new_tokens=given.tokens,
+                    sampling=Sampling(temperature=0.0),
+                    stop_on_repetition=False,
+                )
+            )
             print(prompt.id, file=sys.stderr, flush=True)
     return 0
 

@@ -19,16 +19,7 @@ from headstart.cli.command import INTERRUPTED, Load, flag
 from headstart.cli.options import ModelSelection, RequestSettings, facts, find_setting, writable_file
 from headstart.cli.render import Screen, count, on_ctrl_c
 from headstart.engine.cancelling import CancelEvent
-from headstart.engine.engine import (
-    Engine,
-    Event,
-    Finish,
-    FinishReason,
-    Message,
-    Request,
-    Sampling,
-    Step,
-)
+from headstart.engine.engine import ConversationRequest, Engine, Event, Finish, FinishReason, Message, Sampling, Step
 from headstart.engine.stats import figures
 from headstart.errors import (
     BatchError,
@@ -72,7 +63,7 @@ class Task:
     settings: RequestSettings
 
     @property
-    def request(self) -> Request:
+    def request(self) -> ConversationRequest:
         return self.settings.request(self.messages)
 
 

@@ -9,6 +9,8 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from msgspec import structs
+
 from headstart import paths, private_files, remotes, settings
 from headstart.chat.conversation import Attachment, Conversation, Outcome, Role, State, propose_title, turns
 from headstart.chat.documents import to_markdown
@@ -41,15 +43,7 @@ from headstart.cli.render import Screen, WrittenAnswer, answer, count, stats_lin
 from headstart.cli.tools import ChatTools, open_tools, show_log, show_skills, show_undo
 from headstart.engine import prompt_cache_files
 from headstart.engine.cancelling import CancelEvent
-from headstart.engine.engine import (
-    Engine,
-    EngineKind,
-    FinishReason,
-    Keep,
-    Message,
-    Sampling,
-    ThinkingSupport,
-)
+from headstart.engine.engine import Engine, EngineKind, FinishReason, Keep, Message, Sampling, ThinkingSupport
 from headstart.engine.stats import figures, merge_stats
 from headstart.engine.text import generation_config
 from headstart.errors import ContextOverflowError, EngineLostError, HeadstartError, SettingsError
@@ -601,7 +595,9 @@ class Session:
         is_new = len(conversation.path) == 2 and not (begun.text or begun.thinking or begun.calls)
         if is_new and self._is_saved:  # it replaces the last conversation
             prompt_cache_files.delete(prompt_cache_files.TERMINAL)
-        request = replace(self.settings.request((*system, *history)), schema=self.schema, keep=self._keep_on_disk)
+        request = structs.replace(
+            self.settings.request((*system, *history)), schema=self.schema, keep=self._keep_on_disk
+        )
         tools, max_calls = self.tools.begin_answer() if self.tools else ((), MAX_CALLS)
         loop = ToolLoop(offering(request, tools), begun.text, begun.calls, begun.thinking, max_calls)
         try:

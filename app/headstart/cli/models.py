@@ -15,7 +15,7 @@ from headstart import paths
 from headstart.cli.command import Command, CommandGroup, LazyCommand, Load, argument, flag
 from headstart.cli.options import JsonFlags, installed_names
 from headstart.cli.render import Screen, answer, harmless, print_rows
-from headstart.engine.engine import LoadOptions, Message, Request
+from headstart.engine.engine import ConversationRequest, LoadOptions, Message, VectorsRequest
 from headstart.engine.hardware.measurements import measured_ms
 from headstart.engine.loading import memory
 from headstart.errors import ExporterNeededError, ExportError, ModelNotFoundError, SettingsError
@@ -311,7 +311,7 @@ def _check(arguments: CheckFlags, load: Load) -> int:
     screen.remark(f"{entry.name}: {files} files as exported.")
     if isinstance(entry, Model) and entry.manifest.embedding:
         with closing(load(LoadOptions(entry.folder, device=arguments.device))) as engine:
-            list(engine.generate(Request((), inputs=("Hello",))))
+            list(engine.generate(VectorsRequest(inputs=("Hello",))))
         screen.remark(f"{entry.name}: loads on {arguments.device} and turns a text into a vector.")
         return 0
     if isinstance(entry, Model) and entry.manifest.recognition:
@@ -323,7 +323,7 @@ def _check(arguments: CheckFlags, load: Load) -> int:
     choice = library.choose(arguments.name)
     options = LoadOptions(choice.target.folder, choice.draft_folder, arguments.device)
     with closing(load(options)) as engine:
-        answer(engine, ToolLoop(Request((Message("user", "Hello"),), max_new_tokens=1)), screen)
+        answer(engine, ToolLoop(ConversationRequest((Message("user", "Hello"),), max_new_tokens=1)), screen)
     screen.remark(f"{entry.name}: loads on {arguments.device} and answers.")
     return 0
 

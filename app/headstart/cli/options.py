@@ -12,12 +12,12 @@ from headstart import paths, private_files, remotes
 from headstart.cli.command import flag
 from headstart.engine.engine import (
     USUAL_DEVICE,
+    ConversationRequest,
     Engine,
     EngineKind,
     KvPrecision,
     LoadOptions,
     Message,
-    Request,
     Unset,
 )
 from headstart.engine.hardware import devices
@@ -231,14 +231,14 @@ class RequestSettings:
         """The values by name; None is automatic."""
         return told(self.answer) | told(self.sampling) | told(self.speculation)
 
-    def request(self, messages: tuple[Message, ...]) -> Request:
+    def request(self, messages: tuple[Message, ...]) -> ConversationRequest:
         """Return a request with these settings."""
-        return Request(
+        return ConversationRequest(
             messages,
-            self.answer.max_new_tokens,
-            self.sampling,
-            self.speculation,
-            self.answer.stop,
+            max_new_tokens=self.answer.max_new_tokens,
+            sampling=self.sampling,
+            speculation=self.speculation,
+            stop=self.answer.stop,
             stop_on_repetition=self.answer.stop_on_repetition,
             thinking=self.answer.thinking,
             thinking_budget=self.answer.thinking_budget,

@@ -12,7 +12,7 @@ from headstart import api_keys, remotes
 from headstart.cli.command import Command, CommandGroup, LazyCommand, Load, argument, flag
 from headstart.cli.options import JsonFlags, ModelFlags
 from headstart.cli.render import Screen, answer, count, print_rows
-from headstart.engine.engine import LoadOptions, Message, Remote, Request
+from headstart.engine.engine import ConversationRequest, LoadOptions, Message, Remote
 from headstart.errors import SettingsError
 from headstart.library.library import ELSEWHERE
 from headstart.tools.loop import ToolLoop
@@ -178,7 +178,7 @@ def _check(arguments: NameFlags, load: Load) -> int:
     screen.remark(*warnings(server))
     started = time.perf_counter()
     with closing(load(remotes.load_options(server))) as engine:
-        result = answer(engine, ToolLoop(Request((Message("user", "Hello"),), max_new_tokens=1)), screen)
+        result = answer(engine, ToolLoop(ConversationRequest((Message("user", "Hello"),), max_new_tokens=1)), screen)
     seconds = time.perf_counter() - started
     tokens = count(result.stats.output_tokens, "token")
     screen.remark(f"{server.name} answers: {tokens} in {seconds:.1f} s, connecting included.")

@@ -15,11 +15,12 @@ from headstart.engine.cancelling import CancelEvent
 from headstart.engine.engine import (
     Finish,
     FinishReason,
+    GenerationRequest,
     Likelihood,
     Origin,
     Piece,
     Prefill,
-    Request,
+    PromptRequest,
     Round,
     Sampling,
     Scored,
@@ -62,7 +63,7 @@ class ModelText:
 class AnswerWriter:
     """Writes one answer: `sequence` has it in tokens, `take` makes the engine's events of what was decoded."""
 
-    def __init__(self, request: Request, model: ModelText, context: int) -> None:
+    def __init__(self, request: GenerationRequest, model: ModelText, context: int) -> None:
         """Read the prompt. `context`: the most tokens of prompt and answer. Raises what `prompt_of` raises."""
         self._tally = Tally()
         self._request = request
@@ -71,7 +72,7 @@ class AnswerWriter:
         self.sampling = request.sampling.settled(model.sampling)
         self.prompt = tuple(model.tokenizer.prompt_of(request, sys.maxsize if request.tokens_only else context))
         self._text = AnswerText.of(request, model.tokenizer, self.prompt)
-        self._is_echoed = not request.echo
+        self._is_echoed = not (isinstance(request, PromptRequest) and request.echo)
         self._scorer = self._prompt_scorer = None
         if request.likeliest is not None:
             self._scorer = Scorer(model.token_bytes.decode, request.likeliest)
@@ -82,9 +83,8 @@ class AnswerWriter:
     @property
     def stop_ids(self) -> frozenset[int]:
         """The tokens that end the answer."""
-        return (
-            self._model.stop_ids | self._model.tokenizer.infill_ends if self._request.suffix else self._model.stop_ids
-        )
+        fills_gap = isinstance(self._request, PromptRequest) and self._request.suffix
+        return self._model.stop_ids | (self._model.tokenizer.infill_ends if fills_gap else frozenset())
 
     def sequence(self, cancel: CancelEvent) -> sequence.Sequence:
         """Return the answer so far in tokens, to be decoded further. Raises SettingsError."""
@@ -164,7 +164,7 @@ class AnswerWriter:
     def _constraint(self) -> Constraint | None:
         """Return the constraint of the answer and of the section before it, if there is one."""
         request, model = self._request, self._model
-        if request.is_text:
+        if isinstance(request, PromptRequest):
             return grammar.constraint_for(request, None, model.token_bytes)
         tools = None if model.tokenizer.tool_format(request) else request.tools
         constraint, budget = grammar.constraint_for(request, tools, model.token_bytes), request.thinking_budget
@@ -178,7 +178,8 @@ class AnswerWriter:
         """Return the prompt as a step."""
         detokenizer, scorer = Detokenizer(self._model.tokenizer.texts), self._prompt_scorer
         completed = detokenizer.push(self.prompt)
-        text = self._request.prompt or "".join(completed) + detokenizer.flush()
+        given = self._request.prompt if isinstance(self._request, PromptRequest) else ()
+        text = given if isinstance(given, str) else "".join(completed) + detokenizer.flush()
         if self._scorer:
             self._scorer.start = len(text)
         return Step(text, _NOTHING_RUN, (), scorer.prompt_scores(self.prompt[0], completed) if scorer else ())
@@ -262,10 +263,10 @@ class AnswerText:
         self._left_out: int | None = None  # characters before the answer proper; None: it has not begun
 
     @classmethod
-    def of(cls, request: Request, tokenizer: Tokenizer, prompt: Sequence[int]) -> "AnswerText":
+    def of(cls, request: GenerationRequest, tokenizer: Tokenizer, prompt: Sequence[int]) -> "AnswerText":
         """Return the text of the answer to a request whose prompt has these tokens."""
         repetition = request.stop_on_repetition
-        if request.is_text:
+        if isinstance(request, PromptRequest):
             return cls(tokenizer.texts, request.stop, stop_on_repetition=repetition)
         tools, thinking = None if request.schema else request.tools, tokenizer.thinking_of(request)
         return cls(

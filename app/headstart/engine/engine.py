@@ -8,11 +8,14 @@ from collections.abc import Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
-from typing import Protocol
+from typing import ClassVar, Protocol
+
+from msgspec import structs
 
 from headstart import parameters
 from headstart.engine import origins, stats
 from headstart.engine.cancelling import CancelEvent
+from headstart.engine.wire import Tagged
 from headstart.errors import SettingsError, Translatable
 
 Drafter = parameters.DrafterChoice
@@ -135,37 +138,23 @@ class Keep:
         _require(re.fullmatch(r"[\w-]+", self.chat) is not None, "chat", "letters, digits, - and _", self.chat)
 
 
-@dataclass(frozen=True)
-class Request:
-    # Rendered by the model's chat template; special tokens in a content are plain text. An answer as the last message
-    # is continued.
-    messages: tuple[Message, ...]
+class _Generation(Tagged, frozen=True, kw_only=True):
+    """The common part of the requests for an answer."""
+
     max_new_tokens: int = parameters.AnswerParams.max_new_tokens  # 0: only read the prompt
-    sampling: Sampling = field(default_factory=Sampling)
-    speculation: Speculation = field(default_factory=Speculation)
+    sampling: Sampling = Sampling()
+    speculation: Speculation = Speculation()
     stop: tuple[str, ...] = parameters.AnswerParams.stop  # the answer ends before the first of these strings
-    prompt: str = ""  # a text to continue, in place of messages; special tokens in it count
     prediction: str = ""  # a text that the answer may resemble: a source of guesses, which changes no answer
     schema: str = ""  # JSON schema of the answer
     grammar: str = ""  # grammar of the answer in Lark's notation, in place of a schema
-    tools: Tools | None = None  # the answer is a text, or calls (see CALL_BEGINS), or both
     likeliest: int | None = None  # report log-probabilities, and this many of the likeliest tokens; None: neither
     stop_on_repetition: bool = parameters.AnswerParams.stop_on_repetition
     keep: Keep | None = None  # None: the prompt cache is not stored
-    prompt_ids: tuple[int, ...] = ()  # token ids, in place of `prompt`
-    suffix: str = ""  # the text after the gap that the answer fills
-    add_special: bool = True  # put the tokens before `prompt` that the model expects at a beginning
     tokens_only: bool = False  # return the prompt as text in a Step and its tokens in Finish, and write nothing
-    echo: bool = False  # return `prompt` in the first Step, with log-probabilities if requested; it is read again
-    inputs: tuple[str | tuple[int, ...], ...] = ()  # texts or token ids to turn into vectors, instead of an answer
-    thinking: bool | None = parameters.AnswerParams.thinking  # think before the answer; None: as the model does
-    thinking_budget: int | None = parameters.AnswerParams.thinking_budget  # the most tokens of it; None: no limit
-    effort: str = ""  # of thinking, for chat templates that know `reasoning_effort`
 
     def __post_init__(self) -> None:
         """Raise SettingsError for a request that no engine could answer."""
-        _require(bool(self.messages or self.inputs) or self.is_text, "messages", "at least one", len(self.messages))
-        _require(not (self.messages and self.is_text), "prompt", "alone, without messages", "beside messages")
         _require(self.max_new_tokens >= 0, "max-new-tokens", "0 or more", self.max_new_tokens)
         _require(all(self.stop), "stop", "not empty", "an empty string")
         likeliest = self.likeliest or 0
@@ -174,14 +163,51 @@ class Request:
     def beyond(self, supported: Set[str]) -> list[str]:
         """Return the fields that are set and not supported. The parameters of sampling are supported."""
         known = {*supported, "sampling", "automatic", *(each.field for each in parameters.declared(Sampling))}
-        plain = vars(Request((Message("user", ""),))) | vars(Sampling())
-        values = vars(self) | vars(self.sampling)
+        plain = {each.name: each.default for each in structs.fields(self)} | vars(Sampling())
+        values = structs.asdict(self) | vars(self.sampling)
         return [name for name, value in values.items() if name not in known and value != plain[name]]
 
-    @property
-    def is_text(self) -> bool:
-        """True for a text to continue, False for a conversation."""
-        return bool(self.prompt or self.prompt_ids or self.suffix)
+
+class ConversationRequest(_Generation, frozen=True):
+    """A request for the next message of a conversation."""
+
+    # Rendered by the model's chat template; special tokens in a content are plain text. An answer as the last message
+    # is continued.
+    messages: tuple[Message, ...]
+    tools: Tools | None = None  # the answer is a text, or calls (see CALL_BEGINS), or both
+    thinking: bool | None = parameters.AnswerParams.thinking  # think before the answer; None: as the model does
+    thinking_budget: int | None = parameters.AnswerParams.thinking_budget  # the most tokens of it; None: no limit
+    effort: str = ""  # of thinking, for chat templates that know `reasoning_effort`
+
+    def __post_init__(self) -> None:
+        """Raise SettingsError for a request that no engine could answer."""
+        super().__post_init__()
+        _require(bool(self.messages), "messages", "at least one", 0)
+
+
+class PromptRequest(_Generation, frozen=True):
+    """A request to continue a text, or to fill a gap in one."""
+
+    prompt: str | tuple[int, ...] = ""  # a text, in which special tokens count, or token ids
+    suffix: str = ""  # the text after the gap that the answer fills
+    add_special: bool = True  # put the tokens before a text that the model expects at a beginning
+    echo: bool = False  # return `prompt` in the first Step, with log-probabilities if requested; it is read again
+
+    def __post_init__(self) -> None:
+        """Raise SettingsError for a request that no engine could answer."""
+        super().__post_init__()
+        _require(bool(self.prompt or self.suffix), "prompt", "not empty", "an empty text")
+
+
+class VectorsRequest(Tagged, frozen=True):
+    """A request to turn texts, or their token ids, into vectors."""
+
+    inputs: tuple[str | tuple[int, ...], ...]
+    tokens_only: ClassVar[bool] = False
+
+
+GenerationRequest = ConversationRequest | PromptRequest
+Request = GenerationRequest | VectorsRequest
 
 
 @dataclass(frozen=True)
@@ -273,7 +299,7 @@ class Finish:
     reason: FinishReason
     stats: Stats
     token_ids: tuple[int, ...]  # after a stop string the fewest that cover the text before it
-    vectors: tuple[bytes, ...] = ()  # of Request.inputs, as 32-bit little-endian floats
+    vectors: tuple[bytes, ...] = ()  # of VectorsRequest.inputs, as 32-bit little-endian floats
     stop_text: str = ""  # the stop string that ended the answer
 
 

@@ -13,6 +13,7 @@ from headstart.engine.answer_writer import AnswerWriter, ModelText
 from headstart.engine.cancelling import CancelEvent
 from headstart.engine.drafters.registry import Sources, drafters_of
 from headstart.engine.engine import (
+    ConversationRequest,
     EngineKind,
     Event,
     FinishReason,
@@ -23,6 +24,7 @@ from headstart.engine.engine import (
     Request,
     Round,
     Sampling,
+    VectorsRequest,
 )
 from headstart.engine.hardware import devices
 from headstart.engine.hardware.measurements import Measurements
@@ -191,6 +193,7 @@ class LocalEngine:
         return self.target.runner.context
 
     def generate(self, request: Request, cancel: CancelEvent | None = None) -> Iterator[Event]:
+        assert not isinstance(request, VectorsRequest), "a model that writes makes no vectors"
         writer = AnswerWriter(request, self.slot.models.text, self.context)
         if request.tokens_only:
             yield from writer.tokens_alone()
@@ -231,7 +234,7 @@ class LocalEngine:
         if self._is_one_of_several:
             self.slot.prefixes[0].keep()  # the next answer in this chat may get another sequence
 
-    def read_ahead(self, request: Request) -> Iterator[None]:
+    def read_ahead(self, request: ConversationRequest) -> Iterator[None]:
         """Read the prompt of a request that may come, a little at each step, so that its answer begins at once.
 
         Raises what a request with this prompt would raise.

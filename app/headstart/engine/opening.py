@@ -18,7 +18,7 @@ from headstart import __version__, paths
 from headstart.engine.bench.prompts import read_prompts
 from headstart.engine.bench.race import SWEEP, USUAL, Heat
 from headstart.engine.cancelling import CancelEvent
-from headstart.engine.engine import Engine, EngineKind, LoadOptions, Phase, Request
+from headstart.engine.engine import ConversationRequest, Engine, EngineKind, LoadOptions, Phase
 from headstart.engine.hardware import devices
 from headstart.engine.hardware.machine import is_on_battery
 from headstart.engine.hardware.measurements import Measurements
@@ -56,7 +56,7 @@ _log = logging.getLogger(__name__)
 
 Tell = Callable[[Loading], None]
 RunBench = Callable[[Bench, Callable[[BenchReport], None], CancelEvent], Mapping[str, Any]]
-CountTokens = Callable[[Request | None, str], int]
+CountTokens = Callable[[ConversationRequest | None, str], int]
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ class LoadedEngine:
     # Entered when there was no request for a while, and left when one comes.
     idle: Callable[[], AbstractContextManager[object]] = nullcontext
     # Reads the prompt of a request that may come, a little at each step; None: this engine cannot.
-    read_ahead: Callable[[Request], Iterator[None]] | None = None
+    read_ahead: Callable[[ConversationRequest], Iterator[None]] | None = None
     store_one: Callable[[], bool] = lambda: False  # does a little work between two requests; False: none is left
     forget: Callable[[Collection[str]], None] = lambda _: None  # see protocol.Forget
     others: Sequence[Engine] = ()  # engines over the same model, for answers at the same time
@@ -122,7 +122,7 @@ class LocalModels:
             return LoadedEngine(engine, facts, engine.count, _no_bench)
         tokenizer, options, facts = engine.tokenizer, resolved.options, _model_info(engine, resolved)
 
-        def count(request: Request | None, text: str) -> int:
+        def count(request: ConversationRequest | None, text: str) -> int:
             num_tokens = len(tokenizer.prompt_of(request, sys.maxsize)) if request else 0
             return num_tokens + (len(tokenizer.encode(text)) if text else 0)
 
@@ -281,7 +281,7 @@ def _open_remote(options: LoadOptions, tell: Tell) -> LoadedEngine:
     engine = remote.load(options)
     name = engine.remote.name
 
-    def count(_request: Request | None, _text: str) -> int:
+    def count(_request: ConversationRequest | None, _text: str) -> int:
         raise RemoteError("{name} does not count tokens beforehand; ask, and it says what is too long.", name=name)
 
     def bench(_order: Bench, _tell: Callable[[BenchReport], None], _cancel: CancelEvent) -> NoReturn:

@@ -13,6 +13,7 @@ from typing import Any, get_args
 from headstart.engine.bench.prompts import USUAL_KINDS, read_kinds
 from headstart.engine.bench.result import BenchResult
 from headstart.engine.engine import (
+    ConversationRequest,
     EngineKind,
     Finish,
     LoadOptions,
@@ -66,21 +67,21 @@ class ReadAhead(Tagged, frozen=True):
     """Read the prompt of a request that may come. Any other order ends this; else PromptRead follows."""
 
     ticket: int
-    request: Request
+    request: ConversationRequest
 
 
 class WriteTitle(Tagged, frozen=True):
     """Write a short answer while there is nothing else to do. Any other order ends this. TitleWritten follows."""
 
     ticket: int
-    request: Request
+    request: ConversationRequest
 
 
 class CountTokens(Tagged, frozen=True):
     """Count the tokens of a request's prompt and of a plain text beside it."""
 
     ticket: int
-    request: Request | None = None
+    request: ConversationRequest | None = None
     text: str = ""
 
 

@@ -13,6 +13,7 @@ from types import MappingProxyType
 from typing import Protocol, TypeVar
 
 import msgspec
+from msgspec import structs
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
@@ -23,7 +24,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from headstart import __version__
-from headstart.engine.engine import Finish, Request, Step
+from headstart.engine.engine import ConversationRequest, Finish, GenerationRequest, PromptRequest, Request, Step
 from headstart.errors import HeadstartError
 from headstart.server import openapi
 from headstart.server.auth import CLIENT, Access, Guard
@@ -83,7 +84,7 @@ class _HasModel(Protocol):
 
 _Body = TypeVar("_Body", bound=_HasModel)
 _DEFAULT_ANSWER_TOKENS = 4096  # tokens, if the model's context is unknown
-_LOAD = Request((), prompt=" ", tokens_only=True)  # loads a model and does nothing with it
+_LOAD = PromptRequest(prompt=" ", tokens_only=True)  # loads a model and does nothing with it
 _MAX_FLOATS = 2_500_000  # in the embeddings of a request, which the engine reports in one line
 _MIN_SIMILARITY = 0.85  # of a wrong path and the one that may be meant
 _ALL_METHODS = ["GET", "POST", "PUT", "DELETE"]
@@ -204,7 +205,7 @@ class Api:
 
     async def detokenize(self, request: HttpRequest) -> Response:
         body, model = await self._read(request, DetokenizeRequest)
-        text, _ = await self._run(request, model, Request((), prompt_ids=tuple(body.tokens), tokens_only=True))
+        text, _ = await self._run(request, model, PromptRequest(prompt=tuple(body.tokens), tokens_only=True))
         return _json(Detokenized(text, text))
 
     async def ollama_tags(self, _: HttpRequest) -> Response:
@@ -296,12 +297,14 @@ class Api:
                     return text, event
         raise stopping()
 
-    async def _count(self, request: HttpRequest, model: Served, engine_request: Request) -> int:
-        _, finish = await self._run(request, model, replace(engine_request, tokens_only=True))
+    async def _count(self, request: HttpRequest, model: Served, engine_request: ConversationRequest) -> int:
+        _, finish = await self._run(request, model, structs.replace(engine_request, tokens_only=True))
         return len(finish.token_ids)
 
     def _steady(self, engine_request: Request) -> Request:
         """Return a request whose beginning stays the same, and log once what was changed for it."""
+        if not isinstance(engine_request, ConversationRequest):
+            return engine_request
         result = prefix.steady(engine_request)
         for lines, what in ((result.moved, "it is read at the end"), (result.left_out, "it is left out")):
             if lines:
@@ -322,7 +325,7 @@ class Api:
         self,
         request: HttpRequest,
         model: Served,
-        engine_requests: Sequence[Request],
+        engine_requests: Sequence[GenerationRequest],
         formatters: Sequence[ReplyFormatter],
         losses: Mapping[str, str] = MappingProxyType({}),
         *,
@@ -334,8 +337,8 @@ class Api:
         `losses`: what its tools and schemas are kept to without; `left_out`: types of its tools and parts that have no
         place here. Headers tell of both, and the log once.
         """
-        engine_requests = [self._steady(engine_request) for engine_request in engine_requests]
-        answers = self._worker.take(engine_requests, model, request.scope[CLIENT])
+        steady = [self._steady(engine_request) for engine_request in engine_requests]
+        answers = self._worker.take(steady, model, request.scope[CLIENT])
         send_seconds, with_tokens = self._worker.limits.send_seconds, engine_requests[0].likeliest is not None
         kinds = list(dict.fromkeys(re.sub(r"[^\w.-]", "_", kind[:80], flags=re.ASCII) for kind in left_out))
         for kind in kinds[:_MAX_LEFT_OUT]:

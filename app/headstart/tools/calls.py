@@ -9,12 +9,16 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from msgspec import structs
+
 from headstart.engine.engine import (
     CALL_BEGINS,
     CALL_ENDS,
     Call,
+    ConversationRequest,
     Event,
     FinishReason,
+    GenerationRequest,
     Message,
     Prefill,
     Request,
@@ -49,8 +53,9 @@ def events(generate: Callable[[Request], Iterator[Event]], request: Request) -> 
     Models that are bad at the format call again and again instead of answering. If a call without its mark was answered
     before, it is dropped, and the model answers the same conversation without seeing the tools.
     """
-    tools, answered = request.tools, _answered_calls(request.messages)
-    if tools is None or tools.required or request.schema or not answered:
+    tools = request.tools if isinstance(request, ConversationRequest) and not request.schema else None
+    answered = _answered_calls(request.messages) if isinstance(request, ConversationRequest) else []
+    if tools is None or tools.required or not answered:
         yield from generate(request)
         return
     steps, held_back, text, is_repeated = generate(request), list[Event](), "", False
@@ -69,7 +74,7 @@ def events(generate: Callable[[Request], Iterator[Event]], request: Request) -> 
             continue
         break
     if is_repeated:
-        yield from generate(replace(request, tools=replace(tools, hidden=True)))
+        yield from generate(structs.replace(request, tools=replace(tools, hidden=True)))
         return
     yield from held_back
     yield from steps
@@ -280,9 +285,10 @@ class CallReader:
             self._depth += (character in "{[") - (character in "}]")
 
 
-def reader_of(request: Request) -> CallReader | None:
+def reader_of(request: GenerationRequest) -> CallReader | None:
     """Return the reader of the answer to a request; None if it cannot call tools."""
-    return CallReader(request.tools.callable, bare=not request.schema) if request.tools else None
+    tools = request.tools if isinstance(request, ConversationRequest) else None
+    return CallReader(tools.callable, bare=not request.schema) if tools else None
 
 
 def _new_id() -> str:

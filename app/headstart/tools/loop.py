@@ -4,8 +4,10 @@ import json
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
+from msgspec import structs
+
 from headstart.chat.conversation import ToolCall, Turn
-from headstart.engine.engine import Call, Message, Origin, Piece, Request, Round, Step, Timing, Tool, Tools
+from headstart.engine.engine import Call, ConversationRequest, Message, Origin, Piece, Round, Step, Timing, Tool, Tools
 from headstart.tools.calls import CallPart, CallReader, reader_of
 
 MAX_CALLS = 10  # in one answer
@@ -39,10 +41,10 @@ def engine_turns(turns: Iterable[Turn]) -> tuple[Message, ...]:
     )
 
 
-def offering(request: Request, tools: Iterable[Tool]) -> Request:
+def offering(request: ConversationRequest, tools: Iterable[Tool]) -> ConversationRequest:
     """Add tools to a request. Its answer may call one at a time, so that you see each call before the next."""
     offered = tuple(tools)
-    return replace(request, tools=Tools(offered)) if offered else request
+    return structs.replace(request, tools=Tools(offered)) if offered else request
 
 
 @dataclass
@@ -53,7 +55,7 @@ class ToolLoop:
     `give` and send the new `request`.
     """
 
-    request: Request
+    request: ConversationRequest
     text: str = ""  # shown so far; a continued answer begins with its text
     calls: tuple[ToolCall, ...] = ()  # so far; a continued answer begins with its calls
     thinking: str = ""  # so far, of all rounds; a continued answer begins with its thinking
@@ -100,7 +102,7 @@ class ToolLoop:
         content, thinking = before.content + self._written, before.thinking + self._thought
         message = Message("assistant", content, (call,), thinking)
         tools = self.request.tools if len(self.calls) < self.max_calls else None
-        self.request = replace(
+        self.request = structs.replace(
             self.request, messages=(*messages, message, Message("tool", shortened.text)), tools=tools
         )
         self._begin()

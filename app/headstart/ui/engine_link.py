@@ -6,7 +6,7 @@ from math import ceil, inf
 
 from PySide6.QtCore import QObject, Qt, QTimer, Signal, Slot
 
-from headstart.engine.engine import Finish, FinishReason, LoadOptions, Request, Step, no_stats
+from headstart.engine.engine import ConversationRequest, Finish, FinishReason, LoadOptions, Step, no_stats
 from headstart.engine.process.session import Ended, EngineSession, Lost, ProcessEvent
 from headstart.engine.process.watchdog import Timeouts
 from headstart.engine.protocol import (
@@ -69,7 +69,7 @@ class EngineLink(QObject):
     served = Signal(object)  # ServerReport; ServerEnded is the last unless the engine dies
     restarted = Signal()  # after `crashed`: the model is loaded again
     counted = Signal(int, int, int)  # ticket, tokens, context
-    prompt_read = Signal(object)  # Request: an answer to it would begin at once
+    prompt_read = Signal(object)  # ConversationRequest: an answer to it would begin at once
     titled = Signal(int, object)  # ticket, text; None if other work came first
     described = Signal(object)  # Description
     benched = Signal(object)  # reports of a benchmark; Benched is the last unless it ends in `failed` or `crashed`
@@ -139,7 +139,7 @@ class EngineLink(QObject):
         self._watch()
         self.unloaded.emit()
 
-    def generate(self, request: Request) -> int:
+    def generate(self, request: ConversationRequest) -> int:
         """Ask for an answer, once the model is loaded; `finished`, `failed` or `crashed` follows."""
         assert self._generation is None, "one answer at a time"
         self._generation = next(self._numbers)
@@ -156,7 +156,7 @@ class EngineLink(QObject):
             self._session.cancel(self._generation)
             self._watch()
 
-    def read_ahead(self, request: Request) -> None:
+    def read_ahead(self, request: ConversationRequest) -> None:
         """Let an idle model read a prompt that may come; `prompt_read` follows unless other work comes first."""
         if not self.facts or self._generation is not None or self._job:
             return
@@ -166,7 +166,7 @@ class EngineLink(QObject):
         elif self._is_read:
             self.prompt_read.emit(request)
 
-    def write_title(self, request: Request) -> int | None:
+    def write_title(self, request: ConversationRequest) -> int | None:
         """Let an idle model write a short answer. Return the ticket of `titled`, or None if the model is busy."""
         is_reading = self._ahead is not None and not self._is_read
         if not self.facts or self._generation is not None or self._job or is_reading:
@@ -175,7 +175,7 @@ class EngineLink(QObject):
         self._send(order)
         return order.ticket
 
-    def count_tokens(self, text: str = "", request: Request | None = None) -> int:
+    def count_tokens(self, text: str = "", request: ConversationRequest | None = None) -> int:
         """Count the tokens of a text and a request. Return the ticket of `counted`, which needs a loaded model."""
         order = CountTokens(next(self._numbers), request, text)
         if self.facts:

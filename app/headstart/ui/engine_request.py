@@ -8,11 +8,11 @@ from headstart.chat.conversation import Message as StoredMessage
 from headstart.chat.conversation import turns
 from headstart.engine.engine import (
     USUAL_DEVICE,
+    ConversationRequest,
     EngineKind,
     KvPrecision,
     LoadOptions,
     Message,
-    Request,
     Unset,
 )
 from headstart.engine.protocol import ModelInfo
@@ -28,17 +28,17 @@ def engine_messages(messages: Iterable[StoredMessage], settings: Settings) -> tu
     return system + engine_turns(turns(messages))
 
 
-def request(messages: Iterable[StoredMessage], settings: Settings, model: ModelInfo | None) -> Request:
+def request(messages: Iterable[StoredMessage], settings: Settings, model: ModelInfo | None) -> ConversationRequest:
     """Return the request for an answer, or for the rest of one if the conversation ends with it.
 
     `model` is the one that answers; None if it is not loaded yet.
     """
-    return Request(
+    return ConversationRequest(
         engine_messages(messages, settings),
-        settings.max_new_tokens,
-        settings.sampling,
-        settings.guessing,
-        settings.stop,
+        max_new_tokens=settings.max_new_tokens,
+        sampling=settings.sampling,
+        speculation=settings.guessing,
+        stop=settings.stop,
         thinking=thinking(settings, model),
         thinking_budget=settings.think_budget if model and _takes_budget(model) else None,
     )

@@ -3,12 +3,14 @@
 from contextlib import closing
 from dataclasses import replace
 
+from msgspec import structs
+
 from headstart.engine.engine import (
+    ConversationRequest,
     Finish,
     LoadOptions,
     Message,
     Mode,
-    Request,
     Sampling,
     Speculation,
     Stats,
@@ -24,9 +26,9 @@ def chats_as_without(options: LoadOptions, sampling: Sampling, speculation: Spec
     took = []
     with closing(load(resolve(replace(options)))) as engine:
         for messages in chats:
-            request = Request(messages, max_new_tokens=40, sampling=sampling)
-            *_, plain = engine.generate(replace(request, speculation=Speculation(Mode.OFF)))
-            *_, guessed = engine.generate(replace(request, speculation=speculation))
+            request = ConversationRequest(messages, max_new_tokens=40, sampling=sampling)
+            *_, plain = engine.generate(structs.replace(request, speculation=Speculation(Mode.OFF)))
+            *_, guessed = engine.generate(structs.replace(request, speculation=speculation))
             assert isinstance(plain, Finish)
             assert isinstance(guessed, Finish)
             assert guessed.token_ids == plain.token_ids

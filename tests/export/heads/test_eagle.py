@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from msgspec import structs
 
 from bench.peers import EagleSource
 from headstart.engine import opening
@@ -17,6 +18,7 @@ from headstart.engine.bench.genai_peer import GenaiModel, PeerOptions
 from headstart.engine.bench.prompts import BenchPrompt
 from headstart.engine.drafters.eagle import EagleDrafter
 from headstart.engine.engine import (
+    ConversationRequest,
     Drafter,
     Engine,
     EngineKind,
@@ -24,7 +26,6 @@ from headstart.engine.engine import (
     LoadOptions,
     Message,
     Mode,
-    Request,
     Sampling,
     Speculation,
 )
@@ -46,7 +47,7 @@ from tests.export.test_end_to_end import with_layers
 
 FIXED = Speculation(mode=Mode.FIXED, drafter=Drafter.HEAD, num_assistant_tokens=3)
 EXACT = reference()
-QUESTION = Request((Message("user", "Question 1: what is new?"),), max_new_tokens=48)
+QUESTION = ConversationRequest((Message("user", "Question 1: what is new?"),), max_new_tokens=48)
 MISFITS: dict[str, tuple[dict[str, Any], str]] = {
     "wide": ({"hidden_size": 128}, "wide cannot guess for deep: it was made for a hidden size of 128, but deep has 64"),
     "foreign": ({"vocab_size": 700}, "it was made for a vocabulary size of 700, but deep has 640; choose the EAGLE-3"),
@@ -144,7 +145,7 @@ def an_answer(prompt: list[int]) -> Sequence:
     return Sequence(tuple(prompt), 400, frozenset(), Sampling(), Speculation(), 400)
 
 
-def finished(engine: Engine, request: Request = QUESTION) -> Finish:
+def finished(engine: Engine, request: ConversationRequest = QUESTION) -> Finish:
     """The end of an answer."""
     *_, last = engine.generate(request)
     assert isinstance(last, Finish)
@@ -173,9 +174,9 @@ def test_exported_head_equals_its_source(exports: Exports) -> None:
 @pytest.mark.parametrize("length", [1, 2, 6])
 def test_both_engines_draft_alike(engines: Mapping[EngineKind, Engine], plain: tuple[int, ...], length: int) -> None:
     own = Speculation(mode=Mode.FIXED, drafter=Drafter.HEAD, num_assistant_tokens=length)
-    ours = finished(engines[EngineKind.HEADSTART], replace(QUESTION, speculation=own))
+    ours = finished(engines[EngineKind.HEADSTART], structs.replace(QUESTION, speculation=own))
     theirs = finished(
-        engines[EngineKind.GENAI], replace(QUESTION, speculation=Speculation(num_assistant_tokens=length))
+        engines[EngineKind.GENAI], structs.replace(QUESTION, speculation=Speculation(num_assistant_tokens=length))
     )
     assert ours.token_ids == theirs.token_ids == plain
     assert 0 < ours.stats.accepted < ours.stats.drafted
@@ -191,8 +192,8 @@ def test_head_changes_no_text_of_a_chat(
     first, second = (Message("user", f"Question {number}: what is new?") for number in (1, 2))
     chats = [(first,), (second,), (first, Message("assistant", "Nothing."), second), (first,)]
     for messages in chats:
-        request = Request(messages, max_new_tokens=40, sampling=sampling)
-        guessed = finished(own, replace(request, speculation=speculation))
+        request = ConversationRequest(messages, max_new_tokens=40, sampling=sampling)
+        guessed = finished(own, structs.replace(request, speculation=speculation))
         assert guessed.token_ids == finished(alone, request).token_ids
 
 
@@ -275,7 +276,7 @@ def test_model_may_have_its_own_head(
     about = manifest.read_model(model)
     manifest.write(model, replace(about, files=manifest.hash_files(model)))
     engine = opening.load(resolve(replace(exports.options, target=model, draft=None)))
-    found = finished(engine, replace(QUESTION, speculation=FIXED))
+    found = finished(engine, structs.replace(QUESTION, speculation=FIXED))
     assert isinstance(engine, LocalEngine)
     facts = opening._model_info(engine, resolve(exports.options))
     engine.close()

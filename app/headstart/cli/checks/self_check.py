@@ -12,7 +12,19 @@ from pathlib import Path
 
 from headstart import paths
 from headstart.engine.cancelling import CancelEvent
-from headstart.engine.engine import Event, Finish, FinishReason, Origin, Request, Round, Step, Timing, Token, no_stats
+from headstart.engine.engine import (
+    ConversationRequest,
+    Event,
+    Finish,
+    FinishReason,
+    Origin,
+    Request,
+    Round,
+    Step,
+    Timing,
+    Token,
+    no_stats,
+)
 from headstart.engine.protocol import StartServer
 from headstart.errors import HeadstartError
 from headstart.library import exporter, library, vocabulary
@@ -68,6 +80,7 @@ class EchoEngine:
     """An engine that repeats the last message."""
 
     def generate(self, request: Request, _cancel: CancelEvent | None = None) -> Iterator[Event]:
+        assert isinstance(request, ConversationRequest), "the check sends a conversation"
         token = Token(0, Origin.UNKNOWN)
         yield Step(request.messages[-1].content, Round((token,), 0, 0, Origin.TARGET, Timing()))
         yield Finish(FinishReason.STOP, no_stats(), (token.id,))
@@ -237,7 +250,7 @@ def _write_gguf(file: Path) -> None:
 
 def _ask_genai() -> None:
     """Ask the model that came with the program, if there is one."""
-    from headstart.engine.engine import EngineKind, Finish, LoadOptions, Message, Request
+    from headstart.engine.engine import ConversationRequest, EngineKind, Finish, LoadOptions, Message
     from headstart.engine.opening import load, resolve
 
     bundled = paths.bundled_models_folder()
@@ -245,7 +258,7 @@ def _ask_genai() -> None:
         entry for entry in library.installed() if isinstance(entry, Model) and entry.folder.parent == bundled
     ):
         with closing(load(resolve(LoadOptions(model.folder, engine=EngineKind.GENAI)))) as engine:
-            *_, last = engine.generate(Request((Message("user", "Hello"),), max_new_tokens=8))
+            *_, last = engine.generate(ConversationRequest((Message("user", "Hello"),), max_new_tokens=8))
         _check(isinstance(last, Finish) and len(last.token_ids) > 0, "it wrote nothing")
 
 

@@ -7,7 +7,16 @@ from typing import Any
 import numpy as np
 
 from headstart.engine.cancelling import CancelEvent
-from headstart.engine.engine import Event, Finish, FinishReason, Prefill, Request, no_stats
+from headstart.engine.engine import (
+    ConversationRequest,
+    Event,
+    Finish,
+    FinishReason,
+    Prefill,
+    Request,
+    VectorsRequest,
+    no_stats,
+)
 from headstart.engine.hardware import devices
 from headstart.engine.hardware.runtime import core, openvino_genai
 from headstart.engine.loading import loading, memory
@@ -39,7 +48,7 @@ def load(resolved: ResolvedOptions) -> "EmbeddingEngine":
 
 
 class EmbeddingEngine:
-    """An Engine that answers only requests with `inputs`."""
+    """An Engine that answers only requests for vectors."""
 
     def __init__(self, model: Manifest, compiled: Any, tokenizer: Any) -> None:
         assert model.embedding, "it was exported for this"
@@ -49,8 +58,8 @@ class EmbeddingEngine:
         self._request, self._tokenizer = compiled.create_infer_request(), tokenizer
 
     def generate(self, request: Request, cancel: CancelEvent | None = None) -> Iterator[Event]:
-        """Yield the progress, then the vectors. Raises MakesVectorsError for a request without `inputs`."""
-        if not request.inputs:
+        """Yield the progress, then the vectors. Raises MakesVectorsError for any other request."""
+        if not isinstance(request, VectorsRequest):
             raise MakesVectorsError(self.model.name)
         texts = [self._ids(text, place) for place, text in enumerate(request.inputs)]
         total, done, vectors = sum(map(len, texts)), 0, list[bytes]()
@@ -65,7 +74,7 @@ class EmbeddingEngine:
         stats = replace(no_stats(), prompt_tokens=total, context_length=self.context)
         yield Finish(FinishReason.STOP, stats, (), tuple(vectors))
 
-    def count(self, request: Request | None, text: str) -> int:
+    def count(self, request: ConversationRequest | None, text: str) -> int:
         """Return the tokens of a text. Raises MakesVectorsError for a request."""
         if request:
             raise MakesVectorsError(self.model.name)

@@ -12,7 +12,16 @@ from typing import Protocol, TypeVar
 from headstart.engine.bench.energy import EnergyMeter
 from headstart.engine.bench.prompts import BenchPrompt
 from headstart.engine.cancelling import CancelEvent
-from headstart.engine.engine import Drafter, Engine, Finish, FinishReason, Mode, Request, Sampling, Speculation
+from headstart.engine.engine import (
+    ConversationRequest,
+    Drafter,
+    Engine,
+    Finish,
+    FinishReason,
+    Mode,
+    Sampling,
+    Speculation,
+)
 from headstart.errors import SettingsError
 
 PLAIN, AUTO, DRAFT_ONLY, EAGLE_ONLY, NGRAM_ONLY = "plain", "auto", "draft", "eagle", "ngram"
@@ -140,7 +149,13 @@ class OwnMode:
         """Answer from a cold cache. Raises RaceCancelled soon after `cancel` is set."""
         self.forget()
         greedy = Sampling(temperature=0.0)
-        request = Request(prompt.messages, self.tokens, greedy, self.speculation, stop_on_repetition=False)
+        request = ConversationRequest(
+            prompt.messages,
+            max_new_tokens=self.tokens,
+            sampling=greedy,
+            speculation=self.speculation,
+            stop_on_repetition=False,
+        )
         events = list(self.engine.generate(request, self.cancel))
         finish = events[-1]
         assert isinstance(finish, Finish), "an engine ends every answer with Finish"

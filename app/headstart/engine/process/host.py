@@ -22,7 +22,7 @@ from typing import Any, BinaryIO, Protocol, TypeVar
 from headstart import __version__
 from headstart.engine.bench.race import RaceCancelled
 from headstart.engine.cancelling import CancelEvent
-from headstart.engine.engine import Engine, Event, Finish, FinishReason, Prefill, Request, Step
+from headstart.engine.engine import ConversationRequest, Engine, Event, Finish, FinishReason, Prefill, Request, Step
 from headstart.engine.loading import memory
 from headstart.engine.opening import LoadedEngine, LocalModels, ModelSource
 from headstart.engine.protocol import (
@@ -325,7 +325,7 @@ class Host:
             if self._has_read(order.request):
                 self._send(PromptRead(order.ticket))
 
-    def _has_read(self, request: Request) -> bool:
+    def _has_read(self, request: ConversationRequest) -> bool:
         """Read the prompt; return False if the engine cannot do so in steps or another order came first."""
         if self._opened is None or self._opened.read_ahead is None or not self._pool.is_free:
             return False

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from headstart.engine.engine import CALL_BEGINS, CALL_ENDS, Request, Tool, Tools, call_head, without_blanks
+from headstart.engine.engine import CALL_BEGINS, CALL_ENDS, GenerationRequest, Tool, Tools, call_head, without_blanks
 from headstart.engine.runners.runner import common_prefix
 from headstart.engine.sampling import Allowed, Constraint
 from headstart.engine.text import json_schema
@@ -84,7 +84,7 @@ class TokenBytes:
         return text
 
 
-def constraint_for(request: Request, tools: Tools | None, token_bytes: TokenBytes) -> Constraint | None:
+def constraint_for(request: GenerationRequest, tools: Tools | None, token_bytes: TokenBytes) -> Constraint | None:
     """Return the constraint of a request's answer, or None. Raises SettingsError if it cannot be enforced.
 
     `tools`: those of the request, unless the model calls them in a format of its own.

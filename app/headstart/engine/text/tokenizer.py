@@ -7,7 +7,7 @@ from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
-from headstart.engine.engine import Message, Request, Tool
+from headstart.engine.engine import ConversationRequest, GenerationRequest, Message, PromptRequest, Tool
 from headstart.engine.hardware.runtime import openvino_genai
 from headstart.engine.text import jinja
 from headstart.engine.text.chat_template import (
@@ -116,10 +116,9 @@ class Tokenizer:
             before_channel,
         )
 
-    def thinking_of(self, request: Request) -> ThinkingTokens | None:
+    def thinking_of(self, request: ConversationRequest) -> ThinkingTokens | None:
         """Return the marks of thinking in the answer to a request; None if there is none."""
-        thinking = None if request.is_text else self.thinking
-        return thinking.with_channels() if thinking and self.tool_format(request) else thinking
+        return self.thinking.with_channels() if self.thinking and self.tool_format(request) else self.thinking
 
     def raw_prompt(self, text: str, *, add_special: bool = True) -> list[int]:
         """Return the tokens of a text to continue, in which control tokens count.
@@ -150,13 +149,13 @@ class Tokenizer:
         ends = self._added_tokens.intersection([*_INFILL_ENDS, *itertools.chain.from_iterable(_INFILL)])
         return frozenset(token for text in ends for token in self._parse(text))
 
-    def prompt_of(self, request: Request, room: int) -> list[int]:
+    def prompt_of(self, request: GenerationRequest, room: int) -> list[int]:
         """Return the prompt of a request as tokens.
 
         Raises ContextOverflowError if it leaves no room for a token of the answer in `room` tokens, SettingsError for
         unknown tokens or a gap that the model cannot fill, and what `prompt` raises.
         """
-        ids = self._text_prompt(request) if request.is_text else self._chat_prompt(request)
+        ids = self._text_prompt(request) if isinstance(request, PromptRequest) else self._chat_prompt(request)
         if len(ids) + min(1, request.max_new_tokens) > room:
             raise ContextOverflowError(
                 "The conversation has {count} tokens, but the context holds {room} with the answer: start a new chat, "
@@ -166,7 +165,7 @@ class Tokenizer:
             )
         return ids
 
-    def _chat_prompt(self, request: Request) -> list[int]:
+    def _chat_prompt(self, request: ConversationRequest) -> list[int]:
         messages: Sequence[Message] = request.messages
         tools, own_calls = request.tools, request.tools is None or self.tool_format(request) is not None
         if tools and tools.hidden:
@@ -174,27 +173,27 @@ class Tokenizer:
         offered = tools.offered if tools and not tools.hidden else ()
         return self.prompt(messages, offered, thinking=request.thinking, effort=request.effort, own_calls=own_calls)
 
-    def _text_prompt(self, request: Request) -> list[int]:
-        if request.prompt_ids:
-            unknown = max(request.prompt_ids)
+    def _text_prompt(self, request: PromptRequest) -> list[int]:
+        if isinstance(request.prompt, tuple):
+            unknown = max(request.prompt)
             if unknown >= self._size:
                 raise SettingsError("The model has no token {id}: leave it out of the prompt.", id=unknown)
-            return list(request.prompt_ids)
+            return list(request.prompt)
         if request.suffix:
             return self.infill_prompt(request.prompt, request.suffix)
         return self.raw_prompt(request.prompt, add_special=request.add_special)
 
-    def tool_format(self, request: Request) -> Format | None:
+    def tool_format(self, request: ConversationRequest) -> Format | None:
         """Return the format of the model's own in which it may call tools; None: that of Hermes, which a grammar holds.
 
         Calls that must come, or must keep to a schema, need the grammar.
         """
         tools = request.tools
-        if tools is None or request.is_text or request.schema or tools.required or tools.only or tools.hidden:
+        if tools is None or request.schema or tools.required or tools.only or tools.hidden:
             return None
         return None if any(tool.strict for tool in tools.callable) else self._template.tool_format
 
-    def own_calls(self, request: Request) -> Rewriter | None:
+    def own_calls(self, request: ConversationRequest) -> Rewriter | None:
         """Return what rewrites calls in the model's own format; None if the answer has none."""
         own = self.tool_format(request)
         if own is None or request.tools is None:

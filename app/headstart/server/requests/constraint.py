@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-from headstart.engine.engine import Request
+from headstart.engine.engine import ConversationRequest, GenerationRequest
 from headstart.engine.text.json_schema import hold
 from headstart.server.errors import invalid
 from headstart.server.requests.bodies import (
@@ -77,9 +77,9 @@ def schema_of(response_format: ResponseFormat | FlatSchema | None) -> JsonObject
             return None
 
 
-def losses_of(request: Request, response_format: ResponseFormat | FlatSchema | None = None) -> dict[str, str]:
+def losses_of(request: GenerationRequest, response_format: ResponseFormat | FlatSchema | None = None) -> dict[str, str]:
     """Return what is left to the model for want of a grammar: a part of a sentence by the name of a tool or schema."""
-    tools = request.tools.callable if request.tools else ()
+    tools = request.tools.callable if isinstance(request, ConversationRequest) and request.tools else ()
     schemas = {tool.name: tool.parameters for tool in tools if not tool.strict}
     match response_format:
         case JsonSchemaFormat(json_schema=form) if not form.strict:

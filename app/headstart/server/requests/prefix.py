@@ -9,7 +9,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import takewhile
 
-from headstart.engine.engine import Message, Request
+from msgspec import structs
+
+from headstart.engine.engine import ConversationRequest, Message
 
 _LEFT_OUT = re.compile(r"x-anthropic-billing-header:")  # of Claude Code: a hash, for the bill of Anthropic's server
 _MAX_LINE_CHARS = 200  # of a line that is moved: a longer one is a paragraph, whose words belong together
@@ -29,12 +31,12 @@ _FENCE = "```"
 class SteadyRequest:
     """A request whose beginning stays the same."""
 
-    request: Request
+    request: ConversationRequest
     moved: tuple[str, ...] = ()  # lines of the system prompt that are read at the end
     left_out: tuple[str, ...] = ()
 
 
-def steady(request: Request) -> SteadyRequest:
+def steady(request: ConversationRequest) -> SteadyRequest:
     """Move lines with a time of day or an id of the request from the system prompt into the last message.
 
     In a message of the user they come first, so that the question stays last; in the result of a call they come last.
@@ -50,7 +52,7 @@ def steady(request: Request) -> SteadyRequest:
     if moved:
         rest[-1] = _with_note(rest[-1], "\n".join(moved))
     messages = (*(message for message in kept if message.content), *rest)
-    return SteadyRequest(replace(request, messages=messages), tuple(moved), tuple(left_out))
+    return SteadyRequest(structs.replace(request, messages=messages), tuple(moved), tuple(left_out))
 
 
 def _without(message: Message, moved: list[str] | None, left_out: list[str]) -> Message:

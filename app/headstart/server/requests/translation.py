@@ -3,8 +3,11 @@
 import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from typing import Any, TypeVar
 
-from headstart.engine.engine import Message, Request, Sampling, Speculation, Tools
+from msgspec import structs
+
+from headstart.engine.engine import ConversationRequest, Message, PromptRequest, Sampling, Speculation, Tools
 from headstart.parameters import declared
 from headstart.server.requests.bodies import AnswerRequest, Effort, JsonObject, TemplateValues
 from headstart.server.requests.constraint import constraint_of
@@ -25,48 +28,29 @@ class Defaults:
     length: int = 0  # maximum length of an answer to a conversation, in tokens; 0: half the context
 
 
-def fan_out(request: Request, n: int | None) -> list[Request]:
+_R = TypeVar("_R", ConversationRequest, PromptRequest)
+
+
+def fan_out(request: _R, n: int | None) -> list[_R]:
     """Return a request for each of `n` answers (None: one), with seeds in a row."""
     seed = request.sampling.seed
     return [
-        replace(request, sampling=replace(request.sampling, seed=(seed + number) % 2**63)) for number in range(n or 1)
+        structs.replace(request, sampling=replace(request.sampling, seed=(seed + number) % 2**63))
+        for number in range(n or 1)
     ]
 
 
-def to_request(
+def conversation_request(
     asked: AnswerRequest,
     defaults: Defaults,
     messages: tuple[Message, ...],
     tools: Tools | None = None,
     schemas: Mapping[str, JsonObject | None] = _NO_SCHEMAS,
-    prompt: str | tuple[int, ...] = "",
-    suffix: str = "",
-) -> Request:
-    """Translate the fields that all requests share. Raises RefusedError.
+) -> ConversationRequest:
+    """Translate what all requests for an answer to a conversation share. Raises RefusedError.
 
     `schemas`: the JSON schema of each other field that may have one.
     """
-    stops = (*_stops(asked.stop), *_stops(asked.stop_sequences))
-    sampling = _sampling(asked, defaults)
-    json_schema, grammar = constraint_of(asked, schemas, has_tools=tools is not None)
-    request = Request(
-        messages,
-        _length(asked, defaults.length),
-        sampling,
-        defaults.speculation,
-        stops,
-        schema=json_schema,
-        grammar=grammar,
-        tools=tools,
-        stop_on_repetition=bool(asked.stop_on_repetition),
-        suffix=suffix,
-        **({"prompt": prompt} if isinstance(prompt, str) else {"prompt_ids": prompt}),
-    )
-    return _with_thinking(request, asked)
-
-
-def _with_thinking(request: Request, asked: AnswerRequest) -> Request:
-    """Add what a request says of thinking."""
     values = asked.chat_template_kwargs or TemplateValues()
     budgets = (
         asked.thinking_budget,
@@ -75,18 +59,49 @@ def _with_thinking(request: Request, asked: AnswerRequest) -> Request:
         values.thinking_budget,
     )
     switches = (asked.enable_thinking, values.enable_thinking, values.thinking)
+    request = ConversationRequest(
+        messages,
+        tools,
+        thinking_budget=next((budget for budget in budgets if budget is not None), None),
+        **_common_fields(asked, defaults, schemas, has_tools=tools is not None),
+    )
     request = with_effort(request, asked.reasoning_effort or values.reasoning_effort)
     switch = next((switch for switch in switches if switch is not None), request.thinking)
-    return replace(
-        request, thinking=switch, thinking_budget=next((budget for budget in budgets if budget is not None), None)
-    )
+    return structs.replace(request, thinking=switch)
 
 
-def with_effort(request: Request, effort: str | None) -> Request:
+def prompt_request(
+    asked: AnswerRequest, defaults: Defaults, prompt: str | tuple[int, ...], suffix: str = ""
+) -> PromptRequest:
+    """Translate what all requests to continue a text share. Raises RefusedError."""
+    return PromptRequest(prompt or "", suffix, **_common_fields(asked, defaults))
+
+
+def _common_fields(
+    asked: AnswerRequest,
+    defaults: Defaults,
+    schemas: Mapping[str, JsonObject | None] = _NO_SCHEMAS,
+    *,
+    has_tools: bool = False,
+) -> dict[str, Any]:
+    """Return the fields that conversations and texts have in common."""
+    json_schema, grammar = constraint_of(asked, schemas, has_tools=has_tools)
+    return {
+        "max_new_tokens": _length(asked, defaults.length),
+        "sampling": _sampling(asked, defaults),
+        "speculation": defaults.speculation,
+        "stop": (*_stops(asked.stop), *_stops(asked.stop_sequences)),
+        "schema": json_schema,
+        "grammar": grammar,
+        "stop_on_repetition": bool(asked.stop_on_repetition),
+    }
+
+
+def with_effort(request: ConversationRequest, effort: str | None) -> ConversationRequest:
     """Return a request with an effort of thinking; `none` switches it off, None leaves it to the model."""
     if effort == "none":
-        return replace(request, thinking=False)
-    return replace(request, effort=_KNOWN_EFFORTS.get(effort, effort)) if effort else request
+        return structs.replace(request, thinking=False)
+    return structs.replace(request, effort=_KNOWN_EFFORTS.get(effort, effort)) if effort else request
 
 
 def _stops(stop: str | list[str] | None) -> tuple[str, ...]:

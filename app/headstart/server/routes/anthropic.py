@@ -6,9 +6,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, ClassVar, Literal
 
-from msgspec import UNSET, Meta, Raw, Struct, UnsetType
+from msgspec import UNSET, Meta, Raw, Struct, UnsetType, structs
 
-from headstart.engine.engine import Call, Finish, Message, Request, Stats
+from headstart.engine.engine import Call, ConversationRequest, Finish, Message, Stats
 from headstart.server.errors import RefusedError, invalid
 from headstart.server.requests import fields
 from headstart.server.requests.bodies import (
@@ -25,7 +25,7 @@ from headstart.server.requests.content import given, note_of, texts_of, unread
 from headstart.server.requests.fields import Unsupported
 from headstart.server.requests.history import History
 from headstart.server.requests.tools import tool_of, tools_of
-from headstart.server.requests.translation import USUAL_EFFORT, Defaults, to_request, with_effort
+from headstart.server.requests.translation import USUAL_EFFORT, Defaults, conversation_request, with_effort
 from headstart.server.routes.blocks import Block, BlockFormatter
 from headstart.server.routes.replies import AnswerChunk
 from headstart.tools.calls import CallReader, whole_arguments
@@ -145,7 +145,7 @@ class CountedTokens:
     input_tokens: int
 
 
-def messages_to_request(body: MessagesRequest, defaults: Defaults) -> Request:
+def messages_to_request(body: MessagesRequest, defaults: Defaults) -> ConversationRequest:
     """Translate a request. Raises RefusedError."""
     system = (Message.of_parts("system", texts_of(body.system, "system")),) if body.system else ()
     history = History(system)
@@ -166,13 +166,13 @@ def messages_to_request(body: MessagesRequest, defaults: Defaults) -> Request:
         "output_format": body.output_format.schema if body.output_format else None,
     }
     tools = None if choice.type == "none" else tools
-    request = to_request(body, defaults, history.messages(), tools, schemas)
+    request = conversation_request(body, defaults, history.messages(), tools, schemas)
     if body.thinking is None:
         return with_effort(request, config.effort)
     if body.thinking.type == "disabled":
-        return replace(request, thinking=False)
+        return structs.replace(request, thinking=False)
     # It allows to think, and asks no model that cannot.
-    asked = replace(request, thinking_budget=body.thinking.budget_tokens)
+    asked = structs.replace(request, thinking_budget=body.thinking.budget_tokens)
     return with_effort(asked, config.effort or (USUAL_EFFORT if body.thinking.type == "enabled" else None))
 
 

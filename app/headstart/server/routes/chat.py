@@ -1,12 +1,12 @@
 """OpenAI's API for conversations: requests, replies and events."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Annotated, ClassVar, Literal
 
-from msgspec import UNSET, Meta, Struct, UnsetType
+from msgspec import UNSET, Meta, Struct, UnsetType, structs
 
-from headstart.engine.engine import Call, Finish, FinishReason, Message, Request, Tools
+from headstart.engine.engine import Call, ConversationRequest, Finish, FinishReason, Message, Tools
 from headstart.server.errors import invalid
 from headstart.server.requests import fields
 from headstart.server.requests.bodies import AnswerCount, AnswerRequest, Content, Likeliest, Name, OfferedTool, Parallel
@@ -14,7 +14,7 @@ from headstart.server.requests.content import noted_text, noted_texts, texts_of
 from headstart.server.requests.fields import Unsupported
 from headstart.server.requests.history import History
 from headstart.server.requests.tools import functions_of, other_kinds, tools_of
-from headstart.server.requests.translation import Defaults, fan_out, to_request
+from headstart.server.requests.translation import Defaults, conversation_request, fan_out
 from headstart.server.routes.replies import (
     AnswerChunk,
     OpenAIFormatter,
@@ -130,13 +130,13 @@ class ChatRequest(AnswerRequest):
     prediction: Prediction | None = None
 
 
-def chat_to_requests(body: ChatRequest, defaults: Defaults) -> list[Request]:
+def chat_to_requests(body: ChatRequest, defaults: Defaults) -> list[ConversationRequest]:
     """Translate a request for answers to a conversation: one engine request for each answer. Raises RefusedError."""
     _check_continuation(body)
     messages, likeliest = messages_of(body.messages), _likeliest(body)
     prediction = "".join(texts_of(body.prediction.content, "prediction.content")) if body.prediction else ""
-    request = to_request(body, defaults, messages, _tools(body))
-    return fan_out(replace(request, prediction=prediction, likeliest=likeliest), body.n)
+    request = conversation_request(body, defaults, messages, _tools(body))
+    return fan_out(structs.replace(request, prediction=prediction, likeliest=likeliest), body.n)
 
 
 def _check_continuation(body: ChatRequest) -> None:

@@ -5,13 +5,13 @@ from dataclasses import dataclass, replace
 from math import isnan
 from typing import Annotated, Literal
 
-from msgspec import UNSET, Meta, UnsetType
+from msgspec import UNSET, Meta, UnsetType, structs
 
-from headstart.engine.engine import Finish, Likelihood, Request
+from headstart.engine.engine import Finish, Likelihood, PromptRequest
 from headstart.server.errors import invalid
 from headstart.server.requests.bodies import MAX_ANSWERS, AnswerCount, AnswerRequest, Likeliest, TokenId
 from headstart.server.requests.content import texts_or_tokens
-from headstart.server.requests.translation import Defaults, fan_out, to_request
+from headstart.server.requests.translation import Defaults, fan_out, prompt_request
 from headstart.server.routes.replies import (
     AnswerChunk,
     OpenAIFormatter,
@@ -42,7 +42,7 @@ class TextRequest(AnswerRequest):
 _COMPLETION_TOKENS = 16  # default length of a completion, as in OpenAI's API
 
 
-def text_to_requests(body: TextRequest, defaults: Defaults) -> list[Request]:
+def text_to_requests(body: TextRequest, defaults: Defaults) -> list[PromptRequest]:
     """Translate a request to continue texts: one engine request for each answer. Raises RefusedError."""
     prompts = _prompts(body)
     if len(prompts) * (body.n or 1) > MAX_ANSWERS:
@@ -51,11 +51,13 @@ def text_to_requests(body: TextRequest, defaults: Defaults) -> list[Request]:
         raise invalid("What fills a gap is told alone: leave out `echo` or `suffix`.", "echo")
     defaults = replace(defaults, length=_COMPLETION_TOKENS)
     likeliest = None if body.logprobs is None or body.logprobs is False else int(body.logprobs)
-    requests = list[Request]()
+    requests = list[PromptRequest]()
     for prompt in prompts:
-        request = to_request(body, defaults, (), prompt=prompt, suffix=body.suffix or "")
-        request = replace(
-            request, likeliest=likeliest, echo=bool(body.echo), add_special=body.add_special_tokens is not False
+        request = structs.replace(
+            prompt_request(body, defaults, prompt, body.suffix or ""),
+            likeliest=likeliest,
+            echo=bool(body.echo),
+            add_special=body.add_special_tokens is not False,
         )
         requests += fan_out(request, body.n)
     return requests

@@ -10,7 +10,7 @@ from typing import Annotated, ClassVar, Literal
 
 from msgspec import UNSET, Meta, UnsetType
 
-from headstart.engine.engine import Finish, Request
+from headstart.engine.engine import Finish, VectorsRequest
 from headstart.server.requests import fields
 from headstart.server.requests.bodies import MAX_INT, ModelName, NonEmpty, TokenId, TokenIds
 from headstart.server.requests.content import texts_or_tokens
@@ -64,9 +64,9 @@ class RerankRequest(EmbeddingRequest):
         return [document if isinstance(document, str) else document.text for document in self.documents]
 
 
-def embedding_to_request(body: EmbeddingRequest) -> Request:
+def embedding_to_request(body: EmbeddingRequest) -> VectorsRequest:
     """Translate a request for the embeddings of texts. Raises RefusedError."""
-    return Request((), inputs=tuple(texts_or_tokens(body.input, "input")))
+    return VectorsRequest(inputs=tuple(texts_or_tokens(body.input, "input")))
 
 
 EMBEDS = ("embedding",)  # capabilities of a model for embeddings

@@ -8,9 +8,9 @@ from hashlib import sha256
 from typing import Annotated, ClassVar, Literal
 
 import msgspec
-from msgspec import UNSET, Meta, UnsetType
+from msgspec import UNSET, Meta, UnsetType, structs
 
-from headstart.engine.engine import Call, Finish, Message, Request, Sampling, Scored, Tools
+from headstart.engine.engine import Call, Finish, GenerationRequest, Message, Sampling, Scored, Tools
 from headstart.parameters import declared
 from headstart.server.errors import RefusedError, invalid
 from headstart.server.models import Served, require_context
@@ -32,7 +32,7 @@ from headstart.server.requests.bodies import (
 from headstart.server.requests.fields import Unsupported
 from headstart.server.requests.history import History
 from headstart.server.requests.tools import tool_of, tools_of
-from headstart.server.requests.translation import Defaults, to_request, with_effort
+from headstart.server.requests.translation import Defaults, conversation_request, prompt_request, with_effort
 from headstart.server.routes.blocks import Block, BlockFormatter
 from headstart.server.routes.embeddings import EmbeddingRequest, Embeddings
 from headstart.server.routes.replies import AnswerChunk, TokenLogprob, logprobs_of
@@ -292,26 +292,32 @@ class OllamaEmbedding:
     embedding: list[float]
 
 
-def ollama_to_request(body: OllamaChatRequest | OllamaGenerateRequest, model: Served, defaults: Defaults) -> Request:
+def ollama_to_request(
+    body: OllamaChatRequest | OllamaGenerateRequest, model: Served, defaults: Defaults
+) -> GenerationRequest:
     """Translate a request. Raises RefusedError."""
     options = body.options or OllamaOptions()
     require_context(model, options.num_ctx)
     values = {name: getattr(options, name) for name in _OPTION_NAMES}
     asked = AnswerRequest(model=body.model, format=body.format or None, num_predict=options.num_predict, **values)
-    messages, tools, prompt, suffix = _chat(body) if isinstance(body, OllamaChatRequest) else _generate(body)
     likeliest = body.top_logprobs or 0 if body.logprobs else None
-    request = to_request(asked, defaults, messages, tools, prompt=prompt, suffix=suffix)
-    request = replace(request, likeliest=likeliest)
+    if isinstance(body, OllamaGenerateRequest) and (body.raw or body.suffix):
+        if body.system:
+            sentence = "A prompt that is continued as it is has no system message: leave out `system`, or `raw` and "
+            raise invalid(f"{sentence}`suffix`.", "system", "unsupported_value")
+        continued = prompt_request(asked, defaults, body.prompt, body.suffix)
+        return structs.replace(continued, likeliest=likeliest)
+    messages, tools = _chat(body) if isinstance(body, OllamaChatRequest) else (_question(body), None)
+    request = structs.replace(conversation_request(asked, defaults, messages, tools), likeliest=likeliest)
     if isinstance(body.think, str):
         return with_effort(request, body.think)
-    return replace(request, thinking=body.think)
+    return structs.replace(request, thinking=body.think)
 
 
 _OPTION_NAMES = {parameter.name for parameter in declared(Sampling)} | {"top_k", "seed", "stop", "repeat_penalty"}
-_Parts = tuple[tuple[Message, ...], Tools | None, str, str]  # and the prompt and suffix of a continued text
 
 
-def _chat(body: OllamaChatRequest) -> _Parts:
+def _chat(body: OllamaChatRequest) -> tuple[tuple[Message, ...], Tools | None]:
     turns = body.messages or []
     _refuse_images(image for turn in turns for image in turn.images or ())
     history = History()
@@ -323,17 +329,12 @@ def _chat(body: OllamaChatRequest) -> _Parts:
             message = Message(turn.role, turn.content or "", _calls(turn), turn.thinking or "")
             history.add(message, [call.id or "" for call in turn.tool_calls or ()])
     tools = tuple(tool_of(tool.function) for tool in body.tools or () if tool.function)
-    return history.messages(), tools_of(tools, required=False, only="", parallel=False), "", ""
+    return history.messages(), tools_of(tools, required=False, only="", parallel=False)
 
 
-def _generate(body: OllamaGenerateRequest) -> _Parts:
-    if body.raw or body.suffix:
-        if body.system:
-            sentence = "A prompt that is continued as it is has no system message: leave out `system`, or `raw` and "
-            raise invalid(f"{sentence}`suffix`.", "system", "unsupported_value")
-        return (), None, body.prompt, body.suffix
+def _question(body: OllamaGenerateRequest) -> tuple[Message, ...]:
     system = (Message("system", body.system),) if body.system else ()
-    return (*system, Message("user", body.prompt)), None, "", ""
+    return (*system, Message("user", body.prompt))
 
 
 def _calls(turn: OllamaTurn) -> tuple[Call, ...]:

@@ -11,7 +11,7 @@ from typing import Annotated, Any, ClassVar, Literal
 import msgspec
 from msgspec import Meta, Struct, structs
 
-from headstart.engine.engine import Call, Finish, Message, Request, Stats, Tools
+from headstart.engine.engine import Call, ConversationRequest, Finish, Message, Stats, Tools
 from headstart.server.errors import invalid
 from headstart.server.requests import fields
 from headstart.server.requests.bodies import (
@@ -34,7 +34,7 @@ from headstart.server.requests.content import given, noted_text, noted_texts, te
 from headstart.server.requests.fields import Unsupported
 from headstart.server.requests.history import History
 from headstart.server.requests.tools import FUNCTION, tool_of, tools_of
-from headstart.server.requests.translation import Defaults, to_request, with_effort
+from headstart.server.requests.translation import Defaults, conversation_request, with_effort
 from headstart.server.routes.blocks import Block, BlockFormatter
 from headstart.server.routes.replies import AnswerChunk, TokenLogprob, logprobs_of
 from headstart.tools.calls import CallReader, whole_arguments
@@ -126,15 +126,15 @@ class InputTokens:
     object: Literal["response.input_tokens"] = "response.input_tokens"
 
 
-def responses_to_request(body: ResponsesRequest, defaults: Defaults) -> Request:
+def responses_to_request(body: ResponsesRequest, defaults: Defaults) -> ConversationRequest:
     """Translate a request. Raises RefusedError."""
     messages = [Message("user", body.input)] if isinstance(body.input, str) else _messages(body.input)
     system = [Message("system", body.instructions)] if body.instructions else []
     format_ = body.text.format if body.text else None
     schemas = {"text": schema_of(format_)}
-    request = to_request(body, defaults, (*system, *messages), _tools(body), schemas)
+    request = conversation_request(body, defaults, (*system, *messages), _tools(body), schemas)
     with_logprobs = body.top_logprobs is not None or _WITH_LOGPROBS in (body.include or ())
-    request = replace(request, likeliest=(body.top_logprobs or 0) if with_logprobs else None)
+    request = structs.replace(request, likeliest=(body.top_logprobs or 0) if with_logprobs else None)
     return with_effort(request, body.reasoning.effort) if body.reasoning else request
 
 
@@ -459,7 +459,7 @@ class ArgumentsDone(_ItemEvent, frozen=True, tag="response.function_call_argumen
 class ResponsesFormatter(BlockFormatter):
     """Formatter of an answer as a response with items of text and calls, or as the events that build it."""
 
-    def __init__(self, body: ResponsesRequest, request: Request, reader: CallReader | None) -> None:
+    def __init__(self, body: ResponsesRequest, request: ConversationRequest, reader: CallReader | None) -> None:
         """`request` is the translation of `body`; `reader` finds calls, None if there cannot be any."""
         super().__init__(reader)
         self._numbers = itertools.count()

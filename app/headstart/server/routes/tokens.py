@@ -5,7 +5,7 @@ from typing import Annotated, ClassVar
 
 from msgspec import Meta
 
-from headstart.engine.engine import Request, Tools
+from headstart.engine.engine import ConversationRequest, GenerationRequest, PromptRequest, Tools
 from headstart.server.errors import invalid
 from headstart.server.requests import fields
 from headstart.server.requests.bodies import ModelName, OfferedTool, TokenId
@@ -60,14 +60,14 @@ class Detokenized:
     prompt: str
 
 
-def tokenize_to_request(body: TokenizeRequest) -> Request:
+def tokenize_to_request(body: TokenizeRequest) -> GenerationRequest:
     """Translate a request for tokens. Raises RefusedError."""
     prompts = [prompt for prompt in (body.content, body.prompt, body.messages) if prompt]
     if len(prompts) != 1:
         raise invalid("Send one of `content`, `prompt` and `messages`, with something in it.", "prompt")
     if body.messages:
         tools = functions_of(body.tools or ())
-        return Request(messages_of(body.messages), tools=Tools(tools) if tools else None, tokens_only=True)
+        return ConversationRequest(messages_of(body.messages), tools=Tools(tools) if tools else None, tokens_only=True)
     options = (body.add_special, body.add_special_tokens)
     add_special = next((option for option in options if option is not None), body.prompt is not None)
-    return Request((), prompt=body.content or body.prompt or "", add_special=add_special, tokens_only=True)
+    return PromptRequest(prompt=body.content or body.prompt or "", add_special=add_special, tokens_only=True)

@@ -27,7 +27,7 @@ from headstart.chat.files.passages import MOST, PassageIndex, is_long
 from headstart.chat.folders.folder_question import Question, understand
 from headstart.chat.history.reader import Hit
 from headstart.chat.search import ranges
-from headstart.engine.engine import FinishReason, Request, Step
+from headstart.engine.engine import ConversationRequest, FinishReason, Step
 from headstart.tools.servers import Offer
 from headstart.ui.chat import live_answer
 from headstart.ui.chat.chat_page import ChatPage
@@ -326,7 +326,7 @@ class ComposerController(QObject):
             self.count.count(self.request(), files)
             self._composer.show_in_passages(filter(is_long, files) if self._is_cut else ())
 
-    def request(self) -> Request | None:
+    def request(self) -> ConversationRequest | None:
         """Return the request that sending the message now would make; None if there is nothing to read."""
         if self._session is None:
             return None

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
+from msgspec import structs
 from PySide6.QtCore import QObject, QTimer, Signal, Slot
 
 from headstart.chat.conversation import (
@@ -23,7 +24,7 @@ from headstart.chat.conversation import (
 )
 from headstart.chat.history.store import UNSENT, Store, new_id
 from headstart.engine.cancelling import CancelEvent
-from headstart.engine.engine import Call, Finish, FinishReason, Keep, Prefill, Request, Step
+from headstart.engine.engine import Call, ConversationRequest, Finish, FinishReason, Keep, Prefill, Step
 from headstart.engine.protocol import Failed, Load
 from headstart.engine.stats import merge_stats
 from headstart.errors import EngineBusyError, HeadstartError, HistoryError
@@ -57,7 +58,7 @@ class PreparedMessage:
     before: Conversation  # the chat without the message
     settings: Settings
     conversation: Conversation  # the chat with the message
-    request: Request
+    request: ConversationRequest
 
     @property
     def is_question(self) -> bool:
@@ -218,11 +219,11 @@ class ChatSession(QObject):
         settings = self.settings
         self._answer(self.conversation.begin_answer(self._loader.name(settings), settings.chat_values()), settings)
 
-    def request(self, messages: Iterable[Message], settings: Settings | None = None) -> Request:
+    def request(self, messages: Iterable[Message], settings: Settings | None = None) -> ConversationRequest:
         """Build the request for an answer, or for the rest of one if the messages end with it."""
         settings = settings or self.settings
         request = engine_request.request(messages, settings, self._loader.info(settings))
-        request = replace(request, keep=self._prompt_cache(settings))
+        request = structs.replace(request, keep=self._prompt_cache(settings))
         own = self.folder.tools
         names = {tool.name for tool in own}
         return offering(request, (*own, *(tool for tool in self._tools.offered if tool.name not in names)))
@@ -362,7 +363,7 @@ class ChatSession(QObject):
     def _answer(self, conversation: Conversation, settings: Settings, *, stop_on_repetition: bool = True) -> None:
         """Have the last message of `conversation` written: an answer that is empty or has a beginning."""
         if self._require(settings) is not None:
-            request = replace(self.request(conversation.path, settings), stop_on_repetition=stop_on_repetition)
+            request = structs.replace(self.request(conversation.path, settings), stop_on_repetition=stop_on_repetition)
             self._start(conversation, request, settings)
 
     def _require(self, settings: Settings) -> str | None:
@@ -374,7 +375,7 @@ class ChatSession(QObject):
             self._events.error_occurred.emit(translate_error(error), cause)
             return None
 
-    def _start(self, conversation: Conversation, request: Request, settings: Settings) -> bool:
+    def _start(self, conversation: Conversation, request: ConversationRequest, settings: Settings) -> bool:
         """Save `conversation`, and have its last message written by `request`. Return False if it cannot be saved."""
         message = conversation.last
         assert message

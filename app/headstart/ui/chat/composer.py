@@ -18,7 +18,7 @@ from PySide6.QtWidgets import (
 )
 
 from headstart.chat.conversation import Attachment
-from headstart.engine.engine import Request
+from headstart.engine.engine import ConversationRequest
 from headstart.engine.loading.memory import DEFAULT_CONTEXT
 from headstart.markdown import blocks
 from headstart.settings import Settings
@@ -35,7 +35,7 @@ from headstart.ui.widgets.theme import MEDIUM, SMALL, TINY, scaled
 class TokenCount:
     """The tokens of a request. The context must hold them and at least one token of the answer."""
 
-    request: Request
+    request: ConversationRequest
     tokens: int
     context: int
     parts: Mapping[Attachment, int] = field(default_factory=dict)  # tokens of each file
@@ -503,11 +503,11 @@ class TokenCounter(QObject):
         """`composer` shows the count."""
         super().__init__(parent)
         self._link, self._composer = link, composer
-        self._request: Request | None = None
+        self._request: ConversationRequest | None = None
         self._attached: tuple[Attachment, ...] = ()
         self._file_tokens: dict[Attachment, int] = {}
         self._last_count: TokenCount | None = None
-        self._pending: tuple[int, Attachment | Request] | None = None
+        self._pending: tuple[int, Attachment | ConversationRequest] | None = None
         self._callback: Callback | None = None
         self._is_exact = True
         self._pause = QTimer(self, singleShot=True, interval=_PAUSE)
@@ -517,7 +517,7 @@ class TokenCounter(QObject):
         link.counted.connect(self._on_counted)
         link.loaded.connect(self._on_loaded)
 
-    def count(self, request: Request | None, attached: tuple[Attachment, ...]) -> None:
+    def count(self, request: ConversationRequest | None, attached: tuple[Attachment, ...]) -> None:
         """Show the count of `request` soon, or hide it for None or if another computer answers."""
         self._request, self._attached = request, attached
         if self._is_remote() or not request:
@@ -532,7 +532,7 @@ class TokenCounter(QObject):
             if self._last_count and self._last_count.request == self._request:
                 self._report(self._last_count)
 
-    def count_for_sending(self, request: Request, attached: tuple[Attachment, ...], then: Callback) -> None:
+    def count_for_sending(self, request: ConversationRequest, attached: tuple[Attachment, ...], then: Callback) -> None:
         """Call `then` with the count of exactly this request, or with None if it cannot be counted in time."""
         if not self._link.facts or self._is_remote() or not self._is_exact:
             then(None)
@@ -545,7 +545,7 @@ class TokenCounter(QObject):
             self._timeout.start()
             self._ask()
 
-    def is_too_long(self, request: Request, settings: Settings) -> bool:
+    def is_too_long(self, request: ConversationRequest, settings: Settings) -> bool:
         """Return whether a request is too long for the context even at the largest number of bytes per token."""
         facts = self._link.facts
         is_known = facts and (facts.server or self._is_exact)

@@ -4,7 +4,7 @@ from contextlib import suppress
 
 from PySide6.QtCore import QObject, QTimer, Slot
 
-from headstart.engine.engine import Request
+from headstart.engine.engine import ConversationRequest
 from headstart.engine.hardware.machine import is_on_battery
 from headstart.errors import HeadstartError
 from headstart.ui.chat.chat_controller import ComposerController
@@ -25,7 +25,7 @@ class ReadAheadController(QObject):
         super().__init__(composer)
         self._composer, self._composing, self._loader, self._settings = composer, composing, loader, settings
         self._is_loaded = False
-        self._request: Request | None = None
+        self._request: ConversationRequest | None = None
         self._pause = QTimer(self, singleShot=True, interval=_PAUSE_MS)
         self._pause.timeout.connect(self._read_ahead)
         composer.changed.connect(self._on_composer_changed)
@@ -72,12 +72,12 @@ class ReadAheadController(QObject):
             return False
         return self._is_loaded and not self._loader.occupation and facts is not None and not facts.server
 
-    def _set_request(self, request: Request | None) -> None:
+    def _set_request(self, request: ConversationRequest | None) -> None:
         if request != self._request:
             self._request = request
             self._composer.show_ready(ready=False)
 
     @Slot(object)
-    def _on_prompt_read(self, request: Request) -> None:
+    def _on_prompt_read(self, request: ConversationRequest) -> None:
         if request == self._request:
             self._composer.show_ready(ready=True)

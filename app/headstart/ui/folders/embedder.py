@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from headstart.chat.folders.folder_files import lower_priority
-from headstart.engine.engine import Finish, LoadOptions, Request
+from headstart.engine.engine import Finish, LoadOptions, VectorsRequest
 from headstart.engine.process.client import EngineClient
 from headstart.errors import ContextOverflowError
 from headstart.library.library import Model, installed
@@ -54,5 +54,5 @@ class EngineEmbedder:
         self._client.close()
 
     def _vectors(self, texts: Sequence[str]) -> Sequence[bytes]:
-        events = list(self._client.generate(Request((), inputs=tuple(texts)))) if texts else []
+        events = list(self._client.generate(VectorsRequest(inputs=tuple(texts)))) if texts else []
         return events[-1].vectors if events and isinstance(events[-1], Finish) else ()

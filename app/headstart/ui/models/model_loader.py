@@ -6,7 +6,7 @@ from dataclasses import replace
 from PySide6.QtCore import QElapsedTimer, QObject, QTimer, Signal, Slot
 
 from headstart import remotes
-from headstart.engine.engine import LoadOptions, Message, Phase, Request
+from headstart.engine.engine import ConversationRequest, LoadOptions, Message, Phase
 from headstart.engine.protocol import Failed, Load, Loading, ModelInfo
 from headstart.errors import EngineBusyError, HeadstartError, MemoryBudgetError
 from headstart.settings import Settings
@@ -238,7 +238,7 @@ class ModelLoader(QObject):
         self.changed.emit()
 
 
-_QUESTION = Request((Message("user", "Hello"),), max_new_tokens=1)
+_QUESTION = ConversationRequest((Message("user", "Hello"),), max_new_tokens=1)
 
 
 class LoadTest(QObject):

@@ -7,7 +7,16 @@ from itertools import pairwise
 
 from PySide6.QtCore import QElapsedTimer, QObject, QTimer, Signal, Slot
 
-from headstart.engine.engine import Finish, FinishReason, Message, Mode, Request, Sampling, Speculation, Step
+from headstart.engine.engine import (
+    ConversationRequest,
+    Finish,
+    FinishReason,
+    Message,
+    Mode,
+    Sampling,
+    Speculation,
+    Step,
+)
 from headstart.settings import Settings
 from headstart.ui import engine_request
 from headstart.ui.formatting import titled
@@ -158,7 +167,9 @@ class RaceController(EngineJob):
         messages = (Message("user", self._request.prompt),)
         self._clock.start()
         thinking = engine_request.thinking(self._settings(), self._loader.info(self._settings()))
-        request = Request(messages, tokens, sampling, Speculation(mode), thinking=thinking)
+        request = ConversationRequest(
+            messages, max_new_tokens=tokens, sampling=sampling, speculation=Speculation(mode), thinking=thinking
+        )
         self._ticket = self._link.generate(request)
         if phase in _LANES:
             self._timer.start()

@@ -2,11 +2,12 @@
 
 from dataclasses import replace
 
+from msgspec import structs
 from PySide6.QtCore import QObject, QTimer, Slot
 
 from headstart.chat.conversation import Chat, Role, first_title, title_of
 from headstart.chat.history.store import Store
-from headstart.engine.engine import Message, Request, Sampling
+from headstart.engine.engine import ConversationRequest, Message, Sampling
 from headstart.engine.hardware.machine import is_on_battery
 from headstart.errors import HeadstartError
 from headstart.ui import engine_request
@@ -86,7 +87,7 @@ class TitleController(QObject):
                 return
             del self._pending[chat_id]
 
-    def _request(self, chat_id: str) -> Request | None:
+    def _request(self, chat_id: str) -> ConversationRequest | None:
         """Build the request: the chat, which the model has just read, and an instruction. None if it needs no title."""
         try:
             chat = self._store.chat(chat_id)
@@ -108,7 +109,7 @@ class TitleController(QObject):
         request = engine_request.request(path, replace(settings, think=False, think_budget=0), model)
         messages = (*request.messages, Message("user", instruction))
         sampling = Sampling(temperature=0.0)
-        return replace(request, messages=messages, max_new_tokens=_MAX_TOKENS, sampling=sampling, stop=("\n",))
+        return structs.replace(request, messages=messages, max_new_tokens=_MAX_TOKENS, sampling=sampling, stop=("\n",))
 
     @Slot(int, object)
     def _on_titled(self, ticket: int, text: str | None) -> None:

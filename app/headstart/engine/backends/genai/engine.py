@@ -12,10 +12,12 @@ from headstart.engine.answer_writer import AnswerWriter, ModelText
 from headstart.engine.backends.genai.pipelines import NPU, Batch, Blueprint, Way, Writer, configuration, make_blueprint
 from headstart.engine.cancelling import CancelEvent
 from headstart.engine.engine import (
+    ConversationRequest,
     Drafter,
     EngineKind,
     Event,
     FinishReason,
+    GenerationRequest,
     KvPrecision,
     LoadOptions,
     Mode,
@@ -27,6 +29,7 @@ from headstart.engine.engine import (
     Step,
     Timing,
     Token,
+    VectorsRequest,
 )
 from headstart.engine.hardware import devices
 from headstart.engine.loading import loading, memory
@@ -43,7 +46,7 @@ _USUAL_NPU_CONTEXT = 2048  # tokens; compiling for more takes minutes and memory
 _MIN_NPU_CONTEXT = 128
 _NPU_STEP = 64  # tokens; GenAI rounds the longest prompt to a multiple
 _SUPPORTED = {  # fields of a request; those that only save time may be ignored
-    "messages", "max_new_tokens", "speculation", "stop", "prompt", "prompt_ids", "suffix", "add_special",
+    "messages", "max_new_tokens", "speculation", "stop", "prompt", "suffix", "add_special",
     "prediction", "stop_on_repetition", "keep", "tokens_only", "echo", "thinking", "effort",
 }  # fmt: skip
 _DRAFTERS = (Drafter.ANY, Drafter.DRAFT, Drafter.HEAD, Drafter.NGRAM)
@@ -175,6 +178,7 @@ class GenaiEngine:
 
     def generate(self, request: Request, cancel: CancelEvent | None = None) -> Iterator[Event]:
         """Yield the events of an answer. Raises SettingsError for a request that GenAI would answer wrongly."""
+        assert not isinstance(request, VectorsRequest), "a model that writes makes no vectors"
         if request.tokens_only:
             yield from AnswerWriter(request, self._text, self.context).tokens_alone()
             return
@@ -193,7 +197,7 @@ class GenaiEngine:
         """Free the memory. Closing again does nothing."""
         self._writer = None
 
-    def begin(self, request: Request) -> Answer:
+    def begin(self, request: GenerationRequest) -> Answer:
         """Return a new answer. Raises what `generate` raises before the first token."""
         chosen = guessing(request, self._drafting, npu=self._longest_prompt is not None)
         writer = AnswerWriter(request, self._text, self.context)
@@ -231,7 +235,7 @@ class GenaiEngine:
             )
 
 
-def guessing(request: Request, drafting: Way, *, npu: bool) -> Guessing:
+def guessing(request: GenerationRequest, drafting: Way, *, npu: bool) -> Guessing:
     """Return the settings for guessing of a request; `drafting`: the kind of the loaded draft.
 
     Raises SettingsError, with a remedy, for what GenAI does wrong.
@@ -263,7 +267,7 @@ def guessing(request: Request, drafting: Way, *, npu: bool) -> Guessing:
     return Guessing(way, {"num_assistant_tokens": length}, length)
 
 
-def _require_simple(request: Request) -> None:
+def _require_simple(request: GenerationRequest) -> None:
     if request.sampling.presence_penalty or request.sampling.frequency_penalty:  # GenAI raises negative logits
         raise SettingsError(
             "OpenVINO GenAI makes unlikely tokens likelier by presence and frequency penalties: "
@@ -274,7 +278,7 @@ def _require_simple(request: Request) -> None:
         raise SettingsError(
             "OpenVINO GenAI is not asked how likely its tokens were: {ours}, or leave out logprobs.", ours=_REMEDY
         )
-    if request.thinking_budget is not None:
+    if isinstance(request, ConversationRequest) and request.thinking_budget is not None:
         raise SettingsError("OpenVINO GenAI cannot limit thinking: {ours}, or leave out the budget.", ours=_REMEDY)
     if request.beyond(_SUPPORTED):
         raise SettingsError(

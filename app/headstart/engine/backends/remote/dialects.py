@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from headstart.engine.engine import Message, Mode, Request, Sampling, Tools
+from headstart.engine.engine import ConversationRequest, Message, Mode, Sampling, Tools
 from headstart.parameters import declared
 
 Body = dict[str, Any]
@@ -65,7 +65,7 @@ class RemoteModels(Struct):
     data: list[RemoteModel]
 
 
-def body_of(request: Request, model: str) -> Body:
+def body_of(request: ConversationRequest, model: str) -> Body:
     """Return the body of a request. Parameters that are left to the model are left to the server."""
     sampling = request.sampling
     if not sampling.temperature and "temperature" not in sampling.automatic:
@@ -97,7 +97,7 @@ def body_of(request: Request, model: str) -> Body:
     return body | _switches(request)
 
 
-def _switches(request: Request) -> Body:
+def _switches(request: ConversationRequest) -> Body:
     """Return the fields that switch thinking; see `_SWITCHES`."""
     effort = {_EFFORT: request.effort} if request.effort else {}
     if request.thinking is None:

@@ -21,7 +21,16 @@ from headstart.engine.backends.remote.dialects import (
 )
 from headstart.engine.backends.remote.errors import MENDABLE, connection_broke, last_refusal, refusal, thinks_note
 from headstart.engine.cancelling import CancelEvent
-from headstart.engine.engine import Event, Finish, FinishReason, LoadOptions, Prefill, Remote, Request
+from headstart.engine.engine import (
+    ConversationRequest,
+    Event,
+    Finish,
+    FinishReason,
+    LoadOptions,
+    Prefill,
+    Remote,
+    Request,
+)
 from headstart.engine.text.detokenizer import StopStrings
 from headstart.errors import ModelNotFoundError, RemoteError, SettingsError
 
@@ -55,7 +64,7 @@ class RemoteEngine:
 
     def generate(self, request: Request, cancel: CancelEvent | None = None) -> Iterator[Event]:
         """Yield the events of an answer. Also raises RemoteError; the events before it remain valid."""
-        if request.beyond(SUPPORTED):
+        if not isinstance(request, ConversationRequest) or request.beyond(SUPPORTED):
             raise SettingsError(
                 "{name} is only asked to answer conversations: for a text to be written on or a grammar "
                 "choose a model of this computer.",
@@ -99,7 +108,7 @@ class RemoteEngine:
             self._runner.run(self._client.close())
             self._runner.close()  # cancels its tasks
 
-    def _body(self, request: Request) -> Body:
+    def _body(self, request: ConversationRequest) -> Body:
         """Return the body of a request. Raises SettingsError if the server cannot limit thinking."""
         body = body_of(request, self.model.name)
         if request.thinking_budget is not None:
