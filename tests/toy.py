@@ -9,7 +9,7 @@ from headstart.engine.drafters.base import Drafter
 from headstart.engine.drafters.registry import Sources, drafters_of
 from headstart.engine.engine import Keep
 from headstart.engine.prefix_cache import PrefixCache
-from headstart.engine.runners.runner import Branch, Interrupted, Logits, Saved
+from headstart.engine.runners.runner import Branch, Interrupted, Logits, Runner, Saved
 
 _MEMORY = 3  # tokens that the next one depends on
 
@@ -19,6 +19,7 @@ class ToyRunner:
 
     can_branch = can_pad = can_save = False
     sharing, joined = 1, None
+    others: Sequence[Runner] = ()
 
     def __init__(self, vocabulary: int = 24, context: int = 4096, seed: int = 0, blur: float = 0.0) -> None:
         """`blur` is the standard deviation added to logits whose own is 2."""

@@ -16,9 +16,10 @@ from headstart.engine.loading.memory import free_memory
 from headstart.engine.process.watchdog import Timeouts
 from headstart.library import import_folder
 from headstart.settings import Settings
-from headstart.ui.chat.chat_controller import ChatController, PromptsController
+from headstart.ui.chat.chat_controller import ChatController
 from headstart.ui.chat.chat_session import ChatSession
 from headstart.ui.chat.comparison_controller import ComparisonController
+from headstart.ui.chat.prompts_controller import PromptsController
 from headstart.ui.chat.read_ahead import ReadAheadController
 from headstart.ui.chat.tools import ToolsController
 from headstart.ui.engine_link import EngineLink

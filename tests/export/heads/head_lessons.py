@@ -59,7 +59,7 @@ def chain(folder: Path, text: Text, start: int) -> list[list[float]]:
     matrix = next(node for node in model.get_ordered_ops() if node.get_type_name() == "MatMul")
     first = core().compile_model(Model([matrix.output(0)], model.get_parameters()[:1]), "CPU", plain())
     hidden = first(text.states[None, start : start + 1].astype(np.float32))[0][0]
-    runner, logits = HydraRunner(folder, "CPU", plain(), sequences=2), list[list[float]]()
+    runner, logits = HydraRunner.load(folder, "CPU", plain(), sequences=2), list[list[float]]()
     assert runner.listed.tolist() == list(range(3, 3 + ROWS))
     for token in text.ids[start + 1 : start + 1 + CHAIN]:
         beside = [HeadPass(token, given, number) for number, given in enumerate((0 * hidden, hidden))]

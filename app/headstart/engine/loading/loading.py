@@ -106,7 +106,7 @@ class LoadedModel:
     @property
     def others(self) -> Sequence["LoadedModel"]:
         """The same model with its further sequences, for answers at the same time."""
-        return [replace(self, runner=other) for other in getattr(self.runner, "others", ())]
+        return [replace(self, runner=other) for other in self.runner.others]
 
 
 @dataclass
@@ -190,7 +190,7 @@ def load_head(spec: ModelSpec, config: RunnerConfig) -> LoadedModel:
     try:
         with released(model.folder / _WEIGHTS):
             if is_hydra:
-                runner: Any = HydraRunner(model.folder, model.device, plain(), config.sequences)
+                runner: Any = HydraRunner.load(model.folder, model.device, plain(), config.sequences)
             else:
                 runner = HeadRunner(model.folder, model.device, plain(), config.context, config.sequences)
             warm_up(runner)

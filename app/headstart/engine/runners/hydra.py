@@ -1,13 +1,9 @@
 """A Hydra head (Ankner et al. 2024): it guesses from a hidden state of its target and the next token."""
 
-# Siblings are of the same class.
-# ruff: noqa: SLF001
-
-import copy
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Self
+from typing import ClassVar
 
 import numpy as np
 
@@ -59,21 +55,31 @@ class _Guesses(Batcher[HeadPass]):
             work.hidden, work.logits = hidden[row : row + 1], logits[row : row + 1]  # with logits it is done
 
 
+@dataclass(frozen=True, eq=False)
 class HydraRunner:
     """A head without keys and values. The matrix that makes one hidden state of several is in the target's graph."""
 
-    tokens: Sequence[int] = ()  # it keeps none
-    context = 1  # it reads one at a time
+    listed: Ids  # tokens that its logits score, rising
+    width: int  # of a hidden state
+    batcher: _Guesses
+    others: Sequence["HydraRunner"] = ()  # the same head for further sequences
+    number: int = 0  # of the sequence
 
-    def __init__(self, folder: Path, device: str, properties: Mapping[str, str], sequences: int = 1) -> None:
+    tokens: ClassVar[Sequence[int]] = ()  # it keeps none
+    context: ClassVar = 1  # it reads one at a time
+
+    @classmethod
+    def load(cls, folder: Path, device: str, properties: Mapping[str, str], sequences: int = 1) -> "HydraRunner":
         """Compile a head. Raises RuntimeError if the model is none."""
         model = core().read_model(folder / "openvino_model.xml")
-        self.listed: Ids = tokens_of_rows(model)
-        self.width = read_one_state(model)
-        self.vocabulary = int(self.listed[-1]) + 1
-        self.batcher = _Guesses(compile_model(model, device, properties))
-        self._number = 0
-        self.others = [self._sibling(number) for number in range(1, sequences)]
+        listed, width = tokens_of_rows(model), read_one_state(model)
+        batcher = _Guesses(compile_model(model, device, properties))
+        return cls(listed, width, batcher, [cls(listed, width, batcher, (), each) for each in range(1, sequences)])
+
+    @property
+    def vocabulary(self) -> int:
+        """The tokens up to the last one that it guesses."""
+        return int(self.listed[-1]) + 1
 
     @property
     def sharing(self) -> int:
@@ -84,7 +90,7 @@ class HydraRunner:
 
         `hidden`: the hidden state of the token before, [1, width]. Raises Interrupted when `cancel` is set before.
         """
-        done = self.batcher.run(HeadPass(token, hidden, self._number), cancel)
+        done = self.batcher.run(HeadPass(token, hidden, self.number), cancel)
         assert done.logits is not None
         assert done.hidden is not None
         return done.logits, done.hidden
@@ -95,9 +101,3 @@ class HydraRunner:
 
     def rollback(self, _length: int) -> None:
         """Do nothing: no tokens are kept."""
-
-    def _sibling(self, number: int) -> Self:
-        """Return the same head for another sequence."""
-        sibling = copy.copy(self)
-        sibling._number = number
-        return sibling

@@ -70,6 +70,11 @@ class Runner(Protocol):
         ...
 
     @property
+    def others(self) -> Sequence["Runner"]:
+        """Further sequences over the same model, for answers at the same time."""
+        ...
+
+    @property
     def sharing(self) -> int:
         """The answers that the same model is writing, so that they share passes; 1: this one alone."""
         ...

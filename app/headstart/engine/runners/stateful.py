@@ -13,7 +13,17 @@ from headstart.engine.cancelling import CancelEvent
 from headstart.engine.hardware.runtime import core, openvino
 from headstart.engine.kernels.fusion import compile_model
 from headstart.engine.runners.graph import CHOSEN_ROWS, Ids, gather_rows, keep_rows
-from headstart.engine.runners.runner import Branch, Inputs, Interrupted, Logits, Saved, infer, raise_if_set, unlike
+from headstart.engine.runners.runner import (
+    Branch,
+    Inputs,
+    Interrupted,
+    Logits,
+    Runner,
+    Saved,
+    infer,
+    raise_if_set,
+    unlike,
+)
 
 _MAX_HOLES = 256  # compact the cache past this many masked slots,
 _HOLE_SHARE = 0.25  # or past this share of it,
@@ -25,6 +35,7 @@ class StatefulRunner:
 
     can_branch = can_pad = can_save = False
     sharing, joined = 1, None
+    others: Sequence[Runner] = ()
 
     def __init__(
         self, folder: Path, device: str, properties: Mapping[str, str], context: int, draft_vocab: Ids | None = None

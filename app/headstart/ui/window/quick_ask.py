@@ -10,9 +10,9 @@ from PySide6.QtWidgets import QApplication, QHBoxLayout, QLineEdit, QStyle, QSys
 from headstart.engine.engine import Step
 from headstart.markdown.blocks import plain_text
 from headstart.settings import Settings
-from headstart.ui.chat.chat_controller import content
 from headstart.ui.chat.chat_session import ChatSession
 from headstart.ui.chat.message import MessageContent, MessageSource, MessageState
+from headstart.ui.chat.message_contents import content
 from headstart.ui.chat.text_view import TextView
 from headstart.ui.sidebar.chats_controller import ChatsController
 from headstart.ui.widgets.labels import StatusLine, button
