@@ -17,9 +17,8 @@ from headstart.engine.policy.cost_model import Estimate, is_figure
 from headstart.engine.policy.rounds import Outcome
 from headstart.engine.policy.stopping import Spread
 
-_MEMORY = 0.995  # share of the past that each label leaves
-_RELAX = 0.005  # share of the way back to the prior, per token without a label
-_MAX_LOGIT = 5.0  # largest logit, of a confidence of 0.993
+_MEMORY = 0.995  # share of the past that a label leaves, and of the way from the prior that a token without one leaves
+_MIN_CHANCE = 0.01  # a confidence counts as no nearer to 0 or 1 than this, and so does the weight of a label
 _LOGIT_PRIOR = (2.2, 3.0)  # prior mean and variance of z before a candidate is drafted: optimistic
 _LOGIT_PRIOR_COUNT = 1.0  # candidates that this prior counts for
 _LOGIT_MEMORY = 0.95  # share of earlier confidences that a candidate leaves, or a token without drafting
@@ -58,12 +57,12 @@ class DraftCalibration:
     def learn(self, confidence: float, *, accepted: bool) -> None:
         features = _logit(confidence), 1.0
         chance = _sigmoid(self._estimate.predict(features))
-        weight = max(chance * (1 - chance), 0.01)
+        weight = max(chance * (1 - chance), _MIN_CHANCE)
         self._estimate.correct(features, (accepted - chance) / weight, 1 / weight, _MEMORY)
 
     def relax(self, tokens: int) -> None:
         """Drift towards the prior over `tokens` tokens without a label, so that the draft is tried again."""
-        self._estimate.means += (1 - (1 - _RELAX) ** tokens) * (_PRIOR - self._estimate.means)
+        self._estimate.means += (1 - _MEMORY**tokens) * (_PRIOR - self._estimate.means)
         factor = _LOGIT_MEMORY**tokens
         self._seen = [[factor * old for old in sums] for sums in self._seen]
 
@@ -89,10 +88,8 @@ class DraftCalibration:
         return (1 / 6, _sigmoid(expected - reach)), (2 / 3, _sigmoid(expected)), (1 / 6, _sigmoid(expected + reach))
 
 
-_MATCH_BUCKETS = (3, 4, 6, 8)  # match lengths at which a next bucket begins
-_FIRST_CHANCES = (0.2, 0.35, 0.5, 0.65, 0.8)  # prior chance of the first position, by bucket
-_FAR_CHANCE = 0.92  # prior chance of a far position: a copy that is right so far mostly stays right
-_APPROACH = 0.6  # share of the distance to it that each position leaves
+_MATCH_BUCKETS = (3, 4, 6, 8, 12)  # match lengths at which a next bucket begins
+_MATCH_CHANCES = (0.2, 0.35, 0.5, 0.65, 0.8, 0.92)  # prior chance of the token after a match, by bucket
 _CHANCE_BUCKETS = 8  # buckets of the chances that a table gives
 _TABLE_TRUST = 0.6  # prior: share of a table's chance that holds for a new text
 _PRIOR_COUNT = 2.0  # labels that a prior counts for
@@ -136,13 +133,15 @@ def _kinds(draft: Draft) -> list[tuple[str, float]]:
         (f"chance {min(int(confidence * _CHANCE_BUCKETS), _CHANCE_BUCKETS - 1)}", _TABLE_TRUST * confidence)
         for confidence in draft.confidences
     ]
-    bucket = sum(draft.match_length >= edge for edge in _MATCH_BUCKETS)
-    first = _FIRST_CHANCES[bucket]
-    copied = [
-        (f"match {bucket} {place}", _FAR_CHANCE - (_FAR_CHANCE - first) * _APPROACH**place)
-        for place in range(len(draft.copied))
+    bucket, count = _match_bucket(draft.match_length), len(draft.copied)
+    # A copy that is right so far is a longer match.
+    return looked_up + [
+        (f"match {bucket} {place}", _MATCH_CHANCES[_match_bucket(draft.match_length + place)]) for place in range(count)
     ]
-    return looked_up + copied
+
+
+def _match_bucket(length: int) -> int:
+    return sum(length >= edge for edge in _MATCH_BUCKETS)
 
 
 class Acceptance:
@@ -204,7 +203,8 @@ def _tail(draft: Draft, drafted: int, count: int) -> Draft:
 
 
 def _logit(confidence: float) -> float:
-    return max(-_MAX_LOGIT, min(_MAX_LOGIT, math.log(max(confidence, 1e-9) / max(1 - confidence, 1e-9))))
+    confidence = max(_MIN_CHANCE, min(1 - _MIN_CHANCE, confidence))
+    return math.log(confidence / (1 - confidence))
 
 
 def _sigmoid(x: float) -> float:

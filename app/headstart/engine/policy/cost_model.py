@@ -79,10 +79,7 @@ _INCREMENT = 0.05  # each further token: 0.05 measured for 1.5B INT8 up to 6 tok
 _DRAFT_STEP = 0.3  # a step of a draft model: 0.26 and 0.34 measured for 0.5B beside 1.5B
 _CONTEXT = 0.05  # a thousand tokens of context
 _MEANS = (1.0, 1.0, _CONTEXT, _SWITCH)  # scale and steepness of the table, slope, switch
-
-# Standard deviations of these, by where the table comes from.
-_MEASURED_DEVIATIONS = (0.2, 0.15, 0.05, 0.1)
-_SHIPPED_DEVIATIONS = (0.3, 0.4, 0.05, 0.3)
+_DEVIATIONS = (0.3, 0.4, 0.05, 0.3)  # standard deviations of these; half of that for a measured table
 _COMMON_DRIFT, _DRIFT = 0.01, 0.003  # from pass to pass: relative change of all together, change of each alone
 
 
@@ -102,7 +99,7 @@ class Curve:
         assert all(size >= 1 and ms > 0.0 for size, ms in table.items()), "a cost table holds positive figures"
         self._table = _rising(table)
         self._points = _interpolate(self._table)
-        self._tracked = Tracked(_MEANS, _MEASURED_DEVIATIONS)
+        self._tracked = Tracked(_MEANS, [deviation / 2 for deviation in _DEVIATIONS])
         if switch_ms is not None:
             self._tracked.means[_SWITCHING] = max(switch_ms, 0.0) / self._points[1]
 
@@ -127,7 +124,7 @@ class Curve:
     def shipped(cls, first_ms: float) -> "Curve":
         """Return the priors for a machine on which only a pass over one token was timed."""
         curve = cls({tokens: first_ms * share for tokens, share in _SHIPPED.items()})
-        curve._tracked = Tracked(_MEANS, _SHIPPED_DEVIATIONS)
+        curve._tracked = Tracked(_MEANS, _DEVIATIONS)
         return curve
 
     def observe(self, tokens: int, context: int, ms: float, further: int = 0, size: int = 1, switches: int = 0) -> None:

@@ -20,12 +20,11 @@ from headstart.engine.policy.rounds import Outcome
 _RETRY = 1.0  # plain steps that may be lost after each pause
 _FIRST_PAUSE, _MAX_PAUSE = 16, 256  # tokens
 _PAUSE_GROWTH = 4  # times the pause before it
-# Plain steps that each may lose at first; the last: others. A head guesses for much less than a draft model.
-_DRAFT_ALLOWANCE, _HEAD_ALLOWANCE, _NGRAM_ALLOWANCE, _ALLOWANCE = 2.0, 1.1, 1.1, 0.5
+# Plain steps that each may lose at first: a draft model, a head or n-grams, which guess for much less, and others.
+_DRAFT_ALLOWANCE, _CHEAP_ALLOWANCE, _ALLOWANCE = 2.0, 1.1, 0.5
 _MIN_MS = 1e-6
 _PACE_MEMORY = 0.5 ** (1 / 12)  # half-life of 12 rounds
-_PACE_PRIOR = 2.0  # plain steps that the expected pace counts for
-_PRIOR_TOKENS = 4.0  # tokens of one plain step each that the mean of an answer begins with
+_PRIOR_STEPS = 2.0  # plain steps that the expected pace counts for, and those that the mean of an answer begins with
 _PREFILL = 0  # stands for the size of the pass that reads the prompt: every round after it changes the size
 
 
@@ -86,7 +85,7 @@ class Pace:
 
     def within(self, minimum: float, expected: float, maximum: float) -> float:
         """Return the pace between two bounds. It begins at the expected one, of which a little is always mixed in."""
-        pace = (self._tokens + _PACE_PRIOR) / (self._ms + _PACE_PRIOR / expected)
+        pace = (self._tokens + _PRIOR_STEPS) / (self._ms + _PRIOR_STEPS / expected)
         return min(maximum, max(minimum, pace))
 
 
@@ -101,8 +100,8 @@ class LossBudget:
         self.pace = Pace()  # without rounds that n-grams drafted
         self.accounts = defaultdict[str, DrafterBudget](lambda: DrafterBudget(_ALLOWANCE))
         self.accounts[Origin.DRAFT] = DrafterBudget(_DRAFT_ALLOWANCE)
-        self.accounts[Origin.HEAD] = DrafterBudget(_HEAD_ALLOWANCE)
-        self.accounts[Origin.NGRAM] = DrafterBudget(_NGRAM_ALLOWANCE)
+        self.accounts[Origin.HEAD] = DrafterBudget(_CHEAP_ALLOWANCE)
+        self.accounts[Origin.NGRAM] = DrafterBudget(_CHEAP_ALLOWANCE)
         self._switched_for: str | None = None  # the drafter whose round left the target at another size
 
     @property
@@ -113,7 +112,7 @@ class LossBudget:
     def steps_per_token(self, plain_ms: float) -> float:
         """Return the plain steps that a token of this answer took in the mean, at most 1."""
         spent = max(self.written - self.saved_ms / plain_ms, 0.0)
-        return min(1.0, (spent + _PRIOR_TOKENS) / (self.written + _PRIOR_TOKENS))
+        return min(1.0, (spent + _PRIOR_STEPS) / (self.written + _PRIOR_STEPS))
 
     def observe(self, outcome: Outcome, costs: Costs) -> None:
         """Enter a round. A plain step is its own price."""

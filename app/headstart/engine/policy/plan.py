@@ -8,7 +8,7 @@ from headstart.engine.drafters.base import Draft
 from headstart.engine.engine import Drafter, Mode, Speculation
 from headstart.engine.origins import Origin
 from headstart.engine.policy.acceptance import Acceptance
-from headstart.engine.policy.cost_model import BULK, Costs
+from headstart.engine.policy.cost_model import BULK, SIZES, Costs
 from headstart.engine.policy.loss_budget import LossBudget
 from headstart.engine.policy.rounds import DraftPlan, RoundState, Selection
 from headstart.engine.policy.stopping import (
@@ -23,11 +23,10 @@ from headstart.engine.policy.stopping import (
 )
 from headstart.engine.runners.runner import Branch
 
-MAX_CANDIDATES = 15  # candidates in one round; with the target's own token a pass over 16
-_HORIZON = 4  # candidates looked ahead while drafting
+MAX_CANDIDATES = max(size for size in SIZES if size < BULK) - 1  # in one round: with the target's own token 16
 _MAX_RATE = 1.15  # of the rate that the model of the text says can be reached
 _AMORTIZE_ROUNDS = 8  # rounds that share the cost of a catch-up
-_PREFILL_DELAY = 1 / 32  # tokens to write before a draft model reads a text, by the square of its price in plain steps
+_PREFILL_DELAY = 1 / BULK  # tokens to write before a draft model reads a text, by the squared price in plain steps
 
 
 @dataclass(frozen=True)
@@ -225,7 +224,7 @@ class DraftSession:
             return True
         survival = math.prod(self._chances_of(draft))
         following = self._policy.acceptance.models[self.plan.drafter].outlook[1]
-        ahead = (mean(following),) * (_HORIZON - 1)
+        ahead = (mean(following),) * (self.plan.limit - drafted - 1)
         gain = drafting_gain(self.plan.prices, drafted, survival, following, ahead)
         return gain > max(0.0, self._tail_gain(draft, survival))
 
