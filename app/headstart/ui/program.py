@@ -19,6 +19,7 @@ from headstart.settings import Settings
 from headstart.ui.chat.chat_controller import ChatController, PromptsController
 from headstart.ui.chat.chat_session import ChatSession
 from headstart.ui.chat.comparison_controller import ComparisonController
+from headstart.ui.chat.dictation import DictationController
 from headstart.ui.chat.read_ahead import ReadAheadController
 from headstart.ui.chat.tools import ToolsController
 from headstart.ui.engine_link import EngineLink
@@ -95,6 +96,7 @@ class EngineSource:
     find: Find = installed_model
     timeouts: Timeouts | None = None
     find_embedder: FindEmbedder = installed_embedder
+    listener: tuple[str, ...] | None = None  # what writes down speech
 
 
 class Program(QObject):
@@ -148,6 +150,7 @@ class Program(QObject):
         )
         composer, composing = self.window.chat.composer, self.chat_controller.composing
         self.read_ahead = ReadAheadController(composer, composing, self.loader, self.settings)
+        self.dictation = DictationController(composer.edit, composer.dictation, self._engine.listener, self)
         self.titles = TitleController(self.chats, composer, self.loader, store, self.settings)
         self._connect_chats()
         self._connect_folders()
@@ -221,6 +224,7 @@ class Program(QObject):
         self.commands.close()
         self.quick.close()
         self.folders.close()
+        self.dictation.cancel()
         self.read_ahead.close()
         self.titles.close()
         self.chat_controller.close()
@@ -285,7 +289,7 @@ class Program(QObject):
 
     @Slot(str)
     def _on_model_requested(self, name: str) -> None:
-        """Show the model that finds passages in other words, where you can get it."""
+        """Show a model where you can get it."""
         self.window.actions_by_name["models"].trigger()
         catalogue = self.window.models.catalogue
         catalogue.search.setText(name)
@@ -330,6 +334,11 @@ class Program(QObject):
         self.tools.changed.connect(self.chat_controller.composing.recount)
         self.server.port_chosen.connect(lambda port: self.settings.change(server_port=port))
         self.settings.changed.connect(self.server.follow)
+        self.window.actions_by_name["dictate"].triggered.connect(self.dictation.toggle)
+        self.dictation.error_occurred.connect(self.chat_controller.show_error)
+        self.dictation.model_requested.connect(self._on_model_requested)
+        self.window.chat.composer.submitted.connect(self.dictation.cancel)
+        self.chats.opened.connect(self.dictation.cancel)
         self.prompts.changed.connect(lambda values: self.settings.change(prompts=values))
         self.window.panel.reset.clicked.connect(lambda: self._change_chat({}))
         self.window.panel.adopt.clicked.connect(self._on_adopt)

@@ -210,7 +210,12 @@ def listen(arguments: ListenFlags, _load: Load) -> int:
     from headstart.engine.speech.dictation import dictate
 
     stop = threading.Event()
-    threading.Thread(target=lambda: (sys.stdin.read(), stop.set()), daemon=True).start()
+
+    def wait() -> None:
+        sys.stdin.read()
+        stop.set()
+
+    threading.Thread(target=wait, daemon=True).start()
     source = partial(audio.play, arguments.source) if arguments.source else audio.listen
     try:
         model = transcription.find_model(arguments.model, arguments.language)

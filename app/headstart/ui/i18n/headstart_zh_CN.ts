@@ -187,6 +187,10 @@
         <translation>标出提速的词(&amp;F)</translation>
     </message>
     <message>
+        <source>&amp;Dictate</source>
+        <translation>听写(&amp;D)</translation>
+    </message>
+    <message>
         <source>Working &amp;Folder…</source>
         <translation>工作文件夹(&amp;F)…</translation>
     </message>
@@ -1132,6 +1136,10 @@
         <translation>识别您附加的或项目文件夹中的图片和扫描件里的文字：英文、中文、日文等。它不能聊天。</translation>
     </message>
     <message>
+        <source>Writes down what you say and what is said in recordings, in 99 languages; the tiny one knows English alone. It cannot chat.</source>
+        <translation>把您说的话和录音中的话写成文字，支持 99 种语言；最小的模型只懂英语。它不能聊天。</translation>
+    </message>
+    <message>
         <source>Large: knows the most, and takes its time.</source>
         <translation>大型：知识最丰富，但较慢。</translation>
     </message>
@@ -1801,6 +1809,28 @@
     </message>
 </context>
 <context>
+    <name>DictationController</name>
+    <message>
+        <source>The dictation ended unexpectedly; click the microphone to go on.</source>
+        <translation>听写意外结束；请点击麦克风继续。</translation>
+    </message>
+</context>
+<context>
+    <name>DictationWidget</name>
+    <message>
+        <source>Level of the microphone</source>
+        <translation>麦克风音量</translation>
+    </message>
+    <message>
+        <source>Stop dictating</source>
+        <translation>停止听写</translation>
+    </message>
+    <message>
+        <source>Dictate: click, or hold while you speak (Ctrl+D)</source>
+        <translation>听写：点击，或在说话时按住 (Ctrl+D)</translation>
+    </message>
+</context>
+<context>
     <name>DocumentReader</name>
     <message>
         <source>{} could not be read to its end; save its text as a file and attach that.</source>
@@ -2376,6 +2406,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>已安装的模型都无法使用；模型页面上说明了原因。</translation>
     </message>
     <message>
+        <source>No microphone can be used: connect one, and allow Headstart to use it in the settings of your system.</source>
+        <translation>没有可用的麦克风：请连接麦克风，并在系统设置中允许 Headstart 使用它。</translation>
+    </message>
+    <message>
         <source>No model is installed yet.</source>
         <translation>尚未安装模型。</translation>
     </message>
@@ -2800,6 +2834,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>没有文件或文件夹 {path}。</translation>
     </message>
     <message>
+        <source>There is no file {path}; check the path.</source>
+        <translation>没有文件 {path}；请检查路径。</translation>
+    </message>
+    <message>
         <source>There is no folder {path}.</source>
         <translation>没有文件夹 {path}。</translation>
     </message>
@@ -2826,6 +2864,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>This file may have passwords or keys, which the model would learn.</source>
         <translation>此文件可能含有密码或密钥，模型会得知其内容。</translation>
+    </message>
+    <message>
+        <source>This model does not know the language {language!r}; it knows {languages}.</source>
+        <translation>此模型不懂语言 {language!r}；它懂的语言有 {languages}。</translation>
     </message>
     <message>
         <source>This system cannot confine file operations to a folder: use Linux or macOS.</source>
@@ -3884,8 +3926,16 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>{name} 是空的；没有可附加的内容。</translation>
     </message>
     <message>
+        <source>{name} is longer than {hours} hours; cut it, and take the parts one after the other.</source>
+        <translation>{name} 超过 {hours} 小时；请将其剪开，逐段处理。</translation>
+    </message>
+    <message>
         <source>{name} is missing</source>
         <translation>缺少 {name}</translation>
+    </message>
+    <message>
+        <source>{name} is no recording that can be read here; save it as WAV, MP3, FLAC, Ogg or Opus, and take that.</source>
+        <translation>{name} 不是此处能读取的录音；请另存为 WAV、MP3、FLAC、Ogg 或 Opus 后再用。</translation>
     </message>
     <message>
         <source>{name} is not a time</source>

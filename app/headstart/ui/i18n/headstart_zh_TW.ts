@@ -187,6 +187,10 @@
         <translation>標出加速的詞(&amp;F)</translation>
     </message>
     <message>
+        <source>&amp;Dictate</source>
+        <translation>聽寫(&amp;D)</translation>
+    </message>
+    <message>
         <source>Working &amp;Folder…</source>
         <translation>工作資料夾(&amp;F)…</translation>
     </message>
@@ -1132,6 +1136,10 @@
         <translation>辨識您附加的或專案資料夾中的圖片和掃描檔裡的文字：英文、中文、日文等。它不能聊天。</translation>
     </message>
     <message>
+        <source>Writes down what you say and what is said in recordings, in 99 languages; the tiny one knows English alone. It cannot chat.</source>
+        <translation>把您說的話和錄音中的話寫成文字，支援 99 種語言；最小的模型只懂英語。它不能聊天。</translation>
+    </message>
+    <message>
         <source>Large: knows the most, and takes its time.</source>
         <translation>大型：知識最豐富，但較慢。</translation>
     </message>
@@ -1801,6 +1809,28 @@
     </message>
 </context>
 <context>
+    <name>DictationController</name>
+    <message>
+        <source>The dictation ended unexpectedly; click the microphone to go on.</source>
+        <translation>聽寫意外結束；請點擊麥克風繼續。</translation>
+    </message>
+</context>
+<context>
+    <name>DictationWidget</name>
+    <message>
+        <source>Level of the microphone</source>
+        <translation>麥克風音量</translation>
+    </message>
+    <message>
+        <source>Stop dictating</source>
+        <translation>停止聽寫</translation>
+    </message>
+    <message>
+        <source>Dictate: click, or hold while you speak (Ctrl+D)</source>
+        <translation>聽寫：點擊，或在說話時按住 (Ctrl+D)</translation>
+    </message>
+</context>
+<context>
     <name>DocumentReader</name>
     <message>
         <source>{} could not be read to its end; save its text as a file and attach that.</source>
@@ -2376,6 +2406,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>已安裝的模型都無法使用；模型頁面上說明了原因。</translation>
     </message>
     <message>
+        <source>No microphone can be used: connect one, and allow Headstart to use it in the settings of your system.</source>
+        <translation>沒有可用的麥克風：請連接麥克風，並在系統設定中允許 Headstart 使用它。</translation>
+    </message>
+    <message>
         <source>No model is installed yet.</source>
         <translation>尚未安裝模型。</translation>
     </message>
@@ -2800,6 +2834,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>沒有檔案或資料夾 {path}。</translation>
     </message>
     <message>
+        <source>There is no file {path}; check the path.</source>
+        <translation>沒有檔案 {path}；請檢查路徑。</translation>
+    </message>
+    <message>
         <source>There is no folder {path}.</source>
         <translation>沒有資料夾 {path}。</translation>
     </message>
@@ -2826,6 +2864,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>This file may have passwords or keys, which the model would learn.</source>
         <translation>此檔案可能含有密碼或金鑰，模型會得知其內容。</translation>
+    </message>
+    <message>
+        <source>This model does not know the language {language!r}; it knows {languages}.</source>
+        <translation>此模型不懂語言 {language!r}；它懂的語言有 {languages}。</translation>
     </message>
     <message>
         <source>This system cannot confine file operations to a folder: use Linux or macOS.</source>
@@ -3884,8 +3926,16 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>{name} 是空的；沒有可附加的內容。</translation>
     </message>
     <message>
+        <source>{name} is longer than {hours} hours; cut it, and take the parts one after the other.</source>
+        <translation>{name} 超過 {hours} 小時；請將其剪開，逐段處理。</translation>
+    </message>
+    <message>
         <source>{name} is missing</source>
         <translation>缺少 {name}</translation>
+    </message>
+    <message>
+        <source>{name} is no recording that can be read here; save it as WAV, MP3, FLAC, Ogg or Opus, and take that.</source>
+        <translation>{name} 不是此處能讀取的錄音；請另存為 WAV、MP3、FLAC、Ogg 或 Opus 後再用。</translation>
     </message>
     <message>
         <source>{name} is not a time</source>
