@@ -92,6 +92,7 @@ COMMANDS = (
         ("edit_last", QT_TRANSLATE_NOOP("Actions", "&Edit Last Question"), "Ctrl+E"),
         ("write", QT_TRANSLATE_NOOP("Actions", "&Go to Message Box"), "Ctrl+L"),
         ("attach", QT_TRANSLATE_NOOP("Actions", "&Attach Files…"), _Key.Open),
+        ("dictate", QT_TRANSLATE_NOOP("Actions", "&Dictate"), "Ctrl+D"),
         ("prompts", QT_TRANSLATE_NOOP("Actions", "&Prompts…"), "Ctrl+/"),
         ("tools", QT_TRANSLATE_NOOP("Actions", "&Tools…")),
         ("folder", QT_TRANSLATE_NOOP("Actions", "Working &Folder…")),

@@ -19,6 +19,7 @@ from headstart.settings import Settings
 from headstart.ui.chat.chat_controller import ChatController
 from headstart.ui.chat.chat_session import ChatSession
 from headstart.ui.chat.comparison_controller import ComparisonController
+from headstart.ui.chat.dictation import DictationController
 from headstart.ui.chat.prompts_controller import PromptsController
 from headstart.ui.chat.read_ahead import ReadAheadController
 from headstart.ui.chat.tools import ToolsController
@@ -98,6 +99,7 @@ class EngineSource:
     find: Find = installed_model
     timeouts: Timeouts | None = None
     find_embedder: FindEmbedder = installed_embedder
+    listener: tuple[str, ...] | None = None  # what writes down speech
 
 
 class Program(QObject):
@@ -151,6 +153,7 @@ class Program(QObject):
         )
         composer, composing = self.window.chat.composer, self.chat_controller.composing
         self.read_ahead = ReadAheadController(composer, composing, self.loader, self.settings)
+        self.dictation = DictationController(composer.edit, composer.dictation, self._engine.listener, self)
         self.titles = TitleController(self.chats, composer, self.loader, store, self.settings)
         self.announcer = Announcer(self.window.chat, self)
         self.read_aloud = ReadAloudController(self.window.chat, self.settings, self)
@@ -226,6 +229,7 @@ class Program(QObject):
         self.commands.close()
         self.quick.close()
         self.folders.close()
+        self.dictation.cancel()
         self.read_ahead.close()
         self.titles.close()
         self.announcer.close()
@@ -295,7 +299,7 @@ class Program(QObject):
 
     @Slot(str)
     def _on_model_requested(self, name: str) -> None:
-        """Show the model that finds passages in other words, where you can get it."""
+        """Show a model where you can get it."""
         self.window.actions_by_name["models"].trigger()
         catalogue = self.window.models.catalogue
         catalogue.search.setText(name)
@@ -342,6 +346,11 @@ class Program(QObject):
         self.tools.changed.connect(self.chat_controller.composing.recount)
         self.server.port_chosen.connect(lambda port: self.settings.change(server_port=port))
         self.settings.changed.connect(self.server.follow)
+        self.window.actions_by_name["dictate"].triggered.connect(self.dictation.toggle)
+        self.dictation.error_occurred.connect(self.chat_controller.show_error)
+        self.dictation.model_requested.connect(self._on_model_requested)
+        self.window.chat.composer.submitted.connect(self.dictation.cancel)
+        self.chats.opened.connect(self.dictation.cancel)
         self.prompts.changed.connect(lambda values: self.settings.change(prompts=values))
         self.window.panel.reset.clicked.connect(lambda: self._change_chat({}))
         self.window.panel.adopt.clicked.connect(self._on_adopt)

@@ -28,7 +28,7 @@ def dictate(transcriber: Transcriber, sound: Iterable[Any], language: str = "") 
     """Yield what is said in sound that arrives in pieces."""
 
     def dictated(samples: Any, *, is_final: bool) -> Dictated:
-        return Dictated(transcriber.transcribe(samples, language).text, is_final)
+        return Dictated(transcriber.transcribe(samples, language, is_draft=not is_final).text, is_final)
 
     heard = np.zeros(0, np.float32)
     seen = written = 0  # samples that were looked at; that have become text

@@ -23,6 +23,7 @@ from headstart.engine.loading.memory import DEFAULT_CONTEXT
 from headstart.markdown import blocks
 from headstart.settings import Settings
 from headstart.ui.chat.attachments import AttachmentTray
+from headstart.ui.chat.dictation import DictationWidget
 from headstart.ui.engine_link import EngineLink
 from headstart.ui.formatting import percent, whole
 from headstart.ui.widgets.icons import icon, icon_button
@@ -178,6 +179,7 @@ class Composer(QFrame):
         self._attach = icon_button(
             "attach", self.tr("Attach files (text, code, PDF, Word, web pages, e-books, pictures of text)"), self
         )
+        self.dictation = DictationWidget(self)
         self.model_button = QToolButton(self)
         self._think = icon_button("think", self.tr("Think"), self, "toggle")
         self._think.setText(self.tr("Think"))
@@ -355,7 +357,11 @@ class Composer(QFrame):
             self._scale()
 
     def _scale(self) -> None:
-        for button, pixels in ((self._attach, _BUTTON_SIDE), (self._send, _SEND_SIDE)):
+        for button, pixels in (
+            (self._attach, _BUTTON_SIDE),
+            (self.dictation.button, _BUTTON_SIDE),
+            (self._send, _SEND_SIDE),
+        ):
             side = scaled(pixels, self.font())
             button.setFixedSize(side, side)
         self._think.setFixedHeight(scaled(_BUTTON_SIDE, self.font()))
@@ -408,7 +414,16 @@ class Composer(QFrame):
         short = self._progress_texts[1] or (self._count_texts[1] if is_loaded else "")
         min_room = self._count.fontMetrics().horizontalAdvance(short) + TINY if short else 0
         think = 0 if self._think.isHidden() else self._think.sizeHint().width() + SMALL
-        beside = self._attach.minimumWidth() + self._send.minimumWidth() + think + MEDIUM + 4 * SMALL + TINY
+        beside = (
+            self._attach.minimumWidth()
+            + self.dictation.sizeHint().width()
+            + SMALL
+            + self._send.minimumWidth()
+            + think
+            + MEDIUM
+            + 4 * SMALL
+            + TINY
+        )
         for text in self._model_texts:
             button.setText(text)
             room = self.width() - beside - max(button.sizeHint().width(), button.minimumWidth())
@@ -424,6 +439,7 @@ class Composer(QFrame):
         row.setSpacing(SMALL)
         status = beside(None, self._ready, self._count, spacing=TINY)
         row.addWidget(self._attach)
+        row.addWidget(self.dictation)
         row.addWidget(self.model_button)
         row.addWidget(self._think)
         row.addWidget(self._reach, 0, Qt.AlignmentFlag.AlignVCenter)

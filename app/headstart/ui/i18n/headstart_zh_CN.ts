@@ -187,6 +187,10 @@
         <translation>标出提速的词(&amp;F)</translation>
     </message>
     <message>
+        <source>&amp;Dictate</source>
+        <translation>听写(&amp;D)</translation>
+    </message>
+    <message>
         <source>Working &amp;Folder…</source>
         <translation>工作文件夹(&amp;F)…</translation>
     </message>
@@ -1148,7 +1152,7 @@
     </message>
     <message>
         <source>Writes down what you say and what is said in recordings, in 99 languages; the tiny one knows English alone. It cannot chat.</source>
-        <translation type="unfinished"></translation>
+        <translation>把您说的话和录音中的话写成文字，支持 99 种语言；最小的模型只懂英语。它不能聊天。</translation>
     </message>
     <message>
         <source>Large: knows the most, and takes its time.</source>
@@ -1820,6 +1824,28 @@
     </message>
 </context>
 <context>
+    <name>DictationController</name>
+    <message>
+        <source>The dictation ended unexpectedly; click the microphone to go on.</source>
+        <translation>听写意外结束；请点击麦克风继续。</translation>
+    </message>
+</context>
+<context>
+    <name>DictationWidget</name>
+    <message>
+        <source>Level of the microphone</source>
+        <translation>麦克风音量</translation>
+    </message>
+    <message>
+        <source>Stop dictating</source>
+        <translation>停止听写</translation>
+    </message>
+    <message>
+        <source>Dictate: click, or hold while you speak (Ctrl+D)</source>
+        <translation>听写：点击，或在说话时按住 (Ctrl+D)</translation>
+    </message>
+</context>
+<context>
     <name>DocumentReader</name>
     <message>
         <source>{} could not be read to its end; save its text as a file and attach that.</source>
@@ -2396,7 +2422,7 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     </message>
     <message>
         <source>No microphone can be used: connect one, and allow Headstart to use it in the settings of your system.</source>
-        <translation type="unfinished"></translation>
+        <translation>没有可用的麦克风：请连接麦克风，并在系统设置中允许 Headstart 使用它。</translation>
     </message>
     <message>
         <source>No model is installed yet.</source>
@@ -2824,7 +2850,7 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     </message>
     <message>
         <source>There is no file {path}; check the path.</source>
-        <translation type="unfinished"></translation>
+        <translation>没有文件 {path}；请检查路径。</translation>
     </message>
     <message>
         <source>There is no folder {path}.</source>
@@ -2856,7 +2882,7 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     </message>
     <message>
         <source>This model does not know the language {language!r}; it knows {languages}.</source>
-        <translation type="unfinished"></translation>
+        <translation>此模型不懂语言 {language!r}；它懂的语言有 {languages}。</translation>
     </message>
     <message>
         <source>This system cannot confine file operations to a folder: use Linux or macOS.</source>
@@ -3920,7 +3946,7 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     </message>
     <message>
         <source>{name} is longer than {hours} hours; cut it, and take the parts one after the other.</source>
-        <translation type="unfinished"></translation>
+        <translation>{name} 超过 {hours} 小时；请将其剪开，逐段处理。</translation>
     </message>
     <message>
         <source>{name} is missing</source>
@@ -3928,7 +3954,7 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     </message>
     <message>
         <source>{name} is no recording that can be read here; save it as WAV, MP3, FLAC, Ogg or Opus, and take that.</source>
-        <translation type="unfinished"></translation>
+        <translation>{name} 不是此处能读取的录音；请另存为 WAV、MP3、FLAC、Ogg 或 Opus 后再用。</translation>
     </message>
     <message>
         <source>{name} is not a time</source>

@@ -1,0 +1,140 @@
+"""How well and how fast speech is written down: 100 sentences of two speech synthesizers, beside faster-whisper.
+
+Both read the same weights. `pip install faster-whisper`, `apt-get install espeak-ng flite`; then
+`python app/bench/dictation.py MODEL CTRANSLATE2_FOLDER`. MODEL is the folder of an exported Whisper model. Prints JSON.
+"""
+
+import argparse
+import json
+import re
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from headstart.engine.hardware import machine
+from headstart.engine.speech import audio
+from headstart.engine.speech.dictation import dictate
+from headstart.engine.speech.transcriber import Transcriber
+
+_WHO = ("the teacher", "my neighbour", "a young doctor", "the old farmer", "our manager")
+_WHAT = (
+    "bought a new bicycle",
+    "opened the window",
+    "wrote a long letter",
+    "lost the red umbrella",
+    "cooked some soup",
+)
+_WHEN = (
+    "after the meeting on Monday",
+    "before the train arrived",
+    "because the house was cold",
+    "without saying a word",
+)
+SENTENCES = tuple(f"{who} {what} {when}".capitalize() + "." for who, what, when in product(_WHO, _WHAT, _WHEN))
+_VOICES: tuple[Callable[[str, Path], list[str]], ...] = (
+    lambda text, path: ["espeak-ng", "-v", "en-us", "-s", "150", "-w", str(path), text],
+    lambda text, path: ["flite", "-voice", "slt", "-t", text, "-o", str(path)],
+)
+_QUIET_S = 1.2  # behind a sentence that is dictated
+
+
+def _words(text: str) -> list[str]:
+    return re.findall(r"[a-z0-9']+", text.lower())
+
+
+def errors(said: str, written: str) -> int:
+    """Return the words that have to be inserted, deleted or replaced."""
+    one, other = _words(said), _words(written)
+    row = list(range(len(other) + 1))
+    for number, word in enumerate(one, start=1):
+        last, row[0] = row[0], number
+        for place, each in enumerate(other, start=1):
+            last, row[place] = row[place], min(row[place] + 1, row[place - 1] + 1, last + (word != each))
+    return row[-1]
+
+
+def _spoken(folder: Path) -> list[Any]:
+    sounds = []
+    for number, text in enumerate(SENTENCES):
+        path = folder / f"{number}.wav"
+        subprocess.run(_VOICES[number % 2](text, path), check=True)
+        sounds.append(audio.read(path))
+    return sounds
+
+
+def _measured(write: Callable[[Any], str], sounds: Sequence[Any]) -> dict[str, Any]:
+    write(sounds[0])  # warms up
+    started = time.perf_counter()
+    texts = [write(sound) for sound in sounds]
+    seconds = time.perf_counter() - started
+    wrong = [errors(said, text) for said, text in zip(SENTENCES, texts, strict=True)]
+    return {
+        "word_errors": sum(wrong) / sum(len(_words(said)) for said in SENTENCES),
+        "by_voice": [sum(wrong[voice::2]) for voice in range(2)],
+        "real_time_factor": seconds / (sum(map(len, sounds)) / audio.RATE),
+    }
+
+
+def _pieces(sound: Any, started: float) -> Iterator[Any]:
+    place = 0
+    while place < len(sound):
+        time.sleep(0.1)
+        due = min(int((time.perf_counter() - started) * audio.RATE), len(sound))
+        yield sound[place:due]
+        place = due
+
+
+def _delays(transcriber: Transcriber, sounds: Sequence[Any]) -> dict[str, float]:
+    """Return the seconds from the beginning of speech to the first words, and from its end to the final text."""
+    first, final = [], []
+    for sound in sounds:
+        span = transcriber.pauses.speech(sound)
+        started = time.perf_counter()
+        padded = np.concatenate([sound, np.zeros(int(_QUIET_S * audio.RATE), np.float32)])
+        shown = [(time.perf_counter() - started, each) for each in dictate(transcriber, _pieces(padded, started))]
+        first.append(next(when for when, each in shown if each.text) - span[0].start / audio.RATE)
+        final.append(next(when for when, each in shown if each.is_final) - span[-1].end / audio.RATE)
+    return {
+        "first_words_median_s": float(np.median(first)),
+        "first_words_p90_s": float(np.quantile(first, 0.9)),
+        "final_text_median_s": float(np.median(final)),
+    }
+
+
+def main() -> None:
+    """Measure, and print JSON."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("model", type=Path, help="folder of an exported Whisper model")
+    parser.add_argument("ctranslate2", type=Path, nargs="?", help="folder with the same weights for faster-whisper")
+    parser.add_argument("--dictated", type=int, default=10, help="sentences that are dictated at the pace of speech")
+    arguments = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        sounds = _spoken(Path(folder))
+    transcriber = Transcriber(arguments.model)
+    result: dict[str, Any] = {
+        "processor": machine.processor(),
+        "sentences": len(sounds),
+        "seconds": sum(map(len, sounds)) / audio.RATE,
+        "headstart": _measured(lambda sound: transcriber.transcribe(sound, "en").text, sounds),
+    }
+    if arguments.ctranslate2:
+        from faster_whisper import WhisperModel
+
+        peer = WhisperModel(
+            str(arguments.ctranslate2), device="cpu", compute_type="float32", cpu_threads=machine.threads().count
+        )
+        result["faster_whisper"] = _measured(
+            lambda sound: " ".join(part.text for part in peer.transcribe(sound, language="en")[0]), sounds
+        )
+    result["dictation"] = _delays(transcriber, sounds[: arguments.dictated])
+    print(json.dumps(result, indent=1))
+
+
+if __name__ == "__main__":
+    main()
