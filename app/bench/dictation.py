@@ -1,4 +1,4 @@
-"""How well and how fast speech is written down: 100 sentences of two speech synthesizers, beside faster-whisper.
+"""Word errors and speed of dictation: 100 sentences of two speech synthesizers, beside faster-whisper.
 
 Both read the same weights. `pip install faster-whisper`, `apt-get install espeak-ng flite`; then
 `python app/bench/dictation.py MODEL CTRANSLATE2_FOLDER`. MODEL is the folder of an exported Whisper model. Prints JSON.

@@ -38,7 +38,7 @@ from headstart.cli.render import Screen
 from headstart.engine.bench.genai_peer import GenaiModel, PeerOptions, genai_answer, genai_pipeline
 from headstart.engine.bench.measure import genai, peer_options
 from headstart.engine.bench.prompts import KINDS, read_prompts
-from headstart.engine.bench.race import Run, turn_order
+from headstart.engine.bench.race import TimedAnswer, turn_order
 from headstart.engine.bench.result import Interval, bootstrap_interval, geometric_mean, paired
 from headstart.engine.engine import ConversationRequest, Finish, Keep, LoadOptions, Message, Sampling
 from headstart.engine.hardware.devices import Machine, describe, genai_blocks
@@ -47,7 +47,7 @@ from headstart.engine.text.tokenizer import Tokenizer
 from headstart.engine.wire import to_data
 from headstart.errors import PeerError, SettingsError
 
-Ask = Callable[[int, list[int]], Run]  # the number of a chat and its prompt's tokens, to an answer
+Ask = Callable[[int, list[int]], TimedAnswer]  # the number of a chat and its prompt's tokens, to an answer
 
 LEAST_LENGTH = 64  # tokens of a prompt, so that beside the chat's format there is text
 LENGTHS = (128, 512, 1024, 2048, 4096, 8000)  # tokens of a prompt
@@ -202,7 +202,7 @@ class _Program(Protocol):
     def restart(self) -> None:
         """Bring the program to its state after a start: nothing that was read before is in memory."""
 
-    def answer(self, chat: int, messages: Sequence[Message]) -> Run:
+    def answer(self, chat: int, messages: Sequence[Message]) -> TimedAnswer:
         """Write a few tokens."""
 
     def close(self) -> None:
@@ -222,13 +222,15 @@ class _Headstart:
     def restart(self) -> None:
         self._engine.forget_all()
 
-    def answer(self, chat: int, messages: Sequence[Message]) -> Run:
+    def answer(self, chat: int, messages: Sequence[Message]) -> TimedAnswer:
         *_, finish = self._engine.generate(_request(chat, messages))
         assert isinstance(finish, Finish), "an engine ends every answer with Finish"
         while self._engine.store_one():  # as the program does when it is idle
             pass
         stats = finish.stats
-        return Run(finish.token_ids, stats.ttft_ms, stats.decode_ms, stats.prompt_tokens, reused=stats.reused_tokens)
+        return TimedAnswer(
+            finish.token_ids, stats.ttft_ms, stats.decode_ms, stats.prompt_tokens, reused=stats.reused_tokens
+        )
 
     def read_ahead(self, chat: int, messages: Sequence[Message]) -> None:
         """Read the beginning of a prompt."""
@@ -262,7 +264,7 @@ class _Other:
         self._ask = self._loaded.enter_context(self._open())
         self.answer(_FIRST, _GREETING)
 
-    def answer(self, chat: int, messages: Sequence[Message]) -> Run:
+    def answer(self, chat: int, messages: Sequence[Message]) -> TimedAnswer:
         assert self._ask is not None, "a peer is restarted before it is asked"
         return self._ask(chat, self._tokenizer.prompt(messages))
 
@@ -311,10 +313,10 @@ class _Contest:
             }
         return found
 
-    def _repeat(self, length: int, repeat: int) -> Mapping[str, Mapping[Before, list[Run]]]:
+    def _repeat(self, length: int, repeat: int) -> Mapping[str, Mapping[Before, list[TimedAnswer]]]:
         """Return the runs by program."""
         self._own.close()  # or its memory and the disk would fill
-        runs: defaultdict[str, defaultdict[Before, list[Run]]] = defaultdict(lambda: defaultdict(list))
+        runs: defaultdict[str, defaultdict[Before, list[TimedAnswer]]] = defaultdict(lambda: defaultdict(list))
         texts = [self._texts.begun_with(f"{chat}.{repeat}.{length}: ", length) for chat in range(3)]
         chats = defaultdict[tuple[str, int], list[Message]](list)
 
@@ -359,7 +361,7 @@ class _Contest:
                 self._stage(str(reason))
 
 
-def _summed_up(repeats: Sequence[Sequence[Run]]) -> FirstToken:
+def _summed_up(repeats: Sequence[Sequence[TimedAnswer]]) -> FirstToken:
     last = repeats[-1][-1]
     return FirstToken(last.prompt_tokens, last.reused, tuple(fmean(run.ttft_ms for run in runs) for runs in repeats))
 
@@ -383,7 +385,7 @@ class GenaiChats:
         with failures_told(self.name):
             pipeline = genai_pipeline(self.target, options, chats * genai_blocks(options.context, options.device))
 
-        def ask(_chat: int, ids: list[int]) -> Run:
+        def ask(_chat: int, ids: list[int]) -> TimedAnswer:
             with failures_told(self.name):
                 return genai_answer(pipeline, options, {}, ids)
 

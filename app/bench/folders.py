@@ -241,7 +241,7 @@ def _answer(answer: str) -> str:
 class _Direct:
     """Reads files in this process."""
 
-    def read(self, path: Path, start: int, _is_wanted: object) -> Iterator[folder_files.Piece]:
+    def read(self, path: Path, start: int, _is_wanted: object) -> Iterator[folder_files.FileSection]:
         return folder_files.pieces(path, start)
 
 

@@ -5,7 +5,7 @@ import random
 from collections.abc import Iterator
 from dataclasses import replace
 
-from headstart.chat.conversation import Chat, Conversation, Message, Role, Run, extended
+from headstart.chat.conversation import Chat, ChatMessage, Conversation, Role, Run, extended
 from headstart.chat.history.store import Store, new_id
 from headstart.engine.engine import FinishReason, Stats
 from headstart.ui.chat import live_answer
@@ -141,17 +141,17 @@ class HistoryMaker:
         messages = {each.id: each for each in self._messages(pool, number, length, began)}
         return store.add(chat, Conversation(messages, {each.parent: each.id for each in messages.values()}))
 
-    def _messages(self, pool: list[str], number: int, length: int, began: float) -> Iterator[Message]:
+    def _messages(self, pool: list[str], number: int, length: int, began: float) -> Iterator[ChatMessage]:
         for id_ in range(1, length + 1):
             parent, time = id_ - 1 or None, began + id_
             if id_ % 2:
                 rare = f" {RARE}{number}" if id_ == 1 and not number % 1000 else ""
-                yield Message(id_, parent, Role.USER, self._text(pool, self._question) + rare, time)
+                yield ChatMessage(id_, parent, Role.USER, self._text(pool, self._question) + rare, time)
             else:
                 text = self._text(pool, self._answer)
                 runs, rounds = _origins(len(text))
                 stats = {**self._stats, live_answer.ROUNDS: rounds}
-                yield Message(id_, parent, Role.ASSISTANT, text, time, model="a-model", origins=runs, stats=stats)
+                yield ChatMessage(id_, parent, Role.ASSISTANT, text, time, model="a-model", origins=runs, stats=stats)
 
     def _text(self, pool: list[str], characters: int) -> str:
         wanted, made = self._random.randint(characters // 2, characters * 3 // 2), ""

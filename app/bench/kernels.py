@@ -32,15 +32,15 @@ from headstart.engine.hardware import devices, machine
 from headstart.engine.kernels.blocks import random_blocks
 from headstart.engine.kernels.library import (
     BLOCK,
-    Attention,
     Bytes,
     Format,
+    KernelAttention,
+    KernelProgram,
+    KernelStep,
     Kind,
     Library,
     Matrix,
-    Program,
     Sequences,
-    Step,
     Weights,
     large_pages,
     path,
@@ -165,8 +165,8 @@ class Rooms:
         self.name, self._library, self._room = name, library, room
         self._steps, self._widths = steps, (c_int32 * len(widths))(*widths)
 
-    def program(self, _tokens: int) -> Program:
-        return Program(self._steps, len(self._steps), self._widths, len(self._widths), len(self._widths))
+    def program(self, _tokens: int) -> KernelProgram:
+        return KernelProgram(self._steps, len(self._steps), self._widths, len(self._widths), len(self._widths))
 
     def time(self, cases: Sequence[Case], builds: dict[str, Library], turns: int) -> list[Timed]:
         """Time all cases in turns. The first turn is not counted."""
@@ -201,7 +201,7 @@ class Products(Rooms):
             sys.exit(f"{format_.name} has no matrix of {cols} columns")
         each = block * weights.blocks
         count = -(-size // each)
-        room, steps = large_pages(each * count), (Step * count)()
+        room, steps = large_pages(each * count), (KernelStep * count)()
         for number, step in enumerate(steps):
             library.pack(weights, room[number * each :], block)
             step.kind, step.input, step.residual, step.count = Kind.LINEAR, 0, -1, 1
@@ -223,17 +223,17 @@ class Attentions(Rooms):
         self._blocks = np.arange(self._depth // BLOCK + _ROOM // BLOCK, dtype=np.int32)
         each = len(self._blocks) * kv_heads * library.kv_record_size(numbers, bits)
         count = -(-size // each)
-        room, steps = large_pages(each * count), (Step * count)()
+        room, steps = large_pages(each * count), (KernelStep * count)()
         room[:] = _FILLING
         for number, step in enumerate(steps):
-            attention = Attention(heads, kv_heads, numbers, 1, 2, -1, -1, -1, bits, scale=numbers**-0.5)
+            attention = KernelAttention(heads, kv_heads, numbers, 1, 2, -1, -1, -1, bits, scale=numbers**-0.5)
             attention.cache, attention.blocks = room.ctypes.data + number * each, len(self._blocks)
             step.kind, step.input, step.residual, step.count = Kind.ATTENTION, 0, -1, 1
             step.outputs[0], step.attention = 3, pointer(attention)
         widths = [numbers * each for each in (heads, kv_heads, kv_heads, heads)]
         super().__init__(library, f"{name} {bits}", steps, room, widths)
 
-    def program(self, tokens: int) -> Program:
+    def program(self, tokens: int) -> KernelProgram:
         program = super().program(tokens)
         places: Sequence[Any] = ([self._depth], [0, tokens], self._blocks, [0, len(self._blocks)], [], [0, 0])
         arrays = self._kept[tokens] = [np.array(values, np.int32) for values in places]

@@ -16,7 +16,7 @@ from typing import IO
 import httpx
 
 from headstart.engine.bench.genai_peer import PeerOptions
-from headstart.engine.bench.race import Run
+from headstart.engine.bench.race import TimedAnswer
 from headstart.engine.hardware import devices
 from headstart.errors import PeerError
 
@@ -83,7 +83,7 @@ def _await_ready(process: "subprocess.Popen[bytes]", client: httpx.Client, log: 
     raise PeerError("llama.cpp stays out: its server was not ready after {seconds:.0f} s.", seconds=_START)
 
 
-def complete(client: httpx.Client, options: PeerOptions, ids: list[int], **caching: object) -> Run:
+def complete(client: httpx.Client, options: PeerOptions, ids: list[int], **caching: object) -> TimedAnswer:
     """Answer the prompt `ids`, timed by the server's own figures, without HTTP. Raises PeerError."""
     order = {"prompt": ids, "n_predict": options.tokens, "temperature": 0, "return_tokens": True, **caching}
     try:
@@ -98,7 +98,7 @@ def complete(client: httpx.Client, options: PeerOptions, ids: list[int], **cachi
         )
     said = response.json()
     times = said["timings"]
-    return Run(
+    return TimedAnswer(
         tokens=tuple(token for token in said["tokens"] if token not in options.stop_ids),
         ttft_ms=times["prompt_ms"],
         decode_ms=times["predicted_ms"],  # without the first token: of an answer of one it is 0

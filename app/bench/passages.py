@@ -135,7 +135,7 @@ def _has_answer(question: dict[str, Any], passage: str) -> bool:
 class _Direct:
     """Reads files in this process."""
 
-    def read(self, path: Path, start: int, _is_wanted: Callable[[], bool]) -> Iterator[folder_files.Piece]:
+    def read(self, path: Path, start: int, _is_wanted: Callable[[], bool]) -> Iterator[folder_files.FileSection]:
         return folder_files.pieces(path, start)
 
 

@@ -28,7 +28,7 @@ from headstart.engine.hardware import devices
 from headstart.engine.hardware.runtime import core
 from headstart.engine.kernels.fusion import fuse
 from headstart.engine.kernels.library import Bytes, Isa, Library, use_isa
-from headstart.engine.kernels.operation import Piece
+from headstart.engine.kernels.operation import CompiledSteps
 from headstart.engine.kernels.selftest import proven
 from headstart.engine.runners.paged import BranchingRunner
 from headstart.engine.runners.precision import OWN, in_32_bits, probe_ids, properties
@@ -129,7 +129,7 @@ def _reading(kernels: Library, rooms: Sequence[Bytes], threads: int) -> Callable
     return lambda: _ms(run)
 
 
-def _products(pieces: Sequence[Piece], tokens: int) -> Callable[[], float]:
+def _products(pieces: Sequence[CompiledSteps], tokens: int) -> Callable[[], float]:
     random = np.random.default_rng(0)
     buffers = [
         [random.standard_normal((tokens, width)).astype(np.float32) for width in piece.widths] for piece in pieces

@@ -46,7 +46,7 @@ from headstart.engine.bench.genai_peer import (
 )
 from headstart.engine.bench.measure import BenchPlan, Progress, genai, measure
 from headstart.engine.bench.prompts import read_prompts
-from headstart.engine.bench.race import AGAIN, AUTO, PLAIN, SWEPT_LENGTHS, Heat, Run
+from headstart.engine.bench.race import AGAIN, AUTO, PLAIN, SWEPT_LENGTHS, Heat, TimedAnswer
 from headstart.engine.bench.result import BenchResult, as_json
 from headstart.engine.local import LocalEngine
 from headstart.engine.opening import bench_heat
@@ -152,11 +152,11 @@ class AssistedSource:
                 llama.end(child)
 
 
-def _assist(child: "subprocess.Popen[str]", options: PeerOptions, mode: str, ids: list[int]) -> Run:
+def _assist(child: "subprocess.Popen[str]", options: PeerOptions, mode: str, ids: list[int]) -> TimedAnswer:
     """The child measures the time, without the pipe."""
     stops = sorted(options.stop_ids)
     said = _ask(child, {"mode": mode, "ids": ids, "tokens": options.tokens, "stop_ids": stops})
-    return Run(tuple(said["tokens"]), said["ttft_ms"], said["decode_ms"], len(ids))
+    return TimedAnswer(tuple(said["tokens"]), said["ttft_ms"], said["decode_ms"], len(ids))
 
 
 def _ask(child: "subprocess.Popen[str]", order: Mapping[str, object]) -> dict[str, Any]:
@@ -211,7 +211,7 @@ class LlamaSource:
                 for name, flags in modes.items()
                 if name != _REMEMBERING
             }
-            answers: dict[str, Callable[[list[int]], Run]] = {
+            answers: dict[str, Callable[[list[int]], TimedAnswer]] = {
                 name: partial(llama.complete, client, options, cache_prompt=False) for name, client in clients.items()
             }
             fresh = partial(llama.serve, self.server, self.target, options.context, modes[_REMEMBERING])
@@ -223,7 +223,7 @@ class LlamaSource:
 
 def _answer_anew(
     serve: Callable[[], AbstractContextManager[httpx.Client]], options: PeerOptions, ids: list[int]
-) -> Run:
+) -> TimedAnswer:
     """Answer in a new server: one that has answered this prompt before would copy its answer."""
     with serve() as client:
         return llama.complete(client, options, ids, cache_prompt=False)

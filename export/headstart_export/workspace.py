@@ -52,7 +52,7 @@ Need = tuple[Path, int]  # a folder, and the bytes needed there
 
 
 @dataclass(frozen=True)
-class Workspace(Unfinished):
+class ExportWorkspace(Unfinished):
     """A folder with `result` (which becomes the output) and `scratch` (intermediate files)."""
 
     @property
@@ -80,7 +80,7 @@ class Workspace(Unfinished):
 
 
 @contextlib.contextmanager
-def opened(output: Path, *, replace: bool) -> Iterator[Workspace]:
+def opened(output: Path, *, replace: bool) -> Iterator[ExportWorkspace]:
     """Yield a new workspace for `output`, and remove it at the end. Raises ExportError if there can be none."""
     output = output.absolute()
     clean_leftovers(output)
@@ -94,7 +94,7 @@ def opened(output: Path, *, replace: bool) -> Iterator[Workspace]:
             folder=output.parent,
             strerror=error.strerror,
         ) from None
-    workspace, previous = Workspace(root), tempfile.tempdir
+    workspace, previous = ExportWorkspace(root), tempfile.tempdir
     try:
         workspace.own()
         workspace.result.mkdir()

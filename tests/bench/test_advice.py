@@ -7,7 +7,7 @@ import pytest
 
 from bench.advice import main
 from headstart.engine.bench.prompts import BenchPrompt
-from headstart.engine.bench.race import Heat, Run
+from headstart.engine.bench.race import Heat, TimedAnswer
 from headstart.engine.bench.result import BenchResult, Memory, Setting, as_json, prompt_results, standings
 from headstart.engine.hardware.devices import Machine
 
@@ -21,7 +21,7 @@ SPEEDUPS = {
 
 def test_advice_is_a_table_from_a_file(tmp_path: Path, capsys: Captured) -> None:
     heats = [
-        Heat(BenchPrompt(f"{kind}-1", kind, "?"), name, 0, Run((1, 2), 0.0, 100.0 / speedup, 7))
+        Heat(BenchPrompt(f"{kind}-1", kind, "?"), name, 0, TimedAnswer((1, 2), 0.0, 100.0 / speedup, 7))
         for kind, speedups in SPEEDUPS.items()
         for name, speedup in speedups.items()
     ]

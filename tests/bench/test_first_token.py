@@ -29,7 +29,7 @@ from bench.first_token import (
 from headstart import paths
 from headstart.engine.bench.genai_peer import PeerOptions
 from headstart.engine.bench.measure import genai
-from headstart.engine.bench.race import Run
+from headstart.engine.bench.race import TimedAnswer
 from headstart.engine.bench.result import Interval
 from headstart.engine.engine import ConversationRequest, Keep, LoadOptions, Message
 from headstart.engine.hardware.devices import Machine
@@ -78,12 +78,12 @@ class FakePeer:
         finally:
             self.is_open = False
 
-    def _answer(self, chat: int, ids: list[int]) -> Run:
+    def _answer(self, chat: int, ids: list[int]) -> TimedAnswer:
         assert self.is_open
         self.prompts.append((chat, ids))
         if self.fails_at is not None and len(self.prompts) >= self.fails_at:
             raise PeerError("Other stays out: it is tired.")
-        return Run((5, 6), self.ms, 10.0, len(ids))
+        return TimedAnswer((5, 6), self.ms, 10.0, len(ids))
 
 
 def measured(

@@ -18,7 +18,7 @@ from bench.many_requests import measure, throughput
 from bench.soak import slopes
 from bench.ui import table
 from headstart.engine.bench.prompts import BenchPrompt
-from headstart.engine.bench.race import PLAIN, Run
+from headstart.engine.bench.race import PLAIN, TimedAnswer
 from headstart.engine.engine import LoadOptions
 from headstart.engine.kernels.library import Format
 from headstart.engine.kernels.library import library as library_of_kernels
@@ -216,10 +216,10 @@ def test_models_take_turns_and_are_compared_by_kind(monkeypatch: pytest.MonkeyPa
         name: str
         ms: float
 
-        def answer(self, prompt: BenchPrompt) -> Run:
+        def answer(self, prompt: BenchPrompt) -> TimedAnswer:
             asked.append((prompt.id, self.name))
             slower = 2.0 if prompt.kind == "story" and self.name == versions.NEW else 1.0
-            return Run(tuple(range(11)), 1000.0, 10 * self.ms * slower, prompt_tokens=5)
+            return TimedAnswer(tuple(range(11)), 1000.0, 10 * self.ms * slower, prompt_tokens=5)
 
     speeds = {versions.OLD: 40.0, versions.NEW: 30.0}
     monkeypatch.setattr(versions, "_modes", lambda _, name, *__: (Canned(PLAIN, 60.0), Canned(name, speeds[name])))

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given
 
 from headstart.chat.files import attachments, document_text
-from headstart.chat.files.attachments import Document, attach, document, read, ways_to_read
+from headstart.chat.files.attachments import DocumentKind, attach, document, read, ways_to_read
 from headstart.chat.files.html_text import to_markdown
 from headstart.chat.files.text_encoding import readings, unusable_share
 from headstart.errors import AttachmentError
@@ -232,7 +232,7 @@ x = 1
 def test_web_page_becomes_markdown_or_stays_source(tmp_path: Path) -> None:
     path = tmp_path / "a.html"
     path.write_text(PAGE, encoding="utf-8")
-    assert document(path) is Document.PAGE
+    assert document(path) is DocumentKind.PAGE
     text, source = ways_to_read(path, attach(path))
     assert text.attachment.text == MARKDOWN
     assert (source.name, source.attachment.text) == ("source", PAGE)
@@ -299,10 +299,10 @@ def test_word_document_becomes_markdown(tmp_path: Path) -> None:
     cells = "".join(f"<w:tc>{_paragraph(text)}</w:tc>" for text in ("Größe", "虎"))
     body = f"{_paragraph('Title', 'Heading1')}{_paragraph('Tigers sleep.')}<w:tbl><w:tr>{cells}</w:tr></w:tbl>"
     path = _word(tmp_path / "a.docx", body)
-    assert document(path) is Document.WORD
+    assert document(path) is DocumentKind.WORD
     assert attach(path).text == "# Title\n\nTigers sleep.\n\n| Größe | 虎 |\n| --- | --- |"
     path.rename(tmp_path / "renamed")
-    assert document(tmp_path / "renamed") is Document.WORD
+    assert document(tmp_path / "renamed") is DocumentKind.WORD
 
 
 BOOK = {
@@ -319,7 +319,7 @@ BOOK = {
 
 def test_book_is_read_in_its_order(tmp_path: Path) -> None:
     path = _zip(tmp_path / "a.epub", BOOK)
-    assert document(path) is Document.BOOK
+    assert document(path) is DocumentKind.BOOK
     assert attach(path).text == "# One\n\nIt began.\n\nThe end."
 
 

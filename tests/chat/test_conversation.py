@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 
 from headstart.chat.conversation import (
     TITLE_COLUMNS,
+    AnswerOutcome,
     Attachment,
+    ChatMessage,
     Conversation,
-    Message,
-    Outcome,
     Role,
     Run,
     State,
@@ -30,7 +30,7 @@ from tests.chat.trees import CONVERSATIONS, PATIENT, histories
 def _answered(conversation: Conversation, text: str) -> Conversation:
     begun = conversation.begin_answer("pair")
     assert begun.last is not None
-    return begun.finish(begun.last.id, Outcome(text))
+    return begun.finish(begun.last.id, AnswerOutcome(text))
 
 
 def _talk(*texts: str) -> Conversation:
@@ -45,7 +45,7 @@ def _texts(conversation: Conversation) -> list[str]:
     return [message.text for message in conversation.path]
 
 
-def _last(conversation: Conversation) -> Message:
+def _last(conversation: Conversation) -> ChatMessage:
     assert conversation.last is not None
     return conversation.last
 
@@ -54,7 +54,7 @@ def test_answer_grows_and_ends() -> None:
     begun = _talk("why").begin_answer("pair", {"temperature": 0.5})
     id_ = _last(begun).id
     part = begun.write(id_, "be", [Run(2, "draft")])
-    done = part.finish(id_, Outcome("because", State.STOPPED, (Run(7, "draft"),), {"rounds": 3}))
+    done = part.finish(id_, AnswerOutcome("because", State.STOPPED, (Run(7, "draft"),), {"rounds": 3}))
     assert [_last(step).state for step in (begun, part, done)] == [State.STREAMING, State.STREAMING, State.STOPPED]
     assert (_last(part).text, _last(done).text) == ("be", "because")
     assert _last(done).settings == {"temperature": 0.5}
@@ -70,7 +70,7 @@ def test_finished_answer_takes_no_more_text() -> None:
 def test_regenerate_adds_a_version() -> None:
     first = _talk("why", "because")
     again = first.regenerate(_last(first).id, "other")
-    again = again.finish(_last(again).id, Outcome("so"))
+    again = again.finish(_last(again).id, AnswerOutcome("so"))
     assert _texts(again) == ["why", "so"]
     assert again.version(_last(again).id) == (2, 2)
     assert _texts(again.walk(_last(again).id, -1)) == ["why", "because"]
@@ -102,14 +102,16 @@ def test_continue_extends_the_same_version() -> None:
     stopped = _talk("why", "be")
     resumed = stopped.resume(2)
     assert (_last(resumed).text, _last(resumed).state) == ("be", State.STREAMING)
-    done = resumed.finish(2, Outcome("because"))
+    done = resumed.finish(2, AnswerOutcome("because"))
     assert _texts(done) == ["why", "because"]
     assert done.version(2) == (1, 1)
 
 
 def test_continue_removes_the_ending() -> None:
     stopped = _talk("why").begin_answer("pair", {})
-    stopped = stopped.finish(2, Outcome("be", State.INTERRUPTED, stats={"notice": "the engine died", "rounds": 3}))
+    stopped = stopped.finish(
+        2, AnswerOutcome("be", State.INTERRUPTED, stats={"notice": "the engine died", "rounds": 3})
+    )
     assert _last(stopped.resume(2, "notice")).stats == {"rounds": 3}
 
 
@@ -184,7 +186,7 @@ def _every_message_can_be_shown(conversation: Conversation) -> None:
 
 def test_neighbours_of_one_role_become_one_turn() -> None:
     tree = Conversation().ask("a").begin_answer()
-    tree = tree.finish(2, Outcome("b")).ask("c")
+    tree = tree.finish(2, AnswerOutcome("b")).ask("c")
     assert turns(tree.path) == (Turn("user", "a"), Turn("assistant", "b"), Turn("user", "c"))
     assert turns(tree.remove(2).path) == (Turn("user", "a\n\nc"),)
     assert turns(Conversation().ask("a").begin_answer().path) == (Turn("user", "a"),)
@@ -195,7 +197,7 @@ def test_thinking_is_handed_on_apart() -> None:
     assert turns(tree.path) == (Turn("user", "a"), Turn("assistant", "Yes", thinking="hm"))
     tree = tree.write(2, "", thinking="hm")
     assert turns(tree.path)[1] == Turn("assistant", "", thinking="hm")
-    edited = tree.finish(2, Outcome("No", thinking="so")).edit(2, "Yes").last
+    edited = tree.finish(2, AnswerOutcome("No", thinking="so")).edit(2, "Yes").last
     assert edited
     assert (edited.text, edited.thinking, edited.edited) == ("Yes", "so", True)
 
@@ -204,7 +206,7 @@ def test_thinking_stands_before_its_call() -> None:
     first = ToolCall(3, "add", "{}", "2", thought_at=4)
     second = ToolCall(3, "add", "{}", "3", thought_at=4)
     tree = Conversation().ask("a").begin_answer()
-    tree = tree.finish(2, Outcome("See\n\nIt is.", calls=(first, second), thinking="Look\n\nGood"))
+    tree = tree.finish(2, AnswerOutcome("See\n\nIt is.", calls=(first, second), thinking="Look\n\nGood"))
     assert turns(tree.path)[1:] == (
         Turn("assistant", "See", first, "Look"),
         Turn("tool", "2"),

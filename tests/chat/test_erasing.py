@@ -12,11 +12,11 @@ from pathlib import Path
 import pytest
 
 from headstart.chat.conversation import (
+    AnswerOutcome,
     Attachment,
     Chat,
+    ChatMessage,
     Conversation,
-    Message,
-    Outcome,
     Project,
     Role,
     ToolCall,
@@ -56,7 +56,7 @@ def _tell(store: Store, *texts: str, title: str = "") -> str:
         tree = tree.ask(text, [Attachment(f"{text[:40]}.txt", text)]).begin_answer()
         assert tree.last
         call = ToolCall(0, "look", "{}", text)
-        tree = tree.finish(tree.last.id, Outcome(text, thinking=text, calls=(call,)))
+        tree = tree.finish(tree.last.id, AnswerOutcome(text, thinking=text, calls=(call,)))
     chat = Chat(new_id(), title, 1.0, 2.0, draft=texts[0][:200], settings={"system_prompt": texts[0][:200]})
     return store.add(chat, tree).id
 
@@ -221,7 +221,7 @@ def test_erasing_waits_for_a_pause(store: Store, folder: Path) -> None:
     order = str(store.recall(erasing.MEMO)).replace('"since": 1', '"since": ')
     store.remember(erasing.MEMO, order)
     assert not erasing.erase(folder, None, 10.0)
-    store.save(chat.id, begun, begun.finish(2, Outcome("because")))
+    store.save(chat.id, begun, begun.finish(2, AnswerOutcome("because")))
     assert erasing.erase(folder, None, 10.0)
 
 
@@ -248,7 +248,7 @@ def test_erasing_goes_on_after_a_reader_and_after_a_new_deletion(store: Store, f
 
 def test_backup_of_an_older_version_is_erased_too(store: Store, folder: Path) -> None:
     script = Path(__file__).with_name("version_1.sql").read_text(encoding="utf-8")
-    store.add(Chat("old", "kept", 1.0, 2.0), Conversation({1: Message(1, None, Role.USER, "kept", 1.0)}, {None: 1}))
+    store.add(Chat("old", "kept", 1.0, 2.0), Conversation({1: ChatMessage(1, None, Role.USER, "kept", 1.0)}, {None: 1}))
     backups.home(folder).mkdir()
     old = backups.home(folder) / "20260101-000000-000000-before-2.db"
     with closing(sqlite3.connect(old)) as connection:

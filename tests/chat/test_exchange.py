@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headstart.chat.conversation import Attachment, Chat, Conversation, Outcome, Role, Run, State, ToolCall
+from headstart.chat.conversation import AnswerOutcome, Attachment, Chat, Conversation, Role, Run, State, ToolCall
 from headstart.chat.documents import Wording, to_html, to_html_all, to_markdown, to_markdown_all, write_export
 from headstart.chat.imports.files import parse, read_chats
 from headstart.chat.json_chats import MalformedError, to_json
@@ -36,7 +36,7 @@ WORDS = Wording(user="Ich", zone=UTC)
 def _talk(question: str, answer: str, thinking: str = "") -> Conversation:
     begun = Conversation().ask(question, [Attachment("a <b>.py", "x = '<script>'\n")]).begin_answer("pair", {"seed": 3})
     stats = {"speedup": 1.23456, "parts": {"a": 1}}
-    return begun.finish(2, Outcome(answer, State.STOPPED, (Run(3, "draft"),), stats, thinking=thinking))
+    return begun.finish(2, AnswerOutcome(answer, State.STOPPED, (Run(3, "draft"),), stats, thinking=thinking))
 
 
 @PATIENT
@@ -68,14 +68,14 @@ def test_unfinished_answer_is_imported_as_interrupted() -> None:
 
 
 def test_non_finite_numbers_become_null() -> None:
-    tree = Conversation().ask("why").begin_answer().finish(2, Outcome("x", stats={"rate": [float("nan"), 1.5]}))
+    tree = Conversation().ask("why").begin_answer().finish(2, AnswerOutcome("x", stats={"rate": [float("nan"), 1.5]}))
     ((_, read),) = parse(to_json([(CHAT, tree)]).encode()).chats
     assert read.messages[2].stats == {"rate": [None, 1.5]}
 
 
 def test_tool_calls_are_in_every_document() -> None:
     call = ToolCall(0, "add", '{"a": "<b>"}', "3 <i>")
-    tree = Conversation().ask("1 + 2?").begin_answer().finish(2, Outcome("It is 3.", calls=(call,)))
+    tree = Conversation().ask("1 + 2?").begin_answer().finish(2, AnswerOutcome("It is 3.", calls=(call,)))
     assert 'Tool: add {"a": "<b>"}\n\n```\n3 <i>\n```\n\nIt is 3.' in to_markdown(CHAT, tree, WORDS)
     page = to_html(CHAT, tree, WORDS)
     assert "<summary>Tool: add {&quot;a&quot;: &quot;&lt;b&gt;&quot;}</summary><pre>3 &lt;i&gt;</pre>" in page
@@ -85,7 +85,9 @@ def test_tool_calls_are_in_every_document() -> None:
 
 @pytest.mark.parametrize("arguments", ["[]", "{", "[" * 100_000])
 def test_malformed_tool_calls_are_refused(arguments: str) -> None:
-    tree = Conversation().ask("?").begin_answer().finish(2, Outcome("", calls=(ToolCall(0, "add", arguments, ""),)))
+    tree = (
+        Conversation().ask("?").begin_answer().finish(2, AnswerOutcome("", calls=(ToolCall(0, "add", arguments, ""),)))
+    )
     with pytest.raises(MalformedError):
         parse(to_json([(CHAT, tree)]).encode())
 

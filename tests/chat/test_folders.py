@@ -13,9 +13,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from headstart.chat.conversation import Attachment, Conversation, Excerpt, Outcome, Project, turns
+from headstart.chat.conversation import AnswerOutcome, Attachment, Conversation, Excerpt, Project, turns
 from headstart.chat.folders import folder_files, folder_index
-from headstart.chat.folders.folder_files import CancelledError, NoTextError, Piece, TextReader, Unit, list_files
+from headstart.chat.folders.folder_files import CancelledError, FileSection, NoTextError, TextReader, Unit, list_files
 from headstart.chat.folders.folder_index import CUT, MISSING, FolderIndex, FolderState, windows
 from headstart.chat.history import database, encryption, erasing, key_file
 from headstart.chat.history.database import FOLDERS_NAME
@@ -35,7 +35,7 @@ class DirectReader:
     def __init__(self) -> None:
         self.paths: list[str] = []
 
-    def read(self, path: Path, start: int, _is_wanted: folder_index.IsWanted) -> Iterator[Piece]:
+    def read(self, path: Path, start: int, _is_wanted: folder_index.IsWanted) -> Iterator[FileSection]:
         """Yield the text of a file."""
         self.paths.append(path.name)
         yield from folder_files.pieces(path, start)
@@ -93,7 +93,7 @@ def write(path: Path, text: str) -> None:
     path.write_text(text, encoding="utf-8")
 
 
-def update(index: FolderIndex, folder: Path, reader: folder_index.Reader) -> FolderState:
+def update(index: FolderIndex, folder: Path, reader: folder_index.FileReader) -> FolderState:
     """Return the state after an update."""
     return list(index.update(str(folder), reader))[-1]
 
@@ -138,10 +138,10 @@ def test_line_is_that_of_the_passage(index: FolderIndex, files: Path, reader: Di
 
 def test_page_is_that_of_the_passage(index: FolderIndex, files: Path) -> None:
     class Pages:
-        def read(self, _path: Path, _start: int, _is_wanted: folder_index.IsWanted) -> Iterator[Piece]:
-            yield Piece("apples", Unit.PAGE, 1, 1, 0.3)
-            yield Piece("pears", Unit.PAGE, 2, 2, 0.6)
-            yield Piece("plums", Unit.PAGE, 3)
+        def read(self, _path: Path, _start: int, _is_wanted: folder_index.IsWanted) -> Iterator[FileSection]:
+            yield FileSection("apples", Unit.PAGE, 1, 1, 0.3)
+            yield FileSection("pears", Unit.PAGE, 2, 2, 0.6)
+            yield FileSection("plums", Unit.PAGE, 3)
 
     update(index, files, Pages())
     assert {name.partition(", ")[2] for name in names(index, files, "pears")} == {"page 2"}
@@ -249,7 +249,7 @@ def test_folder_of_too_many_files_is_cut(
 
 def test_unreadable_files_are_named_and_tried_again(index: FolderIndex, files: Path) -> None:
     class Refusing(DirectReader):
-        def read(self, path: Path, start: int, is_wanted: folder_index.IsWanted) -> Iterator[Piece]:
+        def read(self, path: Path, start: int, is_wanted: folder_index.IsWanted) -> Iterator[FileSection]:
             if path.name == "tiger.txt":
                 raise AttachmentError("{name} is damaged.", name=path.name)
             return super().read(path, start, is_wanted)
@@ -290,7 +290,7 @@ def test_folder_that_cannot_be_listed_keeps_what_was_read_of_it(
 
 def test_file_that_changes_while_it_is_read_is_read_later(index: FolderIndex, files: Path) -> None:
     class Writing(DirectReader):
-        def read(self, path: Path, start: int, is_wanted: folder_index.IsWanted) -> Iterator[Piece]:
+        def read(self, path: Path, start: int, is_wanted: folder_index.IsWanted) -> Iterator[FileSection]:
             read = list(super().read(path, start, is_wanted))
             if path.name == "boat.md":
                 write(path, "The boat leaves at midnight, and nobody knows why.")
@@ -621,7 +621,7 @@ EXCERPT = Excerpt("/home/me/papers/a.pdf", "papers/a.pdf", 3, 0, "By day.")
 
 
 def test_request_names_the_passages_once() -> None:
-    first = Conversation().ask("When?", excerpts=[EXCERPT]).begin_answer().finish(2, Outcome("By day."))
+    first = Conversation().ask("When?", excerpts=[EXCERPT]).begin_answer().finish(2, AnswerOutcome("By day."))
     second = first.ask("Why?", excerpts=[EXCERPT])
     texts = [turn.content for turn in turns(second.path) if turn.role == "user"]
     lead = "Passages of my files that may help. Say which file you use."

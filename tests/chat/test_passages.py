@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from headstart.chat.conversation import Attachment, Conversation, Outcome, Passage, file_of, turns
+from headstart.chat.conversation import AnswerOutcome, Attachment, Conversation, Passage, file_of, turns
 from headstart.chat.files.passages import SIZE, PassageIndex, cut, is_long
 from headstart.chat.history.store import open_store
 from headstart.chat.imports.files import parse
@@ -69,7 +69,7 @@ def asked() -> Conversation:
     """A question on a long file and a short one, its answer, and another question."""
     index = PassageIndex([(1, 0, BOOK)])
     first = Conversation().ask("walrus?", [BOOK, Attachment("a.txt", "short")], index.best("walrus", 1))
-    answered = first.begin_answer("pair").finish(2, Outcome("By day."))
+    answered = first.begin_answer("pair").finish(2, AnswerOutcome("By day."))
     return answered.ask("tigers?", (), [*index.best("tigers", 1), *index.best("walrus", 1)])
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from headstart.chat.conversation import Attachment, Chat, Conversation, Outcome, Project
+from headstart.chat.conversation import AnswerOutcome, Attachment, Chat, Conversation, Project
 from headstart.chat.history import backups, rescue
 from headstart.chat.history.database import DAMAGE, FILE_NAME, Key
 from headstart.chat.history.encryption import encrypt
@@ -46,7 +46,7 @@ def _fill(store: Store) -> Content:
             )
             tree = tree.begin_answer("pair", {"temperature": 0.5})
             assert tree.last
-            tree = tree.finish(tree.last.id, Outcome(f"answer {number} {round_}", thinking="hm" * round_))
+            tree = tree.finish(tree.last.id, AnswerOutcome(f"answer {number} {round_}", thinking="hm" * round_))
         tree = tree.edit(3, "another question")
         chat = store.add(Chat(f"id{number}", f"chat {number}", 1.0 + number, 2.0 + number), tree)
         store.create_tag("tagged", [chat.id])

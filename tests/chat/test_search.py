@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headstart.chat import search
-from headstart.chat.conversation import Attachment, Chat, Conversation, Message, Outcome, Role
+from headstart.chat.conversation import AnswerOutcome, Attachment, Chat, ChatMessage, Conversation, Role
 from headstart.chat.history.store import Store, open_store
 from tests.chat.trees import QUOTING
 from tests.junk import fuzz
@@ -151,7 +151,7 @@ def test_newest_messages_come_first_up_to_a_limit(store: Store) -> None:
 def test_hits_are_sorted_by_date(store: Store, query: str) -> None:
     file = (Attachment("a.txt", "tiger?!"),)
     for number in (5, 9, 1, 7):
-        message = Message(1, None, Role.USER, "tiger?!", 100.0 + number, attachments=file)
+        message = ChatMessage(1, None, Role.USER, "tiger?!", 100.0 + number, attachments=file)
         chat = Chat(f"chat {number}", "tiger?!", 1.0, 200.0 + number)
         store.add(chat, Conversation({1: message}, {None: 1}))
     times = [209, 207, 205, 201, 109, 107, 105, 101, 109, 107, 105, 101]
@@ -181,13 +181,13 @@ def test_answer_is_found_once_finished(store: Store) -> None:
     store.save(chat.id, Conversation(), begun)
     store.save_partial(chat.id, 2, "because tigers")
     assert not store.search("tigers")
-    done = begun.finish(2, Outcome("because tigers sleep"))
+    done = begun.finish(2, AnswerOutcome("because tigers sleep"))
     store.save(chat.id, begun, done)
     assert len(store.search("tigers")) == 1
     resumed = done.resume(2)
     store.save(chat.id, done, resumed)
     store.save_partial(chat.id, 2, "because tigers sleep well")
-    store.save(chat.id, resumed, resumed.finish(2, Outcome("because tigers sleep here")))
+    store.save(chat.id, resumed, resumed.finish(2, AnswerOutcome("because tigers sleep here")))
     assert [len(store.search(query)) for query in ("tigers", "here", "well")] == [1, 1, 0]
 
 
@@ -219,8 +219,8 @@ def test_index_can_be_rebuilt(store: Store) -> None:
 def test_ten_thousand_messages_are_searched(store: Store) -> None:
     chat = store.create_chat()
     texts = ("common words again", "一段关于森林的文字", "def f(x): return x + 1")
-    messages = {id_: Message(id_, id_ - 1 or None, Role.USER, texts[id_ % 3], 1.0) for id_ in range(1, 10_001)}
-    messages[777] = Message(777, 776, Role.USER, "这里有老虎", 1.0)
+    messages = {id_: ChatMessage(id_, id_ - 1 or None, Role.USER, texts[id_ % 3], 1.0) for id_ in range(1, 10_001)}
+    messages[777] = ChatMessage(777, 776, Role.USER, "这里有老虎", 1.0)
     chosen = {message.parent: message.id for message in messages.values()}
     store.save(chat.id, Conversation(), Conversation(messages, chosen))
     assert [hit.message for hit in store.search("老虎")] == [777]
@@ -274,7 +274,7 @@ def test_thinking_is_found_and_shown_where_the_text_has_no_match(store: Store) -
     begun = Conversation().ask("Why?").begin_answer()
     store.save(chat.id, Conversation(), begun)
     store.save_partial(chat.id, 2, "", thinking="Lions are cats.")
-    tree = begun.finish(2, Outcome("Cats sleep (a lot).", thinking="Lions are cats. So..."))
+    tree = begun.finish(2, AnswerOutcome("Cats sleep (a lot).", thinking="Lions are cats. So..."))
     store.save(chat.id, begun, tree)
     for query, shown in (("lion", ["Lion"]), ("cats", ["Cats"]), ("lion sleep", ["sleep"]), ("...", ["..."])):
         (hit,) = store.search(query)
@@ -287,7 +287,7 @@ def test_thinking_is_found_and_shown_where_the_text_has_no_match(store: Store) -
 def test_quoted_marks_are_found_word_for_word(store: Store, text: str) -> None:
     chat = store.create_chat()
     begun = Conversation().ask("Why?").begin_answer()
-    store.save(chat.id, Conversation(), begun.finish(2, Outcome(text, thinking="hm")))
+    store.save(chat.id, Conversation(), begun.finish(2, AnswerOutcome(text, thinking="hm")))
     assert store.conversation(chat.id).messages[2].text == text
     for line in text.split("\n"):
         (hit,) = store.search(line)

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from headstart.chat.conversation import Attachment, Chat, Conversation, Outcome, Run, State
+from headstart.chat.conversation import AnswerOutcome, Attachment, Chat, Conversation, Run, State
 from headstart.chat.history import backups
 from headstart.chat.history import store as chat_store
 from headstart.chat.history.database import FILE_NAME
@@ -155,7 +155,7 @@ def test_text_being_written_survives_and_is_marked(store: Store, folder: Path) -
 
 def test_walk_during_an_answer_keeps_its_text(store: Store) -> None:
     chat = store.create_chat()
-    again = BEGUN.finish(2, Outcome("first")).regenerate(2)
+    again = BEGUN.finish(2, AnswerOutcome("first")).regenerate(2)
     store.save(chat.id, Conversation(), again)
     store.save_partial(chat.id, 3, "second so far")
     store.save(chat.id, again, again.walk(3, -1))
@@ -166,7 +166,7 @@ def test_walk_during_an_answer_keeps_its_text(store: Store) -> None:
 
 def test_late_text_does_not_overwrite_a_finished_answer(store: Store) -> None:
     chat = store.create_chat()
-    done = BEGUN.finish(2, Outcome("because"))
+    done = BEGUN.finish(2, AnswerOutcome("because"))
     store.save(chat.id, Conversation(), done)
     store.save_partial(chat.id, 2, "beca")
     assert store.conversation(chat.id) == done
@@ -208,7 +208,7 @@ def test_full_disk_loses_only_the_last_change(store: Store, folder: Path) -> Non
     store.save(chat.id, Conversation(), BEGUN)
     pages = store._connection.execute("PRAGMA page_count").fetchone()[0]
     store._connection.execute(f"PRAGMA max_page_count = {pages}")
-    bigger = BEGUN.finish(2, Outcome("x" * 500_000))
+    bigger = BEGUN.finish(2, AnswerOutcome("x" * 500_000))
     with pytest.raises(HistoryError, match=r"disk is full.*free some space"):
         store.save(chat.id, BEGUN, bigger)
     assert store.conversation(chat.id) == BEGUN

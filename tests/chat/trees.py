@@ -5,7 +5,7 @@ from collections.abc import Callable
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
-from headstart.chat.conversation import Attachment, Conversation, Outcome, Role, Run, State, ToolCall
+from headstart.chat.conversation import AnswerOutcome, Attachment, Conversation, Role, Run, State, ToolCall
 
 # A busy machine is no fault: neither a slow example nor slow drawing is.
 PATIENT = settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow])
@@ -67,7 +67,9 @@ def finished(conversation: Conversation, draw: st.DrawFn) -> Conversation:
     """End the answers that are being written."""
     for message in conversation.messages.values():
         if message.state is State.STREAMING:
-            outcome = Outcome(message.text + draw(TEXT), draw(ENDS), draw(RUNS), draw(JSON), draw(CALLS), draw(TEXT))
+            outcome = AnswerOutcome(
+                message.text + draw(TEXT), draw(ENDS), draw(RUNS), draw(JSON), draw(CALLS), draw(TEXT)
+            )
             conversation = conversation.finish(message.id, outcome)
     return conversation
 

@@ -12,7 +12,7 @@ from bench.toy import PROGRAM
 from headstart.cli import main
 from headstart.cli.performance import bench
 from headstart.engine.bench.prompts import BenchPrompt
-from headstart.engine.bench.race import Heat, Run
+from headstart.engine.bench.race import Heat, TimedAnswer
 from headstart.engine.bench.result import (
     BenchResult,
     Interval,
@@ -46,7 +46,7 @@ def result() -> BenchResult:
     """A race of three on two prompts, with figures that are easy to reckon."""
     parts = {"draft": 10.0, "verify": 85.0, "other": 5.0}
     heats = [
-        Heat(prompt, name, repeat, Run((1, 2, 3), 100.0, 2 * ms, 7, parts=parts))
+        Heat(prompt, name, repeat, TimedAnswer((1, 2, 3), 100.0, 2 * ms, 7, parts=parts))
         for prompt, by_name in SPEEDS.items()
         for name, times in by_name.items()
         for repeat, ms in enumerate(times)

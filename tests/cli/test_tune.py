@@ -25,7 +25,7 @@ from headstart.engine.process.client import EngineClient
 from headstart.engine.supervision import Journal
 from headstart.engine.tuning import search
 from headstart.engine.tuning.messages import DEFAULT, Findings, Row, Stage, Tune, TuneReport, TuneRequest, TuningStep
-from headstart.engine.tuning.search import Tell, Trial, decided
+from headstart.engine.tuning.search import CandidateTimes, Tell, decided
 from headstart.engine.tuning.store import Tuned
 from headstart.errors import Translatable
 from headstart.library import library, manifest
@@ -203,21 +203,21 @@ def test_other_drafts_are_small_and_share_the_vocabulary(
     ("trials", "told"),
     [
         (
-            [Trial("x", [110.0] * 8, [100.0] * 8)],
+            [CandidateTimes("x", [110.0] * 8, [100.0] * 8)],
             "Target: x, because it was 1.10x as fast as the default (1.10–1.10), ahead in 8 of 8 runs "
             "(token of an answer: 100.0 instead of 70.0 ms).",
         ),
         ([], f"Target: {DEFAULT} (token of an answer: 70.0 ms), as there is nothing else to try here."),
         (
-            [Trial("x", [90.0] * 3, [100.0] * 3), Trial("y")],
+            [CandidateTimes("x", [90.0] * 3, [100.0] * 3), CandidateTimes("y")],
             f"Target: {DEFAULT}, because the best of the others, x, was not faster: 0.90x as fast as the default "
             "(0.90–0.90), ahead in 0 of 3 runs; not all were timed, give it more --seconds.",
         ),
-        ([Trial("x", [101.0] * 9, [100.0] * 9)], "gained too little to tell"),
-        ([Trial("x", [150.0] * 3, [100.0] * 3)], "not faster often enough to rule out chance"),
-        ([Trial("x", failure=Translatable("no kernel"))], "nothing else runs here (x: no kernel)"),
-        ([Trial("x")], "give it more --seconds"),
+        ([CandidateTimes("x", [101.0] * 9, [100.0] * 9)], "gained too little to tell"),
+        ([CandidateTimes("x", [150.0] * 3, [100.0] * 3)], "not faster often enough to rule out chance"),
+        ([CandidateTimes("x", failure=Translatable("no kernel"))], "nothing else runs here (x: no kernel)"),
+        ([CandidateTimes("x")], "give it more --seconds"),
     ],
 )
-def test_tuned_options_are_explained(trials: list[Trial], told: str) -> None:
+def test_tuned_options_are_explained(trials: list[CandidateTimes], told: str) -> None:
     assert told in reason(decided("target", trials, {"": 70.0, "x": 100.0}))

@@ -32,7 +32,7 @@ TEXTS = {
 class DirectReader:
     """Reads files in this process."""
 
-    def read(self, path: Path, start: int, _is_wanted: IsWanted) -> Iterator[folder_files.Piece]:
+    def read(self, path: Path, start: int, _is_wanted: IsWanted) -> Iterator[folder_files.FileSection]:
         """Return the text of a file."""
         yield from folder_files.pieces(path, start)
 

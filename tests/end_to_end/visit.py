@@ -10,7 +10,7 @@ from pathlib import Path
 
 import psutil
 
-from headstart.chat.conversation import Message, State
+from headstart.chat.conversation import ChatMessage, State
 from headstart.chat.history.database import FILE_NAME
 from headstart.chat.history.reader import Reader, open_reader
 from headstart.settings import FILE_NAME as FILE_OF_SETTINGS
@@ -81,12 +81,12 @@ class Visit:
         self.screen.type(question)
         self.screen.keys("Return")
 
-    def messages(self) -> tuple[Message, ...]:
+    def messages(self) -> tuple[ChatMessage, ...]:
         """Return the messages of the chat last opened."""
         with self._reading() as reader:
             return reader.conversation(reader.recall(LAST_CHAT) or "").path if reader else ()
 
-    def versions(self, id_: int) -> tuple[Message, ...]:
+    def versions(self, id_: int) -> tuple[ChatMessage, ...]:
         """All that were answered in this place of the chat last opened."""
         with self._reading() as reader:
             return reader.conversation(reader.recall(LAST_CHAT) or "").versions(id_) if reader else ()
@@ -97,7 +97,7 @@ class Visit:
             chat = reader.chat(reader.recall(LAST_CHAT) or "") if reader else None
             return chat.title if chat else ""
 
-    def wait_for_answer(self, number: int, state: State) -> Message:
+    def wait_for_answer(self, number: int, state: State) -> ChatMessage:
         """The message of this number, from 0, once it is in this state and has text."""
 
         def is_there() -> bool:

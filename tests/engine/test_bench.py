@@ -17,7 +17,7 @@ from headstart.engine.bench.race import (
     USUAL,
     Heat,
     RaceCancelled,
-    Run,
+    TimedAnswer,
     own_modes,
     playable,
     race,
@@ -54,9 +54,9 @@ MACHINE = Machine("A Processor", 2, "Linux x86_64", "3.11", "0.1", "2026.4.1-229
 CODE, STORY = BenchPrompt("code-1", "code", "Write code."), BenchPrompt("story-1", "story", "Tell a story.")
 
 
-def run_of(ms: float, tokens: tuple[int, ...] = (1, 2, 3, 4, 5), **changed: object) -> Run:
+def run_of(ms: float, tokens: tuple[int, ...] = (1, 2, 3, 4, 5), **changed: object) -> TimedAnswer:
     """An answer at so many milliseconds a token, 100 ms to the first."""
-    run = Run(tokens, ttft_ms=100.0, decode_ms=ms * (len(tokens) - 1), prompt_tokens=7)
+    run = TimedAnswer(tokens, ttft_ms=100.0, decode_ms=ms * (len(tokens) - 1), prompt_tokens=7)
     return dataclasses.replace(run, **changed)  # type: ignore[arg-type]
 
 
@@ -439,7 +439,12 @@ def result(draft: str | None = "small", **kinds: dict[str, float]) -> BenchResul
     """A race with these speedups by class and contestant ("_" stands for a space)."""
     prompts = prompt_results(
         [
-            Heat(BenchPrompt(f"{kind}-1", kind, kind), name.replace("_", " "), 0, Run((1, 2), 0.0, 100.0 / speedup, 7))
+            Heat(
+                BenchPrompt(f"{kind}-1", kind, kind),
+                name.replace("_", " "),
+                0,
+                TimedAnswer((1, 2), 0.0, 100.0 / speedup, 7),
+            )
             for kind, speedups in kinds.items()
             for name, speedup in ({"plain": 1.0} | speedups).items()
         ]

@@ -9,7 +9,7 @@ import soundfile
 
 from headstart.engine.speech import audio
 from headstart.engine.speech.dictation import dictate
-from headstart.engine.speech.pauses import Span, chunks
+from headstart.engine.speech.pauses import SpeechSpan, chunks
 from headstart.engine.speech.transcriber import Transcriber
 from headstart.engine.speech.transcript import Segment, subrip, text_with_times, web_vtt
 from headstart.errors import AudioError, SettingsError
@@ -32,8 +32,14 @@ def test_subtitles_have_their_times() -> None:
 
 
 def test_chunks_are_joined_at_pauses_and_never_longer() -> None:
-    speech = [Span(0, 40), Span(50, 90), Span(95, 120), Span(200, 430)]
-    assert list(chunks(speech, 100)) == [Span(0, 90), Span(95, 120), Span(200, 300), Span(300, 400), Span(400, 430)]
+    speech = [SpeechSpan(0, 40), SpeechSpan(50, 90), SpeechSpan(95, 120), SpeechSpan(200, 430)]
+    assert list(chunks(speech, 100)) == [
+        SpeechSpan(0, 90),
+        SpeechSpan(95, 120),
+        SpeechSpan(200, 300),
+        SpeechSpan(300, 400),
+        SpeechSpan(400, 430),
+    ]
 
 
 @pytest.mark.parametrize(

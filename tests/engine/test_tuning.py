@@ -32,7 +32,7 @@ from headstart.engine.tuning.messages import (
     TuneStep,
     TuningStep,
 )
-from headstart.engine.tuning.search import Hardware, Pair, Tell, Trial, decided, drafts, search, settings, tune
+from headstart.engine.tuning.search import CandidateTimes, Hardware, Pair, Tell, decided, drafts, search, settings, tune
 from headstart.engine.tuning.store import Tuned
 from headstart.errors import DeviceError, Translatable
 from headstart.library import manifest
@@ -60,11 +60,11 @@ class Field:
         self.pairs[name] += 1
         return 100.0, 100.0 / (self.gains[name] * math.exp(self._random.gauss(0.0, self._spread)))
 
-    def search(self, seconds: float = LONG) -> list[Trial]:
+    def search(self, seconds: float = LONG) -> list[CandidateTimes]:
         return search(list(self.gains), self.compare, seconds, clock=lambda: self.now)
 
 
-def winner(trials: list[Trial]) -> str:
+def winner(trials: list[CandidateTimes]) -> str:
     return decided("target", trials, {}).chosen.name
 
 
@@ -95,7 +95,7 @@ def test_gain_shows_through_noise() -> None:
     ],
 )
 def test_unproven_gain_is_not_chosen(base: float, mine: float, pairs: int, rivals: int, *, proved: bool) -> None:
-    assert Trial("candidate", [base] * pairs, [mine] * pairs).proves(rivals) == proved
+    assert CandidateTimes("candidate", [base] * pairs, [mine] * pairs).proves(rivals) == proved
 
 
 def test_failing_option_does_not_end_the_search() -> None:
@@ -294,8 +294,8 @@ def test_tiny_pair_is_tuned(pair: LoadOptions, tiny_other: Path, monkeypatch: py
 
 @pytest.mark.slow
 def test_winners_are_loaded_next(pair: LoadOptions, monkeypatch: pytest.MonkeyPatch) -> None:
-    def won(names: list[str], *_: object) -> list[Trial]:
-        return [Trial(name, [120.0] * 20, [100.0] * 20) for name in names[:1]]
+    def won(names: list[str], *_: object) -> list[CandidateTimes]:
+        return [CandidateTimes(name, [120.0] * 20, [100.0] * 20) for name in names[:1]]
 
     def one(_: object, load: LoadOptions, *__: object, **___: object) -> dict[str, LoadOptions]:
         return {"1 thread": replace(load, properties=ONE_THREAD)}

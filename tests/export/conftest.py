@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from headstart_export.progress import Plain
+from headstart_export.progress import PlainProgress
 from tests.conftest import EXPORTER, USER_ENVIRONMENT, kept, sources_of
 from tests.export.gguf import tiny_gguf
 
@@ -147,9 +147,9 @@ class Spoken:
     text: io.StringIO = field(default_factory=io.StringIO)
 
     @property
-    def progress(self) -> Plain:
+    def progress(self) -> PlainProgress:
         """Give this to the code under test."""
-        return Plain(self.text)
+        return PlainProgress(self.text)
 
     @property
     def lines(self) -> list[str]:

@@ -235,7 +235,7 @@ def test_progress_counts_steps_and_their_work(spoken: Spoken, monkeypatch: pytes
     with reporter.step("Writing") as advance:
         advance(1, 4)
         monkeypatch.setattr(progress, "_MIN_ELAPSED", 0.0)
-        monkeypatch.setattr(progress.Step, "seconds", 100.0)
+        monkeypatch.setattr(progress.StepProgress, "seconds", 100.0)
         advance(1, 4)
     reporter.finish()
     assert [line for line in spoken.lines if "done in" not in line] == [
@@ -252,7 +252,7 @@ def test_every_step_shows_its_time(spoken: Spoken, monkeypatch: pytest.MonkeyPat
     told = threading.Event()
     monkeypatch.setattr(progress, "LINE_EVERY", 0.0)
     monkeypatch.setattr(progress, "LOOK_EVERY", 0.01)
-    monkeypatch.setattr(progress.Plain, "note", lambda _, line: told.set() if line == "  0 s" else None)
+    monkeypatch.setattr(progress.PlainProgress, "note", lambda _, line: told.set() if line == "  0 s" else None)
     with spoken.progress.step("Converting"):
         assert told.wait(60)
 

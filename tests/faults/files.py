@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from headstart import api_keys, private_files, remotes
-from headstart.chat.conversation import Conversation, Outcome
+from headstart.chat.conversation import AnswerOutcome, Conversation
 from headstart.chat.history.backups import keep_up, list_backups, restore
 from headstart.chat.history.database import FILE_NAME
 from headstart.chat.history.store import open_store
@@ -73,7 +73,7 @@ def _write_history(home: Path) -> None:
         if title not in [chat.title for chat in store.chats()]:
             chat = store.create_chat(title)
             begun = Conversation().ask("question " * 300).begin_answer("pair")
-            store.save(chat.id, Conversation(), begun.finish(2, Outcome("answer " * 300)))
+            store.save(chat.id, Conversation(), begun.finish(2, AnswerOutcome("answer " * 300)))
         keep_up(store.path.parent, store.key)
     store.close()
 

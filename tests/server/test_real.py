@@ -22,7 +22,7 @@ from headstart.engine.engine import EngineKind, LoadOptions, Remote
 from headstart.errors import HeadstartError
 from headstart.library import manifest
 from headstart_export import process
-from headstart_export.progress import Plain
+from headstart_export.progress import PlainProgress
 from headstart_export.sources import fetching, recipe
 from tests.cli.test_serve import served
 from tests.conftest import MINILM, USER_CACHE
@@ -125,7 +125,7 @@ def test_minilm_makes_the_vectors_of_its_source(
     cat, kitten, rates, _ = made
     assert cat @ kitten > 0.5 + cat @ rates
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    source = fetching.fetch(recipe.find_model(MINILM), USER_CACHE, Plain(StringIO())).path
+    source = fetching.fetch(recipe.find_model(MINILM), USER_CACHE, PlainProgress(StringIO())).path
     agreement = (made * by_sentence_transformers(source, texts)).sum(axis=1)
     assert agreement.min() > 0.998, "as far as INT8 rounds"
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from headstart.chat.conversation import Conversation, Outcome, State, ToolCall, turns
+from headstart.chat.conversation import AnswerOutcome, Conversation, State, ToolCall, turns
 from headstart.engine.engine import (
     Call,
     ConversationRequest,
@@ -101,7 +101,10 @@ def test_call_knows_its_place_in_the_thinking() -> None:
     assert loop.thinking == "I add.\n\nGood."
     assert [call.thought_at for call in loop.calls] == [6]
     tree = (
-        Conversation().ask("?").begin_answer().finish(2, Outcome(loop.text, calls=loop.calls, thinking=loop.thinking))
+        Conversation()
+        .ask("?")
+        .begin_answer()
+        .finish(2, AnswerOutcome(loop.text, calls=loop.calls, thinking=loop.thinking))
     )
     assert [turn.thinking for turn in turns(tree.path)] == ["", "I add.", "", "Good."]
 
@@ -125,4 +128,4 @@ def conversation() -> Iterator[Conversation]:
     call = ToolCall(11, "add", CALL.arguments, "2")
     yield asked.write(2, "Let me see.").call(2, call)
     text = "Let me see.\n\nIt is 2."
-    yield asked.finish(2, Outcome(text, State.COMPLETE, calls=(call,))).ask("Thanks.")
+    yield asked.finish(2, AnswerOutcome(text, State.COMPLETE, calls=(call,))).ask("Thanks.")

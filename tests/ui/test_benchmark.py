@@ -14,7 +14,7 @@ from PySide6.QtWidgets import QFileDialog
 from pytestqt.qtbot import QtBot
 
 from headstart.engine.bench.prompts import BenchPrompt
-from headstart.engine.bench.race import Heat, Run
+from headstart.engine.bench.race import Heat, TimedAnswer
 from headstart.engine.bench.result import (
     ALL,
     Advice,
@@ -227,7 +227,7 @@ TIMES = {  # milliseconds per token by prompt and contestant, two repeats
 def result() -> BenchResult:
     """A result with two prompts of one class and one of another."""
     heats = [
-        Heat(prompt, name, repeat, Run((1, 2, 3, 4, 5 if name == "plain" else 6), 100.0, 4 * ms, 7))
+        Heat(prompt, name, repeat, TimedAnswer((1, 2, 3, 4, 5 if name == "plain" else 6), 100.0, 4 * ms, 7))
         for prompt, scores in TIMES.items()
         for name, times in scores.items()
         for repeat, ms in enumerate(times)

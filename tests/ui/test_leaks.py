@@ -10,7 +10,7 @@ from PySide6.QtCore import QEvent, QObject, QThread, QTimer
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
-from headstart.chat.conversation import Conversation, Outcome
+from headstart.chat.conversation import AnswerOutcome, Conversation
 from headstart.ui.program import Program
 from tests.ui.person import WAIT
 
@@ -79,7 +79,7 @@ def fill(app: Program) -> list[str]:
             conversation = conversation.ask(f"question {turn} of {number}").begin_answer("toy")
             assert conversation.last
             text = f"**Answer** {turn}\n\n- one\n- two\n\n```python\nprint({number})\n```\n"
-            conversation = conversation.finish(conversation.last.id, Outcome(text))
+            conversation = conversation.finish(conversation.last.id, AnswerOutcome(text))
         chat = app.store.create_chat(f"chat {number}")
         app.store.save(chat.id, Conversation(), conversation)
         ids.append(chat.id)

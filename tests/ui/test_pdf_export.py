@@ -10,7 +10,7 @@ from PySide6.QtCore import QLocale, QTimer
 from PySide6.QtWidgets import QApplication, QCheckBox, QFileDialog
 from pytestqt.qtbot import QtBot
 
-from headstart.chat.conversation import Attachment, Chat, Conversation, Outcome
+from headstart.chat.conversation import AnswerOutcome, Attachment, Chat, Conversation
 from headstart.chat.documents import Wording
 from headstart.markdown.blocks import Block, Paragraph
 from headstart.markdown.parser import parse
@@ -43,9 +43,9 @@ def _pages(blocks: list[Block], locale: QLocale = GERMAN) -> list[str]:
 def _chat() -> tuple[Chat, Conversation]:
     answer = "1. one\n\n```python\nprint('Größe')\n```\n\n| a | b |\n|---|---|\n| x | y |"
     tree = Conversation().ask("**why**?", [Attachment("notes.md", "# Notes")])
-    outcome = Outcome(answer, stats={"tokens": 12}, thinking="hm hm")
+    outcome = AnswerOutcome(answer, stats={"tokens": 12}, thinking="hm hm")
     tree = tree.begin_answer("Qwen", {"temperature": 0.5, "seed": 3}).finish(2, outcome)
-    tree = tree.ask("and?").begin_answer("Qwen").finish(4, Outcome("1. again"))
+    tree = tree.ask("and?").begin_answer("Qwen").finish(4, AnswerOutcome("1. again"))
     return Chat("x", "On\ntigers", 1.7e9, 1.7e9), tree
 
 
@@ -66,7 +66,7 @@ def test_pdf_has_the_whole_chat(qtbot: QtBot) -> None:
 
 @pytest.mark.parametrize("text", QUOTING)
 def test_quoted_marks_are_printed(qtbot: QtBot, text: str) -> None:
-    tree = Conversation().ask("?").begin_answer().finish(2, Outcome(text))
+    tree = Conversation().ask("?").begin_answer().finish(2, AnswerOutcome(text))
     blocks = [block for section in chat_sections(Chat("x", "y", 1.7e9, 1.7e9), tree, WORDS) for block in section]
     (page,) = _pages(blocks)
     assert "".join(text.split()) in page

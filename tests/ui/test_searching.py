@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
 from headstart.chat import search
-from headstart.chat.conversation import Attachment, Conversation, Message, Role
+from headstart.chat.conversation import Attachment, ChatMessage, Conversation, Role
 from headstart.chat.history.store import Store, open_store
 from headstart.ui.program import Program
 from headstart.ui.sidebar.chats_controller import ChatSearch, SearchResults
@@ -19,7 +19,7 @@ from tests.ui.person import WAIT, ask, chat_rows, click_chat, texts
 
 
 def _fill(store: Store, *texts: str, title: str = "talk") -> str:
-    messages = {id_: Message(id_, id_ - 1 or None, Role.USER, text, 1.0) for id_, text in enumerate(texts, start=1)}
+    messages = {id_: ChatMessage(id_, id_ - 1 or None, Role.USER, text, 1.0) for id_, text in enumerate(texts, start=1)}
     chat = store.create_chat(title)
     store.save(chat.id, Conversation(), Conversation(messages, {each.parent: each.id for each in messages.values()}))
     return chat.id

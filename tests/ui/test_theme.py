@@ -14,7 +14,7 @@ from PySide6.QtGui import QPalette
 from PySide6.QtWidgets import QApplication, QCheckBox, QLineEdit, QMenu, QPlainTextEdit, QToolButton, QWidget
 from pytestqt.qtbot import QtBot
 
-from headstart.chat.conversation import Outcome, Run
+from headstart.chat.conversation import AnswerOutcome, Run
 from headstart.engine.engine import Origin, Piece, Round, Step, Timing
 from headstart.ui.performance.race_page import RaceLane
 from headstart.ui.program import Program
@@ -207,7 +207,7 @@ def test_theme_changes_while_messages_change(qtbot: QtBot, open_program: Callabl
     answer = session.conversation.begin_answer("toy")
     assert answer.last
     done = answer.finish(
-        answer.last.id, Outcome(TEXT, origins=(Run(len(TEXT) // 2, "draft"), Run(len(TEXT), "n-gram")))
+        answer.last.id, AnswerOutcome(TEXT, origins=(Run(len(TEXT) // 2, "draft"), Run(len(TEXT), "n-gram")))
     )
     app.store.save(session.chat.id, session.conversation, done)
     app = open_program()

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from pytestqt.qtbot import QtBot
 
-from headstart.chat.conversation import Message, State
+from headstart.chat.conversation import ChatMessage, State
 from headstart.engine.engine import ConversationRequest, LoadOptions
 from headstart.engine.protocol import Generate, Order, ReadAhead, WriteTitle
 from headstart.settings import Settings
@@ -47,7 +47,7 @@ def _requests(
     return [request for request in requests if isinstance(request, ConversationRequest)]
 
 
-def _last(app: Program) -> Message:
+def _last(app: Program) -> ChatMessage:
     """The answer as the history has it."""
     return app.store.conversation(app.chat_controller.session.chat.id).path[-1]
 

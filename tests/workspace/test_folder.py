@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from headstart.errors import WorkspaceError
-from headstart.workspace.folder import Folder, Kind, is_secret
+from headstart.workspace.folder import EntryKind, Folder, is_secret
 from tests.workspace.conftest import OUTSIDE
 from tests.workspace.working import tree
 
@@ -51,7 +51,7 @@ def test_links_are_not_followed(folder: Folder, place: Path) -> None:
         folder.make("folder/new")
     with pytest.raises(WorkspaceError):
         folder.move("notes.txt", "folder/notes.txt")
-    assert [entry.kind for entry in folder.walk()].count(Kind.LINK) == 3
+    assert [entry.kind for entry in folder.walk()].count(EntryKind.LINK) == 3
     assert (place / "../outside/file.txt").read_text(encoding="utf-8") == OUTSIDE
     assert tree(place / "../outside").keys() == {"file.txt"}
 

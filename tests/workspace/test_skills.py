@@ -7,7 +7,7 @@ import pytest
 from headstart import paths
 from headstart.errors import WorkspaceError
 from headstart.workspace import sandbox
-from headstart.workspace.skills import MAX_TEXT, Source, parse
+from headstart.workspace.skills import MAX_TEXT, SkillSource, parse
 from headstart.workspace.tools import Workspace
 from tests.workspace.working import call, work
 
@@ -37,7 +37,7 @@ def test_skills_of_headstart_are_whole(workspace: Workspace) -> None:
     for skill in workspace.skills.found:
         workspace.skills.switch(skill.name, on=True)
         text = workspace.skills.use(skill.name)
-        assert skill.source is Source.OWN
+        assert skill.source is SkillSource.OWN
         assert text.startswith("# ")
         assert len(text) < MAX_TEXT
         assert "---" not in text.splitlines()

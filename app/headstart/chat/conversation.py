@@ -91,7 +91,7 @@ class ToolCall:
 
 
 @dataclass(frozen=True)
-class Message:
+class ChatMessage:
     """One version of one message. `id` is unique in its conversation and greater than `parent`."""
 
     id: int
@@ -119,7 +119,7 @@ class Message:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class AnswerOutcome:
     """The result of an answer: its whole text, including the text before a `resume`."""
 
     text: str
@@ -166,13 +166,13 @@ class Conversation:
     the added message is `last`; to undo is to return to the old value.
     """
 
-    messages: Mapping[int, Message] = field(default_factory=dict)
+    messages: Mapping[int, ChatMessage] = field(default_factory=dict)
     chosen: Mapping[int | None, int] = field(default_factory=dict)
 
     @cached_property
-    def path(self) -> tuple[Message, ...]:
+    def path(self) -> tuple[ChatMessage, ...]:
         """The messages shown, from first to last."""
-        shown: list[Message] = []
+        shown: list[ChatMessage] = []
         parent: int | None = None
         while parent in self.chosen:
             parent = self.chosen[parent]
@@ -180,18 +180,18 @@ class Conversation:
         return tuple(shown)
 
     @property
-    def last(self) -> Message | None:
+    def last(self) -> ChatMessage | None:
         """The last message shown; None if there is none."""
         return self.path[-1] if self.path else None
 
-    def upto(self, id_: int) -> tuple[Message, ...]:
+    def upto(self, id_: int) -> tuple[ChatMessage, ...]:
         """Return the messages from the first to this one, whether they are shown or not."""
         path = [self.messages[id_]]
         while path[-1].parent is not None:
             path.append(self.messages[path[-1].parent])
         return tuple(reversed(path))
 
-    def versions(self, id_: int) -> tuple[Message, ...]:
+    def versions(self, id_: int) -> tuple[ChatMessage, ...]:
         """Return all versions of this message's place, with itself, oldest first."""
         return tuple(self.messages[sibling] for sibling in self._children[self.messages[id_].parent])
 
@@ -250,7 +250,7 @@ class Conversation:
         assert message.state is State.STREAMING, "the answer is finished"
         return self._with_replaced(replace(message, text=text, origins=tuple(origins), thinking=thinking))
 
-    def finish(self, id_: int, outcome: Outcome) -> "Conversation":
+    def finish(self, id_: int, outcome: AnswerOutcome) -> "Conversation":
         """Set the result of an answer."""
         assert outcome.state is not State.STREAMING, "an end is not a state on the way"
         message = self.messages[id_]
@@ -353,17 +353,19 @@ class Conversation:
             children[message.parent] = (*children.get(message.parent, ()), message.id)
         return children
 
-    def _new(self, role: Role, text: str, parent: int | None, *, attachments: tuple[Attachment, ...] = ()) -> Message:
-        return Message(self.next_id, parent, role, text, round(time.time(), 3), attachments=attachments)
+    def _new(
+        self, role: Role, text: str, parent: int | None, *, attachments: tuple[Attachment, ...] = ()
+    ) -> ChatMessage:
+        return ChatMessage(self.next_id, parent, role, text, round(time.time(), 3), attachments=attachments)
 
     def _begin_answer(self, parent: int | None, model: str, settings: Json | None) -> "Conversation":
         empty = self._new(Role.ASSISTANT, "", parent)
         return self._with_added(replace(empty, state=State.STREAMING, model=model, settings=settings or {}))
 
-    def _with_added(self, message: Message) -> "Conversation":
+    def _with_added(self, message: ChatMessage) -> "Conversation":
         return Conversation({**self.messages, message.id: message}, self.chosen).show(message.id)
 
-    def _with_replaced(self, message: Message) -> "Conversation":
+    def _with_replaced(self, message: ChatMessage) -> "Conversation":
         return replace(self, messages={**self.messages, message.id: message})
 
     def _with_lifted(self, id_: int) -> "Conversation":
@@ -397,14 +399,14 @@ class Turn(NamedTuple):
     thinking: str = ""
 
 
-def turns(messages: Iterable[Message]) -> tuple[Turn, ...]:
+def turns(messages: Iterable[ChatMessage]) -> tuple[Turn, ...]:
     """Return the turns of these messages. Attachments stand before the text of their message.
 
     Neighbours of one role become one turn, because removing a message can bring them together and chat templates need
     roles that alternate. Empty answers are left out. Calls come with their results.
     """
     result: list[Turn] = []
-    messages_by_id: dict[int, Message] = {}
+    messages_by_id: dict[int, ChatMessage] = {}
     shown: set[Passage | Excerpt] = set()
     for message in messages:
         messages_by_id[message.id] = message
@@ -420,7 +422,7 @@ def turns(messages: Iterable[Message]) -> tuple[Turn, ...]:
     return tuple(result)
 
 
-def _turns_of(message: Message, content: str) -> Iterator[Turn]:
+def _turns_of(message: ChatMessage, content: str) -> Iterator[Turn]:
     role, start, thought = message.role.value, 0, 0
     for call in message.calls:
         yield Turn(
@@ -435,7 +437,10 @@ def _turns_of(message: Message, content: str) -> Iterator[Turn]:
 
 
 def _prompt_text(
-    message: Message, passages: Iterable[Passage], excerpts: Sequence[Excerpt], messages_by_id: Mapping[int, Message]
+    message: ChatMessage,
+    passages: Iterable[Passage],
+    excerpts: Sequence[Excerpt],
+    messages_by_id: Mapping[int, ChatMessage],
 ) -> str:
     """Return the files in fences under their names, the passages of long files and of folders, and the text.
 
@@ -454,7 +459,7 @@ def _prompt_text(
     return "\n\n".join([*parts, message.text] if message.text else parts)
 
 
-def file_of(passage: Passage, messages: Mapping[int, Message]) -> Attachment | None:
+def file_of(passage: Passage, messages: Mapping[int, ChatMessage]) -> Attachment | None:
     """Return the file of a passage; None if it is gone."""
     files = messages[passage.message].attachments if passage.message in messages else ()
     return files[passage.file] if passage.file < len(files) else None

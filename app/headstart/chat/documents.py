@@ -7,7 +7,7 @@ from datetime import UTC, datetime, tzinfo
 from pathlib import Path
 
 from headstart import private_files
-from headstart.chat.conversation import Attachment, Chat, Conversation, Message, Role, State, fenced
+from headstart.chat.conversation import Attachment, Chat, ChatMessage, Conversation, Role, State, fenced
 from headstart.errors import ExchangeError
 from headstart.markdown.blocks import Block
 from headstart.markdown.html import STYLE
@@ -69,7 +69,7 @@ class Wording:
     list_statistics: Callable[[Mapping[str, object]], str] = format_values
 
 
-def speaker(message: Message, wording: Wording) -> str:
+def speaker(message: ChatMessage, wording: Wording) -> str:
     """Return the heading of a message: its author, and the reason for its end."""
     name = wording.user if message.role is Role.USER else message.model or wording.assistant
     ends = {State.STOPPED: wording.stopped, State.INTERRUPTED: wording.interrupted}
@@ -82,7 +82,7 @@ def moment(seconds: float, wording: Wording) -> str:
     return datetime.fromtimestamp(seconds, UTC).astimezone(wording.zone).strftime("%Y-%m-%d %H:%M %z")
 
 
-def remarks(message: Message, wording: Wording) -> Iterator[str]:
+def remarks(message: ChatMessage, wording: Wording) -> Iterator[str]:
     """Return lines about the generation of a message."""
     lines = {
         wording.settings: wording.list_settings(message.settings),
@@ -91,7 +91,7 @@ def remarks(message: Message, wording: Wording) -> Iterator[str]:
     return (f"{title}: {_one_line(line)}" for title, line in lines.items() if line)
 
 
-def message_blocks(message: Message) -> list[Block]:
+def message_blocks(message: ChatMessage) -> list[Block]:
     """Return the text of a message as it is shown: that of an answer is Markdown, a question is as it was typed."""
     return parse(message.text) if message.role is Role.ASSISTANT else parse_literal(message.text)
 
@@ -119,7 +119,7 @@ def to_markdown_all(
     return "\n---\n\n".join(to_markdown(*chat, wording, with_remarks=with_remarks) for chat in chats)
 
 
-def _markdown_parts(message: Message, words: Wording) -> Iterator[str]:
+def _markdown_parts(message: ChatMessage, words: Wording) -> Iterator[str]:
     """Yield the attachments, the calls of tools, the thinking and the text of a message."""
     for attachment in message.attachments:
         yield f"{words.attachment}: {_one_line(attachment.name)}"
@@ -172,7 +172,7 @@ def _article(chat: Chat, conversation: Conversation, words: Wording, *, with_rem
         yield "</section>"
 
 
-def _message(message: Message, words: Wording) -> Iterator[str]:
+def _message(message: ChatMessage, words: Wording) -> Iterator[str]:
     for attachment in message.attachments:
         yield _folded(f"{words.attachment}: {attachment.name}", f"<pre>{html.escape(attachment.text)}</pre>")
     for call in message.calls:

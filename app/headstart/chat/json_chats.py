@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 from headstart.chat.conversation import (
     Attachment,
     Chat,
+    ChatMessage,
     Conversation,
     Excerpt,
-    Message,
     Passage,
     Project,
     Role,
@@ -105,7 +105,7 @@ def _chat(bundle: Bundle) -> dict[str, object]:
     }
 
 
-def _message(message: Message, *, shown: bool) -> dict[str, object]:
+def _message(message: ChatMessage, *, shown: bool) -> dict[str, object]:
     # A message in progress is cut short if the file is read.
     state = State.INTERRUPTED if message.state is State.STREAMING else message.state
     return {
@@ -197,7 +197,7 @@ def _read_files(entries: object) -> tuple[Attachment, ...]:
 
 
 def _read_conversation(entries: list[Mapping[str, Any]]) -> Conversation:
-    messages: dict[int, Message] = {}
+    messages: dict[int, ChatMessage] = {}
     chosen: dict[int | None, int] = {}
     last = 0
     for entry in entries:
@@ -216,10 +216,10 @@ def _read_conversation(entries: list[Mapping[str, Any]]) -> Conversation:
     return Conversation(messages, chosen)
 
 
-def _read_message(entry: Mapping[str, Any]) -> Message:
+def _read_message(entry: Mapping[str, Any]) -> ChatMessage:
     """Return a message. In files of earlier versions, thinking is a part of the text."""
     try:
-        message = Message(
+        message = ChatMessage(
             id=_number(entry["id"]),
             parent=None if entry["parent"] is None else _number(entry["parent"]),
             role=Role(entry["role"]),

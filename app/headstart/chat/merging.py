@@ -4,7 +4,7 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from headstart.chat.conversation import Chat, Conversation, Message
+from headstart.chat.conversation import Chat, ChatMessage, Conversation
 
 Keys = Mapping[bytes, int]  # the ids here of imported messages
 
@@ -62,7 +62,7 @@ def merged(here: Conversation, known: Keys, imported: Conversation) -> tuple[Con
     return replace(result, chosen={**chosen, **result.chosen}), new
 
 
-def _copy(message: Message, id_: int, parent: int | None, places: Mapping[int | None, int | None]) -> Message:
+def _copy(message: ChatMessage, id_: int, parent: int | None, places: Mapping[int | None, int | None]) -> ChatMessage:
     passages = [
         passage._replace(message=id_ if passage.message == message.id else places[passage.message] or 0)
         for passage in message.passages

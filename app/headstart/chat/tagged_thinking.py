@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from headstart.chat.conversation import Message, Role, Run
+from headstart.chat.conversation import ChatMessage, Role, Run
 
 _NAMES = "think|thinking|thought|reasoning"
 _OPEN = re.compile(rf"\s*<({_NAMES})>[ \t]*\n?")
@@ -14,7 +14,7 @@ _FENCE = re.compile(r"^ {0,3}(?:```|~~~)", re.M)
 _ROUNDS = "round_list"  # of the statistics: [[characters, ...], ...]
 
 
-def separated(message: Message) -> Message:
+def separated(message: ChatMessage) -> ChatMessage:
     """Return a message with the section at the beginning of its text, if it is an answer and has one, apart."""
     start, end, body = _section(message.text) if message.role is Role.ASSISTANT else (0, 0, 0)
     if not body:

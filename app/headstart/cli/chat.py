@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from msgspec import structs
 
 from headstart import paths, private_files, remotes, settings
-from headstart.chat.conversation import Attachment, Conversation, Outcome, Role, State, propose_title, turns
+from headstart.chat.conversation import AnswerOutcome, Attachment, Conversation, Role, State, propose_title, turns
 from headstart.chat.documents import to_markdown
 from headstart.chat.files import attachments
 from headstart.chat.imports.files import read_chats
@@ -647,7 +647,7 @@ class Session:
 
     def _finish(self, conversation: Conversation, loop: ToolLoop, state: State) -> None:
         """Put the answer into the conversation, and save it."""
-        outcome = Outcome(loop.text, state, calls=loop.calls, thinking=loop.thinking)
+        outcome = AnswerOutcome(loop.text, state, calls=loop.calls, thinking=loop.thinking)
         self.conversation, self.attachments = conversation.finish(conversation.path[-1].id, outcome), ()
         self._save_last_chat()
 

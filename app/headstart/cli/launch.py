@@ -68,7 +68,7 @@ class Setup:
 
 
 @dataclass(frozen=True)
-class Client:
+class CodingAgent:
     title: str
     install: str  # command that installs it
     setup: Callable[[Endpoint], Setup]
@@ -210,16 +210,16 @@ class Agent(StrEnum):
 
 
 CLIENTS = {
-    Agent.CLAUDE: Client("Claude Code", "npm install -g @anthropic-ai/claude-code", _claude),
-    Agent.CODEX: Client("Codex", "npm install -g @openai/codex", _codex),
-    Agent.OPENCODE: Client("OpenCode", "npm install -g opencode-ai", _opencode),
-    Agent.QWEN: Client("Qwen Code", "npm install -g @qwen-code/qwen-code", _qwen),
-    Agent.AIDER: Client("aider", "pip install aider-chat", _aider),
-    Agent.CLINE: Client("Cline", "npm install -g cline", _cline),
-    Agent.COPILOT: Client("Copilot", "npm install -g @github/copilot", _copilot),
-    Agent.DROID: Client("Droid", "npm install -g droid", _droid),
-    Agent.GOOSE: Client("goose", "brew install block-goose-cli", _goose),
-    Agent.PI: Client("pi", "npm install -g @earendil-works/pi-coding-agent", _pi),
+    Agent.CLAUDE: CodingAgent("Claude Code", "npm install -g @anthropic-ai/claude-code", _claude),
+    Agent.CODEX: CodingAgent("Codex", "npm install -g @openai/codex", _codex),
+    Agent.OPENCODE: CodingAgent("OpenCode", "npm install -g opencode-ai", _opencode),
+    Agent.QWEN: CodingAgent("Qwen Code", "npm install -g @qwen-code/qwen-code", _qwen),
+    Agent.AIDER: CodingAgent("aider", "pip install aider-chat", _aider),
+    Agent.CLINE: CodingAgent("Cline", "npm install -g cline", _cline),
+    Agent.COPILOT: CodingAgent("Copilot", "npm install -g @github/copilot", _copilot),
+    Agent.DROID: CodingAgent("Droid", "npm install -g droid", _droid),
+    Agent.GOOSE: CodingAgent("goose", "brew install block-goose-cli", _goose),
+    Agent.PI: CodingAgent("pi", "npm install -g @earendil-works/pi-coding-agent", _pi),
 }
 
 

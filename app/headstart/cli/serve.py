@@ -37,7 +37,7 @@ from headstart.library import library
 from headstart.library.library import Broken, Model, Pair
 from headstart.server import keys, running_servers
 from headstart.server.models import LoadedModels, OpenModel, Served, build_of, find
-from headstart.server.running_servers import LoadedModel, RunningServer
+from headstart.server.running_servers import ModelProcess, RunningServer
 from headstart.server.worker import Limits
 
 if TYPE_CHECKING:
@@ -225,7 +225,7 @@ def _server_json(server: RunningServer) -> dict[str, object]:
     return {"url": server.url, "process": server.process, "models": models}
 
 
-def _since(model: LoadedModel) -> datetime:
+def _since(model: ModelProcess) -> datetime:
     return datetime.fromtimestamp(int(model.since)).astimezone()
 
 

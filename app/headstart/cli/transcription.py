@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from headstart.cli.command import Load, argument, flag
 from headstart.cli.render import harmless
-from headstart.engine.speech.transcript import Transcript, subrip, text_with_times, web_vtt
+from headstart.engine.speech.transcript import SpeechTranscript, subrip, text_with_times, web_vtt
 from headstart.errors import BrokenModelError, ModelNotFoundError, SettingsError
 from headstart.library import library
 from headstart.library.library import Model
@@ -29,7 +29,7 @@ class TranscriptForm(StrEnum):
     JSON = "json"
 
 
-_FORMS: dict[TranscriptForm, Callable[[Transcript], str]] = {
+_FORMS: dict[TranscriptForm, Callable[[SpeechTranscript], str]] = {
     TranscriptForm.TEXT: lambda transcript: f"{transcript.text}\n",
     TranscriptForm.TIMES: lambda transcript: f"{text_with_times(transcript.segments)}\n",
     TranscriptForm.SRT: lambda transcript: subrip(transcript.segments),

@@ -208,7 +208,7 @@ def _pieces(tokens: Sequence[Token], texts: Sequence[str], *, is_thinking: bool 
 
 
 @dataclass(frozen=True)
-class Progress:
+class AddedText:
     """The text that a run of tokens added to an answer."""
 
     # One text for each token that belongs to the answer; may be empty. Text that was held back as the possible
@@ -288,7 +288,7 @@ class AnswerText:
         """The stop string that ended it, or ""."""
         return self._stops.found
 
-    def push(self, ids: Sequence[int]) -> Progress:
+    def push(self, ids: Sequence[int]) -> AddedText:
         """Add a run of tokens. The result is the same for every way to cut an answer into runs."""
         assert self.ended is None
         texts, thinking = [], []
@@ -304,7 +304,7 @@ class AnswerText:
                 self.ended = self.ended or FinishReason.REPETITION
             if self.ended:
                 break
-        return Progress(tuple(texts), tuple(thinking), self.stopped)
+        return AddedText(tuple(texts), tuple(thinking), self.stopped)
 
     @property
     def thinking_tokens(self) -> int:

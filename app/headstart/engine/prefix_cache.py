@@ -233,7 +233,7 @@ class PartFiles:
             total -= size
 
 
-class Store:
+class PrefixStore:
     """The parts of one model, which its sequences share under `lock`."""
 
     def __init__(self, files: PartFiles | None) -> None:
@@ -257,13 +257,13 @@ class PrefixCache:
         max_bytes: int = 0,
         files: PartFiles | None = None,
         length: int = PART,
-        store: Store | None = None,
+        store: PrefixStore | None = None,
     ) -> None:
         """`max_bytes` of memory; 0: the runner's last text alone. `length`: tokens of a part, whole blocks."""
         self._runner, self._max_bytes, self.length = runner, max_bytes, length
         # In a text that repeats itself, a part of another length would be taken for tokens at another place.
         self._root = bytes.fromhex(identity_of([files and files.identity, length]))
-        self._store = store or Store(files)
+        self._store = store or PrefixStore(files)
         self._keep_on_disk: Keep | None = None  # for the text in the runner's cache
         self._is_copied = True  # whether all of that text is in the store
         self._is_ahead = False  # whether it was only read ahead

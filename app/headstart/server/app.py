@@ -57,7 +57,7 @@ from headstart.server.routes.embeddings import (
     embeddings_of,
     reranked,
 )
-from headstart.server.routes.replies import Health, Model, ModelList, ReplyContext, ReplyFormatter
+from headstart.server.routes.replies import Health, ListedModel, ModelList, ReplyContext, ReplyFormatter
 from headstart.server.routes.responses import (
     InputTokens,
     ResponsesFormatter,
@@ -356,7 +356,7 @@ class Api:
             answers, formatters, send_seconds, streamed=streamed, with_tokens=with_tokens, more_headers=headers
         )
 
-    def _described_aliases(self) -> list[Model]:
+    def _described_aliases(self) -> list[ListedModel]:
         """Return the aliases that are names, as if they were models."""
         by_id = {model.id: model for model in self._models.listed()}
         return [
@@ -365,8 +365,8 @@ class Api:
             if target in by_id and not is_pattern(alias)
         ]
 
-    def _describe(self, model: Served) -> Model:
-        shown = Model(model.id, self._created, model.context or None, model.context or None)
+    def _describe(self, model: Served) -> ListedModel:
+        shown = ListedModel(model.id, self._created, model.context or None, model.context or None)
         return replace(shown, capabilities=EMBEDS) if model.dimensions else shown
 
 

@@ -17,7 +17,7 @@ from headstart.errors import HeadstartError, MemoryBudgetError
 from headstart.library import library
 from headstart.library.library import Model, Pair
 from headstart.server.errors import INVALID, Fault, RefusedError, invalid
-from headstart.server.running_servers import LoadedModel
+from headstart.server.running_servers import ModelProcess
 
 _PREFIXES = ("openai/", "anthropic/", "ollama/", "local/", "headstart/")  # which some clients put before every name
 _SUFFIX = ":latest"  # which others put behind it
@@ -78,7 +78,7 @@ class ModelRegistry(Protocol):
         """Return how many answers an open model writes at the same time; None: as many as the server allows."""
         ...
 
-    def loaded(self) -> Sequence[LoadedModel]:
+    def loaded(self) -> Sequence[ModelProcess]:
         """Return the models in memory. May be called on any thread."""
         ...
 
@@ -173,7 +173,7 @@ class OneModel:
 
     def __init__(self, model: Served, engine: TextGenerator) -> None:
         self._model, self._engine = model, engine
-        self._loaded = LoadedModel(model.id, time.time(), os.getpid())
+        self._loaded = ModelProcess(model.id, time.time(), os.getpid())
 
     def listed(self) -> Sequence[Served]:
         return [self._model]
@@ -187,7 +187,7 @@ class OneModel:
     def parallel(self, _model: Served) -> int | None:
         return None
 
-    def loaded(self) -> Sequence[LoadedModel]:
+    def loaded(self) -> Sequence[ModelProcess]:
         return [self._loaded]
 
     def latest(self, *, makes_vectors: bool) -> str | None:
@@ -246,10 +246,10 @@ class LoadedModels:
     def parallel(self, model: Served) -> int | None:
         return self._open[model.id].parallel
 
-    def loaded(self) -> Sequence[LoadedModel]:
+    def loaded(self) -> Sequence[ModelProcess]:
         return [
             # An engine in a process of its own has a `pid`.
-            LoadedModel(name, opened.since, getattr(opened.engine, "pid", None) or os.getpid())
+            ModelProcess(name, opened.since, getattr(opened.engine, "pid", None) or os.getpid())
             for name, opened in list(self._open.items())
         ]
 

@@ -17,7 +17,7 @@ from headstart.server.routes.anthropic import CountedTokens, CountTokensRequest,
 from headstart.server.routes.chat import ChatChunk, ChatCompletion, ChatRequest
 from headstart.server.routes.completions import TextCompletion, TextRequest
 from headstart.server.routes.embeddings import EmbeddingRequest, Embeddings, Reranked, RerankRequest
-from headstart.server.routes.replies import Health, Model, ModelList
+from headstart.server.routes.replies import Health, ListedModel, ModelList
 from headstart.server.routes.responses import InputTokens, ResponseObject, ResponsesRequest
 from headstart.server.routes.tokens import Detokenized, DetokenizeRequest, Tokenized, TokenizeRequest
 
@@ -100,7 +100,7 @@ _CHUNKS = "each event holds a {name}, and the last event is [DONE]"
 _OLLAMA_STREAM = {"stream": "which is the default, each line holds an AnswerLine", "stream_type": _LINES}
 _OPERATIONS = (
     _Operation("listModels", "get", "/v1/models", "List the models.", reply=ModelList),
-    _Operation("retrieveModel", "get", "/v1/models/{model}", "Show one model.", reply=Model),
+    _Operation("retrieveModel", "get", "/v1/models/{model}", "Show one model.", reply=ListedModel),
     _Operation(
         "createChatCompletion",
         "post",

@@ -14,7 +14,7 @@ _START_TOLERANCE_SECONDS = 2.0  # two readings of the start of one process may d
 
 
 @dataclass(frozen=True)
-class LoadedModel:
+class ModelProcess:
     name: str
     since: float  # seconds since 1970
     process: int  # which holds it
@@ -34,10 +34,10 @@ class RunningServer:
     url: str
     process: int
     born: float  # start of the process, which tells it from a later process with the same number
-    models: tuple[LoadedModel, ...] = ()
+    models: tuple[ModelProcess, ...] = ()
 
 
-def write_state(url: str, models: tuple[LoadedModel, ...]) -> None:
+def write_state(url: str, models: tuple[ModelProcess, ...]) -> None:
     """Write the state of this process's server. A full disk stops no answers."""
     process = os.getpid()
     state = RunningServer(url, process, psutil.Process(process).create_time(), models)

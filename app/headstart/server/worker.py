@@ -17,7 +17,7 @@ from headstart.engine.engine import Event, Finish, Request, Stats, Step
 from headstart.errors import EngineLostError
 from headstart.server.errors import BUSY, Fault, RefusedError, invalid, stopping, too_large
 from headstart.server.models import ModelRegistry, Served, TextGenerator
-from headstart.server.running_servers import LoadedModel
+from headstart.server.running_servers import ModelProcess
 from headstart.tools import calls
 
 
@@ -138,7 +138,7 @@ class Worker:
     """
 
     def __init__(
-        self, models: ModelRegistry, limits: Limits, on_change: Callable[[tuple[LoadedModel, ...]], None] | None = None
+        self, models: ModelRegistry, limits: Limits, on_change: Callable[[tuple[ModelProcess, ...]], None] | None = None
     ) -> None:
         """`on_change` gets the models in memory when they or their answers have changed."""
         self.models, self.limits = models, limits

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from headstart import remotes
-from headstart.chat.conversation import Message as StoredMessage
+from headstart.chat.conversation import ChatMessage as StoredMessage
 from headstart.chat.conversation import turns
 from headstart.engine.engine import (
     USUAL_DEVICE,

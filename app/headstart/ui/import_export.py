@@ -25,7 +25,7 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QCheckBox, QFileDialog, QGridLayout
 
-from headstart.chat.conversation import Chat, Conversation, Message, Project
+from headstart.chat.conversation import Chat, ChatMessage, Conversation, Project
 from headstart.chat.documents import (
     Wording,
     message_blocks,
@@ -77,7 +77,7 @@ def chat_sections(
     return [head, *(_section(number, message, words, with_remarks) for number, message in enumerate(path))]
 
 
-def _section(number: int, message: Message, words: Wording, with_remarks: bool) -> Iterator[Block]:
+def _section(number: int, message: ChatMessage, words: Wording, with_remarks: bool) -> Iterator[Block]:
     yield Rule()
     yield _line(" ".join(speaker(message, words).split()), heading=3)
     for block in _message(message, words):
@@ -86,7 +86,7 @@ def _section(number: int, message: Message, words: Wording, with_remarks: bool) 
         yield from (_line(line, _REMARK) for line in remarks(message, words))
 
 
-def _message(message: Message, words: Wording) -> Iterator[Block]:
+def _message(message: ChatMessage, words: Wording) -> Iterator[Block]:
     if message.attachments:
         yield from attached_blocks(message.attachments)[1]
     if message.thinking.strip():

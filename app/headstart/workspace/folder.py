@@ -34,7 +34,7 @@ class MissingError(WorkspaceError):
     """A path names nothing."""
 
 
-class Kind(StrEnum):
+class EntryKind(StrEnum):
     """The kind of an entry of a folder."""
 
     FILE = "file"
@@ -48,7 +48,7 @@ class Entry:
     """An entry that a walk finds. `stamp` changes with every change of the file."""
 
     path: str  # in the folder, with slashes
-    kind: Kind
+    kind: EntryKind
     size: int
     stamp: tuple[int, ...]
     inode: tuple[int, int]
@@ -56,7 +56,7 @@ class Entry:
 
 
 @dataclass(frozen=True)
-class File:
+class FileContent:
     """The content of a file and its rights."""
 
     data: bytes
@@ -111,17 +111,17 @@ class Folder:
             raise WorkspaceError("The path {path} is too deep.", path=path)
         return "/".join(parts)
 
-    def kind(self, path: str) -> Kind | None:
+    def kind(self, path: str) -> EntryKind | None:
         """Return what is at a path; None if nothing is there."""
         if not path:
-            return Kind.FOLDER
+            return EntryKind.FOLDER
         try:
             with self._parent(path) as (parent, name):
                 return _kind(os.lstat(name, dir_fd=parent))
         except MissingError:
             return None
 
-    def read(self, path: str, limit: int = MAX_FILE) -> File:
+    def read(self, path: str, limit: int = MAX_FILE) -> FileContent:
         """Return a file that is no link and has no more bytes than `limit`."""
         with self._parent(path) as (parent, name):
             descriptor = self._open_file(parent, name, path)
@@ -130,9 +130,9 @@ class Folder:
                 data = file.read(limit + 1)
         if len(data) > limit:
             raise WorkspaceError("{path} has more than {limit} bytes.", path=path, limit=f"{limit:,}")
-        return File(data, stat.S_IMODE(state.st_mode))
+        return FileContent(data, stat.S_IMODE(state.st_mode))
 
-    def readable(self, path: str, limit: int = MAX_FILE) -> File | None:
+    def readable(self, path: str, limit: int = MAX_FILE) -> FileContent | None:
         """Return a file; None if there is none."""
         return self.read(path, limit) if self.kind(path) is not None else None
 
@@ -184,7 +184,7 @@ class Folder:
                 with self._parent(part) as (parent, name):
                     os.mkdir(name, dir_fd=parent)
                 made.append(part)
-        if self.kind(path) is not Kind.FOLDER:
+        if self.kind(path) is not EntryKind.FOLDER:
             raise WorkspaceError("{path} is no folder.", path=path)
         return made
 
@@ -193,7 +193,7 @@ class Folder:
         for path in (source, target):
             if not path:
                 raise WorkspaceError("The folder itself is not moved.")
-        if self.kind(source) not in (Kind.FILE, Kind.FOLDER):
+        if self.kind(source) not in (EntryKind.FILE, EntryKind.FOLDER):
             raise WorkspaceError("There is no file or folder {path}.", path=source)
         if self.kind(target) is not None:
             raise WorkspaceError("There is a {path} already.", path=target)
@@ -203,7 +203,7 @@ class Folder:
     def remove(self, path: str) -> None:
         """Remove a file, a link or an empty folder."""
         with self._parent(path) as (parent, name):
-            if _kind(os.lstat(name, dir_fd=parent)) is Kind.FOLDER:
+            if _kind(os.lstat(name, dir_fd=parent)) is EntryKind.FOLDER:
                 os.rmdir(name, dir_fd=parent)
             else:
                 os.unlink(name, dir_fd=parent)
@@ -230,7 +230,7 @@ class Folder:
                     if count > MAX_ENTRIES:
                         raise WorkspaceError("The folder has more than {count} files.", count=f"{MAX_ENTRIES:,}")
                     yield entry
-                    if entry.kind is Kind.FOLDER and entry.path.rpartition("/")[2] not in skipped:
+                    if entry.kind is EntryKind.FOLDER and entry.path.rpartition("/")[2] not in skipped:
                         folders.append(entry.path)
                 waiting += reversed(folders)
 
@@ -285,9 +285,9 @@ def _failing(path: str) -> Iterator[None]:
         raise WorkspaceError("{path} cannot be used ({reason}).", path=path or ".", reason=error.strerror) from error
 
 
-def _kind(state: os.stat_result) -> Kind:
+def _kind(state: os.stat_result) -> EntryKind:
     if stat.S_ISREG(state.st_mode):
-        return Kind.FILE
+        return EntryKind.FILE
     if stat.S_ISDIR(state.st_mode):
-        return Kind.FOLDER
-    return Kind.LINK if stat.S_ISLNK(state.st_mode) else Kind.OTHER
+        return EntryKind.FOLDER
+    return EntryKind.LINK if stat.S_ISLNK(state.st_mode) else EntryKind.OTHER

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from headstart import private_files
 from headstart.errors import WorkspaceError
-from headstart.workspace.folder import Entry, Folder, Kind
+from headstart.workspace.folder import Entry, EntryKind, Folder
 
 MAX_ANSWERS = 20  # that can be undone, of one folder
 MAX_KEPT = 100_000_000  # bytes of the files before a command
@@ -81,9 +81,9 @@ class Record:
         for entry in entries:
             kept = ""
             with suppress(WorkspaceError):  # it may not be read; then the command cannot change it either
-                if entry.kind is Kind.FILE:
+                if entry.kind is EntryKind.FILE:
                     kept = self.keep(self._folder.read(entry.path, MAX_KEPT).data)
-                elif entry.kind is Kind.LINK:
+                elif entry.kind is EntryKind.LINK:
                     kept = self._folder.target(entry.path)
             found[entry.path] = entry, kept
         return found
@@ -94,10 +94,14 @@ class Record:
         changes = list[Change]()
         for path, (entry, kept) in before.items():
             new = now.get(path)
-            if new is not None and new.kind is entry.kind and (new.stamp == entry.stamp or entry.kind is Kind.FOLDER):
+            if (
+                new is not None
+                and new.kind is entry.kind
+                and (new.stamp == entry.stamp or entry.kind is EntryKind.FOLDER)
+            ):
                 continue
             same = new if new and new.kind is entry.kind else None
-            if same and entry.kind is Kind.FILE and self._hash(path) == kept:
+            if same and entry.kind is EntryKind.FILE and self._hash(path) == kept:
                 continue  # only its times are others
             changes.append(
                 Change(
@@ -105,14 +109,14 @@ class Record:
                     path,
                     existed=True,
                     before=kept,
-                    after=self._hash(path) if same and entry.kind is Kind.FILE else None,
+                    after=self._hash(path) if same and entry.kind is EntryKind.FILE else None,
                     mode=entry.stamp[-1] & 0o777,
                 )
             )
         changes.sort(key=lambda change: change.path, reverse=True)  # undone last to first: folders before files
         for path, entry in sorted(now.items()):
             if path not in before or before[path][0].kind is not entry.kind:
-                is_file = entry.kind is Kind.FILE
+                is_file = entry.kind is EntryKind.FILE
                 changes.append(Change(entry.kind.value, path, after=self._hash(path) if is_file else None))
         for change in changes:
             self.add(change)
@@ -167,7 +171,7 @@ class Record:
             case "folder" if change.existed:
                 folder.make(path)
             case "link" if change.existed:
-                if folder.kind(path) is Kind.LINK:
+                if folder.kind(path) is EntryKind.LINK:
                     folder.remove(path)
                 folder.make(path.rpartition("/")[0])
                 folder.link(path, change.before)

@@ -16,7 +16,7 @@ from typing import IO
 
 from headstart.engine.cancelling import CancelEvent
 from headstart.errors import WorkspaceError
-from headstart.workspace.folder import Entry, Kind, is_secret
+from headstart.workspace.folder import Entry, EntryKind, is_secret
 
 MAX_SECONDS = 120.0
 MAX_OUTPUT = 10_000  # characters that the model gets, of the beginning and of the end
@@ -32,7 +32,7 @@ _LIMITED = f'ulimit -c 0; ulimit -f {MAX_WRITTEN // 512}; exec /bin/sh -c "$0"'
 
 
 @dataclass(frozen=True)
-class Outcome:
+class CommandOutput:
     """The output of a command, and its end."""
 
     output: str
@@ -52,18 +52,18 @@ class Shield:
     def around(cls, entries: Iterable[Entry]) -> "Shield":
         """Return the shield of a folder with these entries. Raises WorkspaceError if it has too many."""
         entries = tuple(entries)
-        names = Counter(entry.inode for entry in entries if entry.kind is Kind.FILE)
+        names = Counter(entry.inode for entry in entries if entry.kind is EntryKind.FILE)
         hidden = [
             each
             for each in entries
-            if each.kind in (Kind.FILE, Kind.FOLDER)
+            if each.kind in (EntryKind.FILE, EntryKind.FOLDER)
             and is_secret(each.path)
             and not is_secret(each.path.rpartition("/")[0])
         ]
         linked = [
             each.path
             for each in entries
-            if each.kind is Kind.FILE and each.links > names[each.inode] and not is_secret(each.path)
+            if each.kind is EntryKind.FILE and each.links > names[each.inode] and not is_secret(each.path)
         ]
         git = [each.path for each in entries if f"/{each.path}".endswith(_GIT_RUNS)]
         if len(hidden) + len(linked) + len(git) > _MAX_MOUNTS:
@@ -95,7 +95,7 @@ def run(
     *,
     extra: Mapping[str, Path] | None = None,
     seconds: float = MAX_SECONDS,
-) -> Outcome:
+) -> CommandOutput:
     """Run a shell command in a folder: in the sandbox with a shield, as any program without one.
 
     `extra` has folders that the sandbox shows, by their places in it. Raises WorkspaceError if it cannot be started.
@@ -124,7 +124,7 @@ def run(
         except OSError as error:
             raise WorkspaceError("The command cannot be started ({reason}).", reason=error.strerror) from error
         reason = _wait(process, cancel, seconds)
-        return Outcome(_shown(output), process.returncode, reason)
+        return CommandOutput(_shown(output), process.returncode, reason)
 
 
 def _wait(process: "subprocess.Popen[bytes]", cancel: CancelEvent, seconds: float) -> str:
@@ -178,7 +178,7 @@ def _mounts(folder: Path, shield: Shield, extra: Mapping[str, Path]) -> list[str
         options += ["--bind", f"{root}/{path}", f"{root}/{path}"]
     for entry in shield.hidden:
         place = f"{root}/{entry.path}"
-        if entry.kind is Kind.FOLDER:
+        if entry.kind is EntryKind.FOLDER:
             options += ["--tmpfs", place, "--remount-ro", place]
         else:
             options += ["--ro-bind", "/dev/null", place]

@@ -13,7 +13,7 @@ from headstart import paths, private_files
 from headstart.engine.engine import Tool
 from headstart.errors import WorkspaceError
 from headstart.workspace import sandbox
-from headstart.workspace.folder import Folder, Kind
+from headstart.workspace.folder import EntryKind, Folder
 
 FILE_NAME = "SKILL.md"
 MAX_SKILLS = 50  # found in one place
@@ -28,7 +28,7 @@ _SWITCHES = "skills.json"
 _USE = "use_skill"
 
 
-class Source(StrEnum):
+class SkillSource(StrEnum):
     """The place where a skill was found."""
 
     OWN = "comes with Headstart"
@@ -42,7 +42,7 @@ class Skill:
 
     name: str
     description: str
-    source: Source
+    source: SkillSource
     place: Path
     files: tuple[str, ...]  # beside SKILL.md, by their paths in the skill's folder
     fingerprint: str  # changes with every file
@@ -156,14 +156,14 @@ class Skills:
                 text += f"\n\nFiles of this skill, in {place} for commands: {', '.join(skill.files)}"
         return text if len(text) <= MAX_TEXT else f"{text[:MAX_TEXT]}\n[… {len(text) - MAX_TEXT:,} characters left out]"
 
-    def _places(self) -> Iterator[tuple[Source, Path]]:
-        yield Source.OWN, Path(__file__).with_name("own_skills")
-        yield Source.HOME, paths.skills_folder()
+    def _places(self) -> Iterator[tuple[SkillSource, Path]]:
+        yield SkillSource.OWN, Path(__file__).with_name("own_skills")
+        yield SkillSource.HOME, paths.skills_folder()
         for name in reversed(_IN_FOLDER):
-            yield Source.FOLDER, self._folder / name
+            yield SkillSource.FOLDER, self._folder / name
 
 
-def _skills(place: Path, source: Source) -> Iterator[Skill]:
+def _skills(place: Path, source: SkillSource) -> Iterator[Skill]:
     """Yield the skills in a folder; what is broken is left out."""
     with suppress(OSError):
         for path in sorted(place.iterdir())[:MAX_SKILLS]:
@@ -172,7 +172,7 @@ def _skills(place: Path, source: Source) -> Iterator[Skill]:
                     yield skill
 
 
-def _read(path: Path, source: Source) -> Skill | None:
+def _read(path: Path, source: SkillSource) -> Skill | None:
     folder = Folder(path)
     try:
         fields, _ = parse(folder.read(FILE_NAME).data.decode(errors="replace"))
@@ -181,7 +181,7 @@ def _read(path: Path, source: Source) -> Skill | None:
             return None
         files, hashed = list[str](), hashlib.sha256()
         for entry in folder.walk():
-            if entry.kind is Kind.FILE:
+            if entry.kind is EntryKind.FILE:
                 if len(files) > _MAX_FILES:
                     return None
                 files.append(entry.path)

@@ -17,7 +17,7 @@ from headstart.engine.engine import Call, Tool
 from headstart.errors import AttachmentError, HeadstartError, Translatable, WorkspaceError
 from headstart.tools.loop import REFUSED, STOPPED, ToolResult
 from headstart.workspace import sandbox
-from headstart.workspace.folder import Entry, File, Folder, Kind, is_secret
+from headstart.workspace.folder import Entry, EntryKind, FileContent, Folder, is_secret
 from headstart.workspace.record import MAX_KEPT, Change, Record, digest
 from headstart.workspace.skills import Skills
 
@@ -85,7 +85,7 @@ class Look:
 @dataclass(frozen=True)
 class Write:
     path: str
-    before: File | None
+    before: FileContent | None
     after: bytes
 
 
@@ -101,13 +101,13 @@ class Make:
 
 
 @dataclass(frozen=True)
-class Command:
+class RunCommand:
     command: str
     shield: sandbox.Shield | None  # None: it would run without the sandbox
     is_kept: bool  # the folder is small enough to undo what the command does
 
 
-Action = Look | Write | Move | Make | Command
+Action = Look | Write | Move | Make | RunCommand
 
 
 @dataclass(frozen=True)
@@ -261,7 +261,7 @@ class Workspace:
         return clean
 
     def _reading(self, call: Call, path: str, first_line: int) -> Proposal:
-        if self.folder.kind(path) is Kind.FOLDER:
+        if self.folder.kind(path) is EntryKind.FOLDER:
             raise WorkspaceError("{path} is a folder: list its files.", path=path or ".")
         file = self.folder.read(path, sandbox.MAX_WRITTEN)
         title = Translatable("Read {path}", path=path)
@@ -294,7 +294,7 @@ class Workspace:
             return Proposal(call, look, title, None if warnings else READ, warnings=warnings)
         return self._writing(call, path, file, text.replace(old, new).encode())
 
-    def _writing(self, call: Call, path: str, before: File | None, after: bytes) -> Proposal:
+    def _writing(self, call: Call, path: str, before: FileContent | None, after: bytes) -> Proposal:
         self.folder.check_writable(self._changed(path))
         action = Write(path, before, after)
         words = (
@@ -306,7 +306,7 @@ class Workspace:
     def _moving(self, call: Call, source: str, target: str) -> Proposal:
         for path in (source, target):
             self._changed(path)
-        if self.folder.kind(source) not in (Kind.FILE, Kind.FOLDER):
+        if self.folder.kind(source) not in (EntryKind.FILE, EntryKind.FOLDER):
             raise WorkspaceError("There is no file or folder {path}.", path=source or ".")
         if self.folder.kind(target) is not None:
             raise WorkspaceError("There is a {path} already.", path=target or ".")
@@ -318,7 +318,7 @@ class Workspace:
         if not command.strip() or "\0" in command:
             raise WorkspaceError("The command is empty.")
         entries = tuple(self.folder.walk())
-        is_kept = sum(entry.size for entry in entries if entry.kind is Kind.FILE) <= MAX_KEPT
+        is_kept = sum(entry.size for entry in entries if entry.kind is EntryKind.FILE) <= MAX_KEPT
         is_isolated = sandbox.program() is not None
         warnings = list[Translatable]()
         if not is_isolated:
@@ -333,7 +333,7 @@ class Workspace:
         shield = sandbox.Shield.around(entries) if is_isolated else None
         return Proposal(
             call,
-            Command(command, shield, is_kept),
+            RunCommand(command, shield, is_kept),
             Translatable("Run a command"),
             ("command", command) if is_isolated else None,
             detail=command,
@@ -354,7 +354,7 @@ class Workspace:
             case Make(path):
                 made = self._make(path)
                 return ToolResult(f"Made the folder {path}." if made else f"The folder {path} exists already.")
-            case Command():
+            case RunCommand():
                 return self._command(action, cancel)
 
     def _make(self, path: str) -> list[str]:
@@ -375,7 +375,7 @@ class Workspace:
         self.folder.write(path, action.after, before.data if before else None)
         return ToolResult(f"Changed {path}." if before else f"Wrote {path}.")
 
-    def _command(self, action: Command, cancel: CancelEvent) -> ToolResult:
+    def _command(self, action: RunCommand, cancel: CancelEvent) -> ToolResult:
         shield = sandbox.Shield.around(self.folder.walk()) if action.shield else None
         before = self.record.before_command(self._undoable(shield)) if action.is_kept else {}
         try:
@@ -396,11 +396,13 @@ class Workspace:
         return (entry for entry in self.folder.walk() if shield is None or not is_secret(entry.path))
 
     def _list(self, path: str) -> ToolResult:
-        if self.folder.kind(path) is not Kind.FOLDER:
+        if self.folder.kind(path) is not EntryKind.FOLDER:
             raise WorkspaceError("There is no folder {path}.", path=path or ".")
         lines = list[str]()
         for entry in islice(self.folder.walk(path, _SKIPPED), _MAX_LISTED + 1):
-            ending = {Kind.FOLDER: "/", Kind.FILE: f" ({entry.size:,} bytes)"}.get(entry.kind, f" ({entry.kind})")
+            ending = {EntryKind.FOLDER: "/", EntryKind.FILE: f" ({entry.size:,} bytes)"}.get(
+                entry.kind, f" ({entry.kind})"
+            )
             lines.append(entry.path + ending)
         if len(lines) > _MAX_LISTED:
             lines[_MAX_LISTED:] = ["… and more: list a folder in it, or search."]
@@ -414,7 +416,7 @@ class Workspace:
         for entry in self.folder.walk(path, _SKIPPED):
             if wanted in entry.path.rpartition("/")[2].casefold():
                 names.append(entry.path)
-            if entry.kind is Kind.FILE and not is_secret(entry.path):
+            if entry.kind is EntryKind.FILE and not is_secret(entry.path):
                 lines += islice(self._matches(entry.path, wanted), _MAX_FOUND + 1)
             if len(names) + len(lines) > _MAX_FOUND or time.monotonic() > due:
                 lines.append("… and perhaps more.")
@@ -447,20 +449,20 @@ def _text(arguments: Mapping[str, Any], name: str) -> str:
     return value
 
 
-def _secret_warning(path: str, file: File | None = None) -> tuple[Translatable, ...]:
+def _secret_warning(path: str, file: FileContent | None = None) -> tuple[Translatable, ...]:
     if is_secret(path) or (file is not None and file.is_secret):
         return (Translatable("This file may have passwords or keys, which the model would learn."),)
     return ()
 
 
-def _own_text(path: str, file: File) -> str:
+def _own_text(path: str, file: FileContent) -> str:
     try:
         return file.data.decode()
     except UnicodeDecodeError:
         raise WorkspaceError("{path} is no text in UTF-8, so it is not edited.", path=path) from None
 
 
-def _readable_text(path: str, file: File) -> str:
+def _readable_text(path: str, file: FileContent) -> str:
     """Return the text of a file: also of a PDF, a document or a text in another encoding."""
     with suppress(UnicodeDecodeError):
         if b"\0" not in file.data:

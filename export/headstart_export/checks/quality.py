@@ -145,7 +145,7 @@ _PARTS = 3 + len(GROUPS)  # of the measurement, about equally long
 
 
 @dataclass(frozen=True)
-class Answer:
+class QualityReport:
     """The measurements of a model. `agreement`: share of places at which its best token is the source's."""
 
     quality: Quality | None  # None for an EAGLE-3 head, which reads no text by itself
@@ -155,7 +155,7 @@ class Answer:
     cache_fault: str = ""  # the way of reading with a KV cache whose logits differ from one pass over the whole text
 
 
-def run(folder: Path, reference: Path, ids: list[int], width: int = 0, advance: Advance = ignore) -> Answer:
+def run(folder: Path, reference: Path, ids: list[int], width: int = 0, advance: Advance = ignore) -> QualityReport:
     """Measure the model in `folder` in a child process. Raises ExportError if that fails, FailedCheckError.
 
     `reference`: .npy file of the source's logits. `width`: size of the hidden states that an EAGLE-3 head reads; 0
@@ -170,10 +170,10 @@ def run(folder: Path, reference: Path, ids: list[int], width: int = 0, advance: 
             fault=answer["cache_fault"],
         )
     quality = answer["quality"]
-    return Answer(**{**answer, "quality": Quality(**quality) if quality else None})
+    return QualityReport(**{**answer, "quality": Quality(**quality) if quality else None})
 
 
-def _measure(folder: str, reference: str, ids: list[int], width: int) -> Answer:
+def _measure(folder: str, reference: str, ids: list[int], width: int) -> QualityReport:
     logits, ram_bytes = _infer(folder, ids, width)
     process.tell(1, _PARTS)
     source = np.load(reference, mmap_mode="r")
@@ -182,11 +182,11 @@ def _measure(folder: str, reference: str, ids: list[int], width: int) -> Answer:
     process.tell(2, _PARTS)
     if width:
         same = float(np.mean(source.argmax(axis=1) == logits.argmax(axis=1)))
-        return Answer(None, ram_bytes, same, cache_fault=fault)
+        return QualityReport(None, ram_bytes, same, cache_fault=fault)
     compared, group = compare(source, logits, ids), None
     precision = quantize.read_back(Path(folder) / MODEL_FILE)
     if precision.keeps_blocks:  # the weights are the file's, and their products have no other arithmetic
-        return Answer(compared, ram_bytes, compared.top1_agreement, cache_fault=fault)
+        return QualityReport(compared, ram_bytes, compared.top1_agreement, cache_fault=fault)
     del logits
     session.reset_state()
     exact = read(session, ids)
@@ -194,7 +194,7 @@ def _measure(folder: str, reference: str, ids: list[int], width: int) -> Answer:
     if precision.weights != "fp16":  # else nothing is multiplied in INT8
         group = coarsest_group(exact[:_TOKENS], folder, ids, compared.mean_kl, precision.group_size)
     compared = replace(compared, weights_agreement=weights_alone.top1_agreement, weights_kl=weights_alone.mean_kl)
-    return Answer(compared, ram_bytes, compared.top1_agreement, group, fault)
+    return QualityReport(compared, ram_bytes, compared.top1_agreement, group, fault)
 
 
 def _cache_fault(session: Any, text: list[int], width: int) -> str:

@@ -104,7 +104,7 @@ Document = tuple[str, list[int]]  # a text and its ids as a whole document, mark
 
 
 @dataclass(frozen=True)
-class Chat:
+class RenderedChat:
     """A chat template, and what it makes of a conversation and of an answer."""
 
     source: str
@@ -113,7 +113,7 @@ class Chat:
     tools_refusal: str = ""  # why it shows no tools
 
 
-def render(tokenizer: Any) -> Chat | None:
+def render(tokenizer: Any) -> RenderedChat | None:
     """Render the template; None without one. Raises ExportError for one that fails, does not end or cannot be run."""
     if not tokenizer.chat_template:
         return None
@@ -123,10 +123,12 @@ def render(tokenizer: Any) -> Chat | None:
     except ValueError as error:  # several, and none for ordinary conversations
         raise ExportError(failure, reason=convert.first_line(error)) from None
     tokens = tokenizer.special_tokens_map
-    return Chat(**process.call(_render, minutes=_TEMPLATE_MINUTES, failure=failure, sources=sources, tokens=tokens))
+    return RenderedChat(
+        **process.call(_render, minutes=_TEMPLATE_MINUTES, failure=failure, sources=sources, tokens=tokens)
+    )
 
 
-def _render(sources: list[str], tokens: dict[str, Any]) -> Chat:
+def _render(sources: list[str], tokens: dict[str, Any]) -> RenderedChat:
     """Render conversations by the template, and by that for tools. Raises ExportError with the reason alone."""
     _limit_memory()
     try:
@@ -143,7 +145,7 @@ def _render(sources: list[str], tokens: dict[str, Any]) -> Chat:
     except jinja.RenderError as error:
         raise ExportError(str(error)) from None
     _refusal(partial(plain, _THOUGHT))
-    return Chat(sources[0], text, tail, _refusal(partial(for_tools, _CALLING, tools=_TOOLS)))
+    return RenderedChat(sources[0], text, tail, _refusal(partial(for_tools, _CALLING, tools=_TOOLS)))
 
 
 def _refusal(rendering: Callable[[], str]) -> str:
@@ -189,7 +191,7 @@ def _limit_memory() -> None:
 
 
 def prove(
-    folder: Path, source: Path, tokenizer: Any, chat: Chat | None, advance: Advance = ignore, *, known: int = 0
+    folder: Path, source: Path, tokenizer: Any, chat: RenderedChat | None, advance: Advance = ignore, *, known: int = 0
 ) -> int:
     """The number of texts that the tokenizer in `folder` reads and writes as the source does. Raises ExportError.
 

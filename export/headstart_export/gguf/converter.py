@@ -19,9 +19,9 @@ from headstart_export.gguf import known_keys, metadata, packing
 from headstart_export.gguf.decoder import (
     ARCHITECTURES,
     Architecture,
-    Decoder,
-    Experts,
-    Recurrence,
+    ExpertSizes,
+    GraphBuilder,
+    RecurrentSizes,
     Shape,
     Sizes,
     tensors,
@@ -76,7 +76,7 @@ def convert(path: Path, folder: Path, weights: str, advance: Advance = ignore) -
     (folder / "config.json").write_text(config, encoding="utf-8")
 
 
-def exact(path: Path, store: Path) -> tuple[Any, packing.Weights]:
+def exact(path: Path, store: Path) -> tuple[Any, packing.PackedTensors]:
     """Return a model that computes with the file's own weights in f32, and what it reads them from, to be kept with it.
 
     `store`: a file to write, for weights in types that have no blocks.
@@ -87,9 +87,9 @@ def exact(path: Path, store: Path) -> tuple[Any, packing.Weights]:
     return model, stored
 
 
-def _build(file: _File, weights: str, store: Path, advance: Advance) -> tuple[Any, packing.Weights]:
-    with packing.Weights(file.tensors, weights, store, advance) as stored:
-        return Decoder(file.kind, file.sizes, stored).build(), stored
+def _build(file: _File, weights: str, store: Path, advance: Advance) -> tuple[Any, packing.PackedTensors]:
+    with packing.PackedTensors(file.tensors, weights, store, advance) as stored:
+        return GraphBuilder(file.kind, file.sizes, stored).build(), stored
 
 
 def _compression(file: _File, weights: str) -> dict[str, str]:
@@ -223,7 +223,7 @@ def _kv_heads(of: _Settings, kind: Architecture, heads: int) -> int:
     return count
 
 
-def _recurrence(of: _Settings, kind: Architecture, layers: int) -> Recurrence | None:
+def _recurrence(of: _Settings, kind: Architecture, layers: int) -> RecurrentSizes | None:
     if not kind.recurrence:
         return None
     listed = of("attention.head_count_kv", 0)
@@ -234,22 +234,22 @@ def _recurrence(of: _Settings, kind: Architecture, layers: int) -> Recurrence | 
         raise ValueError("its list of heads of keys and values does not fit its layers")
     recurrent = tuple(not count for count in listed)
     if kind.recurrence == CONVOLUTION:
-        return Recurrence(recurrent, of.count("shortconv.l_cache"))
+        return RecurrentSizes(recurrent, of.count("shortconv.l_cache"))
     heads, key_heads, size = (of.count(f"ssm.{key}") for key in ("time_step_rank", "group_count", "state_size"))
     inner = of.count("ssm.inner_size")
     if heads % key_heads or inner != heads * size:
         raise ValueError(f"{heads} heads of {size} numbers do not fit {key_heads} heads of keys, or {inner} numbers")
-    return Recurrence(recurrent, of.count("ssm.conv_kernel"), heads, key_heads, size)
+    return RecurrentSizes(recurrent, of.count("ssm.conv_kernel"), heads, key_heads, size)
 
 
-def _experts(of: _Settings, kind: Architecture, inner: int) -> Experts | None:
+def _experts(of: _Settings, kind: Architecture, inner: int) -> ExpertSizes | None:
     if not kind.experts or (kind.experts == "may" and not of("expert_count", 0)):
         return None
     count, used = of.count("expert_count"), of.count("expert_used_count")
     if used > count:
         raise ValueError(f"it says that a token uses {used} of {count} experts")
     shared = of.count("expert_shared_feed_forward_length") if of("expert_shared_feed_forward_length", 0) else 0
-    return Experts(count, used, of.count("expert_feed_forward_length", inner), shared)
+    return ExpertSizes(count, used, of.count("expert_feed_forward_length", inner), shared)
 
 
 def _rotation(of: _Settings, head: int, context: int) -> Rotation:

@@ -17,7 +17,7 @@ from headstart.engine.kernels.states import CONVOLUTION, DELTA
 from headstart_export.gguf.rotation import Rotation, order
 
 if TYPE_CHECKING:
-    from headstart_export.gguf.packing import Weights
+    from headstart_export.gguf.packing import PackedTensors
 
 Shape = tuple[int, ...]
 _MASKED = -65504.0  # f16's least number
@@ -119,7 +119,7 @@ ARCHITECTURES = {  # by the name in a GGUF file
 
 
 @dataclass(frozen=True)
-class Experts:
+class ExpertSizes:
     """The measures of a mixture of experts."""
 
     count: int
@@ -129,7 +129,7 @@ class Experts:
 
 
 @dataclass(frozen=True)
-class Recurrence:
+class RecurrentSizes:
     """The measures of the layers that keep a state instead of keys and values."""
 
     layers: tuple[bool, ...]  # which ones these are
@@ -161,8 +161,8 @@ class Sizes:
     embedding_scale: float = 1.0
     residual_scale: float = 1.0  # of what attention and MLP add
     logit_scale: float = 1.0  # by which logits are divided
-    experts: Experts | None = None
-    recurrence: Recurrence | None = None
+    experts: ExpertSizes | None = None
+    recurrence: RecurrentSizes | None = None
     cap: float = 0.0  # of logits: cap * tanh(logit / cap); 0: none
     score_cap: float = 0.0  # of attention, before the mask
     temperature: float = 0.0  # by which queries grow with the logarithm of the times that a text is longer than usual
@@ -207,7 +207,7 @@ def tensors(kind: Architecture, sizes: Sizes) -> tuple[dict[str, Shape], dict[st
     return required, optional
 
 
-def _experts(kind: Architecture, sizes: Sizes, experts: Experts) -> dict[str, Shape]:
+def _experts(kind: Architecture, sizes: Sizes, experts: ExpertSizes) -> dict[str, Shape]:
     narrow, wide = (experts.inner, sizes.width), (sizes.width, experts.inner)
     shapes: dict[str, Shape] = {"ffn_gate_inp": (experts.count, sizes.width)}
     each = {"ffn_gate_exps": narrow, "ffn_up_exps": narrow, "ffn_down_exps": wide}
@@ -285,10 +285,10 @@ _MODULES = {
 }
 
 
-class Decoder:
+class GraphBuilder:
     """The graph while it is built, layer by layer."""
 
-    def __init__(self, kind: Architecture, sizes: Sizes, weights: "Weights") -> None:
+    def __init__(self, kind: Architecture, sizes: Sizes, weights: "PackedTensors") -> None:
         import openvino
 
         self.ov, self.ops, self.opset6 = openvino, openvino.opset13, openvino.opset6
@@ -356,7 +356,7 @@ class Decoder:
         gate = self.ops.gelu(gate, "TANH") if self.kind.activation == "gelu" else self.ops.swish(gate)
         return self.linear(self.ops.multiply(gate, up), number, f"ffn_down{suffix}")
 
-    def _mixed(self, x: Any, number: int, experts: Experts) -> Any:
+    def _mixed(self, x: Any, number: int, experts: ExpertSizes) -> Any:
         """Return the sum of the experts that the router chooses for each token, by their weights."""
         names = {"router": "ffn_gate_inp", **{name: f"ffn_{name}_exps" for name in ("gate", "up", "down")}}
         tensors = {name: f"blk.{number}.{tensor}" for name, tensor in names.items()}

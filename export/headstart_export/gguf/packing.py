@@ -100,7 +100,7 @@ def four_bit_group_and_share(tensors: Mapping[str, Any], form: str) -> tuple[int
     return min(four_bit.values(), default=None), share
 
 
-class Weights:
+class PackedTensors:
     """The tensors of a file by name, as nodes of a graph over a file of their own.
 
     Both that file and this object must outlive the graph; the source is left when the context ends. `advance` hears of

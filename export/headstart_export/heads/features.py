@@ -57,7 +57,7 @@ def _groups() -> dict[str, Any]:
 
 
 @dataclass(frozen=True)
-class Store:
+class FeatureStore:
     """The files of one target. `layers`: the layers whose hidden states are stored."""
 
     folder: Path

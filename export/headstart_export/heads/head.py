@@ -27,7 +27,7 @@ from headstart_export import draft_vocab, table, workspace
 from headstart_export.checks import quality
 from headstart_export.conversion import convert
 from headstart_export.heads import features
-from headstart_export.heads.features import Store, Text
+from headstart_export.heads.features import FeatureStore, Text
 from headstart_export.progress import Progress, megabytes
 
 if TYPE_CHECKING:
@@ -113,13 +113,13 @@ def _unlist(head: Path) -> None:
     manifest.write(target, dataclasses.replace(described, files=files))
 
 
-def _open_store(options: argparse.Namespace, described: Manifest, target: Path, cache: Path) -> Store:
+def _open_store(options: argparse.Namespace, described: Manifest, target: Path, cache: Path) -> FeatureStore:
     """Open the store for exactly this target and these texts."""
     parts = [described.files[convert.MODEL_FILE].sha256, *map(str, options.text)]
     folder = options.keep or cache / "heads" / hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]
     folder.mkdir(parents=True, exist_ok=True)
     layers = int(json.loads((target / "config.json").read_text(encoding="utf-8"))["num_hidden_layers"])
-    return Store(Path(folder), target, tapped_layers(layers))
+    return FeatureStore(Path(folder), target, tapped_layers(layers))
 
 
 def _neurons(options: argparse.Namespace, config: dict[str, Any]) -> int:
@@ -147,7 +147,7 @@ def _require_room(
     workspace.require_memory(what, memory)
 
 
-def _gather(options: argparse.Namespace, store: Store, begun: float, progress: Progress) -> None:
+def _gather(options: argparse.Namespace, store: FeatureStore, begun: float, progress: Progress) -> None:
     """Collect texts and hidden states until there are enough tokens, or the time for it is over."""
     max_seconds = _WRITING_SHARE * options.hours * 3600
     with progress.step("Having the model write, and reading its hidden states") as advance:
@@ -177,7 +177,7 @@ def _text_pieces(target: Path, paths: list[Path]) -> list[list[int]]:
 
 
 def _train(
-    options: argparse.Namespace, store: Store, config: dict[str, Any], begun: float, progress: Progress
+    options: argparse.Namespace, store: FeatureStore, config: dict[str, Any], begun: float, progress: Progress
 ) -> "Trainer":
     import torch
 
@@ -197,7 +197,7 @@ def _train(
     return trainer
 
 
-def _chosen(store: Store, texts: list[Text], rows: int) -> Any:
+def _chosen(store: FeatureStore, texts: list[Text], rows: int) -> Any:
     """Return the tokens that the head guesses among, by rising id; a continued training gets the same ones."""
     path = store.folder / f"chosen-{rows}.npy"
     if not path.is_file():
@@ -214,7 +214,7 @@ def _chosen(store: Store, texts: list[Text], rows: int) -> Any:
 def _finish(
     options: argparse.Namespace,
     trainer: "Trainer",
-    store: Store,
+    store: FeatureStore,
     described: Manifest,
     output: Path,
     progress: Progress,

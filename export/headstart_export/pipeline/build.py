@@ -191,7 +191,7 @@ def _convert(model: Prepared, job: Job) -> Unquantized:
 
 def _compress(
     order: ModelOrder, unquantized: Unquantized, folder: Path, texts: list[list[int]], job: Job
-) -> tuple[manifest.Precision, quality.Answer]:
+) -> tuple[manifest.Precision, quality.QualityReport]:
     """Compress and check; where INT4 is not good enough, with fewer and fewer of the layers in INT4."""
     searched = order.role != "draft" and order.weights == quantize.INT4 and order.int4.ratio is None
     ratios = quantize.RATIOS if searched else (order.int4.ratio,)
@@ -237,7 +237,9 @@ def _import(model: Prepared, folder: Path, job: Job, shortlist: manifest.Shortli
     with job.progress.step("Describing the result"):
         precision = quantize.read_back(folder / convert.MODEL_FILE)
         estimate = (folder / "openvino_model.bin").stat().st_size
-        described = _write_manifest(folder, model, precision, quality.Answer(None, estimate), stop_ids, shortlist, None)
+        described = _write_manifest(
+            folder, model, precision, quality.QualityReport(None, estimate), stop_ids, shortlist, None
+        )
         described = replace(
             described,
             tokenizer=replace(described.tokenizer, proof=None),
@@ -278,7 +280,7 @@ def _write_manifest(
     folder: Path,
     model: Prepared,
     precision: manifest.Precision,
-    answer: quality.Answer,
+    answer: quality.QualityReport,
     stop_ids: tuple[int, ...],
     shortlist: manifest.Shortlist | None,
     counted: manifest.TableSpec | None,

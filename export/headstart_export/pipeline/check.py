@@ -109,7 +109,9 @@ def _prove(folder: Path, job: Job, equal: manifest.TokenizerSpec | None) -> mani
     return checked
 
 
-def _compare_with_file(folder: Path, recorded: manifest.Manifest, tokenizer: Any, job: Job) -> quality.Answer | None:
+def _compare_with_file(
+    folder: Path, recorded: manifest.Manifest, tokenizer: Any, job: Job
+) -> quality.QualityReport | None:
     """Compare a model with its file, computed in 32 bits; None if the file is gone or the memory is too small."""
     source = Path(recorded.source.path or "")
     if not source.is_file() or manifest.hash_file(source) != recorded.source.sha256:

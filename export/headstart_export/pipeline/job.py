@@ -13,7 +13,7 @@ from headstart.errors import ExportError, NotEnoughSpaceError
 from headstart_export import answers
 from headstart_export.answers import Text
 from headstart_export.progress import Progress
-from headstart_export.workspace import Workspace
+from headstart_export.workspace import ExportWorkspace
 
 FULL = 1 << 20  # a disk with fewer free bytes is what made a write fail
 
@@ -22,7 +22,7 @@ FULL = 1 << 20  # a disk with fewer free bytes is what made a write fail
 class Job:
     """The place of an export's work, and the reporter of its progress."""
 
-    space: Workspace
+    space: ExportWorkspace
     cache: Path
     progress: Progress
 

@@ -120,7 +120,7 @@ def _is_on_hub(source: Source) -> bool:
     return isinstance(source, HubSource)
 
 
-class Chat(Struct, frozen=True, forbid_unknown_fields=True):
+class ChatMarkers(Struct, frozen=True, forbid_unknown_fields=True):
     """The chat markers that must end an answer."""
 
     stop: tuple[str, ...] = ()
@@ -160,7 +160,7 @@ class ModelRecipe(Struct, frozen=True, forbid_unknown_fields=True):
     purpose: _Purpose = "chat"
     native: bool = False  # Python code beside the weights is ignored: transformers has this architecture
     notes: tuple[str, ...] = ()
-    chat: Chat = Chat()
+    chat: ChatMarkers = ChatMarkers()
     sampling: Sampling = Sampling()
     vectors: Vectors | None = None  # of an embedding model
     head: str | None = None  # a Hydra head that was made for it: a folder of `heads/` beside the recipes

@@ -10,7 +10,18 @@ from gguf import GGML_QUANT_SIZES, GGMLQuantizationType
 from numpy.typing import NDArray
 
 from headstart.engine.kernels.blocks import dequantize, random_blocks
-from headstart.engine.kernels.library import BLOCK, Bytes, Format, Kind, Library, Matrix, Program, Step, Ticket, Weights
+from headstart.engine.kernels.library import (
+    BLOCK,
+    Bytes,
+    Format,
+    KernelProgram,
+    KernelStep,
+    Kind,
+    Library,
+    Matrix,
+    Ticket,
+    Weights,
+)
 
 Floats = NDArray[np.float32]
 Doubles = NDArray[np.float64]
@@ -130,7 +141,7 @@ def gelu_tanh(x: Doubles) -> Doubles:
 
 def run(
     library: Library,
-    steps: Sequence[Step],
+    steps: Sequence[KernelStep],
     widths: Sequence[int],
     inputs: Sequence[Floats],
     outputs: int,
@@ -141,8 +152,8 @@ def run(
     tokens = len(inputs[0])
     results = [np.full((tokens, width), np.nan, np.float32) for width in widths[len(inputs) : len(inputs) + outputs]]
     addresses = [array.ctypes.data for array in (*inputs, *results)]
-    program = Program(
-        (Step * len(steps))(*steps), len(steps), (c_int32 * len(widths))(*widths), len(widths), len(addresses)
+    program = KernelProgram(
+        (KernelStep * len(steps))(*steps), len(steps), (c_int32 * len(widths))(*widths), len(widths), len(addresses)
     )
     if ticket:
         program.cancelled = pointer(ticket.cancelled)
@@ -150,9 +161,9 @@ def run(
     return results
 
 
-def linear(matrix: Matrix, input_: int, outputs: Mapping[int, int], *, residual: int = -1) -> Step:
+def linear(matrix: Matrix, input_: int, outputs: Mapping[int, int], *, residual: int = -1) -> KernelStep:
     """A step of kind LINEAR; `outputs`: the width of each output buffer."""
-    step = Step(Kind.LINEAR, 0, input_, residual, len(outputs), matrix=matrix)
+    step = KernelStep(Kind.LINEAR, 0, input_, residual, len(outputs), matrix=matrix)
     step.outputs[: len(outputs)] = list(outputs)
     step.rows[: len(outputs)] = list(outputs.values())
     return step

@@ -12,14 +12,14 @@ from numpy.typing import NDArray
 from headstart.engine.kernels.library import (
     BLOCK,
     Activation,
-    Attention,
     Bytes,
     Format,
+    KernelAttention,
+    KernelProgram,
+    KernelStep,
     Kind,
     Library,
-    Program,
     Sequences,
-    Step,
 )
 from headstart.engine.kernels.operation import Layout, PlannedStep, pack
 from tests.engine.kernels.reference import Doubles, Floats, each_isa, random_weights
@@ -117,7 +117,7 @@ def attend(
     factors = np.concatenate([each.factors[a:b] for each, a, b in parts])
     buffers = [q.copy(), k.copy(), v.copy(), cosine, sine, factors, out]
     factor = FACTOR if form.scaled else -1
-    attention = Attention(HEADS, KV_HEADS, form.size, KEY, VALUE, COSINE, SINE, factor, form.bits, form.window)
+    attention = KernelAttention(HEADS, KV_HEADS, form.size, KEY, VALUE, COSINE, SINE, factor, form.bits, form.window)
     attention.scale, attention.cap, attention.epsilon = form.size**-0.5, form.cap, EPSILON
     attention.cache, attention.blocks = cache.ctypes.data, len(cache)
     gains, sinks, order = form.gains, form.sink_scores, form.order
@@ -127,7 +127,7 @@ def attend(
         attention.sinks = sinks.ctypes.data
     if form.ordered:
         attention.key_order = order.ctypes.data
-    step = Step(Kind.ATTENTION, 0, QUERY, -1, 1, attention=pointer(attention))
+    step = KernelStep(Kind.ATTENTION, 0, QUERY, -1, 1, attention=pointer(attention))
     step.outputs[0] = OUT
     counts = [b - a for _, a, b in parts]
     arrays = [
@@ -140,7 +140,7 @@ def attend(
     ]
     sequences = Sequences(len(parts), *(each.ctypes.data for each in arrays))
     widths = (c_int32 * len(buffers))(*(each.shape[1] for each in buffers))
-    program = Program(pointer(step), 1, widths, len(buffers), len(buffers), pointer(sequences))
+    program = KernelProgram(pointer(step), 1, widths, len(buffers), len(buffers), pointer(sequences))
     addresses = (c_void_p * len(buffers))(*(each.ctypes.data for each in buffers))
     kernels.run(program, len(q), addresses, threads)
     return out
@@ -212,7 +212,7 @@ def test_cache_of_8_bits_keeps_16_of_the_numbers_that_the_model_makes_large(
         gain[large] = 40.0
     else:
         bias.reshape(KV_HEADS, size)[:, large] = 900.0
-    attention = Attention(HEADS, KV_HEADS, size, 2, 2, -1, -1, -1, bits=8)
+    attention = KernelAttention(HEADS, KV_HEADS, size, 2, 2, -1, -1, -1, bits=8)
     attention.key_gain = gain.ctypes.data if normed else None
     nothing: dict[str, Any] = {"gain": None, "epsilon": 0.0}
     product = PlannedStep(Kind.LINEAR, Activation.NONE, 0, -1, [2], [weights], [bias], **nothing)
@@ -281,7 +281,7 @@ def test_token_that_is_moved_has_the_bits_of_its_place(kernels: Library, bits: i
     form, one, size = Form(bits=bits), text(40, 64, [1, 0]), kernels.kv_record_size(64, bits)
     cache, moved = empty(kernels, 2, form), empty(kernels, 2, form)
     whole = attend(kernels, cache, form, [(one, 0, 40)])
-    attention = Attention(HEADS, KV_HEADS, 64, bits=bits, cache=moved.ctypes.data, blocks=2)
+    attention = KernelAttention(HEADS, KV_HEADS, 64, bits=bits, cache=moved.ctypes.data, blocks=2)
     moved[...] = cache
     kernels.move_kv(attention, (1, 31), (0, 7))
     assert (moved[1] == cache[1]).all()
@@ -311,15 +311,15 @@ def test_mask_whose_size_no_int_holds_is_refused(kernels: Library) -> None:
     tokens, size, heads = 46_341, 64, 1  # the fewest whose square is beyond 2**31
     buffers = [np.zeros((tokens, size), np.float32) for _ in range(4)]
     cache = np.zeros((tokens // BLOCK + 1, heads, kernels.kv_record_size(size, 16)), np.uint8)
-    attention = Attention(heads, heads, size, 1, 2, -1, -1, -1, 16, cache=cache.ctypes.data, blocks=len(cache))
-    step = Step(Kind.ATTENTION, 0, 0, -1, 1, attention=pointer(attention))
+    attention = KernelAttention(heads, heads, size, 1, 2, -1, -1, -1, 16, cache=cache.ctypes.data, blocks=len(cache))
+    step = KernelStep(Kind.ATTENTION, 0, 0, -1, 1, attention=pointer(attention))
     step.outputs[0] = 3
     begins, blocks = np.array([0, tokens], np.int32), np.arange(len(cache), dtype=np.int32)
     past, block_begins = np.zeros(1, np.int32), np.array([0, len(blocks)], np.int32)
     seen, seen_begins = np.zeros(1, np.uint8), np.array([0, tokens**2 - 2**32], np.int32)
     arrays = (past, begins, blocks, block_begins, seen, seen_begins)
     sequences = Sequences(1, *(each.ctypes.data for each in arrays))
-    program = Program(pointer(step), 1, (c_int32 * 4)(*[size] * 4), 4, 4, pointer(sequences))
+    program = KernelProgram(pointer(step), 1, (c_int32 * 4)(*[size] * 4), 4, 4, pointer(sequences))
     addresses = (c_void_p * 4)(*(each.ctypes.data for each in buffers))
     with pytest.raises(RuntimeError, match="do not fit"):
         kernels.run(program, tokens, addresses, 1)

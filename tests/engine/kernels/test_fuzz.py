@@ -15,15 +15,15 @@ from numpy.typing import NDArray
 from headstart.engine.kernels.library import (
     BLOCK,
     OUTPUTS,
-    Attention,
     Bytes,
     Format,
+    KernelAttention,
+    KernelProgram,
+    KernelStep,
     Kind,
     Library,
     Matrix,
-    Program,
     Sequences,
-    Step,
 )
 from tests.engine.kernels.reference import GROUPS, block_of, room, run
 from tests.junk import fuzz
@@ -76,7 +76,7 @@ def test_any_weights_are_packed(
         assert failed == (-1 if begin < 0 or end > blocks else 0)
 
 
-def fitting(data: st.DataObject, kernels: Library) -> tuple[Step, list[Any]]:
+def fitting(data: st.DataObject, kernels: Library) -> tuple[KernelStep, list[Any]]:
     """A step that fits buffers of WIDTHS, and the memory that it points to."""
     kind, format_ = data.draw(st.sampled_from(KINDS)), data.draw(FORMATS)
     group = GROUPS[format_]
@@ -92,7 +92,7 @@ def fitting(data: st.DataObject, kernels: Library) -> tuple[Step, list[Any]]:
     memory[:] = 0x33  # f16 scales are numbers then
     gain, bias = np.ones(max(WIDTHS), np.float32), np.ones(blocks * BLOCK, np.float32)
     residual = outputs[0] if kind in (Kind.ADD, Kind.GATE) or (len(outputs) == 1 and data.draw(st.booleans())) else -1
-    step = Step(kind, 1, input_, residual, len(outputs))
+    step = KernelStep(kind, 1, input_, residual, len(outputs))
     step.outputs[: len(outputs)], step.rows[: len(outputs)] = outputs, rows
     step.matrix = Matrix(format_, group, blocks * BLOCK, WIDTHS[input_], memory.ctypes.data)
     step.gain = gain.ctypes.data if kind is Kind.NORM or data.draw(st.booleans()) else None
@@ -100,7 +100,7 @@ def fitting(data: st.DataObject, kernels: Library) -> tuple[Step, list[Any]]:
     return step, [memory, gain, bias]
 
 
-def spoil(data: st.DataObject, step: Step) -> None:
+def spoil(data: st.DataObject, step: KernelStep) -> None:
     """Put a number into one place of a step that may not belong there. What stays accepted needs no more memory."""
     small = st.integers(-1, len(WIDTHS)) | ODD
     place = data.draw(st.sampled_from((*NUMBERS, "outputs", "rows", "format", "group", "cols")))
@@ -143,8 +143,8 @@ SHAPE = ("heads", "kv_heads", "size", "key", "value", "cosine", "sine", "bits", 
 class Pass:
     """Attention of some sequences, and the memory that it may touch, no larger than it must be."""
 
-    attention: Attention
-    step: Step
+    attention: KernelAttention
+    step: KernelStep
     widths: list[int]
     tokens: int
     places: dict[str, Any]
@@ -155,7 +155,7 @@ class Pass:
         buffers = [np.ones((self.tokens, width), np.float32) for width in self.widths]
         sequences = Sequences(self.places["past"].size, *(self.places[name].ctypes.data for name in PLACES))
         widths = (c_int32 * len(buffers))(*self.widths)
-        program = Program(pointer(self.step), 1, widths, len(buffers), len(buffers), pointer(sequences))
+        program = KernelProgram(pointer(self.step), 1, widths, len(buffers), len(buffers), pointer(sequences))
         addresses = (c_void_p * len(buffers))(*(each.ctypes.data for each in buffers))
         kernels.run(program, self.tokens, addresses, threads)
         return buffers[OUT]
@@ -183,7 +183,9 @@ def attending(data: st.DataObject, kernels: Library) -> Pass:
         "mask_begins": np.cumsum([0, *(mask.size for mask in masks)]).astype(np.int32),
     }
     angles = (COSINE, SINE) if data.draw(st.booleans()) else (-1, data.draw(ODD))
-    attention = Attention(heads, kv_heads, size, KEY, VALUE, *angles, -1, bits, window, 0.125, data.draw(CAPS), 1e-6)
+    attention = KernelAttention(
+        heads, kv_heads, size, KEY, VALUE, *angles, -1, bits, window, 0.125, data.draw(CAPS), 1e-6
+    )
     given = {"query_gain": size, "key_gain": size, "sinks": heads}
     kept: dict[str, NDArray[Any]] = {
         name: np.ones(width, np.float32) for name, width in given.items() if data.draw(st.booleans())
@@ -194,7 +196,7 @@ def attending(data: st.DataObject, kernels: Library) -> Pass:
         order = np.tile(np.array(data.draw(st.permutations(range(size))), np.int16), kv_heads)
         attention.key_order, kept["key_order"] = order.ctypes.data, order
     attention.cache, attention.blocks = cache.ctypes.data, blocks
-    step = Step(Kind.ATTENTION, 0, QUERY, -1, 1, attention=pointer(attention))
+    step = KernelStep(Kind.ATTENTION, 0, QUERY, -1, 1, attention=pointer(attention))
     step.outputs[0] = OUT
     widths = [heads * size, kv_heads * size, kv_heads * size, size, size, heads * size]
     return Pass(attention, step, widths, sum(counts), places, kept, cache)

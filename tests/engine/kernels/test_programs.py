@@ -15,14 +15,14 @@ import pytest
 from headstart.engine.kernels.library import (
     Activation,
     Format,
+    KernelProgram,
+    KernelStep,
     Kind,
     Library,
     Matrix,
-    Program,
-    Step,
     Ticket,
 )
-from headstart.engine.kernels.operation import Layout, Piece
+from headstart.engine.kernels.operation import CompiledSteps, Layout
 from tests.engine.kernels.reference import (
     FORMATS,
     GROUPS,
@@ -60,16 +60,20 @@ def matrices(
     )
 
 
-def simple(kind: Kind, input_: int, output: int, width: int, *, residual: int = -1, gain: Floats | None = None) -> Step:
+def simple(
+    kind: Kind, input_: int, output: int, width: int, *, residual: int = -1, gain: Floats | None = None
+) -> KernelStep:
     """A step without a matrix."""
-    step = Step(kind, 0, input_, residual, 1, epsilon=EPSILON, gain=gain.ctypes.data if gain is not None else None)
+    step = KernelStep(
+        kind, 0, input_, residual, 1, epsilon=EPSILON, gain=gain.ctypes.data if gain is not None else None
+    )
     step.outputs[0], step.rows[0] = output, width
     return step
 
 
-def gated(matrix: Matrix, activation: Activation, input_: int, output: int, rows: int) -> Step:
+def gated(matrix: Matrix, activation: Activation, input_: int, output: int, rows: int) -> KernelStep:
     """A step of kind GATED."""
-    step = Step(Kind.GATED, activation, input_, -1, 1, matrix=matrix)
+    step = KernelStep(Kind.GATED, activation, input_, -1, 1, matrix=matrix)
     step.outputs[0], step.rows[0] = output, rows
     return step
 
@@ -248,9 +252,9 @@ def test_forked_child_has_its_own_threads(kernels: Library) -> None:
     )
 
 
-def changed(step: Step, **fields: Any) -> Step:
+def changed(step: KernelStep, **fields: Any) -> KernelStep:
     """A copy of a step with other fields; `matrix_...`: of its matrix."""
-    copy = Step.from_buffer_copy(step)
+    copy = KernelStep.from_buffer_copy(step)
     for name, value in fields.items():
         if name.startswith("matrix_"):
             setattr(copy.matrix, name.removeprefix("matrix_"), value)
@@ -325,7 +329,7 @@ def test_run_that_was_cancelled_before_it_began_writes_nothing(kernels: Library)
 
 def test_passes_of_two_models_at_once_have_tickets_of_their_own(kernels: Library) -> None:
     layout = Layout([64], inputs=1, outputs=0)
-    first, second = (Piece(kernels, layout, []) for _ in range(2))
+    first, second = (CompiledSteps(kernels, layout, []) for _ in range(2))
     x = floats(1, 64)
     with first.tickets.ticketed() as one, second.tickets.ticketed() as other:
         one.cancel()  # in between two runs
@@ -350,14 +354,14 @@ def test_run_that_begins_inside_another_has_its_own_sequences_and_ticket() -> No
         def __init__(self) -> None:
             self.runs: list[tuple[int, bool]] = []
 
-        def run(self, program: Program, *_arguments: object) -> None:
+        def run(self, program: KernelProgram, *_arguments: object) -> None:
             if not self.runs:
                 self.runs.append((-1, False))
                 inner.run([x], places(7))
             self.runs.append((c_int32.from_address(program.sequences.contents.past).value, bool(program.cancelled)))
 
     library, x = Nesting(), floats(1, 64)
-    outer, inner = (Piece(library, Layout([64], inputs=1, outputs=0), []) for _ in range(2))  # type: ignore[arg-type]
+    outer, inner = (CompiledSteps(library, Layout([64], inputs=1, outputs=0), []) for _ in range(2))  # type: ignore[arg-type]
     with outer.tickets.ticketed():
         outer.run([x], places(3))
     assert library.runs[1:] == [(7, False), (3, True)]
@@ -366,8 +370,8 @@ def test_run_that_begins_inside_another_has_its_own_sequences_and_ticket() -> No
 @pytest.mark.parametrize(("tokens", "threads"), [(0, 1), (-1, 1), (1, 0), (1, -1), (2**31 - 1, 1)])
 def test_unfit_numbers_of_tokens_and_threads_are_refused(kernels: Library, tokens: int, threads: int) -> None:
     x = floats(1, 100)
-    steps = (Step * 1)(simple(Kind.ADD, 0, 0, 100, residual=0))
-    program = Program(steps, 1, pointer(c_int32(100)), 1, 1)
+    steps = (KernelStep * 1)(simple(Kind.ADD, 0, 0, 100, residual=0))
+    program = KernelProgram(steps, 1, pointer(c_int32(100)), 1, 1)
     with pytest.raises(RuntimeError, match="do not fit"):
         kernels.run(program, tokens, (c_void_p * 1)(x.ctypes.data), threads)
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from headstart.engine.kernels.states import Convolution, DeltaRule, Rule, States, Turn
+from headstart.engine.kernels.states import Convolution, DeltaRule, SequencePart, States, StateUpdate
 
 Floats = NDArray[np.float32]
 
@@ -15,7 +15,7 @@ CHANNELS = (2 * KEY_HEADS + HEADS) * SIZE
 RANDOM = np.random.default_rng(0)
 WEIGHTS = RANDOM.standard_normal((CHANNELS, TAPS)).astype(np.float32)
 DECAYS, BIASES = -RANDOM.random(HEADS).astype(np.float32), RANDOM.standard_normal(HEADS).astype(np.float32)
-RULES: dict[str, Rule] = {
+RULES: dict[str, StateUpdate] = {
     "convolution": Convolution(WEIGHTS),
     "delta rule": DeltaRule(WEIGHTS, DECAYS, BIASES, KEY_HEADS),
     # A memory of which few copies are kept.
@@ -23,11 +23,11 @@ RULES: dict[str, Rule] = {
 }
 
 
-def inputs(rule: Rule, seed: int) -> Floats:
+def inputs(rule: StateUpdate, seed: int) -> Floats:
     return np.random.default_rng(seed).standard_normal((TOKENS, rule.width)).astype(np.float32)
 
 
-def outputs(rule: Rule, x: Floats) -> Floats:
+def outputs(rule: StateUpdate, x: Floats) -> Floats:
     out = np.empty((len(x), rule.given), np.float32)
     rule.advance(rule.start(), x, out)
     return out
@@ -80,7 +80,7 @@ def test_random_texts_are_continued_to_the_bit(name: str) -> None:
         whole = np.concatenate([text, new])
         out = np.empty((len(x), rule.given), np.float32)
         places = [len(text) - known + place for place in branches]
-        states.begin([Turn(number, known, len(whole) - known, places)])
+        states.begin([SequencePart(number, known, len(whole) - known, places)])
         states.run(0, x, out)
         assert np.array_equal(out[: len(whole) - known], outputs(rule, whole)[known:])
         for place, other, row in zip(branches, others, out[len(whole) - known :], strict=True):
@@ -105,7 +105,7 @@ def test_last_tokens_need_not_be_read_again(name: str) -> None:
     rule = RULES[name]
     x, states = inputs(rule, 0), States([rule])
     for start in range(0, 700, 7):
-        states.begin([Turn(0, start, 7)])
+        states.begin([SequencePart(0, start, 7)])
         states.run(0, x[start : start + 7], np.empty((7, rule.given), np.float32))
     assert [states.known(0, place) for place in (700, 699, 640)] == [700, 699, 640]
     assert 0 < states.known(0, 600) <= 600

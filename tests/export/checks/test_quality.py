@@ -49,11 +49,11 @@ def nothing(_model: Any, _operations: Any) -> None:
 
 
 @pytest.fixture
-def answer(tiny_target: Path, tmp_path: Path) -> Callable[[Damage], quality.Answer]:
+def answer(tiny_target: Path, tmp_path: Path) -> Callable[[Damage], quality.QualityReport]:
     """Try out the tiny model after some damage to it; the source is what the damaged one makes of the whole text."""
     from openvino import opset15  # noqa: PLC0415
 
-    def run(damage: Damage) -> quality.Answer:
+    def run(damage: Damage) -> quality.QualityReport:
         model = openvino().Core().read_model(tiny_target / MODEL_FILE)
         damage(model, opset15)
         openvino().save_model(model, tmp_path / MODEL_FILE, compress_to_fp16=False)
@@ -66,7 +66,7 @@ def answer(tiny_target: Path, tmp_path: Path) -> Callable[[Damage], quality.Answ
     return run
 
 
-def test_sound_model_passes(answer: Callable[[Damage], quality.Answer]) -> None:
+def test_sound_model_passes(answer: Callable[[Damage], quality.QualityReport]) -> None:
     found = answer(nothing)
     assert found.quality is not None
     assert found.quality.top1_agreement > 0.99
@@ -87,7 +87,7 @@ def test_unloadable_model_is_an_error(tmp_path: Path) -> None:
     ],
 )
 def test_model_with_other_state_is_refused(
-    answer: Callable[[Damage], quality.Answer], damage: Damage, way: str
+    answer: Callable[[Damage], quality.QualityReport], damage: Damage, way: str
 ) -> None:
     with pytest.raises(ExportError, match=f"The converted model gives other results {way}, so it is not used"):
         answer(damage)

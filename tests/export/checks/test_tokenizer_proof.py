@@ -19,7 +19,7 @@ from headstart.engine.text.tokenizer import Tokenizer
 from headstart.errors import ExportError
 from headstart.library import manifest
 from headstart_export.checks import tokenizer_proof
-from headstart_export.checks.tokenizer_proof import Chat
+from headstart_export.checks.tokenizer_proof import RenderedChat
 from headstart_export.conversion import convert
 from tests import tiny
 from tests.conftest import built_once
@@ -115,7 +115,7 @@ def test_difference_refuses_the_export(kinds: Path) -> None:
 
 def test_differing_chat_template_refuses_the_export(tiny_target: Path) -> None:
     with pytest.raises(ExportError, match="is not that of its source"):
-        tokenizer_proof.prove(tiny_target, tiny_target, Speaker(tiny_target), Chat("{{ messages }}", "hi", ""))
+        tokenizer_proof.prove(tiny_target, tiny_target, Speaker(tiny_target), RenderedChat("{{ messages }}", "hi", ""))
 
 
 def test_unloadable_tokenizer_is_an_error(tiny_target: Path, tmp_path: Path) -> None:

@@ -29,7 +29,7 @@ from headstart.library import manifest
 from headstart_export.conversion import quantize
 from headstart_export.gguf import converter, packing
 from headstart_export.gguf import metadata as files
-from headstart_export.gguf.decoder import ARCHITECTURES, Experts, Recurrence, Sizes, tensors
+from headstart_export.gguf.decoder import ARCHITECTURES, ExpertSizes, RecurrentSizes, Sizes, tensors
 from headstart_export.gguf.rotation import Rotation
 from tests.engine.test_histories import fuzz
 
@@ -45,10 +45,10 @@ SETTINGS = {
     "attention.head_count_kv": KV_HEADS,
     "attention.layer_norm_rms_epsilon": 1e-6,
 }
-MIXTURES = {name: Experts(4, 2, 128) for name, kind in ARCHITECTURES.items() if kind.experts == "must"}
+MIXTURES = {name: ExpertSizes(4, 2, 128) for name, kind in ARCHITECTURES.items() if kind.experts == "must"}
 RECURRENT = {  # measures
-    "lfm2": Recurrence((True, False), 3),
-    "qwen35": Recurrence((True, False), 4, 4, 2, 32),
+    "lfm2": RecurrentSizes((True, False), 3),
+    "qwen35": RecurrentSizes((True, False), 4, 4, 2, 32),
 }
 FURTHER: dict[str, dict[str, Any]] = {  # settings
     "lfm2": {"attention.head_count_kv": [0, KV_HEADS], "shortconv.l_cache": 3},
@@ -160,7 +160,7 @@ def unpacked(path: Path, name: str, form: str, store: Path) -> tuple[NDArray[np.
     """A matrix as the graph has it, and the types of the constants behind it."""
     found = {tensor.name: tensor for tensor in files.read(path).tensors}
     store.write_bytes(b"")
-    weights = packing.Weights(found, form, store, lambda _done, _total: None)
+    weights = packing.PackedTensors(found, form, store, lambda _done, _total: None)
     ov, node = openvino(), weights.matrix(name)
     model = ov.Model([ov.opset13.result(node)], [], "weights")
     replace_blocks(model)

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from headstart.errors import ExportError
 from headstart_export.pipeline.generation import TOKEN_KEYS, write_generation_config
-from headstart_export.sources.recipe import Chat, Sampling, find_model
+from headstart_export.sources.recipe import ChatMarkers, Sampling, find_model
 from headstart_export.sources.weights import SourceInfo
 from tests.model_folders import write_tokenizer
 
@@ -21,7 +21,7 @@ TOKENIZER = SimpleNamespace(
     added_tokens_decoder=MARKS, chat_template=None, eos_token_id=2, decode=lambda ids: f" {WORDS[ids[0]]}"
 )
 FILE = SourceInfo(1, is_gguf=True, licence=None, ends=(7, 0), sampling={"temperature": 0.2, "top_k": 5})
-CODER = replace(find_model("qwen2.5-coder-0.5b-instruct"), chat=Chat())
+CODER = replace(find_model("qwen2.5-coder-0.5b-instruct"), chat=ChatMarkers())
 
 
 def settle(

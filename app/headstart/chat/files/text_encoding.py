@@ -36,16 +36,16 @@ _MOST_UNUSABLE = 0.01  # of the characters of a text
 _MOST_UNUSABLE_UTF_8 = 0.3  # whatever reads as UTF-8 is no accident
 
 
-class Reading(NamedTuple):
+class DecodedText(NamedTuple):
     """A text, and the encoding that it was read in."""
 
     encoding: str  # empty for UTF-8
     text: str
 
 
-def readings(content: bytes) -> tuple[Reading, ...]:
+def readings(content: bytes) -> tuple[DecodedText, ...]:
     """Return the ways to read a file as text, the likeliest first and each text once; none for what is not text."""
-    found: dict[str, Reading] = {}
+    found: dict[str, DecodedText] = {}
     for reading in _readings(content):
         found.setdefault(reading.text, reading)
         if not reading.encoding:
@@ -64,7 +64,7 @@ def _plain(text: str) -> str:
     return _LINE_END.sub("\n", text.removeprefix("\ufeff").removesuffix("\x1a"))  # DOS ends a text with a Ctrl+Z
 
 
-def _readings(content: bytes) -> Iterator[Reading]:
+def _readings(content: bytes) -> Iterator[DecodedText]:
     for mark, encoding in (*_MARKS, *_SHORT_MARKS):
         if content.startswith(mark):
             yield from _decoded(content, encoding)
@@ -81,7 +81,7 @@ def _readings(content: bytes) -> Iterator[Reading]:
         yield from _decoded(content, encoding)
 
 
-def _decoded(content: bytes, encoding: str) -> Iterator[Reading]:
+def _decoded(content: bytes, encoding: str) -> Iterator[DecodedText]:
     try:
         text = content.decode(encoding)
     except (UnicodeError, LookupError):
@@ -90,15 +90,15 @@ def _decoded(content: bytes, encoding: str) -> Iterator[Reading]:
     is_utf_8 = encoding.lower() in ("utf-8", "utf8", "utf-8-sig")
     limit = 0.0 if "\0" in text else _MOST_UNUSABLE_UTF_8 if is_utf_8 else _MOST_UNUSABLE
     if len(_UNUSABLE.findall(text)) <= limit * len(text):
-        yield Reading("" if is_utf_8 else _label(encoding), text)
+        yield DecodedText("" if is_utf_8 else _label(encoding), text)
 
 
-def _mended(content: bytes) -> Iterator[Reading]:
+def _mended(content: bytes) -> Iterator[DecodedText]:
     """Yield a text in UTF-8 of which a few bytes are damaged."""
     text = content.decode("utf-8", "replace")
     damaged = text.count("\ufffd")
     if damaged * 10 < sum(character > "\x7f" for character in text) - damaged:
-        yield Reading("UTF-8", _plain(text))
+        yield DecodedText("UTF-8", _plain(text))
 
 
 def _detected(content: bytes) -> Iterator[str]:

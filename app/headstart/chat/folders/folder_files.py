@@ -17,7 +17,7 @@ from typing import IO, NamedTuple
 import psutil
 
 from headstart.chat.files import attachments, document_text, pdf_text, pictures
-from headstart.chat.files.attachments import Document
+from headstart.chat.files.attachments import DocumentKind
 from headstart.chat.files.pictures import Recognize
 from headstart.errors import AttachmentError
 
@@ -40,7 +40,7 @@ class Unit(StrEnum):
     NONE = ""
 
 
-class Piece(NamedTuple):
+class FileSection(NamedTuple):
     """A part of the text of a file: a page, or some lines."""
 
     text: str
@@ -119,15 +119,15 @@ def _take(listing: Listing, inside: str, entry: "os.DirEntry[str]") -> bool:
     return False
 
 
-def pieces(path: Path, start: int = 0, recognize: Recognize | None = None) -> Iterator[Piece]:
+def pieces(path: Path, start: int = 0, recognize: Recognize | None = None) -> Iterator[FileSection]:
     """Yield the text of a file from `start` on, a page or a character. Raises AttachmentError and NoTextError."""
     kind = attachments.document(path)
-    if kind is Document.PDF:
+    if kind is DocumentKind.PDF:
         reader = pdf_text.open_pdf(path, MAX_PAGES)
         count = len(reader.pages)
         for number, page in enumerate(pdf_text.pages(path, reader, start, recognize), start=start + 1):
-            yield Piece(page, Unit.PAGE, number, number if number < count else 0, number / count)
-    elif kind is Document.PICTURE:
+            yield FileSection(page, Unit.PAGE, number, number if number < count else 0, number / count)
+    elif kind is DocumentKind.PICTURE:
         yield from _parts(_text_in_picture(path, recognize), Unit.NONE, start)
     elif kind:
         yield from _parts(attachments.read_document(path, kind, largest=LARGEST).text, Unit.NONE, start)
@@ -145,7 +145,7 @@ def _plain_text(path: Path) -> str:
         raise NoTextError from error
 
 
-def _parts(text: str, unit: Unit, start: int) -> Iterator[Piece]:
+def _parts(text: str, unit: Unit, start: int) -> Iterator[FileSection]:
     """Yield a text in pieces that end with a line."""
     line = 1 + text.count("\n", 0, start)
     while start < len(text):
@@ -153,7 +153,7 @@ def _parts(text: str, unit: Unit, start: int) -> Iterator[Piece]:
         if end - start > PIECE:
             end = text.rfind("\n", start, start + PIECE) + 1 or start + PIECE
         piece = text[start:end]
-        yield Piece(piece, unit, line, end if end < len(text) else 0, end / len(text))
+        yield FileSection(piece, unit, line, end if end < len(text) else 0, end / len(text))
         line += piece.count("\n")
         start = end
 
@@ -193,7 +193,7 @@ class TextReader:
         """`command` runs `serve` on its standard input."""
         self._small, self._large = _Process(command), _Process(command)
 
-    def read(self, path: Path, start: int = 0, is_wanted: Callable[[], bool] = lambda: True) -> Iterator[Piece]:
+    def read(self, path: Path, start: int = 0, is_wanted: Callable[[], bool] = lambda: True) -> Iterator[FileSection]:
         """Yield the pieces of a file. Raises AttachmentError, NoTextError and CancelledError.
 
         After CancelledError, the process goes on: a later call from the same place on finds the pieces read.
@@ -222,9 +222,9 @@ class _Process:
         self._place: tuple[_File, int] | None = None  # of the next piece; None: no file is being read
         self._given_up = set[_File]()  # until the program starts again
 
-    def read(self, file: _File, start: int, is_wanted: Callable[[], bool]) -> Iterator[Piece]:
+    def read(self, file: _File, start: int, is_wanted: Callable[[], bool]) -> Iterator[FileSection]:
         name = Path(file[0]).name
-        last = Piece("")
+        last = FileSection("")
         while file not in self._given_up:
             if self._place != (file, start):
                 self._order(file, start)
@@ -242,7 +242,7 @@ class _Process:
             if reply == "unreadable":
                 break
             text, unit, place, after, share = reply
-            last = Piece(text, Unit(unit), place, after, share)
+            last = FileSection(text, Unit(unit), place, after, share)
             if last.next:
                 start = last.next
                 self._place = (file, start) if line else None

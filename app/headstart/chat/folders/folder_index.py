@@ -24,10 +24,10 @@ from headstart.chat.folders import folder_search
 from headstart.chat.folders.folder_files import (
     SMALL,
     CancelledError,
+    FileSection,
     FileStat,
     Listing,
     NoTextError,
-    Piece,
     Unit,
     list_files,
 )
@@ -118,10 +118,10 @@ _log = logging.getLogger(__name__)
 IsWanted = Callable[[], bool]
 
 
-class Reader(Protocol):
+class FileReader(Protocol):
     """Reads the text of files."""
 
-    def read(self, path: Path, start: int, is_wanted: IsWanted) -> Iterator[Piece]:
+    def read(self, path: Path, start: int, is_wanted: IsWanted) -> Iterator[FileSection]:
         """Yield the text of a file from a place on. Raises AttachmentError, NoTextError and CancelledError."""
         ...
 
@@ -201,7 +201,7 @@ class FolderIndex:
             all(erasing.steps(self._connection, self._folder, self._key))
 
     def update(
-        self, folder: str, reader: Reader, is_wanted: IsWanted = lambda: True, *, large: bool = True
+        self, folder: str, reader: FileReader, is_wanted: IsWanted = lambda: True, *, large: bool = True
     ) -> Iterator[FolderState]:
         """Read what has changed in a folder since, small and new files first; yield the state after each piece.
 
@@ -417,7 +417,7 @@ class FolderIndex:
             self._connection.execute(statement, (path, *state, rank, old))
 
     def _read(
-        self, rank: int, folder: Path, path: str, reader: Reader, is_wanted: IsWanted
+        self, rank: int, folder: Path, path: str, reader: FileReader, is_wanted: IsWanted
     ) -> Iterator[tuple[float, bool]]:
         """Read a file into the index; yield the share that is read after each piece, and whether that is all.
 
@@ -458,7 +458,7 @@ class FolderIndex:
             return row["rank"], row["next"]
         return self._write(rank, path, state, _READING, _hash(folder / path)), 0
 
-    def _append(self, file: int, piece: Piece, headings: "_Headings") -> None:
+    def _append(self, file: int, piece: FileSection, headings: "_Headings") -> None:
         """Write a piece of a file, and where to go on."""
         passages = [(file, place, storable(head), storable(text)) for place, head, text in _passages(piece, headings)]
         insert = "INSERT INTO passage (file, place, heading, text) SELECT ?1, ?2, ?3, ?4 "
@@ -534,7 +534,7 @@ def forget(folder: Path) -> None:
         (folder / f"{FOLDERS_NAME}{suffix}").unlink(missing_ok=True)
 
 
-def _passages(piece: Piece, headings: "_Headings") -> Iterator[tuple[int, str, str]]:
+def _passages(piece: FileSection, headings: "_Headings") -> Iterator[tuple[int, str, str]]:
     """Yield the passages of a piece, each with its page or line and the headings that it stands under."""
     headings.begin(piece)
     line, counted = piece.place, 0
@@ -555,7 +555,7 @@ class _Headings:
         self._coming: list[tuple[int, int, str]] = []  # with their places, of this piece
         self.title = ""
 
-    def begin(self, piece: Piece) -> None:
+    def begin(self, piece: FileSection) -> None:
         """Find the headings of a piece."""
         self._coming = []
         if self._has_marks or piece.unit is Unit.NONE:

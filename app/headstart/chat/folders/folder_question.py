@@ -103,7 +103,7 @@ _ASKS = re.compile(r"[?？]|^\s*(?:why|how|when|where|who|warum|wieso|wann|wo|we
 _SENTENCE = re.compile(r"[^.!?。！？\n]*[?？]")
 
 
-class Part(NamedTuple):
+class SearchTerms(NamedTuple):
     """Words that are looked for together, each as FTS5 writes it, and how much they weigh."""
 
     terms: tuple[str, ...]
@@ -114,7 +114,7 @@ class Question(NamedTuple):
     """A question as the search takes it."""
 
     text: str  # for the vector of its meaning; with what it goes on from
-    parts: tuple[Part, ...]  # the question's own words first
+    parts: tuple[SearchTerms, ...]  # the question's own words first
     searched: str = ""  # what is looked for, as it is shown; empty if that is nothing
     lists: bool = False  # files are asked for, not what stands in them
     is_newest: bool = False  # newer files go first
@@ -129,8 +129,8 @@ def understand(text: str, before: Sequence[tuple[str, str]] = ()) -> Question:
     dates = tuple(_dates(text))
     if not _goes_on(text, own, before) or (lists and own):
         is_search = own or lists or dates or is_newest
-        return Question(text, (Part(own, 1.0),), text.strip() if is_search else "", lists, is_newest, dates)
-    parts, joined = list[Part](), list[str]()
+        return Question(text, (SearchTerms(own, 1.0),), text.strip() if is_search else "", lists, is_newest, dates)
+    parts, joined = list[SearchTerms](), list[str]()
     if not own:  # "yes" to what the answer offered
         offered = _SENTENCE.findall(before[-1][1])
         own = terms(offered[-1] if offered else "")
@@ -141,20 +141,20 @@ def understand(text: str, before: Sequence[tuple[str, str]] = ()) -> Question:
     for number in range(len(before) - 1, max(len(before) - 4, -1), -1):
         question, answer = before[number]
         found = terms(question)
-        parts.append(Part(tuple(term for term in found if term not in known), weight))
+        parts.append(SearchTerms(tuple(term for term in found if term not in known), weight))
         known.update(found)
         joined.append(question)
         if number == len(before) - 1:
             named = tuple(term for term in terms(answer[:_MAX_ANSWER]) if term not in known)
-            parts.append(Part(named, ANSWERED))
+            parts.append(SearchTerms(named, ANSWERED))
         if not _goes_on(question, found, before[:number]):
             break
         weight /= 2
     subject = joined[-1].strip()
     whole = " ".join([*(each.strip() for each in reversed(joined)), text])
-    parts = [Part(own, 1.0), *(part for part in parts if part.terms)]
+    parts = [SearchTerms(own, 1.0), *(part for part in parts if part.terms)]
     if not own:  # thanks, or an addition without a word of its own
-        return Question(text, (Part((), 1.0),))
+        return Question(text, (SearchTerms((), 1.0),))
     return Question(whole, tuple(parts), f"{text.strip()} ({subject})", lists, is_newest, dates)
 
 

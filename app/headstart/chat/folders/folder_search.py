@@ -12,7 +12,7 @@ from typing import Any
 
 from headstart.chat.conversation import Excerpt
 from headstart.chat.folders.folder_files import Unit
-from headstart.chat.folders.folder_question import Part, Question
+from headstart.chat.folders.folder_question import Question, SearchTerms
 
 WEIGHT_OF_WORDS = 0.3  # beside the cosine; app/docs/passages.md has half and double
 WEIGHT_OF_NAMES = 0.3  # of the share of the question's words that are in the file's name
@@ -130,7 +130,7 @@ class FolderSearch:
         listed = self._listed(question, parts, [owners[passage] for passage in best]) if question.lists else []
         return [*listed, *self._excerpts(best, owners, most - len(listed))]
 
-    def _score(self, part: Part) -> _Scores:
+    def _score(self, part: SearchTerms) -> _Scores:
         scores = _Scores(has_pairs=any(" " in term for term in part.terms))
         for bit, term in enumerate(part.terms):
             where = "FROM passage_words WHERE passage_words MATCH ?"

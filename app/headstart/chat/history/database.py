@@ -21,9 +21,9 @@ from headstart.chat import search
 from headstart.chat.conversation import (
     Attachment,
     Chat,
+    ChatMessage,
     Conversation,
     Excerpt,
-    Message,
     Passage,
     Role,
     Run,
@@ -334,7 +334,7 @@ def read_chat(row: sqlite3.Row) -> Chat:
     )
 
 
-def message_row(message: Message, *, shown: bool) -> dict[str, Value]:
+def message_row(message: ChatMessage, *, shown: bool) -> dict[str, Value]:
     """Return the columns of table message, without the chat."""
     return {
         "id": message.id,
@@ -358,8 +358,8 @@ def message_row(message: Message, *, shown: bool) -> dict[str, Value]:
     }
 
 
-def read_message(row: Mapping[str, Any] | sqlite3.Row) -> Message:
-    return Message(
+def read_message(row: Mapping[str, Any] | sqlite3.Row) -> ChatMessage:
+    return ChatMessage(
         id=row["id"],
         parent=row["parent"],
         role=Role(row["role"]),

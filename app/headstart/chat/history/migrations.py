@@ -5,7 +5,7 @@ import sqlite3
 from pathlib import Path
 
 from headstart.chat import search
-from headstart.chat.conversation import Message, Role, Run, ToolCall
+from headstart.chat.conversation import ChatMessage, Role, Run, ToolCall
 from headstart.chat.history import backups
 from headstart.chat.history.database import INDEX_FAULT, Key, calls_to_json, runs_to_json, to_json, transaction
 from headstart.chat.tagged_thinking import separated
@@ -170,7 +170,9 @@ def _separate_thinking(connection: sqlite3.Connection) -> None:
         try:
             runs = tuple(Run(*run) for run in json.loads(origins))
             made = tuple(ToolCall(**call) for call in json.loads(calls))
-            before = Message(rank, None, Role.ASSISTANT, text, 0.0, stats=json.loads(stats), origins=runs, calls=made)
+            before = ChatMessage(
+                rank, None, Role.ASSISTANT, text, 0.0, stats=json.loads(stats), origins=runs, calls=made
+            )
             after = separated(before)
         except (ValueError, TypeError):  # a damaged row is reported when its chat is opened
             continue

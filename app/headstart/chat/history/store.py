@@ -13,9 +13,9 @@ from pathlib import Path
 from headstart.chat.conversation import (
     Attachment,
     Chat,
+    ChatMessage,
     Conversation,
     Json,
-    Message,
     Project,
     Run,
     clean_name,
@@ -476,7 +476,7 @@ def _upsert_message(columns: Iterable[str]) -> str:
     )
 
 
-def _is_shown(conversation: Conversation, message: Message) -> bool:
+def _is_shown(conversation: Conversation, message: ChatMessage) -> bool:
     return conversation.chosen.get(message.parent) == message.id
 
 

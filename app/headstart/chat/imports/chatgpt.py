@@ -10,11 +10,11 @@ from headstart.chat.imports.tree import (
     HIDDEN,
     IMAGES,
     RECORDINGS,
-    Call,
+    ForeignProgram,
+    ImportedCall,
     LeftOut,
-    Node,
+    MessageNode,
     Part,
-    Program,
     Result,
     Thought,
     attached,
@@ -62,7 +62,7 @@ def _read(entry: object, left_out: LeftOut) -> Bundle | None:
     )
 
 
-def _node(key: str | None, node: Mapping[str, Any], default_model: str, left_out: LeftOut) -> Node:
+def _node(key: str | None, node: Mapping[str, Any], default_model: str, left_out: LeftOut) -> MessageNode:
     message = mapping(node.get("message"))
     metadata = mapping(message.get("metadata"))
     role = text_of(mapping(message.get("author")).get("role")) or text_of(message.get("role"))
@@ -76,10 +76,10 @@ def _node(key: str | None, node: Mapping[str, Any], default_model: str, left_out
         files = attached([(text_of(file.get("name")), "") for file in named], left_out)
     if metadata.get("is_visually_hidden_from_user") is True and role != "system":
         left_out.add(HIDDEN, 1 if parts else 0)
-        return Node(own_key, parent, "", children=children)
+        return MessageNode(own_key, parent, "", children=children)
     model = text_of(metadata.get("model_slug")) or default_model
     when = seconds(message.get("create_time"))
-    return Node(own_key, parent, role, parts, when, model, files, children)
+    return MessageNode(own_key, parent, role, parts, when, model, files, children)
 
 
 def _parts(role: str, message: Mapping[str, Any], left_out: LeftOut) -> tuple[Part, ...]:
@@ -98,7 +98,7 @@ def _parts(role: str, message: Mapping[str, Any], left_out: LeftOut) -> tuple[Pa
         return ()
     recipient = text_of(message.get("recipient"))
     if role == "assistant" and recipient not in _FOR_READERS:
-        return (Call(recipient, text),)
+        return (ImportedCall(recipient, text),)
     if role == "tool":
         name = text_of(mapping(message.get("author")).get("name"))
         return (Result(text, name=name, failed=kind == "system_error"),)
@@ -153,4 +153,4 @@ def _without_citations(text: str, metadata: Mapping[str, Any]) -> str:
     return _CITATION.sub("", text)
 
 
-PROGRAM = Program("ChatGPT", _entries, _read)
+PROGRAM = ForeignProgram("ChatGPT", _entries, _read)

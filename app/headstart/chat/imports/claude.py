@@ -7,11 +7,11 @@ from typing import Any
 from headstart.chat.conversation import Attachment, Project, clean_name
 from headstart.chat.imports.tree import (
     IMAGES,
-    Call,
+    ForeignProgram,
+    ImportedCall,
     LeftOut,
-    Node,
+    MessageNode,
     Part,
-    Program,
     Result,
     Thought,
     attached,
@@ -52,7 +52,7 @@ def _read(entry: object, left_out: LeftOut) -> Bundle | None:
     )
 
 
-def _node(number: int, entry: object, model: str, left_out: LeftOut) -> Node:
+def _node(number: int, entry: object, model: str, left_out: LeftOut) -> MessageNode:
     message = mapping(entry)
     parts = [part for block in listing(message.get("content")) for part in _parts(mapping(block), left_out)]
     if not any(isinstance(part, str) and part.strip() for part in parts):
@@ -60,7 +60,7 @@ def _node(number: int, entry: object, model: str, left_out: LeftOut) -> Node:
     named = [mapping(file) for file in listing(message.get("attachments")) + listing(message.get("files"))]
     files = dict.fromkeys((_name(file), text_of(file.get("extracted_content"))) for file in named)
     with_text = {name for name, text in files if text}
-    return Node(
+    return MessageNode(
         key_of(message.get("uuid")) or f"message {number}",
         key_of(message.get("parent_message_uuid")),
         _ROLES.get(text_of(message.get("sender")), ""),
@@ -83,7 +83,7 @@ def _parts(block: Mapping[str, Any], left_out: LeftOut) -> Iterable[Part]:
         case "thinking":
             yield Thought(text_of(block.get("thinking")))
         case "tool_use":
-            yield Call(text_of(block.get("name")) or "tool", block.get("input"), id_)
+            yield ImportedCall(text_of(block.get("name")) or "tool", block.get("input"), id_)
         case "tool_result":
             shown = _result(block.get("content"), left_out)
             yield Result(shown, id_, text_of(block.get("name")), failed=block.get("is_error") is True)
@@ -130,4 +130,4 @@ def _project(entry: Mapping[str, Any]) -> Project:
     )
 
 
-PROGRAM = Program("Claude", _entries, _read)
+PROGRAM = ForeignProgram("Claude", _entries, _read)

@@ -6,11 +6,11 @@ from typing import Any
 
 from headstart.chat.imports.tree import (
     IMAGES,
-    Call,
+    ForeignProgram,
+    ImportedCall,
     LeftOut,
-    Node,
+    MessageNode,
     Part,
-    Program,
     Thought,
     attached,
     bundle,
@@ -74,10 +74,10 @@ def _read(entry: object, left_out: LeftOut) -> Bundle | None:
     )
 
 
-def _node(number: int, message: Mapping[str, Any], model: str, left_out: LeftOut) -> Node:
+def _node(number: int, message: Mapping[str, Any], model: str, left_out: LeftOut) -> MessageNode:
     metadata = mapping(message.get("metadata"))
     named = [mapping(file) for file in listing(message.get("attachments"))]
-    return Node(
+    return MessageNode(
         key_of(message.get("id")) or f"message {number}",
         None,
         text_of(message.get("role")),
@@ -112,7 +112,7 @@ def _calls(calls: object) -> Iterator[Part]:
         texts = [text_of(mapping(item).get("text")) for item in listing(response.get("content"))]
         result = "\n\n".join(filter(None, texts)) or text_of(response.get("error"))
         name = text_of(function.get("name")) or "tool"
-        yield Call(name, function.get("arguments"), result=result, failed=bool(response.get("error")))
+        yield ImportedCall(name, function.get("arguments"), result=result, failed=bool(response.get("error")))
 
 
-PROGRAM = Program("Jan", _entries, _read)
+PROGRAM = ForeignProgram("Jan", _entries, _read)

@@ -8,11 +8,11 @@ from typing import Any
 from headstart.chat.imports.tree import (
     IMAGES,
     RECORDINGS,
-    Call,
+    ForeignProgram,
+    ImportedCall,
     LeftOut,
-    Node,
+    MessageNode,
     Part,
-    Program,
     Result,
     Thought,
     attached,
@@ -73,9 +73,9 @@ def _read(entry: object, left_out: LeftOut) -> Bundle | None:
     )
 
 
-def _node(number: int, message: Mapping[str, Any], left_out: LeftOut) -> Node:
+def _node(number: int, message: Mapping[str, Any], left_out: LeftOut) -> MessageNode:
     role = "" if message.get("type") == "root" else text_of(message.get("role"))
-    return Node(
+    return MessageNode(
         key_of(message.get("id")) or f"message {number}",
         key_of(message.get("parent")),
         role,
@@ -105,7 +105,7 @@ def _parts(role: str, message: Mapping[str, Any]) -> Iterator[Part]:
             calls = None
     for call in map(mapping, listing(calls)):
         function = mapping(call.get("function"))
-        yield Call(text_of(function.get("name")) or "tool", function.get("arguments"), text_of(call.get("id")))
+        yield ImportedCall(text_of(function.get("name")) or "tool", function.get("arguments"), text_of(call.get("id")))
 
 
 def _files(message: Mapping[str, Any], left_out: LeftOut) -> Iterator[tuple[str, str]]:
@@ -117,4 +117,4 @@ def _files(message: Mapping[str, Any], left_out: LeftOut) -> Iterator[tuple[str,
             yield text_of(file.get("name")) or kind, text_of(file.get("content"))
 
 
-PROGRAM = Program("llama.cpp", _entries, _read)
+PROGRAM = ForeignProgram("llama.cpp", _entries, _read)

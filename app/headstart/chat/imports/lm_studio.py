@@ -6,11 +6,11 @@ from typing import Any
 
 from headstart.chat.imports.tree import (
     IMAGES,
-    Call,
+    ForeignProgram,
+    ImportedCall,
     LeftOut,
-    Node,
+    MessageNode,
     Part,
-    Program,
     Result,
     Thought,
     attached,
@@ -44,7 +44,7 @@ def _read(entry: object, left_out: LeftOut) -> Bundle | None:
         return None
     created = seconds(chat.get("createdAt")) or round(time.time(), 3)
     model = text_of(mapping(chat.get("lastUsedModel")).get("identifier"))
-    nodes: list[Node] = []
+    nodes: list[MessageNode] = []
     above, shown = None, None
     for number, message in enumerate(map(mapping, listing(chat.get("messages")))):
         versions = [mapping(version) for version in listing(message.get("versions"))]
@@ -69,7 +69,9 @@ def _read(entry: object, left_out: LeftOut) -> Bundle | None:
     )
 
 
-def _node(key: str, parent: str | None, role: str, version: Mapping[str, Any], model: str, left_out: LeftOut) -> Node:
+def _node(
+    key: str, parent: str | None, role: str, version: Mapping[str, Any], model: str, left_out: LeftOut
+) -> MessageNode:
     steps = listing(version.get("steps")) or [{"type": "contentBlock", "content": version.get("content")}]
     parts: list[Part] = []
     files: list[str] = []
@@ -84,7 +86,7 @@ def _node(key: str, parent: str | None, role: str, version: Mapping[str, Any], m
     sender = text_of(mapping(version.get("senderInfo")).get("senderName"))
     created = seconds(version.get("createdAt"))
     attachments = attached([(name, "") for name in files], left_out)
-    return Node(key, parent, role, tuple(parts), created, sender or model, attachments)
+    return MessageNode(key, parent, role, tuple(parts), created, sender or model, attachments)
 
 
 def _parts(content: object, files: list[str], left_out: LeftOut) -> Iterator[Part]:
@@ -98,7 +100,7 @@ def _parts(content: object, files: list[str], left_out: LeftOut) -> Iterator[Par
                 yield text_of(item.get("text"))
             case "toolCallRequest":
                 arguments = item.get("arguments") or item.get("parameters")
-                yield Call(text_of(item.get("name")) or "tool", arguments, id_)
+                yield ImportedCall(text_of(item.get("name")) or "tool", arguments, id_)
             case "toolCallResult":
                 yield Result(_result(item.get("content")), id_, text_of(item.get("name")))
             case "file" if item.get("fileType") == "image":
@@ -118,4 +120,4 @@ def _result(content: object) -> str:
     return "\n\n".join(filter(None, (text_of(mapping(item).get("text")) for item in listing(content))))
 
 
-PROGRAM = Program("LM Studio", _entries, _read)
+PROGRAM = ForeignProgram("LM Studio", _entries, _read)

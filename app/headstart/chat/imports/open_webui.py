@@ -9,11 +9,11 @@ from typing import Any
 from headstart.chat.conversation import clean_name
 from headstart.chat.imports.tree import (
     IMAGES,
-    Call,
+    ForeignProgram,
+    ImportedCall,
     LeftOut,
-    Node,
+    MessageNode,
     Part,
-    Program,
     Result,
     Thought,
     attached,
@@ -76,8 +76,8 @@ def _tag(tag: object) -> str:
     return text_of(tag) or text_of(mapping(tag).get("name"))
 
 
-def _node(key: str | None, number: int, message: Mapping[str, Any], left_out: LeftOut) -> Node:
-    return Node(
+def _node(key: str | None, number: int, message: Mapping[str, Any], left_out: LeftOut) -> MessageNode:
+    return MessageNode(
         key or key_of(message.get("id")) or f"message {number}",
         key_of(message.get("parentId")),
         text_of(message.get("role")),
@@ -135,9 +135,9 @@ def _inside(text: str) -> Iterator[Part]:
                 part = Thought(html.unescape(_QUOTE.sub("", html.unescape(inner))))
             case "tool_calls":
                 result = attributes.get("result", inner)
-                part = Call(attributes.get("name") or "tool", attributes.get("arguments", ""), result=result)
+                part = ImportedCall(attributes.get("name") or "tool", attributes.get("arguments", ""), result=result)
             case "code_interpreter":
-                part = Call("code_interpreter", {"code": inner}, result=attributes.get("output", ""))
+                part = ImportedCall("code_interpreter", {"code": inner}, result=attributes.get("output", ""))
             case _:
                 continue
         yield text[end : match.start()].strip("\n")
@@ -160,7 +160,7 @@ def _output(items: object, left_out: LeftOut) -> Iterator[Part]:
             case "reasoning":
                 yield Thought(text)
             case "function_call":
-                yield Call(text_of(item.get("name")) or "tool", item.get("arguments"), id_)
+                yield ImportedCall(text_of(item.get("name")) or "tool", item.get("arguments"), id_)
             case "function_call_output":
                 outputs = [text_of(mapping(part).get("text")) for part in listing(item.get("output"))]
                 yield Result(text_of(item.get("output")) or "\n\n".join(filter(None, outputs)), id_)
@@ -168,4 +168,4 @@ def _output(items: object, left_out: LeftOut) -> Iterator[Part]:
                 left_out.add(Translatable("parts of the unknown kind {kind}", kind=kind[:40]))
 
 
-PROGRAM = Program("Open WebUI", _entries, _read)
+PROGRAM = ForeignProgram("Open WebUI", _entries, _read)

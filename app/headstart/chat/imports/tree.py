@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from headstart.chat.conversation import Attachment, Conversation, Message, Role, ToolCall
+from headstart.chat.conversation import Attachment, ChatMessage, Conversation, Role, ToolCall
 from headstart.chat.json_chats import MAX_MESSAGES, Bundle, long_text, new_chat, require_few
 from headstart.chat.tagged_thinking import separated
 from headstart.errors import Translatable
@@ -28,7 +28,7 @@ class Thought:
 
 
 @dataclass(frozen=True)
-class Call:
+class ImportedCall:
     """A call of a tool, of which a later part may have the result."""
 
     name: str
@@ -48,11 +48,11 @@ class Result:
     failed: bool = False
 
 
-Part = str | Thought | Call | Result
+Part = str | Thought | ImportedCall | Result
 
 
 @dataclass(frozen=True)
-class Node:
+class MessageNode:
     """A message, or a part of one: what follows each other of an assistant and its tools becomes one message."""
 
     key: str
@@ -83,7 +83,7 @@ class LeftOut:
         )
 
 
-class Program(NamedTuple):
+class ForeignProgram(NamedTuple):
     """A program whose exports are read."""
 
     name: str
@@ -92,7 +92,7 @@ class Program(NamedTuple):
 
 
 def bundle(
-    nodes: Sequence[Node], current: str | None, title: str, *, created: float, updated: float, **others: Any
+    nodes: Sequence[MessageNode], current: str | None, title: str, *, created: float, updated: float, **others: Any
 ) -> Bundle:
     """Return a chat made of nodes. `others` are fields of the chat. Raises MalformedError for one that is too large."""
     require_few(len(nodes), MAX_MESSAGES, Translatable("messages in one chat"))
@@ -107,7 +107,7 @@ def bundle(
 class _Open:
     """The last node of a message of an assistant that may go on."""
 
-    node: Node
+    node: MessageNode
     before: "_Open | None"
 
 
@@ -115,9 +115,9 @@ class _Open:
 class _Builder:
     """The messages made of nodes, parents first."""
 
-    nodes: Sequence[Node]
+    nodes: Sequence[MessageNode]
     created: float  # of messages without a time
-    messages: dict[int, Message] = field(default_factory=dict)
+    messages: dict[int, ChatMessage] = field(default_factory=dict)
     prompts: list[str] = field(default_factory=list)
     _ended: dict[str, int | None] = field(default_factory=dict)  # ids of finished messages by their last node
 
@@ -145,7 +145,7 @@ class _Builder:
         shown = last.get(current) if current is not None else None
         return conversation.show(shown) if shown is not None else conversation
 
-    def _add(self, node: Node, message: int | None, opened: _Open | None) -> tuple[int | None, _Open | None]:
+    def _add(self, node: MessageNode, message: int | None, opened: _Open | None) -> tuple[int | None, _Open | None]:
         if node.role in ("assistant", "tool"):
             return message, _Open(node, opened)
         if node.role == "system":
@@ -160,14 +160,14 @@ class _Builder:
             return message
         key = opened.node.key
         if key not in self._ended:
-            nodes: list[Node] = []
+            nodes: list[MessageNode] = []
             while opened:
                 nodes.append(opened.node)
                 opened = opened.before
             self._ended[key] = self._write(Role.ASSISTANT, nodes[::-1], message)
         return self._ended[key]
 
-    def _write(self, role: Role, nodes: Sequence[Node], parent: int | None) -> int | None:
+    def _write(self, role: Role, nodes: Sequence[MessageNode], parent: int | None) -> int | None:
         """Add a message, unless it is empty. Return its id, or that of the message above."""
         text, thinking, calls = _joined(part for node in nodes for part in node.parts)
         files = tuple(file for node in nodes for file in node.attachments)
@@ -175,7 +175,7 @@ class _Builder:
             return parent
         id_ = len(self.messages) + 1
         created = next((node.created for node in nodes if node.created is not None), self.created)
-        message = Message(id_, parent, role, text, created, attachments=files)
+        message = ChatMessage(id_, parent, role, text, created, attachments=files)
         if role is Role.ASSISTANT:
             model = next((node.model for node in reversed(nodes) if node.model), "")
             message = replace(message, model=model, thinking=thinking, calls=calls)
@@ -185,7 +185,7 @@ class _Builder:
         return id_
 
 
-def _linked(order: Sequence[Node], nodes: Mapping[str, Node]) -> tuple[dict[str, list[str]], list[str]]:
+def _linked(order: Sequence[MessageNode], nodes: Mapping[str, MessageNode]) -> tuple[dict[str, list[str]], list[str]]:
     """Return the children of each node, and the nodes to begin at, whichever of the two says who answers whom."""
     parents = {key: node.parent for key, node in nodes.items() if node.parent and node.parent in nodes}
     parents = {key: parent for key, parent in parents.items() if parent != key}
@@ -213,7 +213,7 @@ def _joined(parts: Iterable[Part]) -> tuple[str, str, tuple[ToolCall, ...]]:
                 texts.add(long_text(part))
             case Thought():
                 thoughts.add(long_text(part.text))
-            case Call():
+            case ImportedCall():
                 arguments = long_text(_arguments(part.arguments))
                 result = long_text(part.result or "")
                 call = ToolCall(texts.length, part.name, arguments, result, part.failed, thoughts.length)

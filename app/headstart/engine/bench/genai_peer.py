@@ -11,7 +11,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from headstart.engine.bench.prompts import BenchPrompt
-from headstart.engine.bench.race import Contestant, Run
+from headstart.engine.bench.race import Contestant, TimedAnswer
 from headstart.engine.hardware.runtime import openvino, openvino_genai
 from headstart.errors import PeerError
 from headstart.library.manifest import read_model
@@ -45,9 +45,9 @@ class Peer:
 
     name: str
     encode: Callable[[BenchPrompt], list[int]]
-    write: Callable[[list[int]], Run]
+    write: Callable[[list[int]], TimedAnswer]
 
-    def answer(self, prompt: BenchPrompt) -> Run:
+    def answer(self, prompt: BenchPrompt) -> TimedAnswer:
         """Generate the answer, and return its figures."""
         return self.write(self.encode(prompt))
 
@@ -102,7 +102,7 @@ def genai_pipeline(target: GenaiModel, options: PeerOptions, kept_blocks: int = 
     return genai.LLMPipeline(str(target.folder), options.device, scheduler_config=scheduler, **properties)
 
 
-def genai_answer(pipeline: Any, options: PeerOptions, guessing: Mapping[str, object], ids: list[int]) -> Run:
+def genai_answer(pipeline: Any, options: PeerOptions, guessing: Mapping[str, object], ids: list[int]) -> TimedAnswer:
     """Answer the prompt `ids`, timed by GenAI's own figures, which hold no encoding and decoding of text."""
     # A new configuration: the model's own would bring its sampling and penalties.
     config = openvino_genai().GenerationConfig(
@@ -117,7 +117,7 @@ def genai_answer(pipeline: Any, options: PeerOptions, guessing: Mapping[str, obj
     result = pipeline.generate(openvino_genai().TokenizedInputs(tensor(prompt), tensor(np.ones_like(prompt))), config)
     metrics, extended = result.perf_metrics, result.extended_perf_metrics
     ttft = metrics.get_ttft().mean
-    return Run(
+    return TimedAnswer(
         tokens=tuple(itertools.takewhile(lambda token: token not in options.stop_ids, result.tokens[0])),
         ttft_ms=ttft,
         decode_ms=metrics.get_generate_duration().mean - ttft,

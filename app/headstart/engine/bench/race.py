@@ -96,7 +96,7 @@ def raise_if_set(cancel: CancelEvent) -> None:
 
 
 @dataclass(frozen=True)
-class Run:
+class TimedAnswer:
     """One answer. `decode_ms` counts from the first token to the end; `parts` (draft, verify, other) sum to it."""
 
     tokens: tuple[int, ...]  # without the stop id
@@ -130,7 +130,7 @@ class Contestant(Protocol):
     def name(self) -> str:
         """The name in tables."""
 
-    def answer(self, prompt: BenchPrompt) -> Run:
+    def answer(self, prompt: BenchPrompt) -> TimedAnswer:
         """Answer from a cold cache."""
 
 
@@ -145,7 +145,7 @@ class OwnMode:
     forget: Callable[[], None]
     cancel: CancelEvent = field(default_factory=CancelEvent)
 
-    def answer(self, prompt: BenchPrompt) -> Run:
+    def answer(self, prompt: BenchPrompt) -> TimedAnswer:
         """Answer from a cold cache. Raises RaceCancelled soon after `cancel` is set."""
         self.forget()
         greedy = Sampling(temperature=0.0)
@@ -164,7 +164,7 @@ class OwnMode:
         stats = finish.stats
         # Time outside the models is ours, including the event loop around the rounds.
         draft, verify = stats.by_part["draft"], stats.by_part["verify"]
-        return Run(
+        return TimedAnswer(
             tokens=finish.token_ids,
             ttft_ms=stats.ttft_ms,
             decode_ms=stats.decode_ms,
@@ -195,7 +195,7 @@ class Heat:
     prompt: BenchPrompt
     contestant: str
     repeat: int
-    run: Run
+    run: TimedAnswer
     joules: float | None = None  # of the whole answer; None where the machine does not tell
 
 

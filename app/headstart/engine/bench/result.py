@@ -8,7 +8,17 @@ from dataclasses import dataclass
 from itertools import zip_longest
 from typing import TypeVar
 
-from headstart.engine.bench.race import AGAIN, AUTO, DRAFT_ONLY, EAGLE_ONLY, NGRAM_ONLY, PLAIN, Heat, Run, fixed_length
+from headstart.engine.bench.race import (
+    AGAIN,
+    AUTO,
+    DRAFT_ONLY,
+    EAGLE_ONLY,
+    NGRAM_ONLY,
+    PLAIN,
+    Heat,
+    TimedAnswer,
+    fixed_length,
+)
 from headstart.engine.hardware.devices import Machine
 from headstart.engine.origins import ORIGINS, Origin
 
@@ -290,7 +300,7 @@ def _against_itself(result: PromptResult, *, total: bool) -> list[float]:
     return paired(*(_times(result.scores[name], total=total) for name in (PLAIN, AGAIN)))
 
 
-def _score(heats: Sequence[Heat], plain: Sequence[Run]) -> Score:
+def _score(heats: Sequence[Heat], plain: Sequence[TimedAnswer]) -> Score:
     runs = [heat.run for heat in heats]
     times, base = ([run.ms_per_token for run in each] for each in (runs, plain))
     lengths = [len(run.tokens) for run in plain]  # a shorter answer would have more of the wait in each token

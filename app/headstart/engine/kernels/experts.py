@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from headstart.engine.hardware.runtime import EXPERTS, openvino
 from headstart.engine.kernels.blocks import weights_of
 from headstart.engine.kernels.library import Activation, Kind, Library, Weights
-from headstart.engine.kernels.operation import Layout, Piece, PlannedStep, pack
+from headstart.engine.kernels.operation import CompiledSteps, Layout, PlannedStep, pack
 
 Floats = NDArray[np.float32]
 
@@ -30,12 +30,12 @@ def inputs_of(node: Any) -> dict[str, Any]:
     return dict(zip(names, node.input_values(), strict=True))
 
 
-def replace_experts(model: Any, library: Library | None, threads: int) -> list[Piece]:
+def replace_experts(model: Any, library: Library | None, threads: int) -> list[CompiledSteps]:
     """Replace all mixtures of a model: by our own operation where the library can compute them, else by OpenVINO's.
 
     Return the pieces of our own. OpenVINO computes all experts for every token.
     """
-    pieces: list[Piece] = []
+    pieces: list[CompiledSteps] = []
     nodes = [node for node in model.get_ordered_ops() if node.get_type_name() == EXPERTS]
     for node in nodes:
         mixture = _Mixture.of(library, node, threads) if library else None
@@ -106,7 +106,9 @@ def _activated(gate: Any, up: Any, activation: str) -> Any:
 class _Mixture:
     """The experts of a layer, and the router that chooses among them."""
 
-    experts: Sequence[Sequence[Piece]]  # of each: all in one piece, or the products before and behind the activation
+    experts: Sequence[
+        Sequence[CompiledSteps]
+    ]  # of each: all in one piece, or the products before and behind the activation
     inner: int
     router: Floats  # [experts, width]
     bias: Floats  # [experts]

@@ -17,11 +17,11 @@ from headstart.engine.hardware import devices
 from headstart.engine.hardware.runtime import core
 from headstart.engine.kernels.blocks import replace_blocks, weights_of
 from headstart.engine.kernels.experts import replace_experts
-from headstart.engine.kernels.library import OUTPUTS, Attention, Kind, Library, Tickets, Weights, library
+from headstart.engine.kernels.library import OUTPUTS, KernelAttention, Kind, Library, Tickets, Weights, library
 from headstart.engine.kernels.operation import (
+    CompiledSteps,
     KvCache,
     Layout,
-    Piece,
     PlannedStep,
     Rows,
     lookup_operation,
@@ -43,7 +43,7 @@ class Compiled:
     model: Any
     tickets: Tickets  # of its passes
     states: States  # of layers that keep more of a text than keys and values
-    attentions: Sequence[Attention] = ()  # our own, in the order of the layers; empty if OpenVINO's are used
+    attentions: Sequence[KernelAttention] = ()  # our own, in the order of the layers; empty if OpenVINO's are used
 
     def kv_cache(self, blocks: int) -> KvCache:
         """Make room for the keys and values of our own attention. Call it once."""
@@ -58,7 +58,7 @@ def compile_model(model: Any, device: str, properties: Mapping[str, str]) -> Com
     Raises RuntimeError if OpenVINO refuses it, or if our own kernels are not used on this computer.
     """
     own = {name: value for name, value in properties.items() if name != KERNELS}
-    pieces: Sequence[Piece] = ()
+    pieces: Sequence[CompiledSteps] = ()
     states = replace_recurrences(model)
     if properties.get(KERNELS):
         kernels = proven()
@@ -76,7 +76,7 @@ def compile_model(model: Any, device: str, properties: Mapping[str, str]) -> Com
     return Compiled(compiled, tickets, states, [attention for piece in pieces for attention in piece.attentions])
 
 
-def fuse(model: Any, kernels: Library, threads: int, *, kv_bits: int = 0) -> Sequence[Piece]:
+def fuse(model: Any, kernels: Library, threads: int, *, kv_bits: int = 0) -> Sequence[CompiledSteps]:
     """Replace what can be replaced by operations; their pieces. Without any the model is as it was.
 
     The model must be as it is going to be compiled: an output head that is edited later would not be found.
@@ -209,11 +209,13 @@ def _layout(graph: Graph, region: Sequence[Node], kv_bits: int) -> tuple[Layout,
     return layout.shared(), sources, targets
 
 
-def _attention(heads: Heads, buffers: Sequence[int], bits: int) -> tuple[Attention, Sequence[NDArray[np.float32]]]:
+def _attention(
+    heads: Heads, buffers: Sequence[int], bits: int
+) -> tuple[KernelAttention, Sequence[NDArray[np.float32]]]:
     """Return the attention over these buffers, and the arrays that it points to."""
     key, value, *further = buffers
     angles, factor = further[:2] if len(further) > 1 else (-1, -1), further[-1] if len(further) % 2 else -1
-    attention = Attention(heads.queries, heads.keys, heads.size, key, value, *angles, factor, bits, heads.window)
+    attention = KernelAttention(heads.queries, heads.keys, heads.size, key, value, *angles, factor, bits, heads.window)
     attention.scale, attention.epsilon = heads.scale, heads.epsilon
     given = {"query_gain": heads.query_gain, "key_gain": heads.key_gain, "sinks": heads.sinks}
     arrays = {name: np.ascontiguousarray(array, np.float32) for name, array in given.items() if array is not None}

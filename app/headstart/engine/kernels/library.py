@@ -96,7 +96,7 @@ class Matrix(Structure):
     )
 
 
-class Attention(Structure):
+class KernelAttention(Structure):
     """The hk_attention of the library: its cache is bytes [blocks, kv_heads, Library.kv_record_size(size, bits)]."""
 
     _fields_ = (
@@ -136,7 +136,7 @@ class Sequences(Structure):
     )
 
 
-class Step(Structure):
+class KernelStep(Structure):
     """The hk_step of the library."""
 
     _fields_ = (
@@ -151,18 +151,18 @@ class Step(Structure):
         ("gain", c_void_p),
         ("bias", c_void_p),
         ("matrix", Matrix),
-        ("attention", POINTER(Attention)),
+        ("attention", POINTER(KernelAttention)),
     )
 
 
-class Program(Structure):
+class KernelProgram(Structure):
     """The hk_program of the library: steps over buffers of f32 [tokens, width].
 
     The first `externals` buffers belong to the caller.
     """
 
     _fields_ = (
-        ("steps", POINTER(Step)),
+        ("steps", POINTER(KernelStep)),
         ("step_count", c_int32),
         ("widths", POINTER(c_int32)),
         ("buffer_count", c_int32),
@@ -202,9 +202,9 @@ class Library:
         functions.hk_pack.argtypes = [*[c_int] * 4, *[c_void_p] * 3, c_int, c_int, c_void_p, c_size_t]
         functions.hk_unpack.argtypes = [POINTER(Matrix), c_int, c_void_p]
         functions.hk_kv_record_size.argtypes, functions.hk_kv_record_size.restype = [c_int] * 2, c_size_t
-        functions.hk_move_kv.argtypes, functions.hk_move_kv.restype = [POINTER(Attention), *[c_int] * 4], None
+        functions.hk_move_kv.argtypes, functions.hk_move_kv.restype = [POINTER(KernelAttention), *[c_int] * 4], None
         functions.hk_read.argtypes, functions.hk_read.restype = [c_void_p, c_size_t, c_int], c_uint64
-        functions.hk_run.argtypes = [POINTER(Program), c_int, POINTER(c_void_p), c_int]
+        functions.hk_run.argtypes = [POINTER(KernelProgram), c_int, POINTER(c_void_p), c_int]
 
     @property
     def isas(self) -> Sequence[str]:
@@ -271,11 +271,11 @@ class Library:
         """Return the bytes of the keys and values of a block and head; 0 for sizes that are not supported."""
         return int(self._functions.hk_kv_record_size(size, bits))
 
-    def move_kv(self, attention: Attention, place: tuple[int, int], target: tuple[int, int]) -> None:
+    def move_kv(self, attention: KernelAttention, place: tuple[int, int], target: tuple[int, int]) -> None:
         """Copy a token's keys and values to another place of the cache; a place is a block, and a token of it."""
         self._functions.hk_move_kv(attention, *place, *target)
 
-    def run(self, program: Program, tokens: int, externals: "ctypes.Array[c_void_p]", threads: int) -> None:
+    def run(self, program: KernelProgram, tokens: int, externals: "ctypes.Array[c_void_p]", threads: int) -> None:
         """Run a program; `externals` are the addresses of its first buffers.
 
         Raises RuntimeError if steps or sequences do not fit together or the run was cancelled, and MemoryError.

@@ -15,14 +15,14 @@ from headstart.engine.hardware.runtime import openvino
 from headstart.engine.kernels.library import (
     BLOCK,
     Activation,
-    Attention,
     Bytes,
+    KernelAttention,
+    KernelProgram,
+    KernelStep,
     Kind,
     Library,
     Matrix,
-    Program,
     Sequences,
-    Step,
     Tickets,
     Weights,
     large_pages,
@@ -48,7 +48,7 @@ class PlannedStep:
     biases: Sequence[NDArray[np.float32] | None]
     gain: NDArray[np.float32] | None
     epsilon: float
-    attention: Attention | None = None
+    attention: KernelAttention | None = None
     arrays: Sequence[NDArray[np.float32]] = ()  # that the attention points to
 
     @property
@@ -61,7 +61,7 @@ class PlannedStep:
         """Return the same step over buffers with other numbers."""
         attention = None
         if (a := self.attention) is not None:
-            attention = Attention.from_buffer_copy(a)
+            attention = KernelAttention.from_buffer_copy(a)
             for name in _BUFFERS:
                 setattr(attention, name, places.get(getattr(a, name), getattr(a, name)))
         outputs = [places[buffer] for buffer in self.outputs]
@@ -98,7 +98,7 @@ class Layout:
         return Layout(widths, self.inputs, self.outputs, [step.moved(places) for step in self.steps])
 
 
-class Piece:
+class CompiledSteps:
     """Steps with their packed weights, ready to run.
 
     `weights` are those that a run reads. `attentions`: `KvCache` gives them room before the first run.
@@ -114,7 +114,7 @@ class Piece:
         # Not the weights as they were.
         self._kept = [(step.room, step.kept, step.planned.arrays) for step in steps]
         self._orders = [_order_keys(library, steps, number) for number in range(len(steps))]
-        self._steps = (Step * len(steps))(*(step.step() for step in steps))
+        self._steps = (KernelStep * len(steps))(*(step.step() for step in steps))
         self._all_widths = (c_int32 * len(layout.widths))(*layout.widths)
 
     def matrix(self, step: int) -> Matrix:
@@ -133,7 +133,7 @@ class Piece:
             without = () if len(places) == _PLACES else (begins[:0], np.zeros_like(begins))
             sequences = pointer(Sequences(places[0].size, *map(_address, (*places, *without))))
         ticket = self.tickets.current
-        program = Program(
+        program = KernelProgram(
             self._steps,
             len(self._steps),
             self._all_widths,
@@ -168,7 +168,7 @@ def _order_keys(library: Library, steps: Sequence["_PackedStep"], number: int) -
     return order
 
 
-def pack(library: Library, layouts: Sequence[Layout], threads: int) -> list[Piece]:
+def pack(library: Library, layouts: Sequence[Layout], threads: int) -> list[CompiledSteps]:
     """Pack the weights of all layouts into large pages, in some threads."""
     packed = [[_PackedStep.of(library, step) for step in layout.steps] for layout in layouts]
     steps = [step for of_layout in packed for step in of_layout]
@@ -179,13 +179,13 @@ def pack(library: Library, layouts: Sequence[Layout], threads: int) -> list[Piec
     with ThreadPoolExecutor(threads, "pack") as pool:
         for future in [pool.submit(library.pack, *part) for step in steps for part in step.parts()]:
             future.result()
-    return [Piece(library, layout, of_layout) for layout, of_layout in zip(layouts, packed, strict=True)]
+    return [CompiledSteps(library, layout, of_layout) for layout, of_layout in zip(layouts, packed, strict=True)]
 
 
 class KvCache:
     """The keys and values of our own attention, in blocks of BLOCK tokens."""
 
-    def __init__(self, library: Library, attentions: Sequence[Attention], blocks: int) -> None:
+    def __init__(self, library: Library, attentions: Sequence[KernelAttention], blocks: int) -> None:
         """Give each attention room for this many blocks; memory is used as it fills."""
         self._library, self._attentions = library, attentions
         self.layers: list[Bytes] = []  # [blocks, bytes of a block]
@@ -256,9 +256,9 @@ class _PackedStep:
                 yield weights, self.room[start:], stride, first, min(first + _PART, weights.blocks)
             start += self.block if alternate else self.block * weights.blocks
 
-    def step(self) -> Step:
+    def step(self) -> KernelStep:
         planned = self.planned
-        step = Step(planned.kind, planned.activation, planned.input, planned.residual, len(planned.outputs))
+        step = KernelStep(planned.kind, planned.activation, planned.input, planned.residual, len(planned.outputs))
         step.outputs[: len(planned.outputs)] = planned.outputs
         step.epsilon = planned.epsilon
         if planned.attention:
@@ -317,7 +317,7 @@ def operation() -> Any:
     ov = openvino()
 
     class HeadstartKernel(ov.Op):  # type: ignore[misc, name-defined]
-        def __init__(self, inputs: Sequence[Any], piece: Piece) -> None:
+        def __init__(self, inputs: Sequence[Any], piece: CompiledSteps) -> None:
             super().__init__(self)
             self._piece = piece
             self.set_arguments(list(inputs))

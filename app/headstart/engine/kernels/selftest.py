@@ -17,8 +17,8 @@ from headstart.engine.kernels.library import (
     BLOCK,
     ISA,
     Activation,
-    Attention,
     Format,
+    KernelAttention,
     Kind,
     Library,
     Weights,
@@ -132,7 +132,7 @@ def _attention_fault(kernels: Library, bits: int, random: np.random.Generator) -
     inputs[3:] = [function(angles).astype(np.float32) for function in (np.cos, np.sin)]
     gains = random.uniform(0.5, 2.0, (2, _SIZE)).astype(np.float32)
     sinks = random.standard_normal(_HEADS).astype(np.float32)
-    attention = Attention(_HEADS, _KV_HEADS, _SIZE, 1, 2, 3, 4, -1, bits, _WINDOW, _SIZE**-0.5, 0.0, _EPSILON)
+    attention = KernelAttention(_HEADS, _KV_HEADS, _SIZE, 1, 2, 3, 4, -1, bits, _WINDOW, _SIZE**-0.5, 0.0, _EPSILON)
     attention.query_gain, attention.key_gain, attention.sinks = (each.ctypes.data for each in (*gains, sinks))
     order = np.concatenate([random.permutation(_SIZE) for _ in range(_KV_HEADS)]).astype(np.int16)
     attention.key_order = order.ctypes.data

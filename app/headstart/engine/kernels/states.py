@@ -27,7 +27,7 @@ _UNCHECKED = np.errstate(over="ignore", invalid="ignore")  # logits that are not
 _EPSILON = np.float32(1e-6)  # of the lengths of queries and keys
 
 
-class Rule(Protocol):
+class StateUpdate(Protocol):
     """The way in which a layer goes on from a state, which is one array of numbers."""
 
     width: int  # numbers of an input
@@ -119,7 +119,7 @@ def _sigmoid(x: Floats) -> Floats:
 class _Memory:
     """The states of a layer in one sequence, and its last inputs."""
 
-    def __init__(self, rule: Rule) -> None:
+    def __init__(self, rule: StateUpdate) -> None:
         self._rule = rule
         self._states = {0: rule.start()}  # by the tokens before them
         self._is_large = self._states[0].size > _LARGE
@@ -208,7 +208,7 @@ class _Memory:
 
 
 @dataclass(frozen=True)
-class Turn:
+class SequencePart:
     """The part of a sequence in a pass."""
 
     sequence: int  # its number
@@ -220,10 +220,10 @@ class Turn:
 class States:
     """The states of all layers of a compiled model, for each sequence. A model without such layers has none."""
 
-    def __init__(self, rules: Sequence[Rule] = ()) -> None:
+    def __init__(self, rules: Sequence[StateUpdate] = ()) -> None:
         self._layers = [defaultdict[int, _Memory](functools.partial(_Memory, rule)) for rule in rules]
         self._sizes = [rule.start().size for rule in rules]
-        self._turns: Sequence[Turn] = ()
+        self._turns: Sequence[SequencePart] = ()
 
     def __bool__(self) -> bool:
         return bool(self._layers)
@@ -233,7 +233,7 @@ class States:
         """Numbers of the states of all layers."""
         return sum(self._sizes)
 
-    def begin(self, turns: Sequence[Turn]) -> None:
+    def begin(self, turns: Sequence[SequencePart]) -> None:
         """Make the next pass that of these parts, in order."""
         self._turns = turns
 
@@ -292,7 +292,7 @@ def replace_recurrences(model: Any) -> States:
     return states
 
 
-def _rule(node: Any) -> Rule:
+def _rule(node: Any) -> StateUpdate:
     weights, *vectors = (np.array(value.get_node().data, np.float32) for value in node.input_values()[1:])
     attributes = node.get_attributes()
     if attributes["rule"] == CONVOLUTION:

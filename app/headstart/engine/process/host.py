@@ -166,7 +166,7 @@ class IdleMarker:
     """Wakes the queue when the last of several answers has ended."""
 
 
-class RunningServer(Protocol):
+class ServerHandle(Protocol):
     """The local server, which sends its own reports."""
 
     def stop(self) -> None:
@@ -174,7 +174,7 @@ class RunningServer(Protocol):
         ...
 
 
-Serve = Callable[[StartServer, SharedEngine, ModelInfo, Callable[[ServerReport], None]], RunningServer]
+Serve = Callable[[StartServer, SharedEngine, ModelInfo, Callable[[ServerReport], None]], ServerHandle]
 Work = Order | QueuedRequest | IdleMarker
 Verbs = Mapping[type[Work], Callable[[Any], None]]
 
@@ -191,7 +191,7 @@ class Host:
         self._send = send
         self._log = log
         self._serve = serve
-        self._server: RunningServer | None = None
+        self._server: ServerHandle | None = None
         self._last_sign = 0.0
         self._opened: LoadedEngine | None = None
         self._pool = EnginePool()

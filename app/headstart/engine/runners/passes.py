@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from headstart.engine.cancelling import CancelEvent
 from headstart.engine.kernels.fusion import Compiled
-from headstart.engine.kernels.states import Turn
+from headstart.engine.kernels.states import SequencePart
 from headstart.engine.runners.batching import Batcher
 from headstart.engine.runners.graph import CHOSEN_ROWS, HIDDEN_STATES
 from headstart.engine.runners.runner import (
@@ -154,8 +154,8 @@ class Passes(Batcher[Pass]):
             write(HIDDEN_STATES, np.concatenate(given)[:, None])
 
 
-def _turn(work: Pass) -> Turn:
-    return Turn(work.sequence, work.past, len(work.ids), [branch.place for branch in work.branches])
+def _turn(work: Pass) -> SequencePart:
+    return SequencePart(work.sequence, work.past, len(work.ids), [branch.place for branch in work.branches])
 
 
 def _begins(sizes: Sequence[int]) -> list[int]:

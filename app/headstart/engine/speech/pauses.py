@@ -1,4 +1,4 @@
-"""Where somebody speaks in a recording, by the Silero model, and the cuts at pauses."""
+"""Stretches of speech in a recording, found by the Silero model, and the cuts at pauses."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,7 +17,7 @@ _PAUSE = 10  # frames; a shorter silence is no pause
 _STATE = (1, 1, 128)
 
 
-class Span(NamedTuple):
+class SpeechSpan(NamedTuple):
     """A stretch of speech, in samples."""
 
     start: int
@@ -32,10 +32,10 @@ class Pauses:
         compiled = core().compile_model(path, "CPU", {"INFERENCE_PRECISION_HINT": "f32"})
         self._request = compiled.create_infer_request()
 
-    def speech(self, samples: Any) -> list[Span]:
+    def speech(self, samples: Any) -> list[SpeechSpan]:
         """Return the stretches of speech, apart from each other by a pause."""
         return [
-            Span(max(start - _MARGIN, 0) * _FRAME, min((end + _MARGIN) * _FRAME, len(samples)))
+            SpeechSpan(max(start - _MARGIN, 0) * _FRAME, min((end + _MARGIN) * _FRAME, len(samples)))
             for start, end in _stretches(self.probabilities(samples))
         ]
 
@@ -66,17 +66,17 @@ def _stretches(probabilities: Any) -> Iterator[tuple[int, int]]:
         yield start, end
 
 
-def chunks(speech: list[Span], most: int) -> Iterator[Span]:
+def chunks(speech: list[SpeechSpan], most: int) -> Iterator[SpeechSpan]:
     """Join stretches of speech to chunks of `most` samples; cut one that is longer."""
-    chunk: Span | None = None
+    chunk: SpeechSpan | None = None
     for span in speech:
         for start in range(span.start, span.end, most):
             end = min(start + most, span.end)
             if chunk and end - chunk.start <= most:
-                chunk = Span(chunk.start, end)
+                chunk = SpeechSpan(chunk.start, end)
             else:
                 if chunk:
                     yield chunk
-                chunk = Span(start, end)
+                chunk = SpeechSpan(start, end)
     if chunk:
         yield chunk

@@ -7,8 +7,8 @@ from typing import Any
 
 from headstart.engine.hardware.runtime import openvino_genai, thread_limit
 from headstart.engine.speech.audio import RATE
-from headstart.engine.speech.pauses import Pauses, Span, chunks
-from headstart.engine.speech.transcript import Segment, Transcript
+from headstart.engine.speech.pauses import Pauses, SpeechSpan, chunks
+from headstart.engine.speech.transcript import Segment, SpeechTranscript
 from headstart.errors import SettingsError
 
 ENCODER, DECODER, PAUSES = "openvino_encoder_model.xml", "openvino_decoder_model.xml", "pauses.xml"
@@ -41,7 +41,7 @@ class Transcriber:
         prompt: str = "",
         translate: bool = False,
         is_draft: bool = False,
-    ) -> Transcript:
+    ) -> SpeechTranscript:
         """Return what is said. Raises SettingsError for a language that the model does not know.
 
         `language`: a code; empty: the one that is heard first. `on_progress` is told the share that is done. `prompt`:
@@ -59,7 +59,7 @@ class Transcriber:
             start = chunk.start / RATE
             segments += (Segment(round(start + a, 3), round(start + b, 3), text) for a, b, text in found)
             on_progress(chunk.end / len(samples))
-        return Transcript(tuple(segments), language or "en", len(samples) / RATE)
+        return SpeechTranscript(tuple(segments), language or "en", len(samples) / RATE)
 
     def _chunk(
         self, samples: Any, language: str, options: dict[str, Any]
@@ -85,8 +85,8 @@ class Transcriber:
             )
 
 
-def _with_margins(spans: list[Span], length: int) -> Iterator[Span]:
+def _with_margins(spans: list[SpeechSpan], length: int) -> Iterator[SpeechSpan]:
     """Yield spans with the silence around them, of which two that follow each other have half each."""
     ends = [0, *((span.end + after.start) // 2 for span, after in pairwise(spans)), length]
     for span, (earliest, latest) in zip(spans, pairwise(ends), strict=bool(spans)):
-        yield Span(max(span.start - _MARGIN, earliest), min(span.end + _MARGIN, latest))
+        yield SpeechSpan(max(span.start - _MARGIN, earliest), min(span.end + _MARGIN, latest))

@@ -1,4 +1,4 @@
-"""What was said in a recording, with the times, and its forms: plain text, text with times, SubRip and WebVTT."""
+"""The words of a recording with their times, and their forms: plain text, text with times, SubRip and WebVTT."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ class Segment:
 
 
 @dataclass(frozen=True)
-class Transcript:
+class SpeechTranscript:
     segments: tuple[Segment, ...]
     language: str  # by its code, such as "en"
     seconds: float  # of the recording

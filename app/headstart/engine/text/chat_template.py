@@ -16,7 +16,7 @@ from typing import Any
 from headstart.engine.engine import Call, Message, ThinkingSupport, Tool, written_call
 from headstart.engine.text import jinja
 from headstart.engine.text.thinking import marks_of
-from headstart.engine.text.tool_formats.form import Format
+from headstart.engine.text.tool_formats.form import CallFormat
 from headstart.engine.text.tool_formats.registry import format_of
 from headstart.errors import ChatTemplateError
 
@@ -212,7 +212,7 @@ class ChatTemplate:
         raise refusal
 
     @cached_property
-    def tool_format(self) -> Format | None:
+    def tool_format(self) -> CallFormat | None:
         """The format of calls that the template has in place of that of Hermes; None if it has none that is known."""
         rendered = self._rendered_tools
         if not rendered or self._supports_tools or _PROBE_RESULT not in rendered or f"{_PROBE} does" not in rendered:

@@ -21,7 +21,7 @@ from headstart.engine.text.chat_template import (
 from headstart.engine.text.detokenizer import TokenTexts
 from headstart.engine.text.thinking import ThinkingTokens
 from headstart.engine.text.tool_calls import MAX_CALLS
-from headstart.engine.text.tool_formats.form import Format
+from headstart.engine.text.tool_formats.form import CallFormat
 from headstart.engine.text.tool_formats.rewriter import Rewriter
 from headstart.errors import BrokenModelError, ContextOverflowError, SettingsError
 from headstart.library import vocabulary
@@ -183,7 +183,7 @@ class Tokenizer:
             return self.infill_prompt(request.prompt, request.suffix)
         return self.raw_prompt(request.prompt, add_special=request.add_special)
 
-    def tool_format(self, request: ConversationRequest) -> Format | None:
+    def tool_format(self, request: ConversationRequest) -> CallFormat | None:
         """Return the format of the model's own in which it may call tools; None: that of Hermes, which a grammar holds.
 
         Calls that must come, or must keep to a schema, need the grammar.
@@ -200,7 +200,7 @@ class Tokenizer:
             return None
         return Rewriter(own, request.tools.callable, MAX_CALLS if request.tools.parallel else 1, self._marks_of(own))
 
-    def _marks_of(self, format_: Format) -> dict[int, str]:
+    def _marks_of(self, format_: CallFormat) -> dict[int, str]:
         """Return the marks that are control tokens, which decoded text does not show, by id."""
         named = {text: self._parse(text) for text in (*format_.marks, *format_.inner) if text in self._control_tokens}
         return {ids[0]: text for text, ids in named.items() if len(ids) == 1}

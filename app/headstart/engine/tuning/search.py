@@ -101,7 +101,7 @@ def drafts(load: LoadOptions, others: Mapping[str, Path], rows: int | None = Non
 
 
 @dataclass
-class Trial:
+class CandidateTimes:
     """The times of one candidate. A ratio above 1 is faster than the default."""
 
     name: str
@@ -135,15 +135,15 @@ class Trial:
 
 def search(
     names: Sequence[str], compare: Compare, end: float, first: float = 0.0, clock: Clock = time.monotonic
-) -> list[Trial]:
+) -> list[CandidateTimes]:
     """Time all, then the fastest longer, so that all is done before the clock shows `end`.
 
     `first`: expected seconds to load a candidate. A candidate that cannot run is skipped.
     """
-    trials = [Trial(name) for name in names]
+    trials = [CandidateTimes(name) for name in names]
     took = {True: first, False: 0.0}  # the most for a candidate's first comparison, and for another
 
-    def extend(trial: Trial, pairs: int) -> None:
+    def extend(trial: CandidateTimes, pairs: int) -> None:
         try:
             for number in range(len(trial.base), len(trial.base) + pairs):
                 began = clock()
@@ -167,7 +167,7 @@ def search(
     return trials
 
 
-def decided(subject: str, trials: Sequence[Trial], ms: Mapping[str, float]) -> Stage:
+def decided(subject: str, trials: Sequence[CandidateTimes], ms: Mapping[str, float]) -> Stage:
     """Return the stage of these trials. `ms` has the times by name; "" is the default."""
 
     def row(name: str) -> dict[str, float]:
@@ -302,7 +302,7 @@ def _stage(
     """Measure and decide one stage; without a race, the time has run out."""
     tell(TuningStep(subject, hint, tuple(candidates)))
     if race is None:
-        stage = decided(subject, [Trial(name) for name in candidates], {})
+        stage = decided(subject, [CandidateTimes(name) for name in candidates], {})
     else:
         for number in range(0 if candidates or race.times else _MIN_ANSWERS):
             race.answer(number)

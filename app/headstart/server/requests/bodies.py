@@ -72,7 +72,7 @@ Seed = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1, description=_REPEATS)]
 
 
 @dataclass(frozen=True)
-class Part:
+class ContentPart:
     """A part of a message: a text, which the Responses API calls `input_text` or `output_text`, or a refusal.
 
     Images, audio and files are refused; in results of tools and in earlier answers, a note takes their place.
@@ -83,7 +83,7 @@ class Part:
     refusal: str | None = None
 
 
-Content = str | list[Part]
+Content = str | list[ContentPart]
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import TypeVar
 
 from headstart.server.errors import RefusedError, invalid
-from headstart.server.requests.bodies import Content, Part
+from headstart.server.requests.bodies import Content, ContentPart
 
 _Value = TypeVar("_Value")
 _TEXT_TYPES = {"text", "input_text", "output_text"}
@@ -26,7 +26,7 @@ def texts_of(content: Content, place: str) -> list[str]:
     return [_text_of_part(part, f"{place}[{number}]") for number, part in enumerate(content)]
 
 
-def _text_of_part(part: Part, place: str) -> str:
+def _text_of_part(part: ContentPart, place: str) -> str:
     if part.type == "refusal":
         return given(part.refusal, place, "refusal")
     if part.type in _TEXT_TYPES:

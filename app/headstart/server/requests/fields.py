@@ -118,7 +118,7 @@ IGNORED = {"context", "conversation_id", "mode", "models", "reasoning_format", "
 
 
 @dataclass(frozen=True)
-class Row:
+class FieldRow:
     """A field of a body, as the documentation has it."""
 
     name: str
@@ -126,11 +126,11 @@ class Row:
     does: str
 
 
-def supported(body: type[object]) -> Iterator[Row]:
+def supported(body: type[object]) -> Iterator[FieldRow]:
     """Yield the supported fields of a body."""
     kinds = {kind.encode_name: kind.type for kind in structure(body).fields}
     for each in fields(body):  # type: ignore[arg-type] # bodies are dataclasses
-        yield Row(each.name, takes(kinds[each.name]), _description(kinds[each.name]) or _meaning(kinds[each.name]))
+        yield FieldRow(each.name, takes(kinds[each.name]), _description(kinds[each.name]) or _meaning(kinds[each.name]))
 
 
 def structure(body: type[object]) -> inspect.DataclassType:

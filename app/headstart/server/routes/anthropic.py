@@ -13,13 +13,13 @@ from headstart.server.errors import RefusedError, invalid
 from headstart.server.requests import fields
 from headstart.server.requests.bodies import (
     AnswerRequest,
+    ContentPart,
     Effort,
     FunctionTool,
     JsonObject,
     Name,
     Object,
     Parameters,
-    Part,
 )
 from headstart.server.requests.content import given, note_of, texts_of, unread
 from headstart.server.requests.fields import Unsupported
@@ -36,7 +36,7 @@ _READ = {"text", "document", "search_result", "image", "audio", "video", "file"}
 
 
 @dataclass(frozen=True)
-class Source:
+class DocumentSource:
     """The content of a document: text, or blocks."""
 
     type: str
@@ -60,14 +60,14 @@ class TurnBlock:
     name: Name | None = None
     input: JsonObject | None = None
     content: "str | list[TurnBlock] | JsonObject | None" = None
-    source: str | Source | None = None
+    source: str | DocumentSource | None = None
     title: str | None = None
     context: str | None = None
     url: str | None = None
 
 
 @dataclass(frozen=True)
-class Turn:
+class AnthropicTurn:
     """One turn of a conversation."""
 
     role: Literal["user", "assistant", "system"]
@@ -75,7 +75,7 @@ class Turn:
 
 
 @dataclass(frozen=True)
-class Tool:
+class AnthropicTool:
     """A tool that an answer may call. Tools of other types than `custom` are left out: nobody can call them here."""
 
     name: Name | None = None
@@ -123,9 +123,9 @@ class MessagesRequest(AnswerRequest):
 
     unsupported: ClassVar[Unsupported] = fields.ANSWERS | fields.MESSAGES
 
-    messages: Annotated[list[Turn], Meta(min_length=1)]
-    system: str | list[Part] | None = None
-    tools: list[Tool] | None = None
+    messages: Annotated[list[AnthropicTurn], Meta(min_length=1)]
+    system: str | list[ContentPart] | None = None
+    tools: list[AnthropicTool] | None = None
     tool_choice: ToolChoice | None = None
     thinking: ThinkingConfig | None = None
     mcp_servers: Annotated[list[Any], Meta(description="Left out: this server calls no tools itself.")] | None = None
@@ -176,7 +176,7 @@ def messages_to_request(body: MessagesRequest, defaults: Defaults) -> Conversati
     return with_effort(asked, config.effort or (USUAL_EFFORT if body.thinking.type == "enabled" else None))
 
 
-def _task_last(turns: Sequence[Turn]) -> list[tuple[int, Turn]]:
+def _task_last(turns: Sequence[AnthropicTurn]) -> list[tuple[int, AnthropicTurn]]:
     """Return turns with their places. Instructions that follow a turn of the user come before it.
 
     Claude Code sends what it may do behind what you asked, and a small model answers what comes last. Results of calls
@@ -190,7 +190,7 @@ def _task_last(turns: Sequence[Turn]) -> list[tuple[int, Turn]]:
     return placed
 
 
-def _has_results(turn: Turn) -> bool:
+def _has_results(turn: AnthropicTurn) -> bool:
     return not isinstance(turn.content, str) and any(block.type.endswith(_RESULT) for block in turn.content)
 
 
@@ -208,16 +208,16 @@ def left_out_of_messages(body: MessagesRequest) -> list[str]:
     ]
 
 
-def _is_function(tool: Tool) -> bool:
+def _is_function(tool: AnthropicTool) -> bool:
     return tool.type in {None, "custom"}
 
 
-def _function(tool: Tool, place: int) -> FunctionTool:
+def _function(tool: AnthropicTool, place: int) -> FunctionTool:
     where = f"tools[{place}]"
     return FunctionTool(given(tool.name, where, "name"), tool.description, tool.input_schema)
 
 
-def _add_turn(history: History, turn: Turn, place: str) -> None:
+def _add_turn(history: History, turn: AnthropicTurn, place: str) -> None:
     """Translate a turn. Results of calls come before the other blocks of a user. Raises RefusedError.
 
     An answer of Anthropic's own server has the results of its tools in the middle, between two messages.
@@ -254,9 +254,9 @@ def _text_of_block(block: TurnBlock, place: str) -> str:
         case "search_result" | "web_search_result":
             name = source if isinstance(source, str) else block.url
             return _titled(block.title, name, _noted_text(block.content))
-        case "document" if isinstance(source, Source) and source.type == "text":
+        case "document" if isinstance(source, DocumentSource) and source.type == "text":
             return _titled(block.title, block.context, given(source.data, f"{place}.source", "data"))
-        case "document" if isinstance(source, Source) and source.type == "content":
+        case "document" if isinstance(source, DocumentSource) and source.type == "content":
             return _titled(block.title, block.context, _noted_text(source.content))
         case "document":
             sentence = f"Only documents of plain text are read here: leave out the file in `{place}`, or send its text."

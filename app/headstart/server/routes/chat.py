@@ -216,7 +216,7 @@ class FunctionCall:
 
 
 @dataclass(frozen=True)
-class ToolCall:
+class MessageToolCall:
     """A call that the answer makes."""
 
     id: str
@@ -232,7 +232,7 @@ class AnswerMessage:
     role: Literal["assistant"] = "assistant"
     refusal: None = None
     reasoning_content: str | UnsetType = UNSET
-    tool_calls: list[ToolCall] | UnsetType = UNSET
+    tool_calls: list[MessageToolCall] | UnsetType = UNSET
 
 
 @dataclass(frozen=True)
@@ -323,7 +323,7 @@ class ChatFormatter(OpenAIFormatter):
 
     def complete(self, chunk: AnswerChunk, end: Finish) -> object:
         text, calls = read_whole(chunk.text, self._reader)
-        tool_calls = [ToolCall(call.id, FunctionCall(call.name, call.arguments)) for call in calls]
+        tool_calls = [MessageToolCall(call.id, FunctionCall(call.name, call.arguments)) for call in calls]
         message = AnswerMessage(
             text if text or not tool_calls else None,
             reasoning_content=chunk.thinking or UNSET,

@@ -36,7 +36,7 @@ from headstart.server.requests.translation import Defaults, conversation_request
 from headstart.server.routes.blocks import Block, BlockFormatter
 from headstart.server.routes.embeddings import EmbeddingRequest, Embeddings
 from headstart.server.routes.replies import AnswerChunk, TokenLogprob, logprobs_of
-from headstart.server.running_servers import LoadedModel
+from headstart.server.running_servers import ModelProcess
 from headstart.tools.calls import CallReader, whole_arguments
 
 VERSION = "0.13.0"  # of Ollama, whose API this is: some clients refuse an older one
@@ -359,7 +359,7 @@ def tags(models: Sequence[Served], since: float) -> OllamaModels:
     )
 
 
-def running(loaded: Sequence[LoadedModel], models: Sequence[Served]) -> RunningList:
+def running(loaded: Sequence[ModelProcess], models: Sequence[Served]) -> RunningList:
     """Return the models in memory."""
     known = {model.id: model for model in models}
     return RunningList(

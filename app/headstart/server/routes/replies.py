@@ -34,7 +34,7 @@ class TokenLogprob(Logprob):
 
 
 @dataclass(frozen=True)
-class Model:
+class ListedModel:
     """A model that requests can name. Its context length, in tokens, has two names that clients use."""
 
     id: str
@@ -50,7 +50,7 @@ class Model:
 class ModelList:
     """The list of all models."""
 
-    data: list[Model]
+    data: list[ListedModel]
     object: Literal["list"] = "list"
 
 

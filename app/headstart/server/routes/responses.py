@@ -17,6 +17,7 @@ from headstart.server.requests import fields
 from headstart.server.requests.bodies import (
     AnswerRequest,
     Content,
+    ContentPart,
     Effort,
     FlatSchema,
     FunctionTool,
@@ -26,7 +27,6 @@ from headstart.server.requests.bodies import (
     Name,
     Parallel,
     Parameters,
-    Part,
     TextFormat,
 )
 from headstart.server.requests.constraint import schema_of
@@ -87,7 +87,7 @@ FlatToolChoice = Literal["none", "auto", "required"] | FlatChoice
 
 
 @dataclass(frozen=True)
-class AnswerText:
+class TextConfig:
     """The form of an answer."""
 
     format: TextFormat | JsonObjectFormat | FlatSchema | None = None
@@ -108,7 +108,7 @@ class ResponsesRequest(AnswerRequest):
 
     input: str | Annotated[list[Item], Meta(min_length=1)]
     instructions: Annotated[str, Meta(description="Instructions for the whole conversation.")] | None = None
-    text: AnswerText | None = None
+    text: TextConfig | None = None
     reasoning: Reasoning | None = None
     tools: list[FlatTool] | None = None
     tool_choice: FlatToolChoice | None = None
@@ -208,7 +208,7 @@ def _output(output: Any) -> str:
     if isinstance(output, str):
         return output
     try:
-        return noted_text(msgspec.convert(output if isinstance(output, list) else [output], list[Part]))
+        return noted_text(msgspec.convert(output if isinstance(output, list) else [output], list[ContentPart]))
     except msgspec.ValidationError:
         return json.dumps(output, ensure_ascii=False)
 
@@ -345,7 +345,7 @@ class ResponseObject:
     background: Literal[False] = False
     previous_response_id: None = None
     max_output_tokens: int
-    text: AnswerText
+    text: TextConfig
     tools: list[FlatTool]
     tool_choice: FlatToolChoice
     parallel_tool_calls: bool
@@ -471,7 +471,7 @@ class ResponsesFormatter(BlockFormatter):
             id=f"resp_{self._id}",
             created_at=int(time.time()),
             max_output_tokens=request.max_new_tokens,
-            text=body.text or AnswerText(TextFormat()),
+            text=body.text or TextConfig(TextFormat()),
             tools=[tool for tool in body.tools or () if tool.type == FUNCTION],
             tool_choice=body.tool_choice or "auto",
             parallel_tool_calls=bool(body.parallel_tool_calls),

@@ -12,7 +12,7 @@ from PySide6.QtGui import QImage
 from PySide6.QtWidgets import QFrame, QLabel, QToolButton, QWidget
 
 from headstart.chat.conversation import Attachment
-from headstart.chat.files.attachments import Reading, document, read, require_short, ways_to_read
+from headstart.chat.files.attachments import ReadingOption, document, read, require_short, ways_to_read
 from headstart.errors import AttachmentError, Translatable
 from headstart.ui.formatting import decimal, whole
 from headstart.ui.line_process import LineProcess
@@ -157,7 +157,7 @@ class AttachmentTray(QWidget):
         for attachment in list(self._chips):
             self._discard(self._chips.pop(attachment))
         for attachment in files:
-            self._add([Reading("", attachment)])
+            self._add([ReadingOption("", attachment)])
         self.setVisible(bool(self._chips))
 
     def show_tokens(self, tokens: Mapping[Attachment, int]) -> None:
@@ -178,7 +178,7 @@ class AttachmentTray(QWidget):
                 "{path} was not attached: {most} files is the most for one message.", path=path.name, most=MAX_FILES
             )
 
-    def _add(self, readings: Sequence[Reading]) -> None:
+    def _add(self, readings: Sequence[ReadingOption]) -> None:
         """Show a file, read in the first of these ways."""
         attachment = readings[0].attachment
         if attachment in self._chips:  # the same file again
@@ -283,7 +283,7 @@ class AttachmentChip(QFrame):
         self.ways.hide()
         set_margins(beside(self, self._name, self._remark, self.ways, self.remove), start=SMALL, top=0, end=0, bottom=0)
 
-    def offer(self, readings: Sequence[Reading]) -> None:
+    def offer(self, readings: Sequence[ReadingOption]) -> None:
         """Show how the file was read, and a menu with the other ways; nothing for the usual and only one."""
         if len(readings) == 1 and not readings[0].name:
             return
@@ -323,7 +323,7 @@ class AttachmentChip(QFrame):
         self.setAccessibleName(f"{self._full_name}, {remark}")
 
 
-def _sample(reading: Reading) -> str:
+def _sample(reading: ReadingOption) -> str:
     """Return the beginning of the first line that tells a way to read a file from others."""
     lines = [" ".join(line.split()) for line in reading.attachment.text[:20_000].splitlines()]
     line = next((line for line in lines if not line.isascii()), next(filter(None, lines), ""))

@@ -10,12 +10,12 @@ from msgspec import structs
 from PySide6.QtCore import QObject, QTimer, Signal, Slot
 
 from headstart.chat.conversation import (
+    AnswerOutcome,
     Attachment,
     Chat,
+    ChatMessage,
     Conversation,
     Excerpt,
-    Message,
-    Outcome,
     Passage,
     Project,
     Role,
@@ -146,7 +146,7 @@ class ChatSession(QObject):
         return self._stored_conversation is not self.conversation
 
     @property
-    def path(self) -> tuple[Message, ...]:
+    def path(self) -> tuple[ChatMessage, ...]:
         """The messages shown; the one being written has its text so far."""
         return tuple(self._with_live_text(message) for message in self.conversation.path)
 
@@ -159,7 +159,7 @@ class ChatSession(QObject):
         """The program's settings, overridden by those of this chat."""
         return self.program_settings.for_chat(self.chat.settings)
 
-    def message(self, id_: int) -> Message:
+    def message(self, id_: int) -> ChatMessage:
         """Return a message with the text that it has now."""
         return self._with_live_text(self.conversation.messages[id_])
 
@@ -219,7 +219,7 @@ class ChatSession(QObject):
         settings = self.settings
         self._answer(self.conversation.begin_answer(self._loader.name(settings), settings.chat_values()), settings)
 
-    def request(self, messages: Iterable[Message], settings: Settings | None = None) -> ConversationRequest:
+    def request(self, messages: Iterable[ChatMessage], settings: Settings | None = None) -> ConversationRequest:
         """Build the request for an answer, or for the rest of one if the messages end with it."""
         settings = settings or self.settings
         request = engine_request.request(messages, settings, self._loader.info(settings))
@@ -288,7 +288,7 @@ class ChatSession(QObject):
         default = own.temperature if own else None
         return default if "temperature" in settings.sampling.automatic else settings.sampling.temperature
 
-    def _has_same_input(self, message: Message, model: str, values: dict[str, object]) -> bool:
+    def _has_same_input(self, message: ChatMessage, model: str, values: dict[str, object]) -> bool:
         """Return whether this is a complete answer of the same model with the same settings, as far as they matter."""
         same = {name: values[name] for name in _WITHOUT_EFFECT}
         is_complete = message.state is State.COMPLETE and not message.edited
@@ -551,7 +551,7 @@ class ChatSession(QObject):
     def _is_editable(self) -> bool:
         return not self.is_answering or self._is_free()
 
-    def _with_live_text(self, message: Message) -> Message:
+    def _with_live_text(self, message: ChatMessage) -> ChatMessage:
         live = self.live
         if live is None or live.message != message.id:
             return message
@@ -572,7 +572,7 @@ class ChatSession(QObject):
         self._save_timer.stop()
         self._set_wait_text("")
         stats = {**stats, **live.own_stats()}
-        outcome = Outcome(live.text, state, live.runs, stats, live.loop.calls, live.thinking)
+        outcome = AnswerOutcome(live.text, state, live.runs, stats, live.loop.calls, live.thinking)
         self.conversation = self.conversation.finish(live.message, outcome)
         self._save_behind()
         self.ended.emit(live.message)

@@ -4,7 +4,7 @@ from PySide6.QtCore import QObject, Slot
 from PySide6.QtGui import QAction
 
 from headstart import remotes
-from headstart.chat.conversation import Message, Role, State
+from headstart.chat.conversation import ChatMessage, Role, State
 from headstart.engine.engine import Mode
 from headstart.ui.chat import live_answer
 from headstart.ui.chat.chat_controller import ChatController
@@ -109,7 +109,7 @@ class ComparisonController(QObject):
         return self._chats.session
 
     @property
-    def _first(self) -> Message:
+    def _first(self) -> ChatMessage:
         """The version in the first column, whose settings others get."""
         assert self._shown[0] is not None
         return self._session.message(self._shown[0])
@@ -166,7 +166,7 @@ class ComparisonController(QObject):
             column.show_figures(*self._figures(id_))
         self._update_verdict()
 
-    def _name(self, message: Message) -> str:
+    def _name(self, message: ChatMessage) -> str:
         """Return the name of a version: its number and how it differs from the others."""
         number, _ = self._session.conversation.version(message.id)
         versions = self._session.conversation.versions(message.id)
@@ -199,7 +199,7 @@ class ComparisonController(QObject):
         self._view.marks.setEnabled(is_complete)
         self._view.show_verdict(self._verdict(pair[0], pair[1], texts.share) if is_complete else "")
 
-    def _verdict(self, first: Message, second: Message, share: float) -> str:
+    def _verdict(self, first: ChatMessage, second: ChatMessage, share: float) -> str:
         sentence = (
             self.tr("Both texts are the same.")
             if share == 1.0
@@ -208,7 +208,7 @@ class ComparisonController(QObject):
         pace = self._pace(first, second)
         return sentences(sentence, pace) if pace else sentence
 
-    def _pace(self, first: Message, second: Message) -> str:
+    def _pace(self, first: ChatMessage, second: ChatMessage) -> str:
         """Compare the speeds of two versions, but not of two models, whose tokens differ."""
         gain = live_answer.speed_ratio(first.stats, second.stats)
         if gain is None or first.model != second.model or first.edited or second.edited:
@@ -222,6 +222,6 @@ class ComparisonController(QObject):
         )
 
 
-def _is_plain(message: Message) -> bool:
+def _is_plain(message: ChatMessage) -> bool:
     """Return whether the answer was written without guessing ahead."""
     return message.settings.get("speculation") == Mode.OFF

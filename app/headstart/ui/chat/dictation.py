@@ -35,8 +35,8 @@ class DictationWidget(QWidget):
         super().__init__(parent)
         self.button = icon_button("microphone", "", self, "toggle")
         self.button.setCheckable(True)
-        self.button.clicked.connect(lambda: self.button.setChecked(self.is_listening))  # a click does not decide it
         self.is_listening = False
+        self.button.clicked.connect(lambda: self.button.setChecked(self.is_listening))  # a click does not decide it
         self._level = QProgressBar(self, textVisible=False, maximum=100)
         self._level.setFixedWidth(scaled(_LEVEL_WIDTH, self.font()))
         self._level.setAccessibleName(self.tr("Level of the microphone"))

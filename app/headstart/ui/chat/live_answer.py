@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, overload
 
-from headstart.chat.conversation import Message, Run, extended
+from headstart.chat.conversation import ChatMessage, Run, extended
 from headstart.engine.engine import FinishReason, Stats, Step
 from headstart.engine.origins import ORIGINS
 from headstart.engine.stats import NoGain, figures, number, rows, speedup
@@ -229,14 +229,14 @@ def thinking_seconds(stats: StoredStats) -> int:
     return round((number(stats, THINKING_MS) or 0) / 1000)
 
 
-def origins(message: Message) -> set[str]:
+def origins(message: ChatMessage) -> set[str]:
     counts = message.stats.get("by_origin")
     if isinstance(counts, Mapping):
         return {name for name, count in counts.items() if count}
     return {run.origin for run in message.origins}
 
 
-def resume(message: Message, generation: int, loop: ToolLoop, settings: Settings) -> LiveAnswer:
+def resume(message: ChatMessage, generation: int, loop: ToolLoop, settings: Settings) -> LiveAnswer:
     """Return the live answer of a message, with the text and the thinking that it has."""
     earlier = message.stats.get(ROUNDS)
     rounds = list(earlier) if isinstance(earlier, list) else []
@@ -261,7 +261,7 @@ class StoredOrigins(Sequence[OriginRun]):
     They are built on first use, for only the visible part of a long chat is drawn.
     """
 
-    def __init__(self, message: Message) -> None:
+    def __init__(self, message: ChatMessage) -> None:
         self._message = message
 
     @overload

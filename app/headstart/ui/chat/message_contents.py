@@ -9,9 +9,9 @@ from PySide6.QtCore import QCoreApplication
 
 from headstart.chat.conversation import (
     Attachment,
+    ChatMessage,
     Conversation,
     Excerpt,
-    Message,
     Role,
     State,
     ToolCall,
@@ -40,9 +40,9 @@ class ContentCache:
 
     def __init__(self) -> None:
         # By id: the message, its version, whether it is the last one, and its content.
-        self._entries: dict[int, tuple[Message, tuple[int, int], bool, MessageContent]] = {}
+        self._entries: dict[int, tuple[ChatMessage, tuple[int, int], bool, MessageContent]] = {}
 
-    def contents(self, conversation: Conversation, messages: Iterable[Message]) -> list[MessageContent]:
+    def contents(self, conversation: Conversation, messages: Iterable[ChatMessage]) -> list[MessageContent]:
         """Return the contents of messages, the same objects as before where nothing has changed."""
         before, self._entries = self._entries, {}
         for message in messages:
@@ -53,7 +53,7 @@ class ContentCache:
         return [content for *_, content in self._entries.values()]
 
 
-def content(conversation: Conversation, message: Message) -> MessageContent:
+def content(conversation: Conversation, message: ChatMessage) -> MessageContent:
     """Return what is shown of `message`, which may have more text than it has in the conversation."""
     version, versions = conversation.version(message.id)
     return MessageContent(
@@ -96,18 +96,18 @@ def _shown_call(call: ToolCall) -> Attachment:
     return Attachment(f"{call.name} {path}", "\n".join((*lines, "", call.result)))
 
 
-def _question(conversation: Conversation, answer: Message) -> Message | None:
+def _question(conversation: Conversation, answer: ChatMessage) -> ChatMessage | None:
     is_answer = answer.role is Role.ASSISTANT and answer.parent is not None
     return conversation.messages.get(answer.parent) if is_answer and answer.parent is not None else None
 
 
-def _searched(conversation: Conversation, answer: Message) -> str:
+def _searched(conversation: Conversation, answer: ChatMessage) -> str:
     """Return what was looked for in the project's folders, if that is more than the question."""
     question = _question(conversation, answer)
     return question.searched if question and question.searched != question.text.strip() else ""
 
 
-def _search_notice(conversation: Conversation, answer: Message) -> str:
+def _search_notice(conversation: Conversation, answer: ChatMessage) -> str:
     """Say that the project's folders have nothing on the question."""
     question = _question(conversation, answer)
     if not question or not question.searched or question.excerpts or answer.state is State.STREAMING:
@@ -116,7 +116,7 @@ def _search_notice(conversation: Conversation, answer: Message) -> str:
     return QCoreApplication.translate("MessageContents", "Nothing in the files of the project fits “{}”.").format(words)
 
 
-def _sources(conversation: Conversation, answer: Message) -> tuple[PassageSource, ...]:
+def _sources(conversation: Conversation, answer: ChatMessage) -> tuple[PassageSource, ...]:
     """Return the passages that went with the question."""
     messages = conversation.messages
     if answer.parent is None:
@@ -148,11 +148,11 @@ def _place(excerpt: Excerpt) -> str:
     return name
 
 
-def _is_last(conversation: Conversation, message: Message) -> bool:
+def _is_last(conversation: Conversation, message: ChatMessage) -> bool:
     return conversation.last is not None and conversation.last.id == message.id
 
 
-def _suggested_actions(message: Message) -> tuple[MessageAction, ...]:
+def _suggested_actions(message: ChatMessage) -> tuple[MessageAction, ...]:
     """Return the actions on buttons below the last message of a chat."""
     if message.role is Role.USER:
         return (MessageAction.ANSWER,)
@@ -169,7 +169,7 @@ def _suggested_actions(message: Message) -> tuple[MessageAction, ...]:
     return () if message.state is State.COMPLETE else (MessageAction.CONTINUE, MessageAction.REGENERATE)
 
 
-def _end_notice(message: Message) -> str:
+def _end_notice(message: ChatMessage) -> str:
     notice = live_answer.notice(message.stats)
     if not notice and message.state is State.INTERRUPTED:
         return QCoreApplication.translate("MessageContents", "This answer was interrupted.")

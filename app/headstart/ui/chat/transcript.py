@@ -146,7 +146,7 @@ SPARE_VIEWS = 8
 
 
 @dataclass
-class Entry:
+class TranscriptEntry:
     content: MessageContent
     view: MessageView | None = None  # exists while the message is near the visible part
     width: int = 0  # at which the height was measured
@@ -164,7 +164,7 @@ class Transcript(QScrollArea):
         """`is_bare` leaves out the author and the buttons of each message."""
         super().__init__(parent)
         self._theme, self._font, self._is_bare = theme, font, is_bare
-        self._entries: list[Entry] = []
+        self._entries: list[TranscriptEntry] = []
         self._index: dict[MessageId, int] = {}
         self._heights = Heights(MEDIUM)
         self._spare: list[MessageView] = []
@@ -202,7 +202,7 @@ class Transcript(QScrollArea):
         self._ahead.stop()
         for entry in self._entries:
             self._recycle(entry)
-        self._entries = [Entry(content) for content in contents]
+        self._entries = [TranscriptEntry(content) for content in contents]
         self._heights = Heights(MEDIUM)
         width = self._text_width()
         for index, content in enumerate(contents):
@@ -213,7 +213,7 @@ class Transcript(QScrollArea):
     def add(self, content: MessageContent) -> None:
         """Add a message at the end, and scroll to it if the user wrote it."""
         anchor = self._anchor()
-        self._entries.append(Entry(content))
+        self._entries.append(TranscriptEntry(content))
         self._heights.insert(len(self._heights), estimate_height(content, self._text_width()))
         self._renumber()
         self._refresh(anchor)
@@ -447,7 +447,7 @@ class Transcript(QScrollArea):
         view.menu_opening.connect(self.menu_opening)
         return view
 
-    def _recycle(self, entry: Entry) -> None:
+    def _recycle(self, entry: TranscriptEntry) -> None:
         if entry.view is None:
             return
         entry.content = entry.view.content

@@ -38,7 +38,7 @@ _PAUSE_S = 0.1
 _log = logging.getLogger(__name__)
 
 
-class Embedder(folder_index.Embedder, Protocol):
+class LoadableEmbedder(folder_index.Embedder, Protocol):
     """An embedder with a model that is loaded and unloaded."""
 
     def start(self) -> None:
@@ -50,7 +50,7 @@ class Embedder(folder_index.Embedder, Protocol):
         ...
 
 
-FindEmbedder = Callable[[], Embedder | None]
+FindEmbedder = Callable[[], LoadableEmbedder | None]
 OnFound = Callable[[tuple[Excerpt, ...]], None]
 
 
@@ -68,7 +68,7 @@ class FoldersController(QObject):
         self._store, self._is_answering, self._find_embedder = store, is_answering, find_embedder
         self._home = store.path.parent
         self._reader = TextReader((*reader_command(), "-"))
-        self._embedder: Embedder | None = None
+        self._embedder: LoadableEmbedder | None = None
         self._vectors: StoredVectors | None = None  # of the questions' thread
         self._is_prepared = False
         self._states: dict[str, FolderState] = {}
@@ -220,7 +220,7 @@ class FoldersController(QObject):
         index: FolderIndex,
         folder: str,
         folders: Sequence[str],
-        embedder: Embedder | None,
+        embedder: LoadableEmbedder | None,
         task: BackgroundTask,
     ) -> None:
         """Read what has changed in a folder, with breaks in which vectors are computed."""
@@ -239,7 +239,9 @@ class FoldersController(QObject):
                     self._embed(index, folders, embedder)
                 pace = time.monotonic()
 
-    def _embed_rest(self, index: FolderIndex, folders: Sequence[str], embedder: Embedder, task: BackgroundTask) -> None:
+    def _embed_rest(
+        self, index: FolderIndex, folders: Sequence[str], embedder: LoadableEmbedder, task: BackgroundTask
+    ) -> None:
         """Compute all vectors that are missing, except while a model writes."""
         reported = started = time.monotonic()
         first = sum(index.state(folder).embedded for folder in folders)
@@ -255,7 +257,7 @@ class FoldersController(QObject):
                 for state in states:
                     task.progressed.emit(replace(state, seconds_left=left), None)
 
-    def _embed(self, index: FolderIndex, folders: Sequence[str], embedder: Embedder) -> bool:
+    def _embed(self, index: FolderIndex, folders: Sequence[str], embedder: LoadableEmbedder) -> bool:
         """Compute a few vectors; return whether any were missing."""
         with self._embedding:
             return index.embed(folders, embedder)
@@ -300,7 +302,7 @@ class FoldersController(QObject):
             for _ in index.update(folder, self._reader, is_wanted, large=False):
                 pass
 
-    def _ready_embedder(self) -> Embedder | None:
+    def _ready_embedder(self) -> LoadableEmbedder | None:
         self._embedder = self._embedder or self._find_embedder()
         return self._embedder
 

@@ -15,7 +15,7 @@ from headstart.ui.widgets.layouts import Dialog, beside, confirm, initial_path, 
 from headstart.ui.widgets.theme import MEDIUM, SMALL
 from headstart.ui.workspace.chat_folder import ChatFolder
 from headstart.workspace import sandbox
-from headstart.workspace.skills import Skill, Source
+from headstart.workspace.skills import Skill, SkillSource
 from headstart.workspace.tools import EDIT, READ
 
 _SIZE, _EMPTY_SIZE = QSize(760, 620), QSize(760, 160)  # with a folder, and without one
@@ -100,9 +100,9 @@ class FolderDialog(Dialog):
 
     def _source(self, skill: Skill) -> str:
         names = {
-            Source.OWN: self.tr("Headstart"),
-            Source.HOME: self.tr("your skills"),
-            Source.FOLDER: self.tr("this folder"),
+            SkillSource.OWN: self.tr("Headstart"),
+            SkillSource.HOME: self.tr("your skills"),
+            SkillSource.FOLDER: self.tr("this folder"),
         }
         words = self.tr("{}, with scripts") if skill.has_scripts else "{}"
         return words.format(names[skill.source])

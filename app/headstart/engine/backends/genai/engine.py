@@ -100,7 +100,7 @@ class Guessing:
 
 
 @dataclass
-class Answer:
+class GenAIAnswer:
     """One answer of GenAI: its rounds, as far as GenAI reports them, and why it ended."""
 
     writer: AnswerWriter
@@ -197,7 +197,7 @@ class GenaiEngine:
         """Free the memory. Closing again does nothing."""
         self._writer = None
 
-    def begin(self, request: GenerationRequest) -> Answer:
+    def begin(self, request: GenerationRequest) -> GenAIAnswer:
         """Return a new answer. Raises what `generate` raises before the first token."""
         chosen = guessing(request, self._drafting, npu=self._longest_prompt is not None)
         writer = AnswerWriter(request, self._text, self.context)
@@ -206,9 +206,9 @@ class GenaiEngine:
         max_tokens = min(request.max_new_tokens, left)
         limit = FinishReason.CONTEXT if left < request.max_new_tokens else FinishReason.LENGTH
         config = configuration(writer.sampling, max(max_tokens, 1), writer.stop_ids, chosen.settings)
-        return Answer(writer, config, max_tokens, limit, chosen)
+        return GenAIAnswer(writer, config, max_tokens, limit, chosen)
 
-    def _batches(self, answer: Answer, cancel: CancelEvent) -> Generator[Batch, None, None]:
+    def _batches(self, answer: GenAIAnswer, cancel: CancelEvent) -> Generator[Batch, None, None]:
         """Yield the batches of an answer. A pipeline that failed is dropped: it might silently stop guessing."""
         writer = self._writer_for(answer.guessing.way)
         answer.has_rounds = writer.has_rounds

@@ -28,7 +28,7 @@ class Found:
 
 
 @dataclass(frozen=True)
-class Format:
+class CallFormat:
     """The form of calls of one family of models.
 
     `read` reads calls at the beginning of a text that starts with one of the marks; no calls: a part that is left out.

@@ -7,7 +7,7 @@ from typing import Any
 
 from headstart.engine.engine import Tool
 from headstart.engine.text.tool_formats.form import (
-    Format,
+    CallFormat,
     Found,
     NoCallError,
     UnfinishedError,
@@ -84,4 +84,4 @@ def _list(text: str, at: int, quote: str, depth: int) -> tuple[list[Any], int]:
     return values, at + 1
 
 
-FORMAT = Format("Gemma", tuple(_MARKS), _read, inner=tuple(mark for marks in _MARKS.values() for mark in marks))
+FORMAT = CallFormat("Gemma", tuple(_MARKS), _read, inner=tuple(mark for marks in _MARKS.values() for mark in marks))

@@ -7,7 +7,7 @@ from typing import Any
 
 from headstart.engine.engine import Call, Tool
 from headstart.engine.text.tool_calls import FENCE
-from headstart.engine.text.tool_formats.form import Format, Found, NoCallError, call_of, read_until
+from headstart.engine.text.tool_formats.form import CallFormat, Found, NoCallError, call_of, read_until
 
 _MARK = f"{FENCE}tool_code"
 
@@ -46,4 +46,4 @@ def _call(node: ast.expr, tools: Sequence[Tool]) -> Call:
     return call_of(name, arguments)
 
 
-FORMAT = Format("Gemma 3", (_MARK,), _read)
+FORMAT = CallFormat("Gemma 3", (_MARK,), _read)

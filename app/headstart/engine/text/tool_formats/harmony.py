@@ -6,7 +6,7 @@ An answer consists of parts, each in a channel: `final` and `commentary` are tex
 from collections.abc import Sequence
 
 from headstart.engine.engine import Tool
-from headstart.engine.text.tool_formats.form import Format, Found, call_of, expect_one, read_object, read_until
+from headstart.engine.text.tool_formats.form import CallFormat, Found, call_of, expect_one, read_object, read_until
 
 _START, _CHANNEL, _CONSTRAIN, _MESSAGE = "<|start|>", "<|channel|>", "<|constrain|>", "<|message|>"
 _END, _CALL = "<|end|>", "<|call|>"
@@ -43,7 +43,7 @@ def _name(text: str, at: int, tools: Sequence[Tool]) -> tuple[str, int]:
     return written.removesuffix(end), at - len(end)
 
 
-FORMAT = Format(
+FORMAT = CallFormat(
     "gpt-oss",
     (_CHANNEL, _TURN, _END, _CALL, _RECIPIENT),
     _read,

@@ -5,7 +5,7 @@ from contextlib import suppress
 
 from headstart.engine.engine import Call, Tool
 from headstart.engine.text.tool_formats.form import (
-    Format,
+    CallFormat,
     Found,
     NoCallError,
     call_of,
@@ -37,4 +37,4 @@ def _read(text: str, tools: Sequence[Tool]) -> Found:
         at = skip_blanks(text, behind + 1)
 
 
-FORMAT = Format("Llama", (_MARK,), _read, bare="{")
+FORMAT = CallFormat("Llama", (_MARK,), _read, bare="{")

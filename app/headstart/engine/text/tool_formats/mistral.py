@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from headstart.engine.engine import Call, Tool
 from headstart.engine.text.tool_formats.form import (
-    Format,
+    CallFormat,
     Found,
     call_of,
     expect,
@@ -47,4 +47,4 @@ def _read_named(text: str, at: int, tools: Sequence[Tool]) -> Found:
     return Found((call_of(name, arguments),), at)
 
 
-FORMAT = Format("Mistral", (_MARK,), _read, inner=(_ID, _ARGUMENTS))
+FORMAT = CallFormat("Mistral", (_MARK,), _read, inner=(_ID, _ARGUMENTS))

@@ -6,7 +6,7 @@ from typing import Any
 
 from headstart.engine.engine import CALL_BEGINS, CALL_ENDS, Tool
 from headstart.engine.text.tool_formats.form import (
-    Format,
+    CallFormat,
     Found,
     call_of,
     expect,
@@ -50,4 +50,4 @@ def _value(written: str, schema: Any) -> Any:
         return written
 
 
-FORMAT = Format("Qwen3-Coder", (CALL_BEGINS, _FUNCTION), _read)
+FORMAT = CallFormat("Qwen3-Coder", (CALL_BEGINS, _FUNCTION), _read)

@@ -2,7 +2,7 @@
 
 from headstart.engine.engine import Tool
 from headstart.engine.text.tool_formats import gemma, gemma_python, harmony, llama, mistral, qwen_coder
-from headstart.engine.text.tool_formats.form import Format, NoCallError, UnfinishedError
+from headstart.engine.text.tool_formats.form import CallFormat, NoCallError, UnfinishedError
 
 FORMATS = (
     mistral.FORMAT,
@@ -14,7 +14,7 @@ FORMATS = (
 )
 
 
-def format_of(rendered: str, probe: Tool, arguments: str) -> Format | None:
+def format_of(rendered: str, probe: Tool, arguments: str) -> CallFormat | None:
     """Return the format in which a rendered conversation has a call of the tool `probe`; None if it is not known."""
     for format_ in FORMATS:
         marks = (*format_.marks, *filter(None, [format_.bare]))
@@ -24,7 +24,7 @@ def format_of(rendered: str, probe: Tool, arguments: str) -> Format | None:
     return None
 
 
-def _is_call(format_: Format, text: str, probe: Tool, arguments: str) -> bool:
+def _is_call(format_: CallFormat, text: str, probe: Tool, arguments: str) -> bool:
     try:
         found = format_.read(text, [probe])
     except (NoCallError, UnfinishedError):

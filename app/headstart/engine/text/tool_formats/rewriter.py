@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from headstart.engine.engine import Call, Tool, written_call
 from headstart.engine.text.tool_calls import FENCE
-from headstart.engine.text.tool_formats.form import Format, Found, NoCallError, UnfinishedError
+from headstart.engine.text.tool_formats.form import CallFormat, Found, NoCallError, UnfinishedError
 
 _BETWEEN_CALLS = "; \t\r\n"
 
@@ -13,7 +13,7 @@ class Rewriter:
     """Rewriter of one answer, piece by piece. It holds back only what may be a call; all else is text as it stands."""
 
     def __init__(
-        self, format_: Format, tools: Sequence[Tool], most: int, marks: Mapping[int, str] | None = None
+        self, format_: CallFormat, tools: Sequence[Tool], most: int, marks: Mapping[int, str] | None = None
     ) -> None:
         """`tools` may be called, `most` times in all. `marks`: texts of tokens that decoded text does not show."""
         self.marks = marks or {}
