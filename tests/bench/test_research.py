@@ -10,6 +10,7 @@ import pytest
 from bench.research import policy_constants
 from bench.research.policy_constants import CONSTANTS, MODULES, Constant
 from bench.research.replay import lines, main
+from headstart.engine.kernels import operation
 from headstart.engine.policy import plan
 from headstart.engine.runners import batching
 from tests.source_tree import ROOT
@@ -47,7 +48,7 @@ def test_every_policy_constant_has_its_row_with_its_value() -> None:
         figures = each.value if isinstance(each.value, tuple) else (each.value,)
         file = each.module.__name__.rpartition(".")[2]
         assert listed.pop((file, each.name)) == ", ".join(f"{figure:g}" for figure in figures)
-    modules = {module.__name__.rpartition(".")[2]: module for module in (*MODULES, batching)}
+    modules = {module.__name__.rpartition(".")[2]: module for module in (*MODULES, batching, operation)}
     assert all(hasattr(modules[file], name) for file, name in listed)
 
 

@@ -31,7 +31,9 @@ from headstart.engine.engine import (
     Origin,
     Phase,
     Prefill,
+    PromptRequest,
     Remote,
+    Request,
     Sampling,
     Speculation,
     Step,
@@ -148,16 +150,16 @@ def test_fixed_speculation_continues_an_answer(connect: Open, script: Script) ->
 
 
 @pytest.mark.parametrize(
-    "more",
+    "request_",
     [
-        {"grammar": 'start: "yes"'},
-        {"messages": (), "prompt": "Once"},
-        {"sampling": Sampling(logit_bias={7: 1.0})},
-        {"tokens_only": True},
+        structs.replace(ASKED, grammar='start: "yes"'),
+        PromptRequest("Once"),
+        structs.replace(ASKED, sampling=Sampling(logit_bias={7: 1.0})),
+        structs.replace(ASKED, tokens_only=True),
     ],
 )
-def test_unsupported_field_is_refused(connect: Open, script: Script, more: dict[str, Any]) -> None:
-    _, error = heard(connect(), structs.replace(ASKED, **more))
+def test_unsupported_request_is_refused(connect: Open, script: Script, request_: Request) -> None:
+    _, error = heard(connect(), request_)
     assert isinstance(error, SettingsError)
     assert not script.asked
 

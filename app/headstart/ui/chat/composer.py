@@ -409,21 +409,16 @@ class Composer(QFrame):
         styles = Qt.ToolButtonStyle
         is_wide = self.width() >= scaled(_WIDE, self.font())
         self._think.setToolButtonStyle(styles.ToolButtonTextBesideIcon if is_wide else styles.ToolButtonIconOnly)
-        self._think.setVisible(self._can_think and self.width() >= scaled(_CRAMPED, self.font()))
+        is_cramped = self.width() < scaled(_CRAMPED, self.font())
+        self._think.setVisible(self._can_think and not is_cramped)
+        self.dictation.setVisible(self.dictation.is_listening or not is_cramped)
         # The count of another model may be hidden.
         short = self._progress_texts[1] or (self._count_texts[1] if is_loaded else "")
         min_room = self._count.fontMetrics().horizontalAdvance(short) + TINY if short else 0
         think = 0 if self._think.isHidden() else self._think.sizeHint().width() + SMALL
-        beside = (
-            self._attach.minimumWidth()
-            + self.dictation.sizeHint().width()
-            + SMALL
-            + self._send.minimumWidth()
-            + think
-            + MEDIUM
-            + 4 * SMALL
-            + TINY
-        )
+        microphone = 0 if self.dictation.isHidden() else self.dictation.sizeHint().width() + SMALL
+        sides = self._attach.minimumWidth() + self._send.minimumWidth()
+        beside = sides + microphone + think + MEDIUM + 4 * SMALL + TINY
         for text in self._model_texts:
             button.setText(text)
             room = self.width() - beside - max(button.sizeHint().width(), button.minimumWidth())
