@@ -90,7 +90,7 @@ def finish_of(events: Iterable[Event]) -> Finish:
     return finish
 
 
-def heard(engine: RemoteEngine, request: ConversationRequest = ASKED) -> tuple[str, HeadstartError]:
+def heard(engine: RemoteEngine, request: Request = ASKED) -> tuple[str, HeadstartError]:
     """The part of an answer that came before the error."""
     parts: list[str] = []
     with pytest.raises(HeadstartError) as raised:
