@@ -13,7 +13,7 @@ _LOOK = RATE // 4  # samples; new sound is looked at in pieces of this length at
 _STEP = RATE // 2  # samples of new sound after which the text is made anew
 _PAUSE = RATE * 7 // 10  # samples of silence that end an utterance
 _LONGEST = 25 * RATE  # samples of an utterance without such a pause
-_MARGIN = RATE // 2  # samples before speech that are kept
+_MARGIN = RATE // 2  # samples around speech that the model hears, too
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ def dictate(transcriber: Transcriber, sound: Iterable[Any], language: str = "") 
         if not ends and len(heard) >= _LONGEST:
             ends = [speech[-2].end if len(speech) > 1 else len(heard)]
         if ends:
-            yield dictated(heard[: ends[0]], is_final=True)
+            yield dictated(heard[: ends[0] + _MARGIN], is_final=True)
             heard = heard[ends[0] :]
             seen = written = 0
         elif len(heard) - written >= _STEP:
