@@ -341,7 +341,7 @@ def test_interrupted_search_ends_early(store: Store) -> None:
 WRITE_FOREVER = """
 import sys
 from pathlib import Path
-from headstart.chat.conversation import Conversation, Outcome
+from headstart.chat.conversation import Conversation, AnswerOutcome
 from headstart.chat.history.store import open_store
 store = open_store(Path(sys.argv[1]))
 (chat,) = store.chats()
@@ -352,7 +352,7 @@ while True:
     for length in range(1, 4):
         store.save_partial(chat.id, begun.last.id, "word " * length)
         print("partial", begun.last.id, length, flush=True)
-    tree = begun.finish(begun.last.id, Outcome("answer " + str(begun.last.id)))
+    tree = begun.finish(begun.last.id, AnswerOutcome("answer " + str(begun.last.id)))
     store.save(chat.id, begun, tree)
     print("done", begun.last.id, flush=True)
 """

@@ -167,7 +167,7 @@ def test_disturbed_trial_is_repeated_on_request(subject: Subject) -> None:
     store_verdict(subject.measurements, setting("right"), disturbed)
     Trial(ODD).run(subject, [setting("right")], timed=False)
     assert find_verdict(subject.measurements, setting("right")) == disturbed
-    Trial(ODD).run(subject, [setting("right")])
+    Trial(ODD).run(subject, [setting("right")], again=True)
     found = find_verdict(subject.measurements, setting("right"))
     assert found is not None
     assert found.ms[1] < 99.0

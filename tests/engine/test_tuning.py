@@ -354,7 +354,7 @@ def test_endless_precision_trial_leaves_time_for_the_rest(pair: LoadOptions, mon
             self.stop = self.stopped.set
 
     monkeypatch.setattr(searching, "PrecisionTrial", Endless)
-    monkeypatch.setattr(searching, "measure_all", lambda _, trial: waited.append(trial.stopped.wait(60.0)))
+    monkeypatch.setattr(searching, "measure_all", lambda _, trial, **_again: waited.append(trial.stopped.wait(60.0)))
     monkeypatch.setattr(searching, "settings", lambda *_, **__: {})
     chosen, found = tune(TuneRequest(replace(pair, draft=None), seconds=10.0), lambda _: None)
     assert waited == [True]

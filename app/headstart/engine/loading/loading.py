@@ -303,21 +303,22 @@ def fast_properties(model: VerifiedModel, kv: KvPrecision = KvPrecision.AUTO) ->
     return properties(_fastest(model.measurements, hints), kv)
 
 
-def measure(model: VerifiedModel, trial: Trial) -> None:
+def measure(model: VerifiedModel, trial: Trial, *, again: bool = False) -> None:
     """Try every precision of a model on its device, and time its passes, in a child process of `trial`.
 
-    A precision that is known already is not tried again. Raises BrokenModelError and DeviceError.
+    A precision that is known already is tried again only with `again`, and if other programs disturbed it. Raises
+    BrokenModelError and DeviceError.
     """
     select_runner(model)
     hints = candidates(model.manifest.precision, model.device)
-    trial.run(_trial_subject(model), [properties(hint) for hint in hints])
+    trial.run(_trial_subject(model), [properties(hint) for hint in hints], again=again)
 
 
-def measure_all(resolved: ResolvedOptions, trial: Trial) -> None:
-    """Measure the target and its draft; an EAGLE-3 head runs in the precision of its target."""
+def measure_all(resolved: ResolvedOptions, trial: Trial, *, again: bool = False) -> None:
+    """Measure the target and its draft, as `measure` does; an EAGLE-3 head runs in the precision of its target."""
     for spec, device in resolved.models:
         if not spec.manifest.is_eagle:
-            measure(verify_files(spec, device), trial)
+            measure(verify_files(spec, device), trial, again=again)
 
 
 def pass_times(measurements: Measurements, hints: Sequence[str]) -> Mapping[str, Mapping[str, float]]:

@@ -92,7 +92,7 @@ class Verdict:
     @property
     def is_timed(self) -> bool:
         """True if nothing is left to measure."""
-        return bool(self.ms and self.prompt_ms and self.invariance) and not self.is_disturbed
+        return bool(self.ms and self.prompt_ms and self.invariance)
 
 
 def find_verdict(measurements: Measurements, properties: Properties) -> Verdict | None:
@@ -182,13 +182,20 @@ class Trial:
         self._stopped = False
         self._lock = threading.Lock()
 
-    def run(self, subject: Subject, properties: Iterable[Properties], *, timed: bool = True) -> None:
-        """Try the properties that are not known yet; with `timed`, also measure their passes."""
+    def run(
+        self, subject: Subject, properties: Iterable[Properties], *, timed: bool = True, again: bool = False
+    ) -> None:
+        """Try the properties that are not known yet; with `timed`, also measure their passes.
+
+        `again`: measure those anew that were disturbed.
+        """
         verdicts = [(chosen, find_verdict(subject.measurements, chosen)) for chosen in properties]
         pending = [
             chosen
             for chosen, verdict in verdicts
-            if verdict is None or (timed and not verdict.reason and not verdict.is_timed)
+            if verdict is None
+            or (timed and not verdict.reason and not verdict.is_timed)
+            or (again and verdict.is_disturbed)
         ]
         while pending:
             num_decided = 0

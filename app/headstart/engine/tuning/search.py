@@ -321,7 +321,7 @@ def _try_precisions(resolved: ResolvedOptions, seconds: float, cancel: CancelEve
     timer.start()
     try:
         with cancel.calling(trial.stop):
-            measure_all(resolved, trial)
+            measure_all(resolved, trial, again=True)
     finally:
         timer.cancel()
     raise_if_set(cancel)
