@@ -127,6 +127,7 @@ def test_name_of_the_model_comes_before_the_switch(qtbot: QtBot, width: int, lea
     composer = Composer()
     qtbot.addWidget(composer)
     composer.setStyleSheet(stylesheet.sheet(LIGHT, composer.font()))
+    composer.setMinimumSize(1, 1)  # as in a narrow window, which does not ask its parts
     composer.show_model("qwen2.5-coder", "")
     composer.show_count(TokenCount(ConversationRequest((Message("user", "Hi"),)), 44, 8192))
     composer.show_thinking(on=True)

@@ -409,25 +409,26 @@ class Composer(QFrame):
         styles = Qt.ToolButtonStyle
         is_wide = self.width() >= scaled(_WIDE, self.font())
         self._think.setToolButtonStyle(styles.ToolButtonTextBesideIcon if is_wide else styles.ToolButtonIconOnly)
-        is_cramped = self.width() < scaled(_CRAMPED, self.font())
-        self._think.setVisible(self._can_think and not is_cramped)
-        self.dictation.setVisible(self.dictation.is_listening or not is_cramped)
+        self._think.setVisible(self._can_think and self.width() >= scaled(_CRAMPED, self.font()))
         # The count of another model may be hidden.
         short = self._progress_texts[1] or (self._count_texts[1] if is_loaded else "")
         min_room = self._count.fontMetrics().horizontalAdvance(short) + TINY if short else 0
         think = 0 if self._think.isHidden() else self._think.sizeHint().width() + SMALL
-        microphone = 0 if self.dictation.isHidden() else self.dictation.sizeHint().width() + SMALL
         sides = self._attach.minimumWidth() + self._send.minimumWidth()
-        beside = sides + microphone + think + MEDIUM + 4 * SMALL + TINY
-        for text in self._model_texts:
-            button.setText(text)
-            room = self.width() - beside - max(button.sizeHint().width(), button.minimumWidth())
-            if room >= min_room:
-                return room
+        beside = sides + think + MEDIUM + 4 * SMALL + TINY
+        microphone = self.dictation.sizeHint().width() + SMALL
+        for has_microphone in (True, False):  # the name of the model matters more
+            self.dictation.setVisible(has_microphone or self.dictation.is_listening)
+            taken = beside + (0 if self.dictation.isHidden() else microphone)
+            for text in self._model_texts:
+                button.setText(text)
+                room = self.width() - taken - max(button.sizeHint().width(), button.minimumWidth())
+                if room >= min_room:
+                    return room
         metrics, name = button.fontMetrics(), self._model_texts[-1]
         cut = max(metrics.horizontalAdvance(name) + room - min_room, 0)
         button.setText(metrics.elidedText(name, Qt.TextElideMode.ElideMiddle, cut))
-        return self.width() - beside - button.sizeHint().width()
+        return self.width() - taken - button.sizeHint().width()
 
     def _lay_out(self) -> None:
         row = QHBoxLayout()
