@@ -102,6 +102,14 @@ class BrokenModelError(HeadstartError):
     """A model folder lacks a file, or a file in it is damaged."""
 
 
+class UnloadableModelError(BrokenModelError):
+    """OpenVINO does not load the files of a model."""
+
+    def __init__(self, name: str, error: Exception) -> None:
+        reason = str(error).strip().splitlines()[-1]
+        super().__init__("{name} cannot be loaded ({error}); export it again.", name=name, error=reason)
+
+
 class MismatchedDraftError(HeadstartError):
     """Draft and target have different vocabularies; the sentence names the first id that differs."""
 

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from headstart.chat.files.pictures import Recognize
-from headstart.errors import BrokenModelError
+from headstart.errors import UnloadableModelError
 from headstart.library import library
 
 if TYPE_CHECKING:
@@ -33,8 +33,4 @@ def _load(name: str, folder: Path) -> "Recognizer":
     try:
         return Recognizer(folder)
     except (OSError, RuntimeError) as error:  # OpenVINO has no other kind
-        raise BrokenModelError(
-            "{name} cannot be loaded ({error}); export it again.",
-            name=name,
-            error=str(error).strip().splitlines()[-1],
-        ) from None
+        raise UnloadableModelError(name, error) from None

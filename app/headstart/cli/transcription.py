@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from headstart.cli.command import Load, argument, flag
 from headstart.cli.render import harmless
 from headstart.engine.speech.transcript import SpeechTranscript, subrip, text_with_times, web_vtt
-from headstart.errors import BrokenModelError, ModelNotFoundError, SettingsError
+from headstart.errors import ModelNotFoundError, SettingsError, UnloadableModelError
 from headstart.library import library
 from headstart.library.library import Model
 
@@ -90,8 +90,4 @@ def load(name: str, folder: Path) -> "Transcriber":
     try:
         return Transcriber(folder)
     except (OSError, RuntimeError) as error:  # OpenVINO has no other kind
-        raise BrokenModelError(
-            "{name} cannot be loaded ({error}); export it again.",
-            name=name,
-            error=str(error).strip().splitlines()[-1],
-        ) from None
+        raise UnloadableModelError(name, error) from None

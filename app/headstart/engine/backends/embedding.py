@@ -21,7 +21,7 @@ from headstart.engine.hardware import devices
 from headstart.engine.hardware.runtime import core, openvino_genai
 from headstart.engine.loading import loading, memory
 from headstart.engine.loading.load_options import ResolvedOptions
-from headstart.errors import BrokenModelError, ContextOverflowError, MakesVectorsError, SettingsError
+from headstart.errors import ContextOverflowError, MakesVectorsError, SettingsError, UnloadableModelError
 from headstart.library.manifest import EmbeddingSpec, Manifest
 
 _IDS, _MASK = "input_ids", "attention_mask"  # other inputs are zero for a text without a pair
@@ -39,11 +39,7 @@ def load(resolved: ResolvedOptions) -> "EmbeddingEngine":
         compiled = core().compile_model(target.folder / "openvino_model.xml", device, exact)
         tokenizer = openvino_genai().Tokenizer(str(target.folder))
     except RuntimeError as error:  # OpenVINO has no other kind
-        raise BrokenModelError(
-            "{name} cannot be loaded ({error}); export it again.",
-            name=target.manifest.name,
-            error=str(error).strip().splitlines()[-1],
-        ) from None
+        raise UnloadableModelError(target.manifest.name, error) from None
     return EmbeddingEngine(target.manifest, compiled, tokenizer)
 
 

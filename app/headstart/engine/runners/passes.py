@@ -129,7 +129,7 @@ class Passes(Batcher[Pass]):
     def _write(self, together: Sequence[Pass]) -> None:
         """Write the inputs of a pass. The ones that count have a row for each sequence: [sequences]."""
         write, past = self._inputs.write, [work.past for work in together]
-        self._states.begin([_turn(work) for work in together])
+        self._states.begin([_part_of(work) for work in together])
         ends = [work.past + work.count for work in together]
         blocks = [work.table[: -(-end // self._block)] for work, end in zip(together, ends, strict=True)]
         begins = _begins([work.count for work in together])
@@ -154,7 +154,7 @@ class Passes(Batcher[Pass]):
             write(HIDDEN_STATES, np.concatenate(given)[:, None])
 
 
-def _turn(work: Pass) -> SequencePart:
+def _part_of(work: Pass) -> SequencePart:
     return SequencePart(work.sequence, work.past, len(work.ids), [branch.place for branch in work.branches])
 
 

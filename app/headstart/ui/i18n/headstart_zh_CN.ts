@@ -6591,6 +6591,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>没有语音服务响应：请安装带语音的 speech-dispatcher，例如软件包 speech-dispatcher 和 speech-dispatcher-espeak-ng，然后重试。</translation>
     </message>
     <message>
+        <source>Answers are read aloud on Linux only: use the screen reader of your system.</source>
+        <translation>回答只能在 Linux 上朗读：请使用系统的屏幕阅读器。</translation>
+    </message>
+    <message>
         <source>Reading aloud</source>
         <translation>正在朗读</translation>
     </message>

@@ -6591,6 +6591,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>沒有語音服務回應：請安裝帶語音的 speech-dispatcher，例如套件 speech-dispatcher 和 speech-dispatcher-espeak-ng，然後再試一次。</translation>
     </message>
     <message>
+        <source>Answers are read aloud on Linux only: use the screen reader of your system.</source>
+        <translation>回答只能在 Linux 上朗讀：請使用系統的螢幕閱讀器。</translation>
+    </message>
+    <message>
         <source>Reading aloud</source>
         <translation>正在朗讀</translation>
     </message>

@@ -1,6 +1,7 @@
 """Answers read aloud, sentence by sentence, also while they are written."""
 
 import re
+import sys
 from collections import deque
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -137,12 +138,12 @@ class ReadAloudController(QObject):
     @Slot()
     def _on_failed(self) -> None:
         self._end()
-        self.error_occurred.emit(
-            self.tr(
-                "No speech service answers: install speech-dispatcher with a voice, such as the packages "
-                "speech-dispatcher and speech-dispatcher-espeak-ng, and try again."
-            )
+        remedy = self.tr(
+            "No speech service answers: install speech-dispatcher with a voice, such as the packages "
+            "speech-dispatcher and speech-dispatcher-espeak-ng, and try again."
         )
+        elsewhere = self.tr("Answers are read aloud on Linux only: use the screen reader of your system.")
+        self.error_occurred.emit(remedy if sys.platform == "linux" else elsewhere)
 
     def _go_on(self) -> None:
         """Speak the next sentence that is finished."""
