@@ -36,7 +36,7 @@ from headstart.chat.folders.folder_files import TextReader
 from headstart.chat.folders.folder_index import FolderIndex, FolderState
 from headstart.chat.folders.folder_question import understand
 from headstart.chat.history.store import open_store
-from headstart.ui.chat.attachments import reader_command
+from headstart.ui.composer.attachments import reader_command
 from headstart.ui.folders.embedder import find_model, installed_embedder
 from headstart.ui.folders.folders_controller import FoldersController
 

@@ -8,8 +8,8 @@ from dataclasses import replace
 from headstart.chat.conversation import Chat, ChatMessage, Conversation, Role, Run, extended
 from headstart.chat.history.store import Store, new_id
 from headstart.engine.engine import FinishReason, Stats
-from headstart.ui.chat import live_answer
-from headstart.ui.chat.message import MessageContent, OriginRun, RoundNote
+from headstart.ui.transcript import live_answer
+from headstart.ui.transcript.message import MessageContent, OriginRun, RoundNote
 
 _PARTS = (
     "## Why it works\n\nA *small* model guesses a few tokens and the **large** one checks all of them in one pass, so "

@@ -33,10 +33,10 @@ from bench.profile import (
 from bench.start_cost import starts
 from headstart import paths
 from headstart.chat.history.store import open_store
-from headstart.ui.chat.message import MessageContent, OriginRun, RoundNote
-from headstart.ui.chat.transcript import Transcript
 from headstart.ui.program import Program
 from headstart.ui.sidebar.chats_controller import ChatSearch, SearchResults
+from headstart.ui.transcript.message import MessageContent, OriginRun, RoundNote
+from headstart.ui.transcript.transcript import Transcript
 from headstart.ui.widgets import theme
 
 _CHUNK = 500  # tokens that come at once of what an answer had before

@@ -6,10 +6,10 @@ from PySide6.QtWidgets import QLabel, QPushButton, QTreeWidget, QWidget
 from pytestqt.qtbot import QtBot
 
 from headstart.chat.conversation import State
-from headstart.ui.chat.message import MessageContent
 from headstart.ui.program import Program
 from headstart.ui.settings.preferences_dialog import PreferencesDialog
 from headstart.ui.settings.settings_form import SettingEditor
+from headstart.ui.transcript.message import MessageContent
 from tests.waiting import PATIENCE
 
 WAIT = int(1000 * PATIENCE)

@@ -7,9 +7,9 @@ from PySide6.QtTest import QTest
 from pytestqt.qtbot import QtBot
 
 from headstart.chat.conversation import State
-from headstart.ui.chat.message import MessageState
-from headstart.ui.chat.text_view import TextView
 from headstart.ui.program import Program
+from headstart.ui.transcript.message import MessageState
+from headstart.ui.transcript.text_view import TextView
 from tests.ui.person import WAIT, ask, begin, shown, stored, texts
 
 Open = Callable[..., Program]

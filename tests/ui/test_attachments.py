@@ -14,10 +14,10 @@ from pytestqt.qtbot import QtBot
 from headstart.chat.conversation import Attachment
 from headstart.chat.files.attachments import require_short
 from headstart.errors import AttachmentError
-from headstart.ui.chat import attachments
-from headstart.ui.chat.attachments import AttachmentChip, DocumentReader
-from headstart.ui.chat.message import MessageAction
+from headstart.ui.composer import attachments
+from headstart.ui.composer.attachments import AttachmentChip, DocumentReader
 from headstart.ui.program import Program
+from headstart.ui.transcript.message import MessageAction
 from tests.ui.conftest import Speak
 from tests.ui.person import WAIT, ask, shown, texts, write
 

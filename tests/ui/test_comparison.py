@@ -10,10 +10,10 @@ from PySide6.QtWidgets import QApplication, QComboBox, QMenu
 from pytestqt.qtbot import QtBot
 
 from headstart.ui.chat.comparison import AnswerColumn, Comparison, compare_texts
-from headstart.ui.chat.live_answer import speed_ratio
-from headstart.ui.chat.message import MessageAction, MessageState
 from headstart.ui.engine_request import installed_model
 from headstart.ui.program import Program
+from headstart.ui.transcript.live_answer import speed_ratio
+from headstart.ui.transcript.message import MessageAction, MessageState
 from tests.model_folders import write_model
 from tests.ui import reach
 from tests.ui.person import WAIT, ask, begin, press, shown, texts, words, write

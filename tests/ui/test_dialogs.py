@@ -10,8 +10,8 @@ from pytestqt.qtbot import QtBot
 
 from headstart.chat.conversation import Project
 from headstart.markdown.blocks import Preview
-from headstart.ui.chat.prompts import PromptDialog
 from headstart.ui.chat.tools import ServerDialog
+from headstart.ui.composer.prompts import PromptDialog
 from headstart.ui.help.manual import KeysDialog, ManualDialog, chapters
 from headstart.ui.markdown.preview import PreviewDialog
 from headstart.ui.program import Program

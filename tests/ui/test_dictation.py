@@ -7,7 +7,7 @@ import pytest
 from PySide6.QtWidgets import QPlainTextEdit
 from pytestqt.qtbot import QtBot
 
-from headstart.ui.chat.dictation import DictationController, DictationWidget
+from headstart.ui.composer.dictation import DictationController, DictationWidget
 from headstart.ui.program import Program
 from tests.ui.person import WAIT
 

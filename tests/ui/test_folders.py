@@ -17,12 +17,12 @@ from headstart.chat.folders.folder_index import CUT, MISSING, UNREAD, FolderStat
 from headstart.chat.folders.folder_question import Question
 from headstart.chat.history.database import FOLDERS_NAME
 from headstart.errors import EngineLostError
-from headstart.ui.chat.message import MessageAction
-from headstart.ui.chat.message_view import MessageView, SourceList
 from headstart.ui.folders import folders_controller
 from headstart.ui.folders.folder_list import ENGLISH_MODEL, MODEL_OF_LANGUAGES, FolderRow
 from headstart.ui.program import EngineSource, Program
 from headstart.ui.sidebar.projects import ProjectDialog
+from headstart.ui.transcript.message import MessageAction
+from headstart.ui.transcript.message_view import MessageView, SourceList
 from tests.chat.test_folders import TopicEmbedder, write
 from tests.ui.conftest import Speak
 from tests.ui.person import WAIT, ask, press, shown, words

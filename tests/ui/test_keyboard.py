@@ -18,10 +18,10 @@ from PySide6.QtWidgets import (
 from pytestqt.qtbot import QtBot
 
 from headstart.ui import actions
-from headstart.ui.chat.message import MessageAction
 from headstart.ui.engine_request import installed_model
 from headstart.ui.local_server.server_page import ServerState, ServerView
 from headstart.ui.program import Program
+from headstart.ui.transcript.message import MessageAction
 from headstart.ui.window.dialogs import CommandPalette
 from tests.model_folders import write_model
 from tests.ui import reach

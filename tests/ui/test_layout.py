@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QToolButton, QWidget
 from pytestqt.qtbot import QtBot
 
 from headstart.engine.engine import ConversationRequest, Message
-from headstart.ui.chat.composer import Composer, TokenCount
+from headstart.ui.composer.composer import Composer, TokenCount
 from headstart.ui.program import Program
 from headstart.ui.widgets import stylesheet
 from headstart.ui.widgets.layouts import Page

@@ -8,9 +8,9 @@ from pytestqt.qtbot import QtBot
 
 from headstart.engine.engine import FinishReason, Origin, Round, Stats, Step, Timing, Token
 from headstart.engine.stats import merge_stats
-from headstart.ui.chat import live_answer
 from headstart.ui.chat.live_panel import LiveFigures, LivePanel, Sparkline
 from headstart.ui.program import Program
+from headstart.ui.transcript import live_answer
 from headstart.ui.widgets.labels import ElidedLabel
 from tests.ui.person import ask
 

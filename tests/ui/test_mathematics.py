@@ -9,10 +9,10 @@ from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
 from headstart.markdown.parser import MarkdownStream, parse
-from headstart.ui.chat.message import MessageContent
-from headstart.ui.chat.message_view import MessageView
 from headstart.ui.markdown.document import DocumentWriter, Formats
 from headstart.ui.markdown.mathematics import SIGN, typeset
+from headstart.ui.transcript.message import MessageContent
+from headstart.ui.transcript.message_view import MessageView
 from headstart.ui.widgets import theme
 from headstart.ui.widgets.theme import DARK, LIGHT, Theme
 from tests.junk import fuzz

@@ -23,11 +23,18 @@ from pytestqt.qtbot import QtBot
 from headstart.chat.conversation import Attachment
 from headstart.engine.engine import Origin
 from headstart.markdown.blocks import Code, spans
-from headstart.ui.chat.live_answer import details
-from headstart.ui.chat.message import MessageAction, MessageContent, MessageState, OriginRun, RoundNote, attached_blocks
-from headstart.ui.chat.message_view import MessageView
-from headstart.ui.chat.text_view import TextView
 from headstart.ui.markdown.document import frame_rect
+from headstart.ui.transcript.live_answer import details
+from headstart.ui.transcript.message import (
+    MessageAction,
+    MessageContent,
+    MessageState,
+    OriginRun,
+    RoundNote,
+    attached_blocks,
+)
+from headstart.ui.transcript.message_view import MessageView
+from headstart.ui.transcript.text_view import TextView
 from headstart.ui.widgets import theme
 from headstart.ui.widgets.legend import Legend
 from headstart.ui.widgets.theme import DARK, LIGHT

@@ -8,10 +8,10 @@ from PySide6.QtWidgets import QToolButton
 from pytestqt.qtbot import QtBot
 
 from headstart.chat.conversation import Attachment, Passage
-from headstart.ui.chat.attachments import AttachmentChip
-from headstart.ui.chat.message import MessageAction
-from headstart.ui.chat.message_view import MessageView
+from headstart.ui.composer.attachments import AttachmentChip
 from headstart.ui.program import Program
+from headstart.ui.transcript.message import MessageAction
+from headstart.ui.transcript.message_view import MessageView
 from tests.ui.conftest import Speak
 from tests.ui.person import WAIT, ask, shown, texts, write
 

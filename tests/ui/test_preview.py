@@ -11,9 +11,9 @@ from pytestqt.qtbot import QtBot
 
 from headstart.markdown import parser as markdown
 from headstart.markdown.blocks import Code, Preview
-from headstart.ui.chat.text_view import TextView
 from headstart.ui.formatting import short_path
 from headstart.ui.markdown.preview import PreviewDialog, file_suffix, sanitize_svg
+from headstart.ui.transcript.text_view import TextView
 from headstart.ui.widgets.layouts import initial_path
 from headstart.ui.widgets.theme import LIGHT
 

@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QInputDialog, QPushButton
 from pytestqt.qtbot import QtBot
 
 from headstart.ui.chat.empty_page import examples
-from headstart.ui.chat.prompts import (
+from headstart.ui.composer.prompts import (
     FilledPrompt,
     PromptDialog,
     built_in_prompts,

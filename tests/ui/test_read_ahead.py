@@ -16,11 +16,11 @@ from headstart.engine.engine import ConversationRequest, FinishReason, LoadOptio
 from headstart.engine.protocol import Order, ReadAhead, TurnTaken
 from headstart.settings import Settings
 from headstart.ui.chat import read_ahead
-from headstart.ui.chat.composer import Composer, TokenCount
-from headstart.ui.chat.message import MessageAction
+from headstart.ui.composer.composer import Composer, TokenCount
 from headstart.ui.engine_link import EngineLink
 from headstart.ui.engine_request import Loadable
 from headstart.ui.program import Program
+from headstart.ui.transcript.message import MessageAction
 from headstart.ui.widgets import stylesheet
 from headstart.ui.widgets.theme import LIGHT
 from tests.ui.engine_in_process import EngineInProcess

@@ -19,10 +19,10 @@ from headstart.chat.history.migrations import NEWEST
 from headstart.chat.history.reader import open_reader
 from headstart.chat.history.store import Store, open_store
 from headstart.errors import HistoryError
-from headstart.ui.chat.message import MessageAction
 from headstart.ui.history.maintenance import Recovery
 from headstart.ui.program import Program
 from headstart.ui.sidebar.chats_controller import LAST_CHAT
+from headstart.ui.transcript.message import MessageAction
 from tests.ui.person import WAIT, ask, begin, stored, texts, write
 
 Open = Callable[..., Program]

@@ -10,9 +10,9 @@ from PySide6.QtWidgets import QAbstractButton, QApplication, QCheckBox, QDialog,
 from pytestqt.qtbot import QtBot
 
 from headstart.engine.engine import ConversationRequest, Message
-from headstart.ui.chat.composer import Composer, TokenCount
-from headstart.ui.chat.message import MessageContent
+from headstart.ui.composer.composer import Composer, TokenCount
 from headstart.ui.program import Program
+from headstart.ui.transcript.message import MessageContent
 from headstart.ui.widgets import stylesheet
 from headstart.ui.widgets.figure_table import FigureTable
 from headstart.ui.widgets.labels import Fold, Heading

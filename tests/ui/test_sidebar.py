@@ -14,10 +14,10 @@ from pytestqt.qtbot import QtBot
 from headstart.chat.conversation import Chat
 from headstart.chat.history.reader import Group
 from headstart.chat.imports.files import read_chats
-from headstart.ui.chat.message import MessageAction
 from headstart.ui.program import Program
 from headstart.ui.sidebar.chat_list import fitting_names, groups
 from headstart.ui.sidebar.sidebar import ChatMenu, TagMenu
+from headstart.ui.transcript.message import MessageAction
 from headstart.ui.window.dialogs import CommandPalette
 from tests.ui.person import WAIT, ask, chat_rows, click_chat, press, shown, texts, words, write
 

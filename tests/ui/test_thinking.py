@@ -10,10 +10,10 @@ from headstart.chat.conversation import ChatMessage, State
 from headstart.engine.engine import ConversationRequest, LoadOptions
 from headstart.engine.protocol import Generate, Order, ReadAhead, WriteTitle
 from headstart.settings import Settings
-from headstart.ui.chat.message import MessageAction
 from headstart.ui.engine_request import Loadable
 from headstart.ui.program import Program
 from headstart.ui.settings.settings_form import SwitchEditor
+from headstart.ui.transcript.message import MessageAction
 from tests.ui.engine_in_process import EngineInProcess
 from tests.ui.person import WAIT, ask, begin, setting, shown, write
 from tests.ui.test_titles import LONG

@@ -13,10 +13,10 @@ from headstart.chat.conversation import Attachment, State, ToolCall
 from headstart.engine.engine import Call, Tool
 from headstart.markdown.blocks import plain_text
 from headstart.tools.servers import Offer
-from headstart.ui.chat.message import MessageContent, MessageSource, MessageState
-from headstart.ui.chat.text_view import TextView
 from headstart.ui.chat.tools import CallBar, ServerDialog, ToolsDialog
 from headstart.ui.program import Program
+from headstart.ui.transcript.message import MessageContent, MessageSource, MessageState
+from headstart.ui.transcript.text_view import TextView
 from tests.tools.test_servers import CLOCK
 from tests.ui.person import WAIT, ask, press, shown, texts, write
 

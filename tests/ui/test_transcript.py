@@ -11,8 +11,8 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QWidget
 from pytestqt.qtbot import QtBot
 
-from headstart.ui.chat.message import THINKING, MessageAction, MessageContent, MessageState, OriginRun
-from headstart.ui.chat.transcript import AT_END, Match, Transcript, find_places, finder
+from headstart.ui.transcript.message import THINKING, MessageAction, MessageContent, MessageState, OriginRun
+from headstart.ui.transcript.transcript import AT_END, Match, Transcript, find_places, finder
 from headstart.ui.widgets import theme
 from headstart.ui.widgets.theme import DARK, LIGHT
 from tests.chat.trees import QUOTING

@@ -4,8 +4,8 @@ from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 from pytestqt.qtbot import QtBot
 
-from headstart.ui.chat.message import MessageAction
 from headstart.ui.program import Program
+from headstart.ui.transcript.message import MessageAction
 from tests.ui.person import WAIT, ask, shown, texts, write
 
 

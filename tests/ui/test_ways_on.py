@@ -14,10 +14,10 @@ from bench.profile import toy_model
 from headstart.chat.conversation import State
 from headstart.engine.engine import ConversationRequest
 from headstart.settings import Settings
-from headstart.ui.chat.message import MessageAction, MessageState
 from headstart.ui.engine_request import Loadable, installed_model
 from headstart.ui.performance.engine_job import JobPage
 from headstart.ui.program import Program
+from headstart.ui.transcript.message import MessageAction, MessageState
 from headstart.ui.widgets.labels import ElidedLabel
 from headstart.ui.window.dialogs import CommandPalette
 from tests.model_folders import write_model

@@ -7,8 +7,8 @@ from PySide6.QtGui import QGuiApplication, QKeySequence
 from PySide6.QtTest import QTest
 from pytestqt.qtbot import QtBot
 
-from headstart.ui.chat.message_view import MessageView
 from headstart.ui.program import Program
+from headstart.ui.transcript.message_view import MessageView
 from headstart.ui.widgets.legend import Swatch
 from headstart.ui.window.dialogs import CommandPalette
 from tests.ui.person import WAIT, ask, shown, texts, write

@@ -10,8 +10,8 @@ from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
 from headstart.chat.conversation import Project
-from headstart.ui.chat.message import MessageState
 from headstart.ui.program import Program
+from headstart.ui.transcript.message import MessageState
 from headstart.ui.workspace.folder_dialog import FolderDialog
 from headstart.ui.workspace.proposal_bar import ProposalBar
 from headstart.workspace.folder import IS_SUPPORTED

@@ -41,10 +41,10 @@ from headstart.chat.history.store import open_store
 from headstart.engine.hardware import runtime
 from headstart.library import library
 from headstart.ui import display
-from headstart.ui.chat.message import MessageContent, MessageState
 from headstart.ui.history.encryption import EncryptionOrder, EncryptionWork
 from headstart.ui.history.maintenance import Recovery
 from headstart.ui.program import Program
+from headstart.ui.transcript.message import MessageContent, MessageState
 from headstart.ui.translation import Translation
 from headstart.ui.widgets.layouts import style_dialog
 from headstart.ui.widgets.stylesheet import RESOURCES

@@ -46,13 +46,13 @@ from headstart.chat.merging import Import
 from headstart.markdown.blocks import Block, Code, Nesting, Paragraph, Rule, Span, Style
 from headstart.markdown.parser import parse
 from headstart.settings import about
-from headstart.ui.chat import live_answer
 from headstart.ui.chat.chat_page import ChatPage
-from headstart.ui.chat.message import attached_blocks
 from headstart.ui.formatting import sentences, titled, whole
 from headstart.ui.markdown.document import DocumentWriter, Formats
 from headstart.ui.markdown.highlighting import Highlighter
 from headstart.ui.settings.settings_form import label, switched, title
+from headstart.ui.transcript import live_answer
+from headstart.ui.transcript.message import attached_blocks
 from headstart.ui.translation import showing_errors, translate, translate_error
 from headstart.ui.widgets import theme
 from headstart.ui.widgets.layouts import initial_path, remember_folder, style_dialog

@@ -19,10 +19,10 @@ from headstart.settings import Settings
 from headstart.ui.chat.chat_controller import ChatController
 from headstart.ui.chat.chat_session import ChatSession
 from headstart.ui.chat.comparison_controller import ComparisonController
-from headstart.ui.chat.dictation import DictationController
 from headstart.ui.chat.prompts_controller import PromptsController
 from headstart.ui.chat.read_ahead import ReadAheadController
 from headstart.ui.chat.tools import ToolsController
+from headstart.ui.composer.dictation import DictationController
 from headstart.ui.engine_link import EngineLink
 from headstart.ui.engine_request import Find, installed_model
 from headstart.ui.folders.embedder import installed_embedder

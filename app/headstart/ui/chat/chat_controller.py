@@ -13,15 +13,15 @@ from headstart.chat.history.reader import Hit
 from headstart.chat.search import ranges
 from headstart.engine.engine import Step
 from headstart.tools.servers import Offer
-from headstart.ui.chat import live_answer
 from headstart.ui.chat.chat_page import ChatPage
 from headstart.ui.chat.chat_session import ChatSession
 from headstart.ui.chat.composer_controller import ComposerController
-from headstart.ui.chat.message import WARMER, MessageAction, MessageContent, MessageState
-from headstart.ui.chat.message_contents import ContentCache, content
-from headstart.ui.chat.transcript import Transcript, find_places
 from headstart.ui.engine_link import EngineLink
 from headstart.ui.formatting import listed, sentences
+from headstart.ui.transcript import live_answer
+from headstart.ui.transcript.message import WARMER, MessageAction, MessageContent, MessageState
+from headstart.ui.transcript.message_contents import ContentCache, content
+from headstart.ui.transcript.transcript import Transcript, find_places
 from headstart.ui.translation import showing_errors
 from headstart.ui.widgets.progress import Cause
 from headstart.ui.widgets.undo_stack import Undoable

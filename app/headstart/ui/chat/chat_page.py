@@ -19,13 +19,13 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QLineEdit, QPushButto
 
 from headstart.tools.servers import Offer
 from headstart.ui.chat.comparison import Comparison
-from headstart.ui.chat.composer import Composer
 from headstart.ui.chat.empty_page import EmptyPage
 from headstart.ui.chat.live_panel import LivePanel
-from headstart.ui.chat.message import MessageContent, MessageId
-from headstart.ui.chat.prompts import PromptPopup
 from headstart.ui.chat.tools import CallBar
-from headstart.ui.chat.transcript import Transcript
+from headstart.ui.composer.composer import Composer
+from headstart.ui.composer.prompts import PromptPopup
+from headstart.ui.transcript.message import MessageContent, MessageId
+from headstart.ui.transcript.transcript import Transcript
 from headstart.ui.widgets.icons import icon_button
 from headstart.ui.widgets.labels import ElidedLabel
 from headstart.ui.widgets.layouts import set_margins, stacked

@@ -32,12 +32,12 @@ from headstart.settings import Settings
 from headstart.tools.loop import REFUSED, ToolLoop, ToolResult, offering, unknown
 from headstart.tools.servers import Offer
 from headstart.ui import engine_request
-from headstart.ui.chat import live_answer
-from headstart.ui.chat.live_answer import NOTICE, LiveAnswer
-from headstart.ui.chat.message import WARMER
 from headstart.ui.chat.tools import ToolsController
 from headstart.ui.formatting import decimal, sentences, whole
 from headstart.ui.models.model_loader import ModelLoader
+from headstart.ui.transcript import live_answer
+from headstart.ui.transcript.live_answer import NOTICE, LiveAnswer
+from headstart.ui.transcript.message import WARMER
 from headstart.ui.translation import showing_errors, translate_error
 from headstart.ui.widgets.progress import Cause
 from headstart.ui.workspace.chat_folder import ChatFolder

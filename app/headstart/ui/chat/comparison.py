@@ -10,8 +10,8 @@ from PySide6.QtGui import QFont, QPalette, QResizeEvent
 from PySide6.QtWidgets import QBoxLayout, QComboBox, QToolButton, QWidget
 
 from headstart.chat.search import CJK
-from headstart.ui.chat.message import MessageContent, MessageState
-from headstart.ui.chat.transcript import Match, Transcript
+from headstart.ui.transcript.message import MessageContent, MessageState
+from headstart.ui.transcript.transcript import Match, Transcript
 from headstart.ui.widgets.focus import pass_wheel
 from headstart.ui.widgets.labels import ElidedLabel, StatusLine, button
 from headstart.ui.widgets.layouts import back_button, beside, flowing, stacked

@@ -6,16 +6,16 @@ from PySide6.QtGui import QAction
 from headstart import remotes
 from headstart.chat.conversation import ChatMessage, Role, State
 from headstart.engine.engine import Mode
-from headstart.ui.chat import live_answer
 from headstart.ui.chat.chat_controller import ChatController
 from headstart.ui.chat.chat_page import ChatPage
 from headstart.ui.chat.chat_session import ChatSession
 from headstart.ui.chat.comparison import TextDifferences, compare_texts
-from headstart.ui.chat.message import MessageAction
-from headstart.ui.chat.message_contents import content
-from headstart.ui.chat.message_view import COMPARE_ENTRY
 from headstart.ui.formatting import listed, percent, sentences, titled
 from headstart.ui.models.model_choices import ModelChoices, ModelSwitch
+from headstart.ui.transcript import live_answer
+from headstart.ui.transcript.message import MessageAction
+from headstart.ui.transcript.message_contents import content
+from headstart.ui.transcript.message_view import COMPARE_ENTRY
 from headstart.ui.widgets.menus import Menu
 
 

@@ -11,7 +11,7 @@ from headstart.chat.files.passages import MOST, SIZE, PassageIndex, is_long
 from headstart.chat.folders.folder_question import Question, understand
 from headstart.engine.engine import ConversationRequest
 from headstart.ui.chat.chat_session import ChatSession, PreparedMessage
-from headstart.ui.chat.composer import Composer, TokenCount, TokenCounter
+from headstart.ui.composer.composer import Composer, TokenCount, TokenCounter
 from headstart.ui.engine_link import EngineLink
 from headstart.ui.formatting import sentences, whole
 from headstart.ui.widgets.progress import Cause, NoticeBar

@@ -10,8 +10,8 @@ from PySide6.QtGui import QColor, QPainter, QPaintEvent, QPen, QResizeEvent
 from PySide6.QtWidgets import QFrame, QGridLayout, QSizePolicy, QWidget
 
 from headstart.engine.engine import Round, Step
-from headstart.ui.chat.live_answer import REPEATS, StoredStats
 from headstart.ui.formatting import decimal, listed, percent, titled, whole
+from headstart.ui.transcript.live_answer import REPEATS, StoredStats
 from headstart.ui.widgets.labels import ElidedLabel
 from headstart.ui.widgets.stylesheet import set_style_class
 from headstart.ui.widgets.theme import LARGE, MEDIUM, SMALL, TINY, current

@@ -6,7 +6,7 @@ from PySide6.QtCore import QObject, Signal, Slot
 from PySide6.QtGui import QGuiApplication
 
 from headstart.ui.chat.chat_page import ChatPage
-from headstart.ui.chat.prompts import PromptDialog, fill, library, own_prompts
+from headstart.ui.composer.prompts import PromptDialog, fill, library, own_prompts
 
 
 class PromptsController(QObject):

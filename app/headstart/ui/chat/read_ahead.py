@@ -7,8 +7,8 @@ from PySide6.QtCore import QObject, QTimer, Slot
 from headstart.engine.engine import ConversationRequest
 from headstart.engine.hardware.machine import is_on_battery
 from headstart.errors import HeadstartError
-from headstart.ui.chat.composer import Composer
 from headstart.ui.chat.composer_controller import ComposerController
+from headstart.ui.composer.composer import Composer
 from headstart.ui.models.model_loader import ModelLoader
 from headstart.ui.settings_controller import CurrentSettings
 

@@ -20,7 +20,7 @@ from headstart.chat.history.store import Store
 from headstart.errors import HeadstartError, HistoryError
 from headstart.library.library import find_recognition
 from headstart.ui.background_task import BackgroundTask
-from headstart.ui.chat.attachments import reader_command
+from headstart.ui.composer.attachments import reader_command
 from headstart.ui.translation import showing_errors
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from headstart.engine.engine import ConversationRequest, Message, Sampling
 from headstart.engine.hardware.machine import is_on_battery
 from headstart.errors import HeadstartError
 from headstart.ui import engine_request
-from headstart.ui.chat.composer import Composer
+from headstart.ui.composer.composer import Composer
 from headstart.ui.models.model_loader import ModelLoader
 from headstart.ui.settings_controller import CurrentSettings
 from headstart.ui.sidebar.chats_controller import ChatsController

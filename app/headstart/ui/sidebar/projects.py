@@ -17,7 +17,7 @@ from PySide6.QtWidgets import (
 
 from headstart.chat.conversation import LONGEST_NAME, Project
 from headstart.chat.history.store import Store
-from headstart.ui.chat.attachments import AttachmentTray
+from headstart.ui.composer.attachments import AttachmentTray
 from headstart.ui.folders.folder_list import FolderList
 from headstart.ui.folders.folders_controller import FoldersController
 from headstart.ui.formatting import sentences

@@ -8,10 +8,10 @@ from PySide6.QtWidgets import QWidget
 
 from headstart.chat.conversation import State
 from headstart.engine.engine import Step
-from headstart.ui.chat import live_answer
 from headstart.ui.chat.chat_session import ChatSession
 from headstart.ui.formatting import sentences
 from headstart.ui.speech.sentences import SentenceStream
+from headstart.ui.transcript import live_answer
 from headstart.ui.widgets.announcements import announce
 
 _INTERVAL_MS = 1000  # between announcements of text; what came in between is joined

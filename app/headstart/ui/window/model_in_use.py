@@ -11,7 +11,6 @@ from headstart.engine.protocol import Description, ModelInfo
 from headstart.errors import EngineBusyError, HeadstartError
 from headstart.library import library
 from headstart.settings import Settings
-from headstart.ui.chat.live_answer import NOTICE
 from headstart.ui.chat.tools import ToolsController
 from headstart.ui.formatting import listed, titled
 from headstart.ui.models import model_choices
@@ -21,6 +20,7 @@ from headstart.ui.models.models_controller import ModelsController
 from headstart.ui.settings.settings_form import label, title
 from headstart.ui.settings_controller import CurrentSettings
 from headstart.ui.sidebar.chats_controller import ChatsController
+from headstart.ui.transcript.live_answer import NOTICE
 from headstart.ui.translation import showing_errors, translate_error
 from headstart.ui.widgets.progress import Cause
 from headstart.ui.window.main_window import MainWindow

@@ -11,10 +11,10 @@ from headstart.engine.engine import Step
 from headstart.markdown.blocks import plain_text
 from headstart.settings import Settings
 from headstart.ui.chat.chat_session import ChatSession
-from headstart.ui.chat.message import MessageContent, MessageSource, MessageState
-from headstart.ui.chat.message_contents import content
-from headstart.ui.chat.text_view import TextView
 from headstart.ui.sidebar.chats_controller import ChatsController
+from headstart.ui.transcript.message import MessageContent, MessageSource, MessageState
+from headstart.ui.transcript.message_contents import content
+from headstart.ui.transcript.text_view import TextView
 from headstart.ui.widgets.labels import StatusLine, button
 from headstart.ui.widgets.layouts import Dialog, scrolled, stacked
 from headstart.ui.widgets.menus import Menu

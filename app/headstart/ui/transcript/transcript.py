@@ -14,8 +14,8 @@ from PySide6.QtWidgets import QFrame, QScrollArea, QWidget
 from headstart.chat.conversation import titled
 from headstart.markdown.blocks import plain_text
 from headstart.markdown.parser import parse
-from headstart.ui.chat.message import THINKING, MessageAction, MessageContent, MessageId
-from headstart.ui.chat.message_view import MessageView, author
+from headstart.ui.transcript.message import THINKING, MessageAction, MessageContent, MessageId
+from headstart.ui.transcript.message_view import MessageView, author
 from headstart.ui.widgets.icons import icon_button
 from headstart.ui.widgets.stylesheet import hide_idle_bar, sheet
 from headstart.ui.widgets.theme import MEDIUM, SMALL, TEXT_WIDTH, Theme, palette

@@ -24,8 +24,9 @@ from PySide6.QtWidgets import QBoxLayout, QLabel, QPushButton, QStyle, QToolButt
 
 from headstart.chat.conversation import Attachment
 from headstart.markdown.blocks import Block, plain_text
-from headstart.ui.chat.attachments import shorten_name
-from headstart.ui.chat.message import (
+from headstart.ui.composer.attachments import shorten_name
+from headstart.ui.formatting import decimal, listed, whole
+from headstart.ui.transcript.message import (
     WARMER,
     MessageAction,
     MessageContent,
@@ -36,8 +37,7 @@ from headstart.ui.chat.message import (
     PassageSource,
     attached_blocks,
 )
-from headstart.ui.chat.text_view import TextView
-from headstart.ui.formatting import decimal, listed, whole
+from headstart.ui.transcript.text_view import TextView
 from headstart.ui.widgets.icons import show_icon
 from headstart.ui.widgets.labels import ElidedLabel
 from headstart.ui.widgets.layouts import Flow, beside

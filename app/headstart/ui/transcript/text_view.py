@@ -36,7 +36,6 @@ from headstart.errors import ExchangeError
 from headstart.markdown import parser as markdown
 from headstart.markdown.blocks import Code, plain_text
 from headstart.markdown.parser import safe_address
-from headstart.ui.chat.message import OriginRun, Origins
 from headstart.ui.markdown.document import (
     CODE_ANCHORS,
     COPY,
@@ -51,6 +50,7 @@ from headstart.ui.markdown.document import (
 from headstart.ui.markdown.highlighting import Highlighter
 from headstart.ui.markdown.mathematics import SIGN
 from headstart.ui.markdown.preview import PreviewDialog, file_suffix
+from headstart.ui.transcript.message import OriginRun, Origins
 from headstart.ui.translation import translate_error
 from headstart.ui.widgets.layouts import initial_path, remember_folder, style_dialog
 from headstart.ui.widgets.menus import Menu

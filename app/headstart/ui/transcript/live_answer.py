@@ -11,8 +11,8 @@ from headstart.engine.origins import ORIGINS
 from headstart.engine.stats import NoGain, figures, number, rows, speedup
 from headstart.settings import Settings
 from headstart.tools.loop import ToolLoop
-from headstart.ui.chat.message import OriginRun, RoundNote
 from headstart.ui.formatting import decimal, listed, whole
+from headstart.ui.transcript.message import OriginRun, RoundNote
 from headstart.ui.translation import translate, translate_error
 
 StoredStats = Mapping[str, object]  # plain JSON data, as the history stores it

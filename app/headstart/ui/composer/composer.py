@@ -22,8 +22,8 @@ from headstart.engine.engine import ConversationRequest
 from headstart.engine.loading.memory import DEFAULT_CONTEXT
 from headstart.markdown import blocks
 from headstart.settings import Settings
-from headstart.ui.chat.attachments import AttachmentTray
-from headstart.ui.chat.dictation import DictationWidget
+from headstart.ui.composer.attachments import AttachmentTray
+from headstart.ui.composer.dictation import DictationWidget
 from headstart.ui.engine_link import EngineLink
 from headstart.ui.formatting import percent, whole
 from headstart.ui.widgets.icons import icon, icon_button

@@ -18,7 +18,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from headstart.ui.chat.composer import MessageEdit
+from headstart.ui.composer.composer import MessageEdit
 from headstart.ui.translation import translate
 from headstart.ui.widgets.labels import muted
 from headstart.ui.widgets.layouts import Dialog, beside, stacked, two_columns

@@ -18,9 +18,9 @@ from headstart.chat.conversation import (
     file_of,
 )
 from headstart.engine.engine import FinishReason
-from headstart.ui.chat import live_answer
-from headstart.ui.chat.live_answer import StoredOrigins
-from headstart.ui.chat.message import MessageAction, MessageContent, MessageState, PassageSource
+from headstart.ui.transcript import live_answer
+from headstart.ui.transcript.live_answer import StoredOrigins
+from headstart.ui.transcript.message import MessageAction, MessageContent, MessageState, PassageSource
 
 _MAX_SEARCHED = 80  # characters
 
