@@ -9,7 +9,7 @@ import pytest
 
 from headstart.errors import ModelNotFoundError
 from headstart.library import import_folder
-from tests.source_tree import ROOT
+from tests.source.source_tree import ROOT
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="a person's folders are their own there")

@@ -13,8 +13,8 @@ from pathlib import Path
 
 from headstart.settings import about
 from headstart.ui.translation import FOLDER, LANGUAGES
-from tests import source_tree
-from tests.source_tree import Module
+from tests.source import source_tree
+from tests.source.source_tree import Module
 
 Message = tuple[str, str]  # context, text
 

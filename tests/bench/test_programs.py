@@ -30,7 +30,7 @@ from tests.engine.answers import load
 from tests.export.gguf import tiny_gguf
 from tests.fakes import ScriptedEngine
 from tests.server.serving import KEY, MODEL, serving
-from tests.source_tree import ROOT
+from tests.source.source_tree import ROOT
 
 Captured = pytest.CaptureFixture[str]
 WORDS = "one two three"

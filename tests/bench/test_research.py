@@ -13,7 +13,7 @@ from bench.research.replay import lines, main
 from headstart.engine.kernels import operation
 from headstart.engine.policy import plan
 from headstart.engine.runners import batching
-from tests.source_tree import ROOT
+from tests.source.source_tree import ROOT
 
 Captured = pytest.CaptureFixture[str]
 TRACE = ROOT / "tests" / "engine" / "data" / "edit.jsonl"

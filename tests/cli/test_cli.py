@@ -14,7 +14,7 @@ from headstart.cli import main
 from headstart.cli.program import WindowFlags
 from headstart.engine.engine import LoadOptions
 from headstart.errors import DeviceError
-from tests.chat.test_pdf_text import HELLO_PDF
+from tests.chat.files.test_pdf_text import HELLO_PDF
 from tests.fakes import FOX, RecordingLoad, ScriptedEngine, deliver
 from tests.model_folders import write_model
 

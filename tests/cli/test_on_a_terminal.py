@@ -21,7 +21,7 @@ from headstart.engine.engine import Keep
 from headstart.settings import Settings, save
 from tests.fakes import RecordingLoad, ScriptedEngine
 from tests.model_folders import write_model
-from tests.source_tree import ROOT
+from tests.source.source_tree import ROOT
 from tests.waiting import PATIENCE
 
 if sys.platform == "win32":

@@ -13,14 +13,14 @@ from headstart.engine.local import LocalEngine
 from headstart.engine.text.tokenizer import Tokenizer
 from headstart.library import manifest
 from tests.conftest import built_once
-from tests.engine import tiny_tokenizers
 from tests.engine.answers import load
+from tests.engine.text import tiny_tokenizers
 
 
 @pytest.fixture(scope="session")
 def tokenizer_folders(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Folder with one tokenizer folder per kind of `tiny_tokenizers`; copy before altering."""
-    built = built_once("tests.engine.tiny_tokenizers")
+    built = built_once("tests.engine.text.tiny_tokenizers")
     return Path(shutil.copytree(built, tmp_path_factory.mktemp("tokenizers") / "kinds"))
 
 

@@ -21,9 +21,9 @@ from headstart.engine.text.detokenizer import TokenTexts
 from headstart.engine.text.grammar import TokenBytes
 from headstart.engine.text.tokenizer import Tokenizer
 from tests.engine.answers import CODE, LIST, PLAIN, Answer, ask, forget, request
-from tests.engine.test_branching import Eager
+from tests.engine.runners.test_branching import Eager
 from tests.engine.test_exactness import TABLE, VOCABULARY, random_sequence, random_speculation, toy_decoder, write
-from tests.engine.tiny_tokenizers import KINDS, SAMPLES
+from tests.engine.text.tiny_tokenizers import KINDS, SAMPLES
 from tests.toy import BranchingToy, ToyRunner, toy_drafters
 
 FIXED = Speculation(Mode.FIXED, 4)

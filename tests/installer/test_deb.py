@@ -22,7 +22,7 @@ from tests.end_to_end.visit import Visit
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = os.environ.get("HEADSTART_TEST_DEB", "")  # one with a model, to be used instead of building
-OLD_HISTORY = (ROOT / "tests/chat/version_1.sql").read_text(encoding="utf-8")
+OLD_HISTORY = (ROOT / "tests/chat/history/version_1.sql").read_text(encoding="utf-8")
 CLIPBOARD = "from PySide6.QtGui import QGuiApplication as A; a = A([]); print(a.clipboard().text())"
 
 _MIRROR = "http://deb.debian.org/debian"

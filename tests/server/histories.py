@@ -10,7 +10,7 @@ from jinja2.ext import loopcontrols
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 from tokenizers import Tokenizer
 
-from tests.engine.family_templates import FAMILIES
+from tests.engine.text.family_templates import FAMILIES
 
 TEMPLATE = FAMILIES["qwen-2.5"]
 CITY = {"type": "object", "properties": {"at": {"type": "string"}}}

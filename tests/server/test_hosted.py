@@ -27,7 +27,7 @@ from headstart.engine.protocol import (
 )
 from headstart.server import keys
 from headstart.server.server import listen
-from tests.engine.hosted import Hosted, hosted
+from tests.engine.process.hosted import Hosted, hosted
 from tests.server.serving import KEY, MODEL
 from tests.waiting import PATIENCE
 

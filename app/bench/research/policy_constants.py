@@ -20,7 +20,7 @@ from typing import Any
 _ROOT = Path(__file__).parents[3]
 sys.path[:0] = [str(_ROOT), str(_ROOT / "app")]
 
-from tests.engine import simulation  # noqa: E402
+from tests.engine.policy import simulation  # noqa: E402
 
 from bench.research.recordings import RecordedAnswer, read_recordings  # noqa: E402
 from bench.research.replay import SimulatedMachine, fixed_ms, policy_ms  # noqa: E402
@@ -83,11 +83,13 @@ CONSTANTS = (
     Constant(cost_model, "_DRAFT_STEP", "measured: 0.26 and 0.34 for 0.5B beside 1.5B"),
     Constant(cost_model, "_CONTEXT"),
     Constant(cost_model, "_DEVIATIONS"),
-    Constant(cost_model, "_COMMON_DRIFT", "tests/engine/test_calibration.py: without it, prices follow a change late"),
+    Constant(cost_model, "_COMMON_DRIFT", "test_calibration.py: without it, prices follow a change late"),
     Constant(cost_model, "_DRIFT"),
     Constant(cost_model, "_CLIP"),
     Constant(
-        loss_budget, "_RETRY", "tests/engine/test_simulation.py: at double, hopeless text falls more than 3 % behind"
+        loss_budget,
+        "_RETRY",
+        "test_simulation.py: at double, hopeless text falls more than 3 % behind",
     ),
     Constant(loss_budget, "_FIRST_PAUSE", kind="count"),
     Constant(loss_budget, "_MAX_PAUSE", kind="count"),

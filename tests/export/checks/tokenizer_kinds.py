@@ -17,7 +17,7 @@ from headstart_export import process
 from headstart_export.checks import tokenizer_proof
 from headstart_export.conversion import convert
 from tests import tiny
-from tests.engine import tiny_tokenizers
+from tests.engine.text import tiny_tokenizers
 
 FOUND = "found.json"
 EVERY = 3  # of so many texts one is compared

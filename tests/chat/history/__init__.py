@@ -1,0 +1,1 @@
+"""Tests of the history's files: kept, encrypted, erased, rescued."""

@@ -1,0 +1,1 @@
+"""Tests of chats that come from elsewhere, and go there."""

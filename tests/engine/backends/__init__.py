@@ -1,0 +1,1 @@
+"""Tests of OpenVINO GenAI and of servers elsewhere as engines."""

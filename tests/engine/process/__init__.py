@@ -1,0 +1,1 @@
+"""Tests of the engine as a process, its sessions and its watchdog."""

@@ -1,0 +1,1 @@
+"""Tests of passes, their states and batches."""

@@ -1,0 +1,1 @@
+"""Tests of tokens, text, templates, tools and grammars."""

@@ -1,0 +1,1 @@
+"""Tests of what OpenAI's, Anthropic's and Ollama's interfaces ask and get."""

@@ -1,0 +1,20 @@
+"""Docstrings stand alone: none begins with a word that needs the name above it."""
+
+import ast
+import re
+
+from tests.source.source_tree import ROOT
+
+FRAGMENT = re.compile(r"(Of|Those|That|As|With|Where|What|Whether|Another|How)\b")
+
+
+def test_docstring_is_no_fragment() -> None:
+    paths = [path for folder in ("app", "export", "installer", "tests") for path in (ROOT / folder).rglob("*.py")]
+    fragments = [
+        f"{path.relative_to(ROOT)}: {docstring.splitlines()[0]}"
+        for path in paths
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef)
+        and FRAGMENT.match(docstring := ast.get_docstring(node) or "")
+    ]
+    assert not fragments

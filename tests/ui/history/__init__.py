@@ -1,0 +1,1 @@
+"""Tests of the sidebar, and of chats that are saved, found, imported and encrypted."""

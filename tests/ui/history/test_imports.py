@@ -1,0 +1,79 @@
+"""Stories of chats that come from other programs: what the window says, and what it shows then."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from PySide6.QtWidgets import QFileDialog
+
+from headstart.ui.program import Program
+from tests.chat.imports.test_imports import CLAUDE, TALK, _chain
+from tests.ui.conftest import Speak
+from tests.ui.person import press
+
+Choose = Callable[..., None]
+
+
+@pytest.fixture
+def choose(app: Program, monkeypatch: pytest.MonkeyPatch) -> Choose:
+    """Imports files by the dialog."""
+
+    def choose(*paths: Path) -> None:
+        monkeypatch.setattr(QFileDialog, "getOpenFileNames", lambda *_: ([str(path) for path in paths], ""))
+        app.window.actions_by_name["import"].trigger()
+
+    return choose
+
+
+def _written(path: Path, content: object) -> Path:
+    path.write_text(json.dumps(content), encoding="utf-8")
+    return path
+
+
+def test_import_says_what_came_and_what_was_left_out(app: Program, tmp_path: Path, choose: Choose) -> None:
+    chats = [_chain(*TALK), _chain(*TALK), {"mapping": {}}]
+    choose(_written(tmp_path / "conversations.json", chats))
+    assert app.window.chat.notice.text == ("Imported 2 chats from ChatGPT. Left out: chats without messages (1).")
+    assert len(app.store.chats()) == 2
+
+
+def test_import_of_several_files_says_all(app: Program, tmp_path: Path, choose: Choose) -> None:
+    (tmp_path / "bad.json").write_text("{", encoding="utf-8")
+    choose(_written(tmp_path / "a.json", [CLAUDE]), tmp_path / "bad.json")
+    said = app.window.chat.notice.text
+    assert said.startswith("bad.json ")
+    assert "Imported 1 chat from Claude" in said
+    assert [chat.title for chat in app.store.chats()] == ["Tigers"]
+
+
+def test_forgotten_parts_of_an_export_are_named(app: Program, tmp_path: Path, choose: Choose) -> None:
+    paths = [_written(tmp_path / f"conversations-{number:03}.json", [_chain(*TALK)]) for number in range(3)]
+    choose(*paths[:2])
+    assert app.window.chat.notice.text.endswith(": conversations-002.json.")
+    choose(*paths)
+    assert "further parts" not in app.window.chat.notice.text
+
+
+def test_opened_file_says_what_came(app: Program, tmp_path: Path) -> None:
+    app.import_file(str(_written(tmp_path / "conversations.json", [_chain(*TALK)])))
+    assert app.window.chat.notice.text == "Imported 1 chat from ChatGPT."
+    assert [message.text for message in app.chat_controller.session.path] == ["one", "two", "three", "four"]
+
+
+def test_import_is_taken_back_once(app: Program, tmp_path: Path) -> None:
+    app.import_file(str(_written(tmp_path / "conversations.json", [_chain(*TALK)])))
+    assert app.undo_stack.next
+    press(app.window.chat.notice, "Undo")
+    assert not app.store.chats()
+    assert not app.undo_stack.next
+    assert app.window.chat.notice.isHidden()
+
+
+def test_import_reports_in_the_language_of_the_window(
+    app: Program, tmp_path: Path, choose: Choose, speak: Speak
+) -> None:
+    path = _written(tmp_path / "conversations.json", [_chain(*TALK), {"mapping": {}}])
+    speak("zh_CN")
+    choose(path)
+    assert app.window.chat.notice.text == "已从 ChatGPT 导入 1 个对话。未导入：没有消息的对话（1）。"

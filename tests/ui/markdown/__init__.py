@@ -1,0 +1,1 @@
+"""Tests of Markdown in the window, and of pages that are written from it."""

@@ -1,0 +1,1 @@
+"""Tests of announcements, dictation, and answers that are read aloud."""
