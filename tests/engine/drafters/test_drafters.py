@@ -186,9 +186,23 @@ def test_draft_reads_head_and_end_of_a_long_text(monkeypatch: pytest.MonkeyPatch
 
 def test_draft_prices_the_tokens_that_it_has_to_read() -> None:
     draft, most = DraftModel(ToyRunner(context=100), 24), 100 - MAX_DRAFTED
-    assert not draft.can_draft(begun([1] * (most + 1)))
     assert draft.uncached_tokens(begun([1] * most)) == most
     assert len(draft.propose(begun([1] * most), up_to(MAX_DRAFTED)).tokens) == MAX_DRAFTED
+
+
+def test_draft_goes_on_behind_its_own_context(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("headstart.engine.drafters.draft_model.HEAD", 8)
+    draft, rng = DraftModel(ToyRunner(context=100), 24), random.Random(4)
+    text = begun(rng.choices(range(24), k=90))  # too long for a round
+    draft.begin(text)
+    assert draft.uncached_tokens(text) == 50
+    for _ in range(30):
+        assert draft.can_draft(text)
+        assert len(draft.propose(text, up_to(2)).tokens) == 2
+        text.write(rng.choices(range(24), k=3))
+        draft.accept(text, len(text.context) - 3)
+    assert draft.runner.tokens[:8] == list(text.context[:8])
+    assert draft.runner.tokens[8:] == list(text.context[-3 - len(draft.runner.tokens[8:]) : -3])
 
 
 def test_draft_with_passes_of_one_size_proposes_the_same() -> None:

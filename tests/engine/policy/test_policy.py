@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from headstart.engine.drafters.base import NO_DRAFT, Draft
 from headstart.engine.engine import Drafter, Mode, Origin, Speculation, Timing
 from headstart.engine.policy.acceptance import DraftCalibration
-from headstart.engine.policy.cost_model import Costs, Curve
+from headstart.engine.policy.cost_model import BULK, Costs, Curve
 from headstart.engine.policy.loss_budget import DrafterBudget, LossBudget
 from headstart.engine.policy.plan import DraftSession
 from headstart.engine.policy.policy import Policy
@@ -462,6 +462,39 @@ class TestDrafters:
 
         reading = (tokens for tokens in range(24) if plans_after(begun(), prompt, tokens) == Origin.DRAFT)
         assert next(reading, None) == after
+
+    def test_beginning_of_an_answer_pays_no_reading_where_a_head_is_ready(self) -> None:
+        prompt = RoundState(context=150, remaining=4000, uncached_tokens={Origin.DRAFT: 150, Origin.HEAD: 1})
+        alone = replace(prompt, uncached_tokens={Origin.DRAFT: 150})
+        assert plans_after(a_policy(), alone, tokens=BULK - 1) == Origin.DRAFT
+        assert plans_after(a_policy(), prompt, tokens=BULK - 1) != Origin.DRAFT
+        policy = a_policy()
+        for _ in range(2):
+            learn(policy, replace(BEGIN, uncached_tokens={}, free_drafts=copied(9, 9)), 9, 9)
+        for _ in range(30):
+            policy.acceptance.models[Origin.HEAD].expect([0.05])
+        assert policy.ledger_ms > 600.0  # more than the reading takes
+        assert policy.plan(prompt).drafter == Origin.DRAFT
+
+    def test_reading_that_took_longer_than_expected_does_not_pause(self) -> None:
+        policy = a_policy()
+        policy.begin_answer(Speculation(), expected_tokens=400)
+        prompt = RoundState(context=100, remaining=400, uncached_tokens={Origin.DRAFT: 100})
+        plan = policy.plan(prompt)
+        assert plan.drafter == Origin.DRAFT
+        policy.observe(outcome(plan, 1, 1, (0.95,), ms=Timing(draft_ms=1500.0, verify_ms=72.0)))
+        assert policy.plan(BEGIN).drafter == Origin.DRAFT
+
+    def test_price_of_reading_is_learned(self) -> None:
+        curve = Curve(DRAFT_MS, switch_ms=0.0)
+        short, known = curve.ms(8), curve.ms(400)
+        for _ in range(6):
+            curve.observe(400, 0, 3 * known)
+        assert curve.ms(400) == pytest.approx(3 * known, rel=0.1)
+        assert curve.ms(8) == short
+        kept = Curve.from_json(json.loads(json.dumps(curve.to_json())))
+        assert kept is not None
+        assert kept.ms(400) == pytest.approx(curve.ms(400))
 
 
 @settings(max_examples=60, deadline=None)

@@ -20,7 +20,7 @@ _log = logging.getLogger(__name__)
 
 MAX_DRAFTED = 16  # tokens in one round
 CHUNK = 512  # tokens that are read at a time; more save a small model nothing
-WINDOW, HEAD = 2048, 96  # tokens that are read of a longer uncached text: the limit, and those at its start
+WINDOW, HEAD = 2048, 96  # tokens that are read of a longer uncached text: the most, and those at its start
 
 
 @dataclass
@@ -116,23 +116,26 @@ class DraftModel(ModelDrafter):
         context = sequence.context
         if common_prefix(self.runner.tokens, self._seen(context)) < WINDOW // 2:  # the text is another one
             self._skipped = 0
-        if self._lack(sequence) > WINDOW:
-            self._skipped = len(context) - WINDOW
+        if self._lack(sequence) > WINDOW or not self._has_room(context):
+            self._skip(context)
         self._prefixes.reuse(self._seen(context), sequence.keep)
         self._look_at(context)
 
     def can_draft(self, sequence: Sequence) -> bool:
         """Return whether it is not disabled and a round fits its context."""
-        length = len(sequence.context) - self._skipped
-        return not self.is_disabled and sequence.max_candidates > 0 and length + MAX_DRAFTED <= self.runner.context
+        return not self.is_disabled and sequence.max_candidates > 0 and self._has_room(sequence.context)
 
     def uncached_tokens(self, sequence: Sequence) -> int:
         return len(sequence.context) - self._skipped - len(self.runner.tokens)
 
     def accept(self, sequence: Sequence, held: int) -> None:
-        """Forget guesses that did not hold."""
+        """Forget guesses that did not hold, and begin near the end again where the text fills the draft's context."""
+        context = sequence.context
         self.runner.rollback(held - self._skipped)
-        self._look_at(sequence.context)
+        if not self._has_room(context):
+            self._skip(context)
+            self.runner.rollback(common_prefix(self.runner.tokens, self._seen(context)))
+        self._look_at(context)
 
     def read(self, sequence: Sequence) -> list[int]:
         missing = self._seen(sequence.context)[len(self.runner.tokens) :]
@@ -153,6 +156,14 @@ class DraftModel(ModelDrafter):
         """Disable the drafter and distrust its cache."""
         super().disable(reason)
         self._prefixes.clear()
+
+    def _has_room(self, context: abc.Sequence[int]) -> bool:
+        """Return whether what it reads of a text, and a round, fit its context."""
+        return len(context) - self._skipped + MAX_DRAFTED <= self.runner.context
+
+    def _skip(self, context: abc.Sequence[int]) -> None:
+        """Read of a text its start and its end alone, at most half of what the draft's context holds."""
+        self._skipped = max(len(context) - min(WINDOW, self.runner.context // 2), 0)
 
     def _seen(self, context: abc.Sequence[int]) -> list[int]:
         """Return the part of the text that it reads."""

@@ -27,7 +27,7 @@ class ResolvedOptions:
             own_head = manifests.head_folder(options.target)
             if draft and draft.manifest.is_eagle:
                 head = draft
-            elif own_head and (draft is None or options.parallel > 1):  # a draft model drafts for one answer at a time
+            elif own_head:
                 head = ModelSpec.read(own_head)
         return cls(options, target, draft, head)
 

@@ -65,6 +65,7 @@ class Tracked(Estimate):
 SIZES = (1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 32)  # tokens of the passes that a table measures
 BULK = 32  # longer passes (prefill, a long catch-up) say nothing about short ones
 _TABULATED = 64  # sizes looked up instead of computed
+_READING = 128  # tokens that stand for a text which a model reads before it drafts
 _NOISE = 0.05  # relative scatter of one pass
 _MIN_MS = 1e-6  # no pass is free
 _SWITCHING = 3  # index of the switch among the tracked parameters
@@ -132,12 +133,22 @@ class Curve:
 
         `switches`: passes whose size differed from the one before them.
         """
-        if not 0.0 < ms < math.inf or tokens > BULK:
+        if not 0.0 < ms < math.inf:
+            return
+        if tokens > BULK:
+            self._learn_reading(tokens, context, ms - further * self.ms(size, context))
             return
         first, passes = self._points[1], 1 + further
         extra = (self._points[tokens] + further * self._points[size]) / (first * passes) - 1.0
         features = (1.0, extra, context / 1000, switches / passes)
         self._tracked.observe(features, ms / (first * passes), _NOISE * self._tracked.predict(features))
+
+    def _learn_reading(self, tokens: int, context: int, ms: float) -> None:
+        """Learn the price of a long text from a pass over one: half of it is what was known before."""
+        known_ms = self.ms(tokens, context)
+        price = max(self._point(_READING) + (ms - known_ms) * _READING / tokens / 2, self._points[BULK])
+        self._table = _rising({**self._table, _READING: price})
+        self._points = _interpolate(self._table)
 
     def to_json(self) -> dict[str, Any]:
         """Return the data that is kept between runs."""

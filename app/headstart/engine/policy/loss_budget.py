@@ -117,10 +117,12 @@ class LossBudget:
     def observe(self, outcome: Outcome, costs: Costs) -> None:
         """Enter a round. A plain step is its own price."""
         self.written += outcome.tokens
-        if outcome.plan.prefill_steps:
-            self.accounts[outcome.drafter].invest(outcome.plan.prefill_steps)
         state, switch_ms = outcome.state, costs.target.switch_ms
         ms, plain_ms = outcome.ms, costs.target.ms(1, state.context)
+        if outcome.plan.prefill_steps:  # all that the reading took: a pause would not bring it back
+            step_ms = costs.drafting(outcome.drafter, 1, state.context, state.batch_size)[0]
+            read_ms = outcome.timing.draft_ms - step_ms * len(outcome.confidences)
+            self.accounts[outcome.drafter].invest(max(outcome.plan.prefill_steps, read_ms / plain_ms))
         if state.batch_size > 1:
             plain_ms = costs.shared(1, state.context, state.batch_size)[0]
         elif self.last_size == _PREFILL:  # after the prompt a plain step has to change the size, too

@@ -157,26 +157,49 @@ class _Planner:
         step_ms, catch_up_ms = self.drafting_ms(model)
         first, further = self.policy.acceptance.models[model].outlook
         ahead = [mean(further)] * (len(verify) - 2)
-        reachable = best_rate(Prices(verify, step_ms, plain_rate), [mean(first), *ahead])
+        reachable = self.reachable_rate(model, verify)
         prices = Prices(verify, step_ms, budget.pace.within(plain_rate, reachable, _MAX_RATE * reachable))
         gain = drafting_gain(prices, 0, 1.0, first, ahead)
-        is_used, is_long = model in budget.used, self.state.uncached_tokens[model] > BULK
+        is_used, is_long = model in budget.used, self.is_long(model)
         if is_used:  # a head has something to read in each of its rounds
             gain -= prices.rate * catch_up_ms / (1 if model == Origin.HEAD and not is_long else _AMORTIZE_ROUNDS)
         elif budget.written < int(_PREFILL_DELAY * (catch_up_ms * plain_rate) ** 2):
             return DraftEstimate(prices)
-        steps = catch_up_ms * plain_rate
-        has_credit = is_used and account.balance > steps
-        if is_long and not has_credit and not self.is_worth_prefilling(steps, reachable / plain_rate):
+        has_credit = is_used and account.balance > catch_up_ms * plain_rate
+        if is_long and not has_credit and not self.may_read(catch_up_ms, reachable, verify):
             return DraftEstimate(prices)
         return DraftEstimate(prices, gain, reachable)
+
+    def may_read(self, catch_up_ms: float, reachable: float, verify: list[float]) -> bool:
+        """Return whether a model may read a long text, after which it reaches `reachable` tokens a millisecond.
+
+        Where a head can guess without reading, the beginning of an answer has to have saved the time before.
+        """
+        plain_rate = 1 / verify[0]
+        ready = [self.reachable_rate(name, verify) for name in self.state.uncached_tokens if not self.is_long(name)]
+        if ready and self.budget.written < BULK and self.budget.saved_ms < catch_up_ms:
+            return False
+        return self.is_worth_prefilling(catch_up_ms * plain_rate, reachable / max([plain_rate, *ready]))
+
+    def is_long(self, model: str) -> bool:
+        """Return whether a model has to read a long text before its first guess."""
+        return self.state.uncached_tokens[model] > BULK
+
+    def reachable_rate(self, model: str, verify: list[float]) -> float:
+        """Return the tokens a millisecond that a model can reach once it has read the text; 0.0 while it pauses."""
+        if self.budget.accounts[model].is_paused:
+            return 0.0
+        first, further = self.policy.acceptance.models[model].outlook
+        prices = Prices(verify, self.drafting_ms(model)[0], 1 / verify[0])
+        return best_rate(prices, [mean(first), *[mean(further)] * (len(verify) - 2)])
 
     def is_worth_prefilling(self, steps: float, speedup: float) -> bool:
         """Return whether to read a long text now rather than later or never. It takes `steps` plain steps.
 
-        The answer may be as long as any of the last ones that is longer than what is written, else as long again. Its
-        tokens take less than a plain step each if copied text has saved time so far. The measure is the mean logarithm
-        of its time: twice the time is as bad for a short answer as for a long one.
+        `speedup` is that of the answer's rest, over what is written without reading. The answer may be as long as any
+        of the last ones that is longer than what is written, else as long again. Its tokens take less than a plain step
+        each if guesses have saved time so far. The measure is the mean logarithm of its time: twice the time is as bad
+        for a short answer as for a long one.
         """
         tokens, per_token = self.budget.written, self.budget.steps_per_token(self.plain_ms)
         written = per_token * tokens

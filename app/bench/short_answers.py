@@ -1,0 +1,136 @@
+"""Times the beginnings of answers, with guesses and without: what an answer of so few tokens gains or loses.
+
+`python app/bench/short_answers.py MODEL [--prompts 3] [--lengths 8,12,16,24,32]` writes the beginning of an answer to
+so many prompts of each class, plainly and in automatic mode, in turns, each from a cold cache. An answer of n tokens is
+timed by its first n: the engine does not know where it ends. It has measured prices and has seen no other answer. The
+program prints JSON, and a table to standard error. A ratio is the geometric mean over answers, with a 95 % bootstrap
+interval.
+"""
+
+import argparse
+import json
+import sys
+import time
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from bench import local_engine
+from headstart.engine.answer_writer import AnswerWriter
+from headstart.engine.bench.prompts import KINDS, BenchPrompt, read_prompts
+from headstart.engine.bench.race import AUTO, PLAIN, speculation
+from headstart.engine.bench.result import bootstrap_interval, geometric_mean
+from headstart.engine.cancelling import CancelEvent
+from headstart.engine.engine import ConversationRequest, LoadOptions, Round, Sampling
+from headstart.engine.local import LocalEngine
+from headstart.library import library
+
+_ROOM = 512  # tokens that an answer may have, as far as the engine knows
+_SLOWER = 0.97  # of plain decoding: below this, an answer counts as slower
+
+
+@dataclass(frozen=True)
+class Beginning:
+    """The tokens of the beginning of an answer, and the seconds from the request to each."""
+
+    tokens: Sequence[int]
+    seconds: Sequence[float]
+
+
+def main() -> int:
+    """Time, and print what came of it. The exit code is 1 if a text differs."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("model", help="the name of an installed model, or of a pair")
+    parser.add_argument("--prompts", type=int, default=3, help="of each class")
+    parser.add_argument("--skip", type=int, default=0, help="leave out so many prompts of each class")
+    parser.add_argument("--lengths", default="8,12,16,24,32", help="tokens, with commas")
+    given = parser.parse_args()
+    lengths = [int(length) for length in given.lengths.split(",")]
+    engine = local_engine.load_measured(_options(given.model))
+    policy = engine.policy
+    prompts = read_prompts(given.skip + given.prompts, KINDS)[given.skip * len(KINDS) :]
+    times, differing = defaultdict[str, dict[str, Beginning]](dict), []
+    for number, prompt in enumerate([prompts[0], *prompts]):  # the first is written twice: the machine warms up
+        for mode in (PLAIN, AUTO) if number % 2 else (AUTO, PLAIN):
+            engine.record_with(policy.copy())
+            times[prompt.id][mode] = _write(engine, prompt, mode, max(lengths))
+        plain, auto = (times[prompt.id][mode].tokens for mode in (PLAIN, AUTO))
+        if any(one != other for one, other in zip(plain, auto, strict=False)):
+            differing.append(prompt.id)
+    rows = [row for length in lengths for row in _rows(times, length)]
+    _show(rows)
+    print(json.dumps({"model": given.model, "prompts": len(prompts), "differing": differing, "rows": rows}, indent=1))
+    return bool(differing)
+
+
+def _options(name: str) -> LoadOptions:
+    choice = library.choose(name)
+    return LoadOptions(choice.target.folder, choice.draft.folder if choice.draft else None)
+
+
+def _write(engine: LocalEngine, prompt: BenchPrompt, mode: str, length: int) -> Beginning:
+    """Write `length` tokens of an answer with cold caches."""
+    engine.forget_all()
+    sampling = Sampling(temperature=0.0)
+    request = ConversationRequest(
+        prompt.messages, sampling=sampling, max_new_tokens=_ROOM, speculation=speculation(mode)
+    )
+    sequence = AnswerWriter(request, engine.slot.models.text, engine.context).sequence(CancelEvent())
+    tokens: list[int] = []
+    seconds: list[float] = []
+    started = time.perf_counter()
+    for event in engine.slot.decoder.run(sequence):
+        if isinstance(event, Round):
+            tokens += [token.id for token in event.tokens]
+            seconds += [time.perf_counter() - started] * len(event.tokens)
+            if len(tokens) >= length:
+                break
+    return Beginning(tokens, seconds)
+
+
+def _rows(times: dict[str, dict[str, Beginning]], length: int) -> list[dict[str, object]]:
+    """Return the ratios of answers of `length` tokens: by decoding alone, and with the first token."""
+    rows = []
+    for words, is_decoding in (("decoding", True), ("with the first token", False)):
+        ratios = {
+            prompt: _seconds(each[PLAIN], length, is_decoding) / _seconds(each[AUTO], length, is_decoding)
+            for prompt, each in times.items()
+            if len(each[PLAIN].tokens) >= length
+        }
+        if ratios:
+            worst = min(ratios, key=lambda prompt: ratios[prompt])
+            rows.append(
+                {
+                    "tokens": length,
+                    "timed": words,
+                    "answers": len(ratios),
+                    "mean": geometric_mean([*ratios.values()]),
+                    "interval": _bounds([*ratios.values()]),
+                    "worst": ratios[worst],
+                    "worst prompt": worst,
+                    "slower": sum(ratio < _SLOWER for ratio in ratios.values()),
+                }
+            )
+    return rows
+
+
+def _bounds(ratios: Sequence[float]) -> list[float]:
+    interval = bootstrap_interval(ratios)
+    return [interval.low, interval.high] if interval else []
+
+
+def _seconds(beginning: Beginning, length: int, is_decoding: bool) -> float:
+    return beginning.seconds[length - 1] - (beginning.seconds[0] if is_decoding else 0.0)
+
+
+def _show(rows: Sequence[dict[str, object]]) -> None:
+    for row in rows:
+        words = (
+            f"{value:.2f}" if isinstance(value, float) else value for name, value in row.items() if name != "interval"
+        )
+        print(*words, file=sys.stderr)
+
+
+if __name__ == "__main__":
+    local_engine.restart()
+    sys.exit(main())
