@@ -4,7 +4,7 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterable
+from collections.abc import Sequence
 from pathlib import Path
 
 from headstart import __version__
@@ -20,6 +20,10 @@ from installer.windows import msi, payload, setup, tools
 
 class NoSuchModelError(HeadstartError):
     """The model for a package is not installed, or damaged."""
+
+
+class IncompleteBillError(HeadstartError):
+    """The list of parts lacks one, or a licence."""
 
 
 def main(arguments: list[str]) -> int:
@@ -79,8 +83,10 @@ def _make_here(order: Order, epoch: int) -> tuple[Path, list[Path]]:
     return frozen.folder, packages
 
 
-def _complete(folder: Path, order: Order, work: Path, epoch: int, parts: Iterable[Component], system: str = "") -> None:
+def _complete(folder: Path, order: Order, work: Path, epoch: int, parts: Sequence[Component], system: str = "") -> None:
     """Put the exporter's wheel, the model and the bill of materials beside the program, and set all times."""
+    if gaps := bill.gaps(folder, parts):
+        raise IncompleteBillError("The list of parts is not complete: {gaps}.", gaps="; ".join(gaps))
     environment.put_wheel(work, folder)
     manifests = put_model(order.model, folder / freezing.MODELS) if order.model else []
     (folder / bill.NAME).write_text(bill.bill(parts, manifests, epoch, system), encoding="utf-8")
