@@ -5,6 +5,7 @@ import platform
 import uuid
 from collections.abc import Iterable
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 from headstart.library.manifest import Manifest
@@ -13,20 +14,36 @@ from installer import contents
 
 NAME = "headstart.cdx.json"
 COMPILER = "ziglang"
+BOOTLOADER = "pyinstaller"  # the program's start is its own
 _NAMESPACE = uuid.UUID("f7b7b6d2-3c2f-5e0f-9a55-2d0b6a3e9c10")  # for our serial numbers
 _OPERATORS = (" OR ", " AND ", " WITH ")
 _IDENTIFIERS = {"Apache-2.0", "BSD-2-Clause", "BSD-3-Clause", "MIT", "PSF-2.0"}
 
 
 def program_parts() -> tuple[Component, ...]:
-    """Return the components of the program: its requirements without the excluded ones, and the kernels' compiler."""
+    """Return the components of the program: its requirements without the excluded ones, and what its build adds."""
     excluded = {module.replace("_", "-") for module in contents.EXCLUDED_MODULES}
-    return (*(part for part in components() if part.name.lower() not in excluded), *compiler())
+    required = [part for part in components() if part.name.lower() not in excluded]
+    return (*required, *compiler(), *(part for part in components(BOOTLOADER) if part.name == BOOTLOADER))
 
 
 def compiler() -> tuple[Component, ...]:
     """Return the kernels' compiler, if it is installed: they contain code of its runtime and, on Windows, C library."""
     return components(COMPILER)[2:]
+
+
+def gaps(folder: Path, parts: Iterable[Component]) -> list[str]:
+    """Return which packages in `folder` are not among `parts`, and which parts have no licence or no text of it."""
+    listed = {_key(part.name): part for part in parts}
+    packages = {_key(path.name.partition("-")[0]) for path in folder.rglob("*.dist-info")}
+    return [
+        *(f"{name} is not listed" for name in sorted(packages - set(listed))),
+        *(
+            f"{name} has no licence"
+            for name, part in listed.items()
+            if not (part.licence and any(map(Path.is_file, part.texts)))
+        ),
+    ]
 
 
 def bill(parts: Iterable[Component], models: Iterable[Manifest], epoch: int, system: str = "") -> str:
@@ -87,4 +104,8 @@ def _licences(licence: str) -> list[dict[str, Any]]:
 
 def _reference(part: Component) -> str:
     kind = "generic" if part.name in {"Headstart", "Python"} else "pypi"
-    return f"pkg:{kind}/{part.name.lower().replace('_', '-')}@{part.version}"
+    return f"pkg:{kind}/{_key(part.name)}@{part.version}"
+
+
+def _key(name: str) -> str:
+    return name.lower().replace("_", "-")

@@ -12,14 +12,25 @@ NATIVE_PACKAGES = ("openvino", "openvino_genai", "openvino_tokenizers")
 STRIPPED = (
     "libpython3*.so*",
     "python3.*/lib-dynload/*.so",
+    "*.cpython-3*.so",
+    "_miniaudio.abi3.so",
+    "_soundfile_data/*.so",
     "sqlcipher3/*.so",
+    "charset_normalizer/*.so",
     "cryptography/hazmat/bindings/*.so",
+    "msgspec/*.so",
     "numpy/_core/_multiarray_umath.*.so",
+    "numpy/fft/*.so",
+    "numpy/linalg/*.so",
+    "numpy/random/*.so",
     "psutil/*.so",
+    "python_calamine/*.so",
     "regex/*.so",
+    "rpds/*.so",
     "safetensors/*.so",
     "tokenizers/*.so",
     "yaml/*.so",
+    "zstandard/*.so",
     "PySide6/Qt/lib/libicu[iu]*",
 )
 KERNELS = "libheadstart_kernels"  # Python takes the library for a module if its name ends in .so
@@ -49,7 +60,6 @@ EXCLUDED_MODULES = (
     "matplotlib",
     "pandas",
     "scipy",
-    "PIL",
     "setuptools",
     "pip",
     "pkg_resources",
@@ -155,8 +165,8 @@ _EXCLUDED_QT = (
     "/imageformats/libqwbmp",
     "/imageformats/libqwebp",
 )
-# Tests, a compiled part of wcwidth that gains nothing here, a library that transformers asks the system for, and heads,
-# which are in the exporter's wheel.
+# Tests, a compiled part of wcwidth that gains nothing here, a library that transformers asks the system for, heads,
+# which are in the exporter's wheel, zstandard for another Python, and of pillow colour profiles, Tk and AVIF.
 _EXCLUDED_OTHERS = (
     "headstart_export/recipes/heads/",
     "libcudart.",
@@ -165,7 +175,13 @@ _EXCLUDED_OTHERS = (
     "numpy/_core/_rational_tests",
     "numpy/_core/_struct_ufunc_tests",
     "numpy/_core/_umath_tests",
+    "PIL/_avif",
+    "PIL/_imagingcms",
+    "PIL/_imagingtk",
+    "pillow.libs/libavif",
+    "pillow.libs/liblcms2",
     "wcwidth/_wcwidth_c",
+    "zstandard/_cffi",
 )
 # System libraries that another Linux may lack or have in other versions. Every desktop has the others, and its own
 # libraries, for graphics above all, need them in their newest version.

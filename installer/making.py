@@ -4,7 +4,7 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterable
+from collections.abc import Sequence
 from pathlib import Path
 
 from headstart import __version__
@@ -20,6 +20,10 @@ from installer.windows import msi, payload, setup, tools
 
 class NoSuchModelError(HeadstartError):
     """The model for a package is not installed, or damaged."""
+
+
+class IncompleteBillError(HeadstartError):
+    """The list of parts lacks one, or a licence."""
 
 
 def main(arguments: list[str]) -> int:
@@ -65,21 +69,24 @@ def _make_here(order: Order, epoch: int) -> tuple[Path, list[Path]]:
     _complete(frozen.folder, order, order.work, epoch, bill.program_parts())
     check(frozen.folder, order.work / "checked")
     version = f"{__version__}+model" if order.model else __version__
-    match order.target:
-        case Target.DEB:
-            trees = deb.stage(frozen, order.work / "deb", version, epoch)
-            check(trees[0] / deb.PROGRAM, order.work / "checked")
-            return frozen.folder, [deb.pack(tree, order.output, epoch) for tree in trees]
-        case Target.TARBALL:
-            return frozen.folder, [tarball.pack(frozen.folder, order.work / "tarball", order.output, epoch)]
-        case _:
-            output = order.output / "headstart"
-            shutil.rmtree(output, ignore_errors=True)
-            return frozen.folder, [Path(shutil.copytree(frozen.folder, output, symlinks=True))]
+    packages: list[Path] = []
+    if order.target in {Target.DEB, Target.LINUX}:
+        trees = deb.stage(frozen, order.work / "deb", version, epoch)
+        check(trees[0] / deb.PROGRAM, order.work / "checked")
+        packages += [deb.pack(tree, order.output, epoch) for tree in trees]
+    if order.target in {Target.TARBALL, Target.LINUX}:
+        packages.append(tarball.pack(frozen.folder, order.work / "tarball", order.output, epoch))
+    if order.target is Target.DIR:
+        output = order.output / "headstart"
+        shutil.rmtree(output, ignore_errors=True)
+        packages.append(Path(shutil.copytree(frozen.folder, output, symlinks=True)))
+    return frozen.folder, packages
 
 
-def _complete(folder: Path, order: Order, work: Path, epoch: int, parts: Iterable[Component], system: str = "") -> None:
+def _complete(folder: Path, order: Order, work: Path, epoch: int, parts: Sequence[Component], system: str = "") -> None:
     """Put the exporter's wheel, the model and the bill of materials beside the program, and set all times."""
+    if gaps := bill.gaps(folder, parts):
+        raise IncompleteBillError("The list of parts is not complete: {gaps}.", gaps="; ".join(gaps))
     environment.put_wheel(work, folder)
     manifests = put_model(order.model, folder / freezing.MODELS) if order.model else []
     (folder / bill.NAME).write_text(bill.bill(parts, manifests, epoch, system), encoding="utf-8")

@@ -14,6 +14,7 @@ class Target(StrEnum):
     DIR = "dir"
     DEB = "deb"
     TARBALL = "tarball"
+    LINUX = "linux"  # both of them
     WINDOWS = "windows"
     MACOS = "macos"
 

@@ -9,7 +9,7 @@ from types import ModuleType, SimpleNamespace
 
 import pytest
 
-from headstart import paths
+from headstart import __version__, paths
 from headstart.cli import main
 from headstart.cli.checks import doctor
 from headstart.cli.checks.doctor import Finding, Level
@@ -40,6 +40,39 @@ def test_this_installation_is_sound() -> None:
     found = list(doctor.check_software(doctor.runtime_fault()))
     assert {finding.level for finding in found} == {Level.OK}
     assert "openvino-genai 20" in found[0].text
+
+
+@pytest.mark.parametrize(
+    ("system", "names", "newest"),
+    [
+        (
+            "linux",
+            ("headstart_0.9.0_amd64.deb", "headstart_0.10.0+model_amd64 (1).deb"),
+            "headstart_0.10.0+model_amd64 (1).deb",
+        ),
+        ("linux", ("headstart-99.0.0-linux-x86_64.run",), "headstart-99.0.0-linux-x86_64.run"),
+        ("linux", ("headstart_0.0.1_amd64.deb", f"headstart_{__version__}_amd64.deb"), ""),
+        ("linux", ("headstart-accelerators_99.0.0_amd64.deb", "headstart_99.0.0_amd64.deb.part"), ""),
+        ("linux", ("headstart-99.0.0-windows-x86_64.msi", "headstart-99.0.0.tar.gz", "headstart.deb"), ""),
+        ("win32", ("headstart-99.0.0-windows-x86_64-setup.exe",), "headstart-99.0.0-windows-x86_64-setup.exe"),
+        ("win32", ("headstart_99.0.0_amd64.deb",), ""),
+        ("freebsd", ("headstart_99.0.0_amd64.deb",), ""),
+    ],
+)
+def test_newer_package_among_the_downloads_is_a_note(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, system: str, names: tuple[str, ...], newest: str
+) -> None:
+    for name in names:
+        (tmp_path / name).touch()
+    monkeypatch.setattr("platformdirs.user_downloads_path", lambda: tmp_path)
+    monkeypatch.setattr(sys, "platform", system)
+    notes = _said(doctor.check_software(""), Level.NOTE)
+    assert [str(tmp_path / newest) in note for note in notes] == [True] * bool(newest)
+
+
+def test_missing_downloads_folder_is_no_fault(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr("platformdirs.user_downloads_path", lambda: tmp_path / "nothing")
+    assert not _said(doctor.check_software(""), Level.NOTE)
 
 
 def test_loaded_telemetry_is_a_problem(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,10 +1,19 @@
 """The folders that Headstart uses. Nothing is created here."""
 
 import os
+import re
 import sys
 from pathlib import Path
 
 import platformdirs
+
+from headstart import __version__
+
+# The file of a package; its version is the first group. installer/ names them so.
+_PACKAGES = {
+    "linux": re.compile(r"headstart[_-](\d+\.\d+\.\d+)[_+-].*\.(?:deb|run)", re.ASCII),
+    "win32": re.compile(r"headstart-(\d+\.\d+\.\d+)-windows.*\.(?:exe|msi)", re.ASCII),
+}
 
 
 def exists(path: Path) -> bool:
@@ -116,6 +125,22 @@ def servers_folder() -> Path:
 def last_benchmark() -> Path:
     """The last result of the window's benchmark."""
     return measurements_folder() / "last-benchmark.json"
+
+
+def newer_package(version: str = __version__) -> Path | None:
+    """Return the newest package of Headstart in your downloads folder; None if none is newer than `version`."""
+    pattern = _PACKAGES.get(sys.platform)
+    try:
+        files = list(platformdirs.user_downloads_path().iterdir()) if pattern else []
+    except OSError:
+        return None
+    packages = {file: match[1] for file in files if pattern and (match := pattern.fullmatch(file.name))}
+    newest = max(packages, key=lambda file: _numbers(packages[file]), default=None)
+    return newest if newest and _numbers(packages[newest]) > _numbers(version) else None
+
+
+def _numbers(version: str) -> list[int]:
+    return [int(number) for number in re.findall(r"\d+", version)]
 
 
 def _chosen_home() -> Path | None:

@@ -56,8 +56,7 @@ class Screen:
         return pixels[:, : width * 4].reshape(height, width, 4)[:, :, 2::-1]
 
     def count(self, colour: str) -> int:
-        """Pixels of exactly this colour, "#rrggbb"."""
-        return int(_where(self.picture(), colour).sum())
+        return count(self.picture(), colour)
 
     def widest(self, colour: str) -> int:
         """The most pixels of exactly this colour in one row."""
@@ -149,6 +148,11 @@ def _program(
     finally:
         process.terminate()
         process.wait(timeout=30)
+
+
+def count(picture: Picture, colour: str) -> int:
+    """Return how many pixels have exactly this colour, "#rrggbb"."""
+    return int(_where(picture, colour).sum())
 
 
 def _where(picture: Picture, colour: str) -> NDArray[np.bool_]:

@@ -5,6 +5,7 @@ import json
 import subprocess
 import sys
 import tomllib
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -82,6 +83,17 @@ def test_sbom_has_versions_and_licences(tiny_target: Path) -> None:
     assert named["PySide6_Essentials"]["purl"] == "pkg:pypi/pyside6-essentials@6.11.3"
     assert named["odd"]["licenses"] == [{"license": {"name": "Some, Licence"}}]
     assert named[manifest.name]["type"] == "machine-learning-model"
+
+
+def test_package_without_an_entry_or_a_licence_is_a_gap(tmp_path: Path) -> None:
+    text = tmp_path / "LICENSE"
+    text.write_text("free", encoding="utf-8")
+    for name in ("PySide6_Essentials-6.11.3", "stray-1"):
+        (tmp_path / f"{name}.dist-info").mkdir()
+    parts = [replace(part, texts=(text,)) for part in PARTS]
+    assert bill.gaps(tmp_path, parts) == ["stray is not listed"]
+    assert bill.gaps(tmp_path, [*parts, Component("stray", "1", "MIT", "", ())]) == ["stray has no licence"]
+    assert bill.gaps(tmp_path, [*parts, Component("stray", "1", "", "", (text,))]) == ["stray has no licence"]
 
 
 @pytest.mark.slow

@@ -1,5 +1,9 @@
-"""The package for Debian: built, installed without a network, used in its window, and removed."""
+"""The package for Debian: built, installed in bare Debians without a network, used, and removed.
 
+HEADSTART_TEST_DEB names a package that was built before, HEADSTART_TEST_PICTURES a folder for pictures of the windows.
+"""
+
+import json
 import os
 import shutil
 import sqlite3
@@ -9,7 +13,9 @@ from collections.abc import Iterator
 from contextlib import ExitStack, closing
 from pathlib import Path
 
+import numpy as np
 import pytest
+from PIL import Image
 
 from headstart.chat.conversation import State
 from headstart.chat.history import backups
@@ -17,16 +23,17 @@ from headstart.chat.history.database import FILE_NAME
 from headstart.chat.history.store import open_store
 from headstart.ui.widgets.theme import LIGHT
 from tests.end_to_end import screen as screens
-from tests.end_to_end.screen import open_screen, wait
+from tests.end_to_end.foreign_servers import GGUF
+from tests.end_to_end.screen import count, open_screen, wait
 from tests.end_to_end.visit import Visit
 
 ROOT = Path(__file__).resolve().parents[2]
-PACKAGE = os.environ.get("HEADSTART_TEST_DEB", "")  # one with a model, to be used instead of building
+PACKAGE = os.environ.get("HEADSTART_TEST_DEB", "")
+PICTURES = os.environ.get("HEADSTART_TEST_PICTURES", "")
 OLD_HISTORY = (ROOT / "tests/chat/history/version_1.sql").read_text(encoding="utf-8")
 CLIPBOARD = "from PySide6.QtGui import QGuiApplication as A; a = A([]); print(a.clipboard().text())"
 
 _MIRROR = "http://deb.debian.org/debian"
-_RELEASE = "bookworm"
 _X11 = Path("/tmp/.X11-unix")  # noqa: S108 - where X11 has its sockets everywhere
 PERSON = "person"
 
@@ -34,16 +41,16 @@ PERSON = "person"
 def _missing() -> str:
     """Why there can be none on this machine; empty where there can."""
     if os.geteuid() != 0:
-        return "a fresh Debian needs root (chroot and mount)"
-    lacking = [name for name in ("mmdebstrap", "unshare", "chroot", "mount", "ip") if not shutil.which(name)]
-    return f"a fresh Debian needs {', '.join(lacking)}" if lacking else ""
+        return "a bare Debian needs root (chroot and mount)"
+    programs = ("mmdebstrap", "unshare", "chroot", "mount", "ip", "weston", "weston-screenshooter")
+    lacking = [name for name in programs if not shutil.which(name)]
+    return f"a bare Debian needs {', '.join(lacking)}" if lacking else ""
 
 
-class FreshDebian:
-    """A Debian that has nothing yet, with programs run in it that see no network."""
+class BareDebian:
+    """A Debian of required packages and apt, with programs run in it that see neither a network nor /sys."""
 
     def __init__(self, root: Path) -> None:
-        """`root` has a Debian with apt."""
         self.root = root
 
     def fetch(self, package: Path) -> None:
@@ -73,6 +80,13 @@ class FreshDebian:
         """Run it to its end. Returns what it printed."""
         return self._run(self.command(*words))
 
+    def traces(self) -> list[str]:
+        """Return what is called after Headstart outside the home folders and apt's own notes."""
+        notes = ("/home/", "/proc/", "/var/log/", "/var/cache/apt/", "/root/package.deb")
+        found = self._run(["find", str(self.root), "-xdev", "-iname", "*headstart*"]).splitlines()
+        names = [name.removeprefix(str(self.root)) for name in found]
+        return [name for name in names if not name.startswith(notes)]
+
     def _run(self, command: list[str]) -> str:
         environment = {"PATH": os.environ["PATH"], "DEBIAN_FRONTEND": "noninteractive", "LC_ALL": "C.UTF-8"}
         done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
@@ -91,44 +105,68 @@ pytestmark = [
 ]
 
 
-@pytest.fixture
-def package(tmp_path: Path, request: pytest.FixtureRequest) -> Path:
-    """The .deb with SmolLM2."""
+@pytest.fixture(scope="session")
+def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The .deb without a model."""
     if PACKAGE:
         return Path(PACKAGE)
-    model = request.getfixturevalue("real_smollm2")
-    order = ["--target", "deb", "--with-model", str(model), "--output", str(tmp_path / "dist")]
-    subprocess.run([sys.executable, str(ROOT / "installer" / "build.py"), *order], check=True)
-    return next((tmp_path / "dist").glob("headstart_*.deb"))
+    folder = tmp_path_factory.mktemp("dist")
+    subprocess.run(
+        [sys.executable, str(ROOT / "installer" / "build.py"), "--target", "deb", "--output", str(folder)], check=True
+    )
+    return next(folder.glob("headstart_*.deb"))
 
 
-@pytest.fixture
-def debian(tmp_path: Path) -> Iterator[FreshDebian]:
+@pytest.fixture(params=["bookworm", "trixie"])
+def debian(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[BareDebian]:
     """Made with the screens of this machine in it; gone from its mounts at the end."""
     root = tmp_path / "debian"
-    subprocess.run(["mmdebstrap", "--quiet", "--variant=apt", _RELEASE, str(root), _MIRROR], check=True)
+    subprocess.run(["mmdebstrap", "--quiet", "--variant=minbase", request.param, str(root), _MIRROR], check=True)
     mounts = {Path("/proc"): root / "proc", _X11: root / _X11.relative_to("/")}
     with ExitStack() as stack:
         for source, place in mounts.items():
             place.mkdir(parents=True, exist_ok=True)
             subprocess.run(["mount", "--bind", str(source), str(place)], check=True)
             stack.callback(subprocess.run, ["umount", str(place)], check=True)
-        yield FreshDebian(root)
+        yield BareDebian(root)
+        shutil.rmtree(root / "usr")  # most of a gigabyte
 
 
-def test_window_answers_in_a_fresh_debian(package: Path, debian: FreshDebian, tmp_path: Path) -> None:
+@pytest.fixture
+def pictures(tmp_path: Path) -> Path:
+    folder = Path(PICTURES) if PICTURES else tmp_path / "pictures"
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+@pytest.mark.usefixtures("real_smollm2")  # its export leaves the GGUF file in the cache
+def test_first_chats_in_a_bare_debian(package: Path, debian: BareDebian, pictures: Path, tmp_path: Path) -> None:
     debian.fetch(package)
     debian.install()
     assert "headstart 0." in debian.run("headstart", "--version")
-    assert "the installed model answered" in debian.run("headstart", "--self-check")
-    assert (debian.root / "usr/lib/headstart/_internal/headstart/engine/kernels/libheadstart_kernels.so").is_file()
-    data = debian.root / "home" / PERSON / ".local/share/headstart"
+    debian.run("headstart", "--self-check")
+    findings = json.loads(debian.run("headstart", "doctor", "--json"))["findings"]
+    assert [found for found in findings if found["level"] == "ok" and "Its own kernels" in found["text"]], findings
+    home = debian.root / "home" / PERSON
+    data = home / ".local/share/headstart"
     _leave_history_of_old_version(debian, data / "history")
-    (tmp_path / "screen").mkdir()
-    with open_screen(tmp_path / "screen") as screen:
-        display = screen.environment["DISPLAY"]
+    shutil.copyfile(GGUF, debian.root / "tmp" / "SmolLM2.gguf")
+    assert "cat" in debian.run("headstart", "run", "/tmp/SmolLM2.gguf", "What is a cat?").lower()  # noqa: S108
+    _chat_in_window(debian, data, tmp_path, pictures / f"{tmp_path.name}-x11.png")
+    _open_on_wayland(debian, tmp_path, pictures / f"{tmp_path.name}-wayland.png")
+    logs = [path.read_text(encoding="utf-8") for path in home.rglob("*.log")]
+    assert logs
+    assert not [text for text in logs if "Traceback" in text]
+    assert "~/.local/share/headstart" in debian.remove("headstart")
+    assert debian.traces() == []
+    _require_upgraded_history(data / "history")
+
+
+def _chat_in_window(debian: BareDebian, data: Path, folder: Path, picture: Path) -> None:
+    (folder / "screen").mkdir()
+    with open_screen(folder / "screen") as screen:
         visit = Visit(screen, data, ROOT)
-        with subprocess.Popen(debian.command("headstart", DISPLAY=display)) as window:
+        with subprocess.Popen(debian.command("headstart", DISPLAY=screen.environment["DISPLAY"])) as window:
             wait(lambda: screen.count(LIGHT.surface) > 100_000, "a window in light colours")
             screen.type("What is a cat?")
             screen.keys("Return")
@@ -138,13 +176,38 @@ def test_window_answers_in_a_fresh_debian(package: Path, debian: FreshDebian, tm
                 [sys.executable, "-c", CLIPBOARD], env=screen.environment, capture_output=True, text=True, check=True
             )
             assert shown.stdout.strip() == answer.text.strip()
-            screen.save(tmp_path / "installed.png")
+            screen.save(picture)
             screen.keys("ctrl+q")
             assert window.wait(timeout=60) == 0
-    assert "~/.local/share/headstart" in debian.remove("headstart")
-    assert not (debian.root / "usr/lib/headstart").exists()
-    assert not (debian.root / "usr/bin/headstart").exists()
-    _require_upgraded_history(data / "history")
+
+
+def _open_on_wayland(debian: BareDebian, folder: Path, picture: Path) -> None:
+    sockets = debian.root / "tmp" / "wayland"
+    sockets.mkdir()
+    environment = {"PATH": os.environ["PATH"], "XDG_RUNTIME_DIR": str(sockets), "WAYLAND_DISPLAY": "screen"}
+    server = ["weston", "--backend=headless-backend.so", "--use-pixman", "--debug", "--no-config", "--socket=screen"]
+    with ExitStack() as stack:
+        _start(stack, server, environment)
+        wait((sockets / "screen").exists, "weston")
+        for path in (sockets, sockets / "screen"):
+            path.chmod(0o777)  # the person inside is not the one who started weston
+        variables = {"XDG_RUNTIME_DIR": "/tmp/wayland", "WAYLAND_DISPLAY": "screen", "QT_QPA_PLATFORM": "wayland"}  # noqa: S108
+        _start(stack, debian.command("headstart", **variables), environment)
+
+        def is_shown() -> bool:
+            subprocess.run(["weston-screenshooter"], cwd=folder, env=environment, check=True)
+            made = max(folder.glob("wayland-screenshot-*.png"), key=lambda path: path.stat().st_mtime)
+            shutil.move(made, picture)
+            with Image.open(picture) as image:
+                pixels = np.asarray(image.convert("RGB"))
+            return bool(count(pixels, LIGHT.surface) > 100_000)
+
+        wait(is_shown, "a window in light colours")
+
+
+def _start(stack: ExitStack, command: list[str], environment: dict[str, str]) -> None:
+    process = stack.enter_context(subprocess.Popen(command, env=environment, stderr=subprocess.DEVNULL))
+    stack.callback(process.terminate)
 
 
 def _require_upgraded_history(folder: Path) -> None:
@@ -156,7 +219,7 @@ def _require_upgraded_history(folder: Path) -> None:
         assert old.execute("PRAGMA user_version").fetchone() == (1,)
 
 
-def _leave_history_of_old_version(debian: FreshDebian, folder: Path) -> None:
+def _leave_history_of_old_version(debian: BareDebian, folder: Path) -> None:
     """Leave the files of the first Headstart."""
     folder.mkdir(parents=True)
     with closing(sqlite3.connect(folder / FILE_NAME)) as history:

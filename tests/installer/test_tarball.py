@@ -8,9 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from tests.end_to_end.foreign_servers import GGUF
+
 ROOT = Path(__file__).resolve().parents[2]
 KERNELS = "_internal/headstart/engine/kernels/libheadstart_kernels.so"
-PACKAGE = os.environ.get("HEADSTART_TEST_RUN", "")  # one with a model, to be used instead of building
+PACKAGE = os.environ.get("HEADSTART_TEST_RUN", "")  # to be used instead of building
 
 pytestmark = [
     pytest.mark.installer,
@@ -19,16 +21,15 @@ pytestmark = [
 
 
 @pytest.fixture
-def package(tmp_path: Path, request: pytest.FixtureRequest) -> Path:
-    """The .run file with SmolLM2."""
+def package(tmp_path: Path) -> Path:
     if PACKAGE:
         return Path(PACKAGE)
-    model = request.getfixturevalue("real_smollm2")
-    order = ["--target", "tarball", "--with-model", str(model), "--output", str(tmp_path / "dist")]
+    order = ["--target", "tarball", "--output", str(tmp_path / "dist")]
     subprocess.run([sys.executable, str(ROOT / "installer" / "build.py"), *order], check=True)
     return next((tmp_path / "dist").glob("headstart-*.run"))
 
 
+@pytest.mark.usefixtures("real_smollm2")  # its export leaves the GGUF file in the cache
 def test_tarball_installs_for_one_user_and_answers(package: Path, tmp_path: Path) -> None:
     home = tmp_path / "my home"
     home.mkdir()
@@ -43,8 +44,9 @@ def test_tarball_installs_for_one_user_and_answers(package: Path, tmp_path: Path
     run("sh", str(package))
     assert run(str(program), "--version").startswith("headstart 0.")
     assert ctypes.CDLL(str(home / ".local/opt/headstart" / KERNELS)).hk_abi() > 0
+    run(str(program), "--self-check")
+    assert run(str(program), "run", str(GGUF), "--max-new-tokens", "12", "Hi")
     assert "the window opened and the installed model answered: " in run(str(program), "--self-check")
-    assert run(str(program), "chat", "--model", "smollm2-135m-instruct", "--max-new-tokens", "12", "--prompt", "Hi")
     kept = sorted(path.relative_to(data) for path in data.rglob("*") if path.is_file())
     assert kept
     run("sh", str(package))

@@ -197,7 +197,12 @@ def test_exporter_is_packed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> 
     built.parent.mkdir(parents=True)
     built.touch()
     monkeypatch.setattr(tools, "require", lambda: None)
-    monkeypatch.setattr(payload, "stage", lambda folder, _work: folder.mkdir(parents=True))
+
+    def stage(folder: Path, _work: Path) -> None:
+        (folder / "runtime").mkdir(parents=True)
+        (folder / "runtime" / "LICENSE.txt").write_text("free", encoding="utf-8")
+
+    monkeypatch.setattr(payload, "stage", stage)
 
     def pack(folder: Path, *_rest: Path) -> Path:
         packed.append(setup.listing(folder))

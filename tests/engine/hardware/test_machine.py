@@ -1,4 +1,4 @@
-"""The number of threads follows affinity and the quotas of control groups."""
+"""The threads, the battery and the load of this computer."""
 
 import os
 import subprocess
@@ -132,3 +132,9 @@ def test_share_of_other_programs_counts_neither_this_process_nor_waiting(monkeyp
     monkeypatch.setattr(psutil, "cpu_count", lambda: 2)
     monkeypatch.setattr(machine, "time", SimpleNamespace(monotonic=lambda: next(now), process_time=lambda: next(own)))
     assert machine.OtherPrograms().share == pytest.approx((8 - 2) / 2 / 10)
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the folder is that of Linux")
+def test_container_without_power_supplies_is_not_on_battery(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr("psutil._pslinux.POWER_SUPPLY_PATH", str(tmp_path / "power_supply"))
+    assert not machine.is_on_battery()

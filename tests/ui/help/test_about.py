@@ -4,8 +4,10 @@ import re
 import tomllib
 from pathlib import Path
 
+import pytest
 from PySide6.QtCore import qVersion
 from PySide6.QtGui import QGuiApplication
+from PySide6.QtWidgets import QLabel
 from pytestqt.qtbot import QtBot
 
 from headstart import __version__
@@ -49,6 +51,14 @@ def test_every_shipped_part_has_a_licence_text() -> None:
     assert not missing, "headstart/ui/help/licences.py and headstart/licence_texts say what packages leave out"
     assert "GNU LESSER GENERAL PUBLIC LICENSE" in parts["PySide6_Essentials"].text()
     assert "TERMS AND CONDITIONS" in parts["PySide6_Essentials"].text()
+
+
+def test_about_names_a_newer_package(app: Program, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    package = tmp_path / "headstart_99.0.0_amd64.deb"
+    package.touch()
+    monkeypatch.setattr("platformdirs.user_downloads_path", lambda: tmp_path)
+    dialog = _opened(app)
+    assert [text for found in dialog.findChildren(QLabel) if package.name in (text := found.text())]
 
 
 def test_every_licence_can_be_shown(app: Program) -> None:

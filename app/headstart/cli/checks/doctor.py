@@ -164,6 +164,8 @@ def check_software(fault: str) -> Iterator[Finding]:
     yield _SOFTWARE.ok(
         f"Headstart {__version__}, Python {platform.python_version()}, {packages or 'no package metadata'}."
     )
+    if package := paths.newer_package():
+        yield _SOFTWARE.note(f"A newer Headstart is in {package}.", "Close Headstart, then install that file.")
     if fault:
         yield _SOFTWARE.problem(f"OpenVINO does not load ({fault}).", "Install Headstart again.")
         return

@@ -165,7 +165,10 @@ def _used_by_others() -> float:
 
 def is_on_battery() -> bool:
     """Return whether the computer runs on battery; False if the system does not say."""
-    battery = psutil.sensors_battery() if hasattr(psutil, "sensors_battery") else None
+    try:
+        battery = psutil.sensors_battery() if hasattr(psutil, "sensors_battery") else None
+    except OSError:  # a container without /sys/class/power_supply
+        return False
     return battery is not None and not battery.power_plugged
 
 

@@ -98,9 +98,9 @@ def _headstart() -> Component:
 
 
 def _python() -> Component:
-    text = Path(os.__file__).with_name("LICENSE.txt")
-    version = platform.python_version()
-    return Component("Python", version, "PSF-2.0", "https://www.python.org", (text,) if text.is_file() else ())
+    places = (Path(os.__file__).parent, _LICENCES)  # the second in a packaged Headstart
+    texts = [text for place in places if (text := place / "LICENSE.txt").is_file()]
+    return Component("Python", platform.python_version(), "PSF-2.0", "https://www.python.org", tuple(texts[:1]))
 
 
 def _key(name: str) -> str:

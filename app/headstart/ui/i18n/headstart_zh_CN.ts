@@ -44,6 +44,10 @@
         <translation>与语言模型离线对话，并由一个小模型抢先一步来提速。除非您选择另一台电脑上的模型，否则您写的内容不会离开这台电脑。本软件是 Apache License 2.0 许可下的自由软件。</translation>
     </message>
     <message>
+        <source>A newer Headstart is in your downloads folder. Close Headstart, then install {}.</source>
+        <translation>“下载”文件夹里有更新的 Headstart。请关闭 Headstart，然后安装 {}。</translation>
+    </message>
+    <message>
         <source>Licence: {}</source>
         <translation>许可证：{}</translation>
     </message>

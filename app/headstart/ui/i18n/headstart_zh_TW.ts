@@ -44,6 +44,10 @@
         <translation>與語言模型離線對話，並由一個小模型搶先一步來加快速度。除非您選擇另一台電腦上的模型，否則您寫的內容不會離開這台電腦。本軟體是 Apache License 2.0 授權下的自由軟體。</translation>
     </message>
     <message>
+        <source>A newer Headstart is in your downloads folder. Close Headstart, then install {}.</source>
+        <translation>「下載」資料夾裡有更新的 Headstart。請關閉 Headstart，然後安裝 {}。</translation>
+    </message>
+    <message>
         <source>Licence: {}</source>
         <translation>授權條款：{}</translation>
     </message>

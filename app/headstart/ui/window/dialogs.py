@@ -111,7 +111,9 @@ class AboutDialog(Dialog):
             ),
             page,
         )
-        stacked(page, title, text, self.report, margin=LARGE, spacing=MEDIUM)
+        newer = self.tr("A newer Headstart is in your downloads folder. Close Headstart, then install {}.")
+        news = [label(newer.format(package.name), page)] if (package := paths.newer_package()) else []
+        stacked(page, title, text, *news, self.report, margin=LARGE, spacing=MEDIUM)
         return page
 
     def _licences_page(self) -> QWidget:
