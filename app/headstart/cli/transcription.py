@@ -55,13 +55,9 @@ def run(arguments: TranscribeFlags, _load: Load) -> int:
 
     samples = audio.read(arguments.file)
     model = find_model(arguments.model, arguments.language)
-    if arguments.translate and model.manifest.transcription.languages == 1:  # type: ignore[union-attr]
-        raise SettingsError(
-            "{name} knows English alone: leave out --translate, or name another model.", name=model.name
-        )
     transcriber = load(model.name, model.folder)
-    transcriber.require_language(arguments.language)
-    transcript = transcriber.transcribe(samples, arguments.language, translate=arguments.translate)
+    transcriber.require(arguments.language, translate=arguments.translate)
+    *_, transcript = transcriber.follow(samples, arguments.language, translate=arguments.translate)
     print(harmless(_FORMS[arguments.format](transcript)), end="")
     return 0
 

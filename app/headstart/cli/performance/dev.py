@@ -222,7 +222,7 @@ def listen(arguments: ListenFlags, _load: Load) -> int:
         sound = source(stop, lambda level: _print_line(level=round(level, 2)))
         first = next(sound, None)  # the microphone is on while the model is loaded
         transcriber = transcription.load(model.name, model.folder)
-        transcriber.require_language(arguments.language)
+        transcriber.require(arguments.language)
         if first is not None:
             for text in dictate(transcriber, itertools.chain([first], sound), arguments.language):
                 _print_line(text=text.text, is_final=text.is_final)
