@@ -30,7 +30,13 @@ class AudioRequest:
         Annotated[str, Meta(description="What is spoken, such as `en` or `zh`. Default: what is heard first.")] | None
     ) = None
     prompt: Annotated[str, Meta(description="A text before the recording, which has its spellings.")] | None = None
-    response_format: Literal["json", "text", "verbose_json", "srt", "vtt"] | None = None
+    response_format: (
+        Annotated[
+            Literal["json", "text", "verbose_json", "srt", "vtt"],
+            Meta(description="The form of the transcript. Default: `json`."),
+        ]
+        | None
+    ) = None
     temperature: (
         Annotated[float, Meta(ge=0, le=1, description="Above 0, words are drawn at random. Default: 0.")] | None
     ) = None
