@@ -27,7 +27,6 @@ from headstart.engine.engine import (
     Stats,
     Step,
     Timing,
-    VectorsRequest,
 )
 from headstart.errors import ContextOverflowError
 
@@ -62,7 +61,7 @@ class ScriptedEngine:
     def generate(self, request: Request, cancel: threading.Event | None = None) -> Iterator[Event]:
         script = self.scripts[min(len(self.requests), len(self.scripts) - 1)]
         self.requests.append(request)
-        assert not isinstance(request, VectorsRequest), "it writes"
+        assert isinstance(request, GenerationRequest), "it writes"
         if isinstance(request, PromptRequest):
             texts = [str(request.prompt)]
         else:

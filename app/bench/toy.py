@@ -56,7 +56,6 @@ from headstart.engine.engine import (
     ThinkingSupport,
     Timing,
     Token,
-    VectorsRequest,
     no_stats,
     written_call,
 )
@@ -120,7 +119,7 @@ class ToyEngine:
         self._context = context
 
     def generate(self, request: Request, cancel: threading.Event | None = None) -> Iterator[Event]:
-        assert not isinstance(request, VectorsRequest), "the toy makes no vectors"
+        assert isinstance(request, GenerationRequest), "the toy writes"
         prompt = _count(request)
         if request.tokens_only:
             yield Finish(FinishReason.STOP, no_stats(), tuple(range(prompt)))

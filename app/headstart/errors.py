@@ -213,6 +213,14 @@ class AttachmentError(HeadstartError):
     """A file cannot be attached to a message; the sentence says why."""
 
 
+class ModelMissingError(AttachmentError):
+    """A file needs a model that is not installed: `model` is its name in the catalogue."""
+
+    def __init__(self, text: str, model: str, **values: object) -> None:
+        super().__init__(text, **values)
+        self.model = model
+
+
 class AudioError(HeadstartError):
     """A recording or a microphone cannot be used; the sentence says why."""
 

@@ -80,10 +80,10 @@ def test_real_model_writes_down_what_is_said_with_times(transcriber: Transcriber
 
 def test_real_model_writes_long_recordings_in_order(transcriber: Transcriber) -> None:
     samples = np.tile(audio.read(SPEECH), 6)
-    done = list[float]()
-    transcript = transcriber.transcribe(samples, on_progress=done.append)
+    *parts, transcript = transcriber.follow(samples)
     assert transcript.text.replace("9", "nine") == " ".join(SAID * 6)
-    assert done == sorted(done)
+    assert [part.seconds for part in parts] == sorted(part.seconds for part in parts)
+    assert parts[0].segments == transcript.segments[: len(parts[0].segments)]
     starts = [segment.start for segment in transcript.segments]
     assert starts == sorted(starts)
     assert starts[-1] > transcript.seconds - 6
@@ -97,7 +97,7 @@ def test_real_model_hears_no_words_in_noise(transcriber: Transcriber, level: flo
 
 def test_unknown_language_is_refused(transcriber: Transcriber) -> None:
     with pytest.raises(SettingsError, match="'xx'"):
-        transcriber.require_language("xx")
+        transcriber.require("xx")
 
 
 def test_dictation_shows_text_while_it_is_said_and_ends_it_at_pauses(transcriber: Transcriber) -> None:

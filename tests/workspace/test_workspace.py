@@ -6,6 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import psutil
 import pytest
 
 from headstart import paths
@@ -214,6 +215,14 @@ def test_command_sees_and_changes_the_folder_alone(workspace: Workspace, place: 
 def test_command_has_no_network(workspace: Workspace) -> None:
     (result,) = work(workspace, [call("run_command", command="tail -n +3 /proc/net/dev | cut -d: -f1")]).results
     assert result.text.strip() == "lo"
+
+
+@needs_sandbox
+def test_programs_of_a_command_have_limits(place: Path) -> None:
+    command = "ulimit -v; ulimit -u 2>/dev/null || ulimit -p"
+    memory, processes = sandbox.run(command, place, sandbox.Shield((), ()), CancelEvent()).output.split()
+    assert int(memory) * 1024 <= max(sandbox.MIN_MEMORY, psutil.virtual_memory().total // 2)
+    assert int(processes) == sandbox.MAX_PROCESSES
 
 
 @needs_sandbox

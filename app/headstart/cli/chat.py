@@ -39,8 +39,9 @@ from headstart.cli.options import (
 )
 from headstart.cli.recognition import find_recognize
 from headstart.cli.remote import RemoteSelection, select_remote_model
-from headstart.cli.render import Screen, WrittenAnswer, answer, count, stats_line, stats_lines
+from headstart.cli.render import Screen, WrittenAnswer, answer, count, show_reading, stats_line, stats_lines
 from headstart.cli.tools import ChatTools, open_tools, show_log, show_skills, show_undo
+from headstart.cli.transcription import find_transcribe
 from headstart.engine import prompt_cache_files
 from headstart.engine.cancelling import CancelEvent
 from headstart.engine.engine import Engine, EngineKind, FinishReason, Keep, Message, Sampling, ThinkingSupport
@@ -94,7 +95,7 @@ class ChatFlags:
     )
     file: tuple[Path, ...] = flag(
         (),
-        "a text, document or PDF file that goes before the first message (may be repeated)",
+        "a text, document, picture or recording that goes before the first message (may be repeated)",
         short="f",
         metavar="FILE",
     )
@@ -156,7 +157,7 @@ def run(arguments: ChatFlags, load: Load) -> int:
     # Everything that can be refused is refused here, before the model takes seconds to load.
     if arguments.json and arguments.prompt is None and not arguments.words:
         raise SettingsError("--json prints one answer: add a prompt, or --prompt - to read standard input.")
-    attached = tuple(attachments.attach(file, recognize=find_recognize()) for file in arguments.file)
+    attached = tuple(map(_attach, arguments.file))
     system, conversation = read_last_chat(_last_chat()) if arguments.continue_ else (None, Conversation())
     screen = Screen(
         colour=not arguments.no_color,
@@ -273,6 +274,11 @@ def run_model(arguments: RunFlags, load: Load) -> int:
     elif arguments.weights is not None:
         raise SettingsError("--weights is about models of this computer: leave it out.")
     return run(replace(arguments.chat, model=replace(arguments.chat.model, model=name)), load)
+
+
+def _attach(file: Path) -> Attachment:
+    with show_reading(file.name) as on_part:
+        return attachments.attach(file, on_part, find_recognize(), find_transcribe())
 
 
 def _run_batch(arguments: ChatFlags, file: Path, load: Load) -> int:

@@ -305,7 +305,7 @@ def _spinner(console: Console) -> Progress:
     """Return a line that shows what is going on and for how long, and disappears."""
     return Progress(
         SpinnerColumn(),
-        TextColumn("{task.description}"),
+        TextColumn("{task.description}", markup=False),
         TimeElapsedColumn(),
         console=console,
         transient=True,
@@ -324,6 +324,18 @@ def show_loading() -> Iterator[Callable[[Loading], None]]:
         def report(step: Loading) -> None:
             expectation = f", usually about {step.expected:.0f} s in all" if step.expected else ""
             progress.update(task, description=f"{_PHASE_TEXTS[step.phase]}{expectation}")
+
+        yield report
+
+
+@contextmanager
+def show_reading(name: str) -> Iterator[Callable[[int, int], None]]:
+    """Context manager that gives a function to call with the parts of a file that are read, and all of them."""
+    with _spinner(Console(stderr=True)) as progress:
+        task = progress.add_task(f"reading {name}", total=None)
+
+        def report(done: int, total: int) -> None:
+            progress.update(task, description=f"reading {name}, {100 * done // max(total, 1)} %")
 
         yield report
 

@@ -36,7 +36,7 @@ from headstart.errors import MemoryBudgetError, SettingsError
 from headstart.library import library
 from headstart.library.library import Broken, Model, Pair
 from headstart.server import keys, running_servers
-from headstart.server.models import LoadedModels, OpenModel, Served, build_of, find
+from headstart.server.models import LoadedModels, OpenModel, Served, Task, build_of, find
 from headstart.server.running_servers import ModelProcess, RunningServer
 from headstart.server.worker import Limits
 
@@ -235,9 +235,9 @@ def with_model(flags: AnsweringFlags) -> AnsweringFlags:
     Raises what choosing a model raises.
     """
     installed = served_models(flags)
-    writing = [model.id for model in installed if not model.dimensions]
+    writing = [model.id for model in installed if model.task is Task.ANSWERS]
     name = flags.model or last_used() or (writing[0] if len(writing) == 1 else None)
-    if name in {model.id for model in installed if model.dimensions}:
+    if name in {model.id for model in installed if model.task is not Task.ANSWERS}:
         return replace(flags, model=name)
     if name or not installed:
         return replace(flags, model=library.choose(name).name)
@@ -255,22 +255,24 @@ def served_models(flags: AnsweringFlags) -> list[Served]:
 
 
 def _answers(model: Model) -> bool:
-    return not (model.manifest.is_eagle or model.manifest.recognition or model.manifest.transcription)
+    return not (model.manifest.is_eagle or model.manifest.recognition)
 
 
 def _describe(entry: Model | Pair, flags: AnsweringFlags) -> Served:
     target = entry.target if isinstance(entry, Pair) else entry
     context = memory.context_of(target.manifest, flags.context)
-    vectors = target.manifest.embedding
-    dimensions = vectors.dimensions if vectors else 0
-    sampling = None if dimensions else generation_config.read(target.folder)
-    return Served(entry.name, context, build_of(entry), dimensions, size=target.manifest.size_bytes, sampling=sampling)
+    vectors, speech = target.manifest.embedding, target.manifest.transcription
+    served = Served(entry.name, context, build_of(entry), size=target.manifest.size_bytes)
+    if vectors or speech:
+        dimensions, languages = vectors.dimensions if vectors else 0, speech.languages if speech else 0
+        return replace(served, dimensions=dimensions, languages=languages)
+    return replace(served, sampling=generation_config.read(target.folder))
 
 
 def _load_model(flags: AnsweringFlags, load: Load, parallel: int | None, name: str) -> OpenModel:
     """Load a model as the flags say. --draft is for the model of --model."""
     entry = library.find(name)
-    if isinstance(entry, Model) and entry.manifest.embedding:
+    if isinstance(entry, Model) and not entry.manifest.writes:
         _say(f"Loading {name} ...")
         engine = load(LoadOptions(entry.folder, ignore_memory=flags.ignore_memory))
         return OpenModel(engine, entry.manifest.context_length)

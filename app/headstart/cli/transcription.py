@@ -8,8 +8,9 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from headstart.chat.files.attachments import Transcribe
 from headstart.cli.command import Load, argument, flag
-from headstart.cli.render import harmless
+from headstart.cli.render import harmless, show_reading
 from headstart.engine.speech.transcript import SpeechTranscript, subrip, text_with_times, web_vtt
 from headstart.errors import ModelNotFoundError, SettingsError, UnloadableModelError
 from headstart.library import library
@@ -54,14 +55,13 @@ def run(arguments: TranscribeFlags, _load: Load) -> int:
     from headstart.engine.speech import audio
 
     samples = audio.read(arguments.file)
+    seconds = len(samples) // audio.RATE
     model = find_model(arguments.model, arguments.language)
-    if arguments.translate and model.manifest.transcription.languages == 1:  # type: ignore[union-attr]
-        raise SettingsError(
-            "{name} knows English alone: leave out --translate, or name another model.", name=model.name
-        )
     transcriber = load(model.name, model.folder)
-    transcriber.require_language(arguments.language)
-    transcript = transcriber.transcribe(samples, arguments.language, translate=arguments.translate)
+    transcriber.require(arguments.language, translate=arguments.translate)
+    with show_reading(arguments.file.name) as on_part:
+        for transcript in transcriber.follow(samples, arguments.language, translate=arguments.translate):
+            on_part(int(transcript.seconds), seconds)
     print(harmless(_FORMS[arguments.format](transcript)), end="")
     return 0
 
@@ -80,6 +80,26 @@ def find_model(name: str | None = None, language: str = "") -> Model:
     if not isinstance(entry, Model) or not entry.manifest.transcription:
         raise SettingsError("{name} does not write down speech: name another model.", name=name)
     return entry
+
+
+def find_transcribe() -> Transcribe | None:
+    """Return what writes down a recording; None if no model for it is installed. The model is loaded when used."""
+    model = library.find_transcription()
+    if model is None:
+        return None
+
+    def transcribe(path: Path, on_progress: Callable[[int, int], object]) -> str:
+        from headstart.engine.speech import audio
+
+        samples = audio.read(path)
+        seconds = len(samples) // audio.RATE
+        on_progress(0, seconds)
+        transcript = None
+        for transcript in load(model.name, model.folder).follow(samples):
+            on_progress(int(transcript.seconds), seconds)
+        return text_with_times(transcript.segments) if transcript else ""
+
+    return transcribe
 
 
 @cache

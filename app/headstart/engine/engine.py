@@ -15,6 +15,7 @@ from msgspec import structs
 from headstart import parameters
 from headstart.engine import origins, stats
 from headstart.engine.cancelling import CancelEvent
+from headstart.engine.speech.transcript import SpeechTranscript
 from headstart.engine.wire import Tagged
 from headstart.errors import SettingsError, Translatable
 
@@ -206,8 +207,19 @@ class VectorsRequest(Tagged, frozen=True):
     tokens_only: ClassVar[bool] = False
 
 
+class TranscriptionRequest(Tagged, frozen=True):
+    """A request to write down what is said in a recording."""
+
+    recording: str  # path of its file
+    language: str = ""  # its code, such as "en"; empty: the one that is heard first
+    prompt: str = ""  # a text before the recording, which has its spellings
+    temperature: float = 0.0
+    translate: bool = False  # into English
+    tokens_only: ClassVar[bool] = False
+
+
 GenerationRequest = ConversationRequest | PromptRequest
-Request = GenerationRequest | VectorsRequest
+Request = GenerationRequest | VectorsRequest | TranscriptionRequest
 
 
 @dataclass(frozen=True)
@@ -301,6 +313,7 @@ class Finish:
     token_ids: tuple[int, ...]  # after a stop string the fewest that cover the text before it
     vectors: tuple[bytes, ...] = ()  # of VectorsRequest.inputs, as 32-bit little-endian floats
     stop_text: str = ""  # the stop string that ended the answer
+    transcript: SpeechTranscript | None = None  # of TranscriptionRequest.recording
 
 
 Event = Prefill | Step | Finish

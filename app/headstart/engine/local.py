@@ -17,6 +17,7 @@ from headstart.engine.engine import (
     EngineKind,
     Event,
     FinishReason,
+    GenerationRequest,
     LoadOptions,
     Origin,
     Phase,
@@ -24,7 +25,6 @@ from headstart.engine.engine import (
     Request,
     Round,
     Sampling,
-    VectorsRequest,
 )
 from headstart.engine.hardware import devices
 from headstart.engine.hardware.measurements import Measurements
@@ -193,7 +193,7 @@ class LocalEngine:
         return self.target.runner.context
 
     def generate(self, request: Request, cancel: CancelEvent | None = None) -> Iterator[Event]:
-        assert not isinstance(request, VectorsRequest), "a model that writes makes no vectors"
+        assert isinstance(request, GenerationRequest), "a model that writes answers"
         writer = AnswerWriter(request, self.slot.models.text, self.context)
         if request.tokens_only:
             yield from writer.tokens_alone()

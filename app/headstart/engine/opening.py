@@ -46,6 +46,7 @@ from headstart.library import manifest as manifests
 if TYPE_CHECKING:
     from headstart.engine.backends.embedding import EmbeddingEngine
     from headstart.engine.backends.genai.engine import GenaiEngine
+    from headstart.engine.backends.transcription import TranscriptionEngine
     from headstart.engine.loading.validation import Trial
     from headstart.engine.local import LocalEngine
 
@@ -111,13 +112,14 @@ class LocalModels:
         openvino_genai()
         # Imported here: `describe` need not wait for numpy.
         from headstart.engine.backends.embedding import EmbeddingEngine  # noqa: PLC0415
+        from headstart.engine.backends.transcription import TranscriptionEngine  # noqa: PLC0415
         from headstart.engine.local import LocalEngine  # noqa: PLC0415
 
         clock.tell(Phase.MODEL)
         resolved = resolve(options)
         engine = load(resolved, clock.tell)
         clock.end()
-        if isinstance(engine, EmbeddingEngine):
+        if isinstance(engine, EmbeddingEngine | TranscriptionEngine):
             facts = ModelInfo(engine.model.name, None, options.device, engine.context)
             return LoadedEngine(engine, facts, engine.count, _no_bench)
         tokenizer, options, facts = engine.tokenizer, resolved.options, _model_info(engine, resolved)
@@ -329,15 +331,17 @@ class EngineChoice:
 
 def load(
     resolved: ResolvedOptions, tell: Callable[[Phase], None] = lambda _: None
-) -> "LocalEngine | GenaiEngine | EmbeddingEngine":
+) -> "LocalEngine | GenaiEngine | EmbeddingEngine | TranscriptionEngine":
     """Load a model with the engine that suits it. Raises the errors of that engine."""
     # Imported here, as a front end that prints its help need not wait for them.
     from headstart.engine import local  # noqa: PLC0415
-    from headstart.engine.backends import embedding  # noqa: PLC0415
+    from headstart.engine.backends import embedding, transcription  # noqa: PLC0415
     from headstart.engine.backends.genai import engine as genai  # noqa: PLC0415
 
     if resolved.target.manifest.embedding:
         return embedding.load(resolved)
+    if resolved.target.manifest.transcription:
+        return transcription.load(resolved)
     choice = choose_engine(resolved)
     if choice.kind is EngineKind.HEADSTART:
         return local.load(resolved, tell)

@@ -9,6 +9,8 @@ from dataclasses import replace
 from difflib import get_close_matches
 from functools import cache
 from http import HTTPStatus
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from types import MappingProxyType
 from typing import Protocol, TypeVar
 
@@ -30,11 +32,11 @@ from headstart.server import openapi, page
 from headstart.server.auth import CLIENT, Access, Guard
 from headstart.server.errors import INVALID, REFUSAL, SERVER, Fault, Notices, RefusedError, invalid, stopping
 from headstart.server.metrics import TYPE, Metrics
-from headstart.server.models import Served, default, find, is_pattern, require_context
+from headstart.server.models import Served, Task, default, find, is_pattern, require_context
 from headstart.server.requests import prefix
 from headstart.server.requests.bodies import AnswerRequest
 from headstart.server.requests.constraint import losses_of
-from headstart.server.requests.reading import parse_request, read_body
+from headstart.server.requests.reading import convert_request, parse_request, read_body, read_form
 from headstart.server.requests.tools import other_kinds
 from headstart.server.requests.translation import Defaults
 from headstart.server.routes import ollama
@@ -45,6 +47,13 @@ from headstart.server.routes.anthropic import (
     MessagesRequest,
     left_out_of_messages,
     messages_to_request,
+)
+from headstart.server.routes.audio import (
+    OPENAI_MODEL,
+    TRANSCRIBES,
+    AudioRequest,
+    audio_to_request,
+    transcript_response,
 )
 from headstart.server.routes.chat import ChatFormatter, ChatRequest, chat_to_requests
 from headstart.server.routes.completions import TextFormatter, TextRequest, text_to_requests
@@ -72,7 +81,7 @@ from headstart.server.routes.tokens import (
     TokenizeRequest,
     tokenize_to_request,
 )
-from headstart.server.streaming import MODEL, AnswerResponse, refusal_of
+from headstart.server.streaming import MODEL, AnswerResponse, cancelled_on_disconnect, refusal_of
 from headstart.server.worker import Worker
 from headstart.tools.calls import reader_of
 
@@ -198,6 +207,26 @@ class Api:
             raise stopping()
         return embeddings_of(finish, model.id, body.dimensions, as_base64=body.encoding_format == "base64")
 
+    async def transcribe(self, request: HttpRequest) -> Response:
+        """Write down what is said in a recording: POST /v1/audio/transcriptions."""
+        return await self._write_down(request)
+
+    async def translate(self, request: HttpRequest) -> Response:
+        """Write down in English what is said in a recording: POST /v1/audio/translations."""
+        return await self._write_down(request, translate=True)
+
+    async def _write_down(self, request: HttpRequest, *, translate: bool = False) -> Response:
+        body = convert_request(await read_form(request, self._worker.limits), AudioRequest, are_texts=True)
+        model = self._model_for(request, body, Task.TRANSCRIPTS)
+        with TemporaryDirectory() as folder:
+            recording = Path(folder, "recording")
+            recording.write_bytes(body.file)
+            engine_request = audio_to_request(body, str(recording), translate=translate)
+            _, finish = await self._run(request, model, engine_request)
+        if not finish.transcript:
+            raise stopping()
+        return transcript_response(finish.transcript, body, translate=translate)
+
     async def tokenize(self, request: HttpRequest) -> Response:
         body, model = await self._read(request, TokenizeRequest)
         _, finish = await self._run(request, model, tokenize_to_request(body))
@@ -209,7 +238,8 @@ class Api:
         return _json(Detokenized(text, text))
 
     async def ollama_tags(self, _: HttpRequest) -> Response:
-        return _json(ollama.tags(self._models.listed(), self._created))
+        listed = [model for model in self._models.listed() if model.task is not Task.TRANSCRIPTS]  # not in its API
+        return _json(ollama.tags(listed, self._created))
 
     async def ollama_running(self, _: HttpRequest) -> Response:
         return _json(ollama.running(self._models.loaded(), self._models.listed()))
@@ -276,24 +306,31 @@ class Api:
 
     async def _read(self, request: HttpRequest, body_type: type[_Body]) -> tuple[_Body, Served]:
         body = parse_request(await read_body(request, self._worker.limits), body_type)
-        makes_vectors = isinstance(body, EmbeddingRequest)
-        if body.model and body.model.strip():
-            model = find(self._models, body.model, self._aliases)
-        else:
-            model = default(self._models, self._usual, makes_vectors=makes_vectors)
-        request.scope[MODEL] = model.id
-        if makes_vectors != bool(model.dimensions):
-            does = "turns texts into vectors and cannot chat" if model.dimensions else "writes and makes no vectors"
-            raise invalid(f"The model {model.id!r} {does}: name another one.", "model", "unsupported_model")
+        model = self._model_for(request, body, Task.VECTORS if isinstance(body, EmbeddingRequest) else Task.ANSWERS)
         if isinstance(body, AnswerRequest):
             require_context(model, body.num_ctx)
         return body, model
+
+    def _model_for(self, request: HttpRequest, body: _HasModel, task: Task) -> Served:
+        """Return the model that a request names, or the usual one for its task. Raises RefusedError."""
+        name = (body.model or "").strip()
+        try:
+            model = find(self._models, name, self._aliases) if name else default(self._models, self._usual, task)
+        except RefusedError:
+            if task is not Task.TRANSCRIPTS or name != OPENAI_MODEL:
+                raise
+            model = default(self._models, self._usual, task)
+        request.scope[MODEL] = model.id
+        if model.task is not task:
+            sentence = f"The model {model.id!r} {model.task}: name one that {task}."
+            raise invalid(sentence, "model", "unsupported_model")
+        return model
 
     async def _run(self, request: HttpRequest, model: Served, engine_request: Request) -> tuple[str, Finish]:
         """Return the text and the statistics of an answer. Raises RefusedError."""
         (answer,) = self._worker.take([self._steady(engine_request)], model, request.scope[CLIENT])
         text = ""
-        async with aclosing(answer.events()) as events:
+        async with cancelled_on_disconnect(request.receive, [answer]), aclosing(answer.events()) as events:
             async for event in events:
                 if isinstance(event, Step):
                     text += event.text
@@ -367,7 +404,8 @@ class Api:
 
     def _describe(self, model: Served) -> ListedModel:
         shown = ListedModel(model.id, self._created, model.context or None, model.context or None)
-        return replace(shown, capabilities=EMBEDS) if model.dimensions else shown
+        capabilities = {Task.VECTORS: EMBEDS, Task.TRANSCRIPTS: TRANSCRIBES}.get(model.task, shown.capabilities)
+        return replace(shown, capabilities=capabilities)
 
 
 def application(api: Api, access: Access) -> Starlette:
@@ -391,6 +429,8 @@ def application(api: Api, access: Access) -> Starlette:
         Route("/v1/messages/count_tokens", api.count_messages, methods=["POST"]),
         Route("/v1/embeddings", api.embed, methods=["POST"]),
         Route("/v1/rerank", api.rerank, methods=["POST"]),
+        Route("/v1/audio/transcriptions", api.transcribe, methods=["POST"]),
+        Route("/v1/audio/translations", api.translate, methods=["POST"]),
         Route("/tokenize", api.tokenize, methods=["POST"]),
         Route("/detokenize", api.detokenize, methods=["POST"]),
         Route("/api/tags", api.ollama_tags),

@@ -9,7 +9,14 @@ import msgspec
 from starlette.responses import Response
 from starlette.types import Scope
 
-from headstart.errors import ChatTemplateError, ContextOverflowError, EngineLostError, HeadstartError, SettingsError
+from headstart.errors import (
+    AudioError,
+    ChatTemplateError,
+    ContextOverflowError,
+    EngineLostError,
+    HeadstartError,
+    SettingsError,
+)
 
 INVALID, SERVER, BUSY, FORBIDDEN = "invalid_request_error", "server_error", "rate_limit_error", "permission_error"
 _RETRY = {"retry-after": "1"}
@@ -140,7 +147,7 @@ def to_refusal(error: HeadstartError, path: str, longest: int = 0) -> RefusedErr
             return error
         case ContextOverflowError():
             return invalid(_overflow(error, path, longest), code="context_length_exceeded")
-        case SettingsError() | ChatTemplateError():
+        case SettingsError() | ChatTemplateError() | AudioError():
             return invalid(str(error))
         case EngineLostError():
             return RefusedError(503, Fault(str(error), SERVER, code="engine_lost"), _RETRY)

@@ -7,6 +7,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from enum import StrEnum
 from importlib.metadata import version
 from typing import Protocol
 
@@ -25,6 +26,14 @@ _MAX_NAME_CHARS = 300  # of a name that is looked for
 NO_ALIASES: Mapping[str, str] = {}
 
 
+class Task(StrEnum):
+    """The kind of work that a model does."""
+
+    ANSWERS = "writes answers"
+    VECTORS = "turns texts into vectors"
+    TRANSCRIPTS = "writes down speech"
+
+
 @dataclass(frozen=True)
 class Served:
     """A model that requests can name."""
@@ -37,6 +46,13 @@ class Served:
     is_batch_invariant: bool = True  # likewise
     size: int = 0  # of its files, in bytes; 0: unknown
     sampling: Sampling | None = None  # its author's values; None: unknown
+    languages: int = 0  # that it writes down speech in; 0: it does something else
+
+    @property
+    def task(self) -> Task:
+        if self.languages:
+            return Task.TRANSCRIPTS
+        return Task.VECTORS if self.dimensions else Task.ANSWERS
 
 
 def build_of(entry: Model | Pair) -> str:
@@ -82,8 +98,8 @@ class ModelRegistry(Protocol):
         """Return the models in memory. May be called on any thread."""
         ...
 
-    def latest(self, *, makes_vectors: bool) -> str | None:
-        """Return the id of the model of a kind that is being loaded, or was used last of those in memory."""
+    def latest(self, task: Task) -> str | None:
+        """Return the id of the model for a task that is being loaded, or was used last of those in memory."""
         ...
 
     def release(self) -> None:
@@ -121,19 +137,20 @@ def _pattern(alias: str) -> re.Pattern[str]:
     return re.compile(re.escape(alias.casefold()).replace(r"\*", ".*"))
 
 
-def default(models: ModelRegistry, usual: str, *, makes_vectors: bool) -> Served:
+def default(models: ModelRegistry, usual: str, task: Task) -> Served:
     """Return the model for a request that names none: the one in memory, the `usual` one, or the only one.
 
     Raises RefusedError, which names the models.
     """
     every = models.listed()
-    listed = [model for model in every if bool(model.dimensions) == makes_vectors] or every
-    for name in (models.latest(makes_vectors=makes_vectors), usual):
+    listed = [model for model in every if model.task is task] or every
+    for name in (models.latest(task), usual):
         for model in listed:
             if model.id == name:
                 return model
-    if len(listed) == 1:
-        return listed[0]
+    best = max(listed, key=lambda model: model.languages)
+    if len(listed) == 1 or (best.task is Task.TRANSCRIPTS is task):
+        return best
     names = ", ".join(repr(model.id) for model in listed)
     raise invalid(f"Several models are served here: name one in `model`, of {names}.", "model", "model_required")
 
@@ -162,7 +179,7 @@ class OpenModel:
     engine: Engine
     context: int = 0  # tokens; 0: unknown
     parallel: int = 1  # answers that it writes at the same time
-    makes_vectors: bool = False  # instead of answers
+    task: Task = Task.ANSWERS
     arithmetic: str = ""  # see ModelInfo
     is_batch_invariant: bool = True  # likewise
     since: float = field(default_factory=time.time)  # seconds since 1970
@@ -190,8 +207,8 @@ class OneModel:
     def loaded(self) -> Sequence[ModelProcess]:
         return [self._loaded]
 
-    def latest(self, *, makes_vectors: bool) -> str | None:
-        return None if makes_vectors else self._model.id
+    def latest(self, task: Task) -> str | None:
+        return self._model.id if task is self._model.task else None
 
     def release(self) -> None:
         """Keep the model: it belongs to somebody else."""
@@ -226,18 +243,16 @@ class LoadedModels:
     def open(self, model: Served, report: Callable[[], None]) -> TextGenerator:
         """Open a model. Close the models used least recently, and as many more as the memory needs.
 
-        Models that write answers and models that make vectors do not displace each other: many programs use one of
-        each in turns.
+        Models for different tasks do not displace each other: many programs use one of each in turns.
         """
         if model.id not in self._open:
             report()
             self._opening = model
-            makes_vectors = bool(model.dimensions)
-            same = [name for name, opened in self._open.items() if opened.makes_vectors == makes_vectors]
+            same = [name for name, opened in self._open.items() if opened.task is model.task]
             for name in same[: max(0, len(same) + 1 - self._max_open)]:
                 self._open.pop(name).engine.close()
             try:
-                self._open[model.id] = replace(self._load_one(model.id), makes_vectors=makes_vectors)
+                self._open[model.id] = replace(self._load_one(model.id), task=model.task)
             finally:
                 self._opening = None
         self._open.move_to_end(model.id)
@@ -253,11 +268,11 @@ class LoadedModels:
             for name, opened in list(self._open.items())
         ]
 
-    def latest(self, *, makes_vectors: bool) -> str | None:
+    def latest(self, task: Task) -> str | None:
         opening = self._opening
-        if opening and bool(opening.dimensions) == makes_vectors:
+        if opening and opening.task is task:
             return opening.id
-        names = (name for name, opened in list(self._open.items()) if opened.makes_vectors == makes_vectors)
+        names = (name for name, opened in list(self._open.items()) if opened.task is task)
         return next(reversed(list(names)), None)
 
     def release(self) -> None:

@@ -14,6 +14,7 @@ from headstart.server.requests import fields
 from headstart.server.requests.bodies import AnswerRequest
 from headstart.server.routes import ollama
 from headstart.server.routes.anthropic import CountedTokens, CountTokensRequest, MessagesReply, MessagesRequest
+from headstart.server.routes.audio import AudioRequest, AudioText, VerboseAudioText
 from headstart.server.routes.chat import ChatChunk, ChatCompletion, ChatRequest
 from headstart.server.routes.completions import TextCompletion, TextRequest
 from headstart.server.routes.embeddings import EmbeddingRequest, Embeddings, Reranked, RerankRequest
@@ -53,17 +54,18 @@ class _Operation:
     stream_type: str = _EVENTS
     text_type: str = ""  # media type of a reply that is not JSON
     is_open: bool = False  # it needs no key
+    is_form: bool = False  # its body is a form, not JSON
 
     @property
     def description(self) -> _Json:
         shown: _Json = {"operationId": self.id, "summary": self.summary, "responses": self._responses}
         if self.body:
-            content = {"application/json": {"schema": _ref(self.body)}}
-            shown["requestBody"] = {"required": True, "content": content}
+            kind = "multipart/form-data" if self.is_form else "application/json"
+            shown["requestBody"] = {"required": True, "content": {kind: {"schema": _ref(self.body)}}}
         names = re.findall(r"{(\w+)}", self.path)
         if names:
-            kind = {"in": "path", "required": True, "schema": {"type": "string"}}
-            shown["parameters"] = [{"name": name} | kind for name in names]
+            place = {"in": "path", "required": True, "schema": {"type": "string"}}
+            shown["parameters"] = [{"name": name} | place for name in names]
         return shown | {"security": []} if self.is_open else shown
 
     @property
@@ -157,6 +159,19 @@ _OPERATIONS = (
     _Operation(
         "rerank", "post", "/v1/rerank", "Sort texts by what they have in common with a query.", RerankRequest, Reranked
     ),
+    *(
+        _Operation(
+            f"createT{does[1:]}",
+            "post",
+            f"/v1/audio/t{does[1:]}s",
+            f"Write down what is said in a recording{where}.",
+            AudioRequest,
+            AudioText,
+            text_type="text/plain",
+            is_form=True,
+        )
+        for does, where in (("transcription", ""), ("translation", ", in English"))
+    ),
     _Operation(
         "tokenize", "post", "/tokenize", "Turn a text or a conversation into tokens.", TokenizeRequest, Tokenized
     ),
@@ -195,10 +210,11 @@ def description(models: list[str]) -> _Json:
     bodies = {operation.body for operation in _OPERATIONS if operation.body}
     replies = {operation.reply for operation in _OPERATIONS if operation.reply}
     types = sorted(
-        {*bodies, *replies, ChatChunk, FaultBody, MessagesFaultBody, OllamaFault} - {dict},
+        {*bodies, *replies, ChatChunk, VerboseAudioText, FaultBody, MessagesFaultBody, OllamaFault} - {dict},
         key=lambda each: each.__name__,
     )
     _, schemas = msgspec.json.schema_components(types, ref_template=_REF)
+    schemas[AudioRequest.__name__]["properties"]["file"] = {"type": "string", "format": "binary"}
     named = {"anyOf": [{"type": "string", "enum": models}, {"type": "string", "maxLength": 0}, {"type": "null"}]}
     for body in bodies:
         schemas[body.__name__]["properties"]["model"] |= named

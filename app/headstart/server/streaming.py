@@ -50,7 +50,7 @@ class AnswerResponse(Response):
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Send the answers. Raises HeadstartError only while nothing has been sent."""
         scope[ANSWERS] = self._answers
-        async with _cancelled_on_disconnect(receive, self._answers):
+        async with cancelled_on_disconnect(receive, self._answers):
             if self._streamed:
                 await self._stream(send, scope)
             else:
@@ -154,7 +154,7 @@ def refusal_of(error: HeadstartError, scope: Scope) -> RefusedError:
 
 
 @asynccontextmanager
-async def _cancelled_on_disconnect(receive: Receive, answers: Sequence[Answer]) -> AsyncIterator[None]:
+async def cancelled_on_disconnect(receive: Receive, answers: Sequence[Answer]) -> AsyncIterator[None]:
     """Cancel the answers when the client disconnects, and at the end of the block."""
 
     def cancel() -> None:

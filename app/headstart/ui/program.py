@@ -295,6 +295,7 @@ class Program(QObject):
         self.chat_controller.composing.question_begun.connect(self.folders.prepare)
         self.folders.error_occurred.connect(self.chat_controller.show_error)
         self.projects.model_requested.connect(self._on_model_requested)
+        self.chat_controller.composing.model_requested.connect(self._on_model_requested)
         self.models.adding.installed.connect(lambda _: self.folders.update())
 
     @Slot(str)

@@ -1,6 +1,8 @@
 """A command in bubblewrap, without a network and with one folder alone; or without it, if you allow that."""
 
 import os
+import platform
+import re
 import shutil
 import signal
 import subprocess
@@ -13,6 +15,8 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import IO
+
+import psutil
 
 from headstart.engine.cancelling import CancelEvent
 from headstart.errors import WorkspaceError
@@ -27,8 +31,9 @@ _PATH = "/usr/local/bin:/usr/bin:/bin"
 _SYSTEM = ("/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
 _FROM_ETC = ("/etc/alternatives", "/etc/ld.so.cache", "/etc/localtime", "/etc/fonts")
 _GIT_RUNS = ("/.git/hooks", "/.git/config")  # programs that git starts later, outside
-# The limits hold for whatever the command starts. A shell counts files in blocks of 512 bytes.
-_LIMITED = f'ulimit -c 0; ulimit -f {MAX_WRITTEN // 512}; exec /bin/sh -c "$0"'
+MIN_MEMORY = 4 * 2**30  # bytes that a program may have at least; half of the computer's memory if that is more
+MAX_PROCESSES = 512  # of a command in the sandbox, their threads too
+_COUNTS_APART = (5, 14)  # the kernel from which on processes in a sandbox are counted by themselves
 
 
 @dataclass(frozen=True)
@@ -100,7 +105,7 @@ def run(
 
     `extra` has folders that the sandbox shows, by their places in it. Raises WorkspaceError if it cannot be started.
     """
-    shell = ["/bin/sh", "-c", _LIMITED, command]
+    shell = ["/bin/sh", "-c", f'{_limits(is_confined=shield is not None)} exec /bin/sh -c "$0"', command]
     environment = {"PATH": _PATH, "LANG": "C.UTF-8", "TERM": "dumb", "PYTHONDONTWRITEBYTECODE": "1"}
     if shield is not None:
         bubblewrap = program()
@@ -125,6 +130,16 @@ def run(
             raise WorkspaceError("The command cannot be started ({reason}).", reason=error.strerror) from error
         reason = _wait(process, cancel, seconds)
         return CommandOutput(_shown(output), process.returncode, reason)
+
+
+def _limits(*, is_confined: bool) -> str:
+    """Return the commands of a shell that set limits, which hold for whatever it starts."""
+    memory = max(MIN_MEMORY, psutil.virtual_memory().total // 2)
+    limits = f"ulimit -c 0; ulimit -f {MAX_WRITTEN // 512}; ulimit -v {memory // 1024};"  # files: blocks of 512 bytes
+    kernel = tuple(int(part) for part in re.findall(r"\d+", platform.release())[:2])
+    if is_confined and kernel >= _COUNTS_APART:
+        limits += f" ulimit -u {MAX_PROCESSES} 2>/dev/null || ulimit -p {MAX_PROCESSES};"  # -p: of Debian's shell
+    return limits
 
 
 def _wait(process: "subprocess.Popen[bytes]", cancel: CancelEvent, seconds: float) -> str:

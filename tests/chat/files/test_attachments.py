@@ -7,18 +7,19 @@ import os
 import struct
 import time
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 
+from headstart.chat.conversation import Attachment
 from headstart.chat.files import attachments, document_text
 from headstart.chat.files.attachments import DocumentKind, attach, document, read, ways_to_read
 from headstart.chat.files.html_text import to_markdown
 from headstart.chat.files.text_encoding import readings, unusable_share
-from headstart.errors import AttachmentError
+from headstart.errors import AttachmentError, ModelMissingError
 from tests.junk import fuzz, scarred
 
 RUSSIAN = "Привет! Это обычный русский текст, сохранённый старой программой на другом компьютере."
@@ -139,7 +140,7 @@ def _zip(path: Path, files: Mapping[str, str | bytes]) -> Path:
 
 OTHERS = [
     ("photo.heic", b"\0\0\0\x18ftypheic\0\0\0\0", "is an image.*PNG or JPEG"),
-    ("talk.mp3", b"ID3\3\0\0\0\0", "is a recording.*transcript"),
+    ("talk.webm", b"\x1aE\xdf\xa3", "is a recording.*save it as WAV"),
     ("film.mp4", b"\0\0\0\x20ftypisom\0\0\2\0", "is a recording"),
     ("a.zip", b"PK\3\4\x14\0", "is an archive; unpack it"),
     ("a.tar.gz", b"\x1f\x8b\x08\0", "is an archive; unpack it"),
@@ -167,6 +168,28 @@ def test_other_kind_of_file_is_refused_with_its_remedy(
         attach(tmp_path / name)
     assert str(refused.value).count("\n") == 0
     assert str(refused.value).startswith(name)
+
+
+RECORDINGS = [("talk.mp3", b"\xff\xfb"), ("talk", b"ID3\3"), ("talk.wav", b"RIFF"), ("a.opus", b"OggS"), ("b", b"fLaC")]
+
+
+@pytest.mark.parametrize(("name", "content"), RECORDINGS)
+def test_recording_becomes_what_is_said_in_it(tmp_path: Path, name: str, content: bytes) -> None:
+    (tmp_path / name).write_bytes(content)
+    progress = list[tuple[int, int]]()
+
+    def transcribe(path: Path, on_progress: Callable[[int, int], object]) -> str:
+        on_progress(27, 90)
+        return f"[0:00] {path.name}"
+
+    attached = attach(tmp_path / name, lambda *done: progress.append(done), transcribe=transcribe)
+    assert attached == Attachment(name, f"[0:00] {name}")
+    assert progress == [(27, 90)]
+    with pytest.raises(AttachmentError, match="no speech"):
+        attach(tmp_path / name, transcribe=lambda _path, _on_progress: "")
+    with pytest.raises(ModelMissingError) as caught:
+        attach(tmp_path / name)
+    assert caught.value.model == "Whisper"
 
 
 def test_code_named_like_a_film_is_text(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from msgspec import structs
 
 from bench.peers import EagleSource
 from headstart.engine import opening
-from headstart.engine.backends.embedding import EmbeddingEngine
+from headstart.engine.backends.genai.engine import GenaiEngine
 from headstart.engine.bench.genai_peer import GenaiModel, PeerOptions
 from headstart.engine.bench.prompts import BenchPrompt
 from headstart.engine.drafters.eagle import EagleDrafter
@@ -103,7 +103,7 @@ def engines(exports: EaglePair, tmp_path_factory: pytest.TempPathFactory) -> Ite
             opening.load(resolve(exports.options)),
             opening.load(resolve(replace(exports.options, engine=EngineKind.GENAI))),
         )
-    loaded = {engine.kind: engine for engine in chosen if not isinstance(engine, EmbeddingEngine)}
+    loaded = {engine.kind: engine for engine in chosen if isinstance(engine, LocalEngine | GenaiEngine)}
     assert list(loaded) == [EngineKind.HEADSTART, EngineKind.GENAI]
     yield loaded
     for engine in loaded.values():

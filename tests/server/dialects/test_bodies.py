@@ -19,7 +19,7 @@ import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headstart.engine.engine import Request, VectorsRequest
+from headstart.engine.engine import GenerationRequest, Request
 from headstart.engine.text.tokenizer import Tokenizer
 from headstart.errors import SettingsError
 from headstart.server.errors import RefusedError
@@ -127,7 +127,7 @@ def test_20_000_bodies_are_translated_or_refused_in_a_sentence() -> None:
             body: Any = parse_request(data, body_type)
             translate = TRANSLATE.get(path)
             for request in translate(body) if translate else ():
-                if not isinstance(request, VectorsRequest):
+                if isinstance(request, GenerationRequest):
                     losses_of(request)
         except (RefusedError, SettingsError) as error:  # a status from 400 to 499
             if not str(error).endswith((".", "?")):
@@ -282,7 +282,7 @@ def test_many_histories_give_the_same_prompt_on_four_routes(
             [request] = TRANSLATE[path](parse_request(body, ROUTES[path][0]))
         except RefusedError:
             return None
-        assert not isinstance(request, VectorsRequest)
+        assert isinstance(request, GenerationRequest)
         return tokenizer.prompt_of(request, sys.maxsize)
 
     check_history(prompt_of, reference, case)

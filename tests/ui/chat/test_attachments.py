@@ -8,7 +8,7 @@ import pytest
 from pypdf import PdfReader, PdfWriter
 from PySide6.QtCore import QMimeData, QSizeF, QUrl
 from PySide6.QtGui import QGuiApplication, QImage, QPdfWriter, QTextDocument
-from PySide6.QtWidgets import QFileDialog
+from PySide6.QtWidgets import QAbstractButton, QFileDialog
 from pytestqt.qtbot import QtBot
 
 from headstart.chat.conversation import Attachment
@@ -23,6 +23,7 @@ from tests.ui.person import WAIT, ask, shown, texts, write
 
 Open = Callable[..., Program]
 Pdf = Callable[[str], Path]
+SPEECH = Path(__file__).parents[2] / "engine" / "data" / "speech.opus"  # two sentences with a pause, by flite
 
 
 @pytest.fixture
@@ -55,6 +56,43 @@ def test_picture_without_a_model_is_refused(qtbot: QtBot, app: Program, tmp_path
     app.window.chat.files_dropped.emit([tmp_path / "scan.jpg"])
     qtbot.waitUntil(lambda: "PP-OCRv6" in notice(app), timeout=60_000)
     assert notice(app).startswith("scan.jpg is a picture,")
+
+
+def test_recording_without_a_model_offers_it(qtbot: QtBot, app: Program, tmp_path: Path) -> None:
+    (tmp_path / "talk.mp3").write_bytes(b"ID3")
+    app.window.chat.files_dropped.emit([tmp_path / "talk.mp3"])
+    qtbot.waitUntil(lambda: "Whisper" in notice(app), timeout=60_000)
+    (button,) = [each for each in app.window.chat.notice.findChildren(QAbstractButton) if each.text() == "Get Whisper"]
+    button.click()
+    assert app.window.models.isVisible()
+    assert app.window.models.catalogue.search.text() == "Whisper"
+
+
+def test_recording_shows_how_far_it_is_and_can_be_stopped(
+    qtbot: QtBot, app: Program, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    script = 'import sys; print(\'{"page": 27, "pages": 90}\', flush=True); sys.stdin.read()'
+    monkeypatch.setattr(attachments, "reader_command", lambda: (sys.executable, "-c", script))
+    (tmp_path / "talk.mp3").write_bytes(b"ID3")
+    app.window.chat.files_dropped.emit([tmp_path / "talk.mp3"])
+    qtbot.waitUntil(lambda: chips(app) == ["talk.mp3, 0:27 of 1:30"], timeout=WAIT)
+    (chip,) = [each for each in app.window.chat.composer.findChildren(AttachmentChip) if not each.isHidden()]
+    chip.remove.click()
+    assert not chips(app)
+    assert not app.window.chat.composer.is_reading
+
+
+def test_recording_is_sent_as_a_transcript_with_times(
+    qtbot: QtBot, app: Program, headstart_home: Path, real_whisper: Path
+) -> None:
+    (headstart_home / "models").mkdir(exist_ok=True)
+    (headstart_home / "models" / real_whisper.name).symlink_to(real_whisper)
+    app.window.chat.files_dropped.emit([SPEECH])
+    qtbot.waitUntil(lambda: bool(app.window.chat.composer.attached), timeout=60_000)
+    (attached,) = app.window.chat.composer.attached
+    first, second = attached.text.splitlines()
+    assert first == "[0:00] Please send me the report before Friday afternoon."
+    assert second.startswith("[0:05] We will meet")
 
 
 def test_pasted_picture_is_read_as_a_file(qtbot: QtBot, app: Program) -> None:

@@ -14,7 +14,7 @@ from headstart.chat.conversation import Attachment
 from headstart.chat.files import document_text, pdf_text, pictures
 from headstart.chat.files.pictures import Recognize
 from headstart.chat.files.text_encoding import readings
-from headstart.errors import AttachmentError, Translatable
+from headstart.errors import AttachmentError, ModelMissingError, Translatable
 
 LARGEST = 2_000_000  # bytes; about half a million tokens, which no context here can hold
 _WIDEST = 4  # bytes of a character in the widest encoding
@@ -43,6 +43,7 @@ class DocumentKind(Enum):
     MAIL = "eml"
     MAILBOX = "mbox"
     PICTURE = "png"
+    RECORDING = "wav"
 
 
 _PAGES = (".html", ".htm", ".xhtml")
@@ -88,7 +89,10 @@ _PICTURES = (b"\x89PNG", b"\xff\xd8\xff", b"GIF8", b"II*\0", b"MM\0*")  # that a
 _PICTURE_NAMES = (".png", ".jpg", ".jpeg", ".gif", ".tif", ".tiff", ".webp", ".bmp")
 _IMAGES = (*_PICTURES, b"\0\0\1\0")
 NOTHING_READABLE = "[This page holds nothing that can be read.]"
-_RECORDINGS = (b"ID3", b"OggS", b"fLaC", b"\x1aE\xdf\xa3")
+_HEARD = (b"ID3", b"OggS", b"fLaC")  # recordings that are written down here
+_HEARD_NAMES = (".wav", ".mp3", ".flac", ".ogg", ".oga", ".opus")
+_RECORDINGS = (*_HEARD, b"\x1aE\xdf\xa3")
+Transcribe = Callable[[Path, Callable[[int, int], object]], str]  # tells the seconds that are done, and all; see attach
 _OLD_OFFICE = b"\xd0\xcf\x11\xe0"
 
 
@@ -111,11 +115,19 @@ def read(path: Path, largest: int = LARGEST) -> tuple[ReadingOption, ...]:
 
 
 def attach(
-    path: Path, on_page: Callable[[int, int], object] = lambda *_: None, recognize: Recognize | None = None
+    path: Path,
+    on_page: Callable[[int, int], object] = lambda *_: None,
+    recognize: Recognize | None = None,
+    transcribe: Transcribe | None = None,
 ) -> Attachment:
-    """Return the text of any file, read the likeliest way. Raises AttachmentError."""
+    """Return the text of any file, read the likeliest way; for the parameters see `read_document`.
+
+    Raises AttachmentError, and AudioError for a recording.
+    """
     kind = document(path)
-    return read_document(path, kind, on_page, recognize=recognize) if kind else read(path)[0].attachment
+    if not kind:
+        return read(path)[0].attachment
+    return read_document(path, kind, on_page, recognize=recognize, transcribe=transcribe)
 
 
 def document(path: Path) -> DocumentKind | None:
@@ -132,6 +144,8 @@ def document(path: Path) -> DocumentKind | None:
             return DocumentKind.RICH
         if head.startswith(_PICTURES) or suffix in _PICTURE_NAMES:
             return DocumentKind.PICTURE
+        if head.startswith(_HEARD) or suffix in _HEARD_NAMES:
+            return DocumentKind.RECORDING
         return _BY_ENDING.get(suffix)
     except OSError:
         pass
@@ -144,10 +158,12 @@ def read_document(
     on_page: Callable[[int, int], object] = lambda *_: None,
     largest: int = LARGEST,
     recognize: Recognize | None = None,
+    transcribe: Transcribe | None = None,
 ) -> Attachment:
-    """Return the text of a document. Raises AttachmentError.
+    """Return the text of a document. Raises AttachmentError, and AudioError for a recording.
 
-    `on_page` is given the page and the pages of a PDF; `recognize` reads pictures.
+    `on_page` is given the page and the pages of a PDF, or seconds of a recording. `recognize` reads pictures;
+    `transcribe` writes down recordings.
     """
     if kind is DocumentKind.PDF:
         reader = pdf_text.open_pdf(path)
@@ -158,10 +174,26 @@ def read_document(
         attachment = Attachment(path.name, "\n\n".join(texts))
     elif kind is DocumentKind.PICTURE:
         attachment = Attachment(path.name, pictures.read_picture(path, recognize, on_page))
+    elif kind is DocumentKind.RECORDING:
+        attachment = Attachment(path.name, _transcript(path, transcribe, on_page))
     else:
         attachment = Attachment(path.name, _READERS[kind](path))
     require_short(attachment, largest)
     return attachment
+
+
+def _transcript(path: Path, transcribe: Transcribe | None, on_progress: Callable[[int, int], object]) -> str:
+    if transcribe is None:
+        raise ModelMissingError(
+            "{name} is a recording, and no model that writes down speech is installed; get Whisper on the page of "
+            "models (`headstart-export whisper-base`), then attach it again.",
+            model="Whisper",
+            name=path.name,
+        )
+    text = transcribe(path, on_progress)
+    if not text:
+        raise AttachmentError("{name} holds no speech that can be heard; describe what it holds.", name=path.name)
+    return text
 
 
 def ways_to_read(path: Path, extracted: Attachment) -> tuple[ReadingOption, ...]:
@@ -249,7 +281,9 @@ def _refusal(name: str, content: bytes) -> AttachmentError:
         )
     if content.startswith(_RECORDINGS) or kind in ("audio", "video"):
         return AttachmentError(
-            "{name} is a recording, and these models read text only; attach a transcript of it.", name=name
+            "{name} is a recording of a kind that cannot be read here; save it as WAV, MP3, FLAC, Ogg or Opus, and "
+            "attach that.",
+            name=name,
         )
     if suffix in (".numbers",):
         return AttachmentError(

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from headstart.chat.files.pictures import Recognize, picture_text
 from headstart.chat.files.text_encoding import unusable_share
-from headstart.errors import AttachmentError, Translatable
+from headstart.errors import AttachmentError, ModelMissingError, Translatable
 
 if TYPE_CHECKING:
     from pypdf import PdfReader
@@ -82,9 +82,10 @@ def pages(path: Path, reader: "PdfReader", start: int = 0, recognize: Recognize 
     if start or text_so_far.strip():
         return
     if has_pictures and recognize is None:
-        raise AttachmentError(
+        raise ModelMissingError(
             "{path} holds pictures of pages but no text, as scans do, and no model that reads text in pictures is "
             "installed; get PP-OCRv6 on the page of models (`headstart-export pp-ocrv6`), then attach it again.",
+            model="PP-OCRv6",
             path=path.name,
         )
     raise AttachmentError("{path} holds no text that can be read, not even in pictures.", path=path.name)

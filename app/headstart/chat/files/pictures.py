@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from headstart.chat.files import document_text
-from headstart.errors import AttachmentError
+from headstart.errors import AttachmentError, ModelMissingError
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -27,9 +27,10 @@ def read_picture(
 ) -> str:
     """Return the text in a picture, or in a TIFF file, of whose pages `on_page` is told. Raises AttachmentError."""
     if recognize is None:
-        raise AttachmentError(
+        raise ModelMissingError(
             "{name} is a picture, and no model that reads text in pictures is installed; get PP-OCRv6 on the page of "
             "models (`headstart-export pp-ocrv6`), then attach it again.",
+            model="PP-OCRv6",
             name=path.name,
         )
     document_text.require_small(path)

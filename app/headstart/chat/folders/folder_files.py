@@ -129,6 +129,8 @@ def pieces(path: Path, start: int = 0, recognize: Recognize | None = None) -> It
             yield FileSection(page, Unit.PAGE, number, number if number < count else 0, number / count)
     elif kind is DocumentKind.PICTURE:
         yield from _parts(_text_in_picture(path, recognize), Unit.NONE, start)
+    elif kind is DocumentKind.RECORDING:
+        raise NoTextError
     elif kind:
         yield from _parts(attachments.read_document(path, kind, largest=LARGEST).text, Unit.NONE, start)
     else:

@@ -20,7 +20,7 @@ from headstart.cli.command import Command, CommandGroup, LazyCommand, Load, Opti
 from headstart.cli.options import writable_file
 from headstart.cli.recognition import find_recognize
 from headstart.cli.render import harmless
-from headstart.errors import AttachmentError, BrokenModelError, HeadstartError, SettingsError
+from headstart.errors import AttachmentError, AudioError, BrokenModelError, HeadstartError, SettingsError
 from headstart.server import openapi
 from headstart.tools import clock
 
@@ -161,7 +161,7 @@ def _item(name: str, text: str) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class TextFlags:
-    file: Path = argument("a document: PDF, .docx, EPUB, web page, notebook or picture", metavar="FILE")
+    file: Path = argument("a document: PDF, .docx, EPUB, web page, notebook, picture or recording", metavar="FILE")
     lines: bool = flag(
         default=False,
         help="as JSON lines with progress and errors, for other programs; FILE - reads paths from standard input",
@@ -176,19 +176,26 @@ def print_text(arguments: TextFlags, _load: Load) -> int:
         return 0
     if arguments.lines:
         return _run_for_programs(arguments.file)
-    print(harmless(attachments.attach(arguments.file, recognize=find_recognize()).text))
+    print(
+        harmless(
+            attachments.attach(
+                arguments.file, recognize=find_recognize(), transcribe=transcription.find_transcribe()
+            ).text
+        )
+    )
     return 0
 
 
 def _run_for_programs(path: Path) -> int:
-    """Print `{"page", "pages"}` for each page of a PDF, then `{"text"}` or `{"error"}`. Return the exit code.
+    """Print `{"page", "pages"}` for each page of a PDF, then `{"text"}`, or `{"error", "model"}`. Return the exit code.
 
-    The lines are ASCII, so that they do not depend on the terminal.
+    `page` counts seconds of a recording. `model` is the one that is missing. The lines are ASCII, so that they do not
+    depend on the terminal.
     """
     try:
-        attachment = attachments.attach(path, _print_page, find_recognize())
-    except (AttachmentError, BrokenModelError) as error:
-        print(json.dumps({"error": error.text.as_data()}), flush=True)
+        attachment = attachments.attach(path, _print_page, find_recognize(), transcription.find_transcribe())
+    except (AttachmentError, AudioError, BrokenModelError) as error:
+        print(json.dumps({"error": error.text.as_data(), "model": getattr(error, "model", "")}), flush=True)
         return 1
     print(json.dumps({"text": attachment.text}), flush=True)
     return 0
@@ -222,7 +229,7 @@ def listen(arguments: ListenFlags, _load: Load) -> int:
         sound = source(stop, lambda level: _print_line(level=round(level, 2)))
         first = next(sound, None)  # the microphone is on while the model is loaded
         transcriber = transcription.load(model.name, model.folder)
-        transcriber.require_language(arguments.language)
+        transcriber.require(arguments.language)
         if first is not None:
             for text in dictate(transcriber, itertools.chain([first], sound), arguments.language):
                 _print_line(text=text.text, is_final=text.is_final)

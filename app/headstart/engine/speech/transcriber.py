@@ -1,6 +1,6 @@
 """A Whisper model that writes down what is said, by OpenVINO GenAI. Only speech goes to it: it invents words else."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -32,24 +32,31 @@ class Transcriber:
         """The codes of the languages that it can be told; empty if it knows English alone."""
         return [token.strip("<|>") for token in self._config.lang_to_id] if self._config.is_multilingual else []
 
-    def transcribe(
+    def transcribe(self, samples: Any, language: str = "", *, is_draft: bool = False) -> SpeechTranscript:
+        """Return what is said; for the parameters see `follow`."""
+        *_, transcript = self.follow(samples, language, is_draft=is_draft)
+        return transcript
+
+    def follow(
         self,
         samples: Any,
         language: str = "",
-        on_progress: Callable[[float], object] = lambda _: None,
         *,
         prompt: str = "",
         translate: bool = False,
+        temperature: float = 0.0,
         is_draft: bool = False,
-    ) -> SpeechTranscript:
-        """Return what is said. Raises SettingsError for a language that the model does not know.
+    ) -> Iterator[SpeechTranscript]:
+        """Yield what is said in more and more of a recording, whose `seconds` say how far it is; the last is whole.
 
-        `language`: a code; empty: the one that is heard first. `on_progress` is told the share that is done. `prompt`:
-        a text before the recording, which has its spellings. `translate`: into English. `is_draft`: sooner, with
-        more errors.
+        `language`: a code; empty: the one that is heard first. `prompt`: a text before the recording, which has its
+        spellings. `translate`: into English. `temperature`: above 0, words are drawn at random. `is_draft`: sooner,
+        with more errors.
         """
-        segments = list[Segment]()
-        options: dict[str, Any] = {"num_beams": 1 if is_draft else _BEAMS}
+        segments = tuple[Segment, ...]()
+        options: dict[str, Any] = {"num_beams": 1 if is_draft or temperature else _BEAMS}
+        if temperature:
+            options |= {"do_sample": True, "temperature": temperature}
         if prompt:
             options["initial_prompt"] = prompt
         if self.languages:
@@ -57,9 +64,9 @@ class Transcriber:
         for chunk in _with_margins(list(chunks(self.pauses.speech(samples), _CHUNK)), len(samples)):
             found, language = self._chunk(samples[chunk.start : chunk.end], language, options)
             start = chunk.start / RATE
-            segments += (Segment(round(start + a, 3), round(start + b, 3), text) for a, b, text in found)
-            on_progress(chunk.end / len(samples))
-        return SpeechTranscript(tuple(segments), language or "en", len(samples) / RATE)
+            segments += tuple(Segment(round(start + a, 3), round(start + b, 3), text) for a, b, text in found)
+            yield SpeechTranscript(segments, language, chunk.end / RATE)
+        yield SpeechTranscript(segments, language or "en", len(samples) / RATE)
 
     def _chunk(
         self, samples: Any, language: str, options: dict[str, Any]
@@ -75,8 +82,10 @@ class Transcriber:
         ]
         return [each for each in found if each[2]], language or result.language.strip("<|>")
 
-    def require_language(self, language: str) -> None:
-        """Raise SettingsError for a language that the model does not know."""
+    def require(self, language: str, *, translate: bool = False) -> None:
+        """Raise SettingsError for a language that the model does not know, or if it cannot translate."""
+        if translate and not self.languages:
+            raise SettingsError("This model knows English alone and cannot translate: name another one.")
         if language and language not in (self.languages or ["en"]):
             raise SettingsError(
                 "This model does not know the language {language!r}; it knows {languages}.",

@@ -24,9 +24,16 @@ class SpeechTranscript:
         return " ".join(segment.text for segment in self.segments)
 
 
+def clock(seconds: float) -> str:
+    """Return a time as minutes and seconds, with hours if there are any."""
+    minutes, rest = divmod(int(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+
+
 def text_with_times(segments: Sequence[Segment]) -> str:
     """Return a line for each segment, with its start in front."""
-    return "\n".join(f"[{_clock(segment.start)}] {segment.text}" for segment in segments)
+    return "\n".join(f"[{clock(segment.start)}] {segment.text}" for segment in segments)
 
 
 def subrip(segments: Sequence[Segment]) -> str:
@@ -42,12 +49,6 @@ def web_vtt(segments: Sequence[Segment]) -> str:
     """Return subtitles as a file of the kind .vtt has them."""
     parts = (f"{_time(segment.start, '.')} --> {_time(segment.end, '.')}\n{segment.text}\n" for segment in segments)
     return "\n".join(["WEBVTT\n", *parts])
-
-
-def _clock(seconds: float) -> str:
-    minutes, rest = divmod(int(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
 
 
 def _time(seconds: float, point: str) -> str:

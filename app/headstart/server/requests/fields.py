@@ -184,6 +184,8 @@ def _words(kind: inspect.Type) -> list[str]:
 
 def _words_of_one(kind: inspect.Type) -> str:
     match kind:
+        case inspect.BytesType():
+            return "a file"
         case inspect.BoolType():
             return "true or false"
         case inspect.IntType() | inspect.FloatType():

@@ -6,7 +6,7 @@ import gzip
 import json
 import re
 import zlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
 from difflib import get_close_matches
 from io import BytesIO
 from typing import Any, NoReturn, TypeVar
@@ -15,6 +15,8 @@ import brotli
 import msgspec
 import zstandard
 from msgspec import inspect
+from starlette.datastructures import UploadFile
+from starlette.formparsers import MultiPartException, MultiPartParser
 from starlette.requests import ClientDisconnect, Request
 
 from headstart.server.errors import INVALID, Fault, RefusedError, invalid, too_large
@@ -33,6 +35,30 @@ _LIKENESS = 0.85  # of two names, from which on one is a typing error
 _MAX_NAME_CHARS = 40
 _MAX_SHOWN_CHARS = 40  # of a wrong value
 _WITH_NUMBERS = {"options", "thinking", "stream_options", "chat_template_kwargs"}  # objects with whole numbers
+
+
+async def read_form(request: Request, limits: Limits) -> dict[str, Any]:
+    """Return the fields of a form: texts, the content of files, and lists for names that end in []."""
+    kind, body = request.headers.get("content-type", ""), await read_body(request, limits)
+    if not kind.startswith("multipart/form-data"):
+        raise invalid("The body must be a form with a file: send it as multipart/form-data.")
+
+    async def stream() -> AsyncGenerator[bytes]:
+        yield body
+
+    values = dict[str, Any]()
+    try:
+        form = await MultiPartParser(request.headers, stream(), max_part_size=limits.body_bytes).parse()
+    except (MultiPartException, KeyError) as error:  # KeyError: it names no boundary
+        raise invalid(f"The body is not a form ({error}): send it as multipart/form-data.") from None
+    for name, value in form.multi_items():
+        content = await value.read() if isinstance(value, UploadFile) else value
+        if name.endswith("[]"):
+            values.setdefault(name.removesuffix("[]"), []).append(content)
+        else:
+            values[name] = content
+    await form.close()
+    return values
 
 
 async def read_body(request: Request, limits: Limits) -> bytes:
@@ -128,18 +154,26 @@ _UNPACK: Mapping[str, Callable[[bytes, int], bytes]] = {
 def parse_request(data: bytes, body_type: type[_Body]) -> _Body:
     """Decode and validate a request. Raises RefusedError, which names the wrong field."""
     try:
-        values = _with_whole_numbers(_decoded(data))
-        if isinstance(values, dict):
-            values = {name: value for name, value in values.items() if value is not None}
-            _refuse_unsupported(values, body_type)
-            _refuse_typos(values, body_type)
-        return msgspec.convert(values, body_type)
-    except msgspec.ValidationError as error:
-        raise _refusal(error, values, body_type) from None
+        return convert_request(_with_whole_numbers(_decoded(data)), body_type)
     except (msgspec.DecodeError, ValueError) as error:
         raise invalid(f"The body is not JSON ({error}): send one object.") from None
     except RecursionError:
         raise invalid("The body is nested too deeply: send one object with fewer levels.") from None
+
+
+def convert_request(values: Any, body_type: type[_Body], *, are_texts: bool = False) -> _Body:
+    """Validate the fields of a request. Raises RefusedError, which names the wrong one.
+
+    `are_texts`: numbers are written as texts, as in forms.
+    """
+    if isinstance(values, dict):
+        values = {name: value for name, value in values.items() if value is not None}
+        _refuse_unsupported(values, body_type)
+        _refuse_typos(values, body_type)
+    try:
+        return msgspec.convert(values, body_type, strict=not are_texts)
+    except msgspec.ValidationError as error:
+        raise _refusal(error, values, body_type) from None
 
 
 def _decoded(data: bytes) -> Any:

@@ -60,6 +60,7 @@ class ComposerController(QObject):
     """Controller of the composer, which sends, edits and counts the message for the open chat."""
 
     question_begun = Signal(str)  # in a chat of this project
+    model_requested = Signal(str)  # the name of one that reads a file
     search_folders: Search = staticmethod(lambda _project, _question, _on_found: False)
 
     def __init__(self, composer: Composer, notice: NoticeBar, link: EngineLink, parent: QObject | None = None) -> None:
@@ -303,6 +304,8 @@ class ComposerController(QObject):
             self._composer.set_text(rest)
             self.save_draft()
 
-    @Slot(str)
-    def _show_error(self, sentence: str) -> None:
-        self._notice.say(sentence, bad=True, cause=Cause.MESSAGE)
+    @Slot(str, str)
+    def _show_error(self, sentence: str, missing_model: str = "") -> None:
+        show = partial(self.model_requested.emit, missing_model) if missing_model else None
+        action = self.tr("Get {model}").format(model=missing_model) if missing_model else ""
+        self._notice.say(sentence, action, show, bad=True, cause=Cause.MESSAGE)

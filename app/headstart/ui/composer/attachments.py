@@ -12,7 +12,8 @@ from PySide6.QtGui import QImage
 from PySide6.QtWidgets import QFrame, QLabel, QToolButton, QWidget
 
 from headstart.chat.conversation import Attachment
-from headstart.chat.files.attachments import ReadingOption, document, read, require_short, ways_to_read
+from headstart.chat.files.attachments import DocumentKind, ReadingOption, document, read, require_short, ways_to_read
+from headstart.engine.speech.transcript import clock
 from headstart.errors import AttachmentError, Translatable
 from headstart.ui.formatting import decimal, whole
 from headstart.ui.line_process import LineProcess
@@ -37,9 +38,9 @@ MAX_SILENCE_S = 60  # of the process, before it is given up
 class DocumentReader(QObject):
     """Reader of one document. Emits `read` or `failed` once, and neither after `cancel`."""
 
-    progressed = Signal(int, int)  # pages read, pages of a PDF
+    progressed = Signal(int, int)  # pages read, pages of a PDF; or seconds of a recording
     read = Signal(object)  # Attachment
-    failed = Signal(str)  # a sentence
+    failed = Signal(str, str)  # a sentence, the model that is missing
 
     def __init__(self, path: Path, parent: QObject | None = None, folder: QTemporaryDir | None = None) -> None:
         """`folder`: the file's own, which is removed once it is read."""
@@ -79,10 +80,11 @@ class DocumentReader(QObject):
         if "text" in self._outcome:
             self.read.emit(Attachment(self.path.name, self._outcome["text"]))
         elif "error" in self._outcome:
-            self.failed.emit(translate_error(Translatable.from_data(self._outcome["error"])))
+            sentence = translate_error(Translatable.from_data(self._outcome["error"]))
+            self.failed.emit(sentence, self._outcome.get("model", ""))
         else:
             unread = self.tr("{} could not be read to its end; save its text as a file and attach that.")
-            self.failed.emit(unread.format(self.path.name))
+            self.failed.emit(unread.format(self.path.name), "")
 
 
 MAX_FILES = 20  # in one message
@@ -102,7 +104,7 @@ class AttachmentTray(QWidget):
     """The attached files; hidden while there are none. A document is attached after it has been read."""
 
     changed = Signal()
-    error_occurred = Signal(str)
+    error_occurred = Signal(str, str)  # sentences, the model that is missing
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -110,6 +112,7 @@ class AttachmentTray(QWidget):
         self._chips: dict[Attachment, AttachmentChip] = {}
         self._readers: dict[DocumentReader, AttachmentChip] = {}
         self._refused: list[str] = []  # sentences on the files that were chosen with those that are being read
+        self._missing_model = ""  # for the last of them
         self._flow = Flow(self, TINY)
         self.hide()
 
@@ -128,8 +131,8 @@ class AttachmentTray(QWidget):
         for path in files:
             try:
                 self._require_room(path)
-                if document(path):
-                    self._begin(path)
+                if kind := document(path):
+                    self._begin(path, kind)
                 else:
                     self._add(read(path))
             except AttachmentError as error:
@@ -144,7 +147,7 @@ class AttachmentTray(QWidget):
             self._require_room(path)
             if not picture.save(str(path)):
                 raise AttachmentError("The picture cannot be read here; save it as a file, and attach that.")
-            self._begin(path, folder)
+            self._begin(path, DocumentKind.PICTURE, folder)
         except AttachmentError as error:
             self._refused.append(translate_error(error))
         self._update()
@@ -195,7 +198,7 @@ class AttachmentTray(QWidget):
         try:
             require_short(attachment)
         except AttachmentError as error:
-            self.error_occurred.emit(translate_error(error))
+            self.error_occurred.emit(translate_error(error), "")
             return
         if self._chips.get(attachment, chip) is not chip:  # the same file again
             self._remove(chip)
@@ -205,26 +208,30 @@ class AttachmentTray(QWidget):
         chip.show_way(way)
         self._update()
 
-    def _begin(self, path: Path, folder: QTemporaryDir | None = None) -> None:
+    def _begin(self, path: Path, kind: DocumentKind, folder: QTemporaryDir | None = None) -> None:
         reader = DocumentReader(path, self, folder)
         chip = self._readers[reader] = self._chip(path.name, self.tr("Stop reading {}").format(path.name))
         chip.show_remark(self.tr("reading…"))
         chip.remove.clicked.connect(partial(self._abandon, reader))
-        reader.progressed.connect(partial(self._show_progress, chip))
+        reader.progressed.connect(partial(self._show_progress, chip, is_heard=kind is DocumentKind.RECORDING))
         reader.read.connect(partial(self._finish, reader))
         reader.failed.connect(partial(self._fail, reader))
         reader.start()
 
-    def _show_progress(self, chip: "AttachmentChip", page: int, pages: int) -> None:
-        chip.show_remark(self.tr("page {page} of {pages}").format(page=page, pages=pages))
+    def _show_progress(self, chip: "AttachmentChip", page: int, pages: int, *, is_heard: bool) -> None:
+        if is_heard:
+            chip.show_remark(self.tr("{time} of {length}").format(time=clock(page), length=clock(pages)))
+        else:
+            chip.show_remark(self.tr("page {page} of {pages}").format(page=page, pages=pages))
 
     def _finish(self, reader: DocumentReader, attachment: Attachment) -> None:
         self._drop(reader)
         self._add(ways_to_read(reader.path, attachment))
         self._update()
 
-    def _fail(self, reader: DocumentReader, sentence: str) -> None:
+    def _fail(self, reader: DocumentReader, sentence: str, model: str) -> None:
         self._refused.append(sentence)
+        self._missing_model = model
         self._abandon(reader)
 
     def _abandon(self, reader: DocumentReader) -> None:
@@ -256,9 +263,10 @@ class AttachmentTray(QWidget):
         self.setVisible(bool(self._chips or self._readers))
         self.changed.emit()  # hides the errors of before, of which some may belong to files chosen together
         if self._refused:
-            self.error_occurred.emit("\n".join(self._refused))
+            self.error_occurred.emit("\n".join(self._refused), self._missing_model)
         if not self._readers:
             self._refused.clear()
+            self._missing_model = ""
 
 
 class AttachmentChip(QFrame):

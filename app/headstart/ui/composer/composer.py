@@ -165,7 +165,7 @@ class Composer(QFrame):
     stop_requested = Signal()
     thinking_chosen = Signal(bool)  # whether the model shall think before it answers
     changed = Signal()  # text or attachments
-    error_occurred = Signal(str)
+    error_occurred = Signal(str, str)  # sentences, the model that is missing
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -255,7 +255,7 @@ class Composer(QFrame):
 
     def _require_question(self) -> bool:
         if not self._takes_files:
-            self.error_occurred.emit(self.tr("Files go with questions; an answer has none."))
+            self.error_occurred.emit(self.tr("Files go with questions; an answer has none."), "")
         return self._takes_files
 
     def show_in_passages(self, files: Iterable[Attachment]) -> None:
@@ -375,7 +375,7 @@ class Composer(QFrame):
         QGuiApplication.inputMethod().commit()  # what is being composed, if the mouse sends
         text = self.text().strip()
         if self._tray.is_reading:
-            self.error_occurred.emit(self.tr("A file is still being read; send the message when it is there."))
+            self.error_occurred.emit(self.tr("A file is still being read; send the message when it is there."), "")
         elif text or self.attached:
             self.submitted.emit(text, self.attached)
 

@@ -256,6 +256,10 @@
         <translation>{name} is a picture, and no model that reads text in pictures is installed; get PP-OCRv6 on the page of models, then attach it again.</translation>
     </message>
     <message>
+        <source>{name} is a recording, and no model that writes down speech is installed; get Whisper on the page of models (`headstart-export whisper-base`), then attach it again.</source>
+        <translation>{name} is a recording, and no model that writes down speech is installed; get Whisper on the page of models, then attach it again.</translation>
+    </message>
+    <message>
         <source>{name} is damaged: {faults}; export it again with headstart-export.</source>
         <translation>{name} is damaged: {faults}; export it again on the page of models.</translation>
     </message>

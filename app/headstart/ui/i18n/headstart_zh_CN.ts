@@ -756,6 +756,10 @@
         <translation>正在读取…</translation>
     </message>
     <message>
+        <source>{time} of {length}</source>
+        <translation>{time}，共 {length}</translation>
+    </message>
+    <message>
         <source>page {page} of {pages}</source>
         <translation>第 {page} 页，共 {pages} 页</translation>
     </message>
@@ -1155,8 +1159,16 @@
         <translation>识别您附加的或项目文件夹中的图片和扫描件里的文字：英文、中文、日文等。它不能聊天。</translation>
     </message>
     <message>
-        <source>Writes down what you say and what is said in recordings, in 99 languages; the tiny one knows English alone. It cannot chat.</source>
-        <translation>把您说的话和录音中的话写成文字，支持 99 种语言；最小的模型只懂英语。它不能聊天。</translation>
+        <source>Writes down what you say and what is said in recordings. It cannot chat.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>It knows English alone, and is the smaller of the two.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>It knows 99 languages, Chinese among them.</source>
+        <translation type="unfinished"></translation>
     </message>
     <message>
         <source>Large: knows the most, and takes its time.</source>
@@ -1717,6 +1729,10 @@
     <message>
         <source>This needs {tokens} tokens with the chat so far; the context holds {context} with the answer.</source>
         <translation>连同此前的对话共需 {tokens} 个 token，而上下文连同回答只能容纳 {context} 个。</translation>
+    </message>
+    <message>
+        <source>Get {model}</source>
+        <translation>获取 {model}</translation>
     </message>
 </context>
 <context>
@@ -2889,6 +2905,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>此模型不懂语言 {language!r}；它懂的语言有 {languages}。</translation>
     </message>
     <message>
+        <source>This model knows English alone and cannot translate: name another one.</source>
+        <translation>此模型只懂英语，不能翻译：请指定其他模型。</translation>
+    </message>
+    <message>
         <source>This system cannot confine file operations to a folder: use Linux or macOS.</source>
         <translation>此系统无法把文件操作限制在一个文件夹内：请使用 Linux 或 macOS。</translation>
     </message>
@@ -3133,6 +3153,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>{name} 有 {count:.0f} 百万像素，最多为 {most:.0f} 百万像素；请缩小后保存，再附加。</translation>
     </message>
     <message>
+        <source>{name} holds no speech that can be heard; describe what it holds.</source>
+        <translation>{name} 中没有可以听清的语音；请描述其内容。</translation>
+    </message>
+    <message>
         <source>{name} holds weights of type {kind}, one of ik_llama.cpp&apos;s own types; take the Q4_K_M file of the model.</source>
         <translation>{name} 含有 {kind} 类型的权重，这是 ik_llama.cpp 自己的类型；请使用该模型的 Q4_K_M 文件。</translation>
     </message>
@@ -3167,10 +3191,6 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>{name} is a presentation; save it as PDF in the program that made it, and attach that.</source>
         <translation>{name} 是演示文稿；请在制作它的程序中另存为 PDF 后再附加。</translation>
-    </message>
-    <message>
-        <source>{name} is a recording, and these models read text only; attach a transcript of it.</source>
-        <translation>{name} 是录音或录像，而这些模型只能读取文本；请附加它的文字记录。</translation>
     </message>
     <message>
         <source>{name} is a spreadsheet; save its sheet as CSV in the program that made it, and attach that.</source>
@@ -3919,6 +3939,14 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>{name} is a picture, and no model that reads text in pictures is installed; get PP-OCRv6 on the page of models (`headstart-export pp-ocrv6`), then attach it again.</source>
         <translation>{name} 是图片，而没有安装识别图片文字的模型；请在模型页面获取 PP-OCRv6，然后重新附加。</translation>
+    </message>
+    <message>
+        <source>{name} is a recording of a kind that cannot be read here; save it as WAV, MP3, FLAC, Ogg or Opus, and attach that.</source>
+        <translation>{name} 是无法在此读取的录音类型；请将其保存为 WAV、MP3、FLAC、Ogg 或 Opus，然后附加。</translation>
+    </message>
+    <message>
+        <source>{name} is a recording, and no model that writes down speech is installed; get Whisper on the page of models (`headstart-export whisper-base`), then attach it again.</source>
+        <translation>{name} 是录音，而没有安装把语音写成文字的模型；请在模型页面获取 Whisper，然后重新附加。</translation>
     </message>
     <message>
         <source>{name} is an image of a kind that cannot be read here; save it as PNG or JPEG, and attach that.</source>

@@ -756,6 +756,10 @@
         <translation>正在讀取…</translation>
     </message>
     <message>
+        <source>{time} of {length}</source>
+        <translation>{time}，共 {length}</translation>
+    </message>
+    <message>
         <source>page {page} of {pages}</source>
         <translation>第 {page} 頁，共 {pages} 頁</translation>
     </message>
@@ -1155,8 +1159,16 @@
         <translation>辨識您附加的或專案資料夾中的圖片和掃描檔裡的文字：英文、中文、日文等。它不能聊天。</translation>
     </message>
     <message>
-        <source>Writes down what you say and what is said in recordings, in 99 languages; the tiny one knows English alone. It cannot chat.</source>
-        <translation>把您說的話和錄音中的話寫成文字，支援 99 種語言；最小的模型只懂英語。它不能聊天。</translation>
+        <source>Writes down what you say and what is said in recordings. It cannot chat.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>It knows English alone, and is the smaller of the two.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>It knows 99 languages, Chinese among them.</source>
+        <translation type="unfinished"></translation>
     </message>
     <message>
         <source>Large: knows the most, and takes its time.</source>
@@ -1717,6 +1729,10 @@
     <message>
         <source>This needs {tokens} tokens with the chat so far; the context holds {context} with the answer.</source>
         <translation>連同先前的對話共需 {tokens} 個 token，而上下文連同回答只能容納 {context} 個。</translation>
+    </message>
+    <message>
+        <source>Get {model}</source>
+        <translation>取得 {model}</translation>
     </message>
 </context>
 <context>
@@ -2889,6 +2905,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>此模型不懂語言 {language!r}；它懂的語言有 {languages}。</translation>
     </message>
     <message>
+        <source>This model knows English alone and cannot translate: name another one.</source>
+        <translation>此模型只懂英語，無法翻譯：請指定其他模型。</translation>
+    </message>
+    <message>
         <source>This system cannot confine file operations to a folder: use Linux or macOS.</source>
         <translation>此系統無法將檔案操作限制在一個資料夾內：請使用 Linux 或 macOS。</translation>
     </message>
@@ -3133,6 +3153,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>{name} 有 {count:.0f} 百萬像素，最多為 {most:.0f} 百萬像素；請縮小後儲存，再附加。</translation>
     </message>
     <message>
+        <source>{name} holds no speech that can be heard; describe what it holds.</source>
+        <translation>{name} 中沒有可以聽清的語音；請描述其內容。</translation>
+    </message>
+    <message>
         <source>{name} holds weights of type {kind}, one of ik_llama.cpp&apos;s own types; take the Q4_K_M file of the model.</source>
         <translation>{name} 含有 {kind} 類型的權重，這是 ik_llama.cpp 自己的類型；請使用該模型的 Q4_K_M 檔案。</translation>
     </message>
@@ -3167,10 +3191,6 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>{name} is a presentation; save it as PDF in the program that made it, and attach that.</source>
         <translation>{name} 是簡報；請在製作它的程式中另存為 PDF 後再附加。</translation>
-    </message>
-    <message>
-        <source>{name} is a recording, and these models read text only; attach a transcript of it.</source>
-        <translation>{name} 是錄音或錄影，而這些模型只能讀取文字；請附加它的逐字稿。</translation>
     </message>
     <message>
         <source>{name} is a spreadsheet; save its sheet as CSV in the program that made it, and attach that.</source>
@@ -3919,6 +3939,14 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>{name} is a picture, and no model that reads text in pictures is installed; get PP-OCRv6 on the page of models (`headstart-export pp-ocrv6`), then attach it again.</source>
         <translation>{name} 是圖片，而沒有安裝辨識圖片文字的模型；請在模型頁面取得 PP-OCRv6，然後重新附加。</translation>
+    </message>
+    <message>
+        <source>{name} is a recording of a kind that cannot be read here; save it as WAV, MP3, FLAC, Ogg or Opus, and attach that.</source>
+        <translation>{name} 是無法在此讀取的錄音類型；請將其儲存為 WAV、MP3、FLAC、Ogg 或 Opus，然後附加。</translation>
+    </message>
+    <message>
+        <source>{name} is a recording, and no model that writes down speech is installed; get Whisper on the page of models (`headstart-export whisper-base`), then attach it again.</source>
+        <translation>{name} 是錄音，而沒有安裝把語音寫成文字的模型；請在模型頁面取得 Whisper，然後重新附加。</translation>
     </message>
     <message>
         <source>{name} is an image of a kind that cannot be read here; save it as PNG or JPEG, and attach that.</source>

@@ -132,11 +132,10 @@ def good_at(recipe: CatalogueEntry) -> str:
             "Japanese and others. It cannot chat.",
         )
     if recipe.purpose == "transcription":
-        return translate(
-            "Catalogue",
-            "Writes down what you say and what is said in recordings, in 99 languages; the tiny one knows English "
-            "alone. It cannot chat.",
-        )
+        words = translate("Catalogue", "Writes down what you say and what is said in recordings. It cannot chat.")
+        if recipe.name.endswith("-en"):
+            return sentences(words, translate("Catalogue", "It knows English alone, and is the smaller of the two."))
+        return sentences(words, translate("Catalogue", "It knows 99 languages, Chinese among them."))
     if recipe.purpose == "completion":
         return translate("Catalogue", "Continues texts for programs, by the local server. It cannot chat.")
     words = translate("Catalogue", "Medium-sized: good at most things.")

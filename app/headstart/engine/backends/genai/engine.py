@@ -29,7 +29,6 @@ from headstart.engine.engine import (
     Step,
     Timing,
     Token,
-    VectorsRequest,
 )
 from headstart.engine.hardware import devices
 from headstart.engine.loading import loading, memory
@@ -178,7 +177,7 @@ class GenaiEngine:
 
     def generate(self, request: Request, cancel: CancelEvent | None = None) -> Iterator[Event]:
         """Yield the events of an answer. Raises SettingsError for a request that GenAI would answer wrongly."""
-        assert not isinstance(request, VectorsRequest), "a model that writes makes no vectors"
+        assert isinstance(request, GenerationRequest), "a model that writes answers"
         if request.tokens_only:
             yield from AnswerWriter(request, self._text, self.context).tokens_alone()
             return
