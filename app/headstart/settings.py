@@ -203,6 +203,8 @@ class Settings:
                 found[name] = accepted(name, values[name])
             except SettingsError as error:
                 _log.warning("%s", error)
+        if not found:
+            return self  # as most chats have it, which ask for theirs at each step
         try:
             return dataclasses.replace(self, **found)
         except SettingsError as error:

@@ -13,7 +13,7 @@ from typing import Any
 import openai
 import pytest
 
-from bench import clients, passages, routes, versions
+from bench import clients, kernels, passages, routes, versions
 from bench.many_requests import measure, throughput
 from bench.soak import slopes
 from bench.ui import table
@@ -26,6 +26,7 @@ from headstart.engine.kernels.selftest import proven
 from headstart.errors import BrokenModelError
 from headstart.library import library
 from headstart.server.worker import Limits
+from installer import kernels as installer
 from tests.engine.answers import load
 from tests.export.gguf import tiny_gguf
 from tests.fakes import ScriptedEngine
@@ -34,6 +35,7 @@ from tests.source.source_tree import ROOT
 
 Captured = pytest.CaptureFixture[str]
 WORDS = "one two three"
+SMALL_KERNELS = ("--rows", "64", "--cols", "256", "--mb", "1", "--turns", "2", "--threads", "1")
 
 
 def run(name: str, *words: str) -> dict[str, Any]:
@@ -62,15 +64,24 @@ def test_window_benchmark_has_a_row_for_each_action() -> None:
 @pytest.mark.slow
 @pytest.mark.skipif(not proven(), reason="this computer does not use our own kernels")
 def test_kernel_benchmark_has_each_format_and_set_beside_a_read() -> None:
-    words = ["--rows", "64", "--cols", "256", "--mb", "1", "--turns", "2", "--threads", "1"]
-    cases = run("kernels.py", *words, "--tokens", "1,3")["cases"]
-    kernels = library_of_kernels()
-    assert kernels
-    assert len({(case["format"], case["isa"]) for case in cases}) == len(Format) * len(kernels.isas[1:])
+    cases = run("kernels.py", *SMALL_KERNELS, "--tokens", "1,3")["cases"]
+    loaded = library_of_kernels()
+    assert loaded
+    assert len({(case["format"], case["isa"]) for case in cases}) == len(Format) * len(loaded.isas[1:])
     assert {case["tokens"] for case in cases} == {1, 3}
     assert all(min(case["GB/s"], case["GB/s of a read"], case["times a read"]["from"]) > 0 for case in cases)
-    changed = run("kernels.py", *words, "--tokens", "1", "--formats", "INT8", "--isas", "AVX2", "--set", "AHEAD=0")
-    assert [case["build"] for case in changed["cases"]] == ["as it is", "AHEAD=0"]
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not proven(), reason="this computer does not use our own kernels")
+def test_kernel_benchmark_times_changed_constants(monkeypatch: pytest.MonkeyPatch, capsys: Captured) -> None:
+    less_optimized = [flag.replace("-O3", "-O1") for flag in installer.COMPILE]  # compiled in a third of the time
+    monkeypatch.setattr(installer, "COMPILE", less_optimized)
+    words = [*SMALL_KERNELS, "--tokens", "1", "--formats", "INT8", "--isas", "AVX2", "--set", "AHEAD=0"]
+    monkeypatch.setattr("sys.argv", ["kernels.py", *words])
+    assert kernels.main() == 0
+    cases = json.loads(capsys.readouterr().out)["cases"]
+    assert [case["build"] for case in cases] == ["as it is", "AHEAD=0"]
 
 
 @pytest.mark.slow

@@ -18,7 +18,7 @@ from headstart.errors import ChatTemplateError
 from headstart.library import manifest, vocabulary
 from headstart_export.checks.quality import FLOOR
 from headstart_export.conversion.quantize import RATIOS
-from tests.export.conftest import Offline, Outcome
+from tests.export.conftest import Exports, Offline, kept_exports
 from tests.export.gguf import llama_tokens
 from tests.model_folders import write_model
 
@@ -53,14 +53,8 @@ TEMPLATE = (
     "{% if add_generation_prompt %}<|assistant|>\n{% endif %}"
 )
 COMMIT = "c0ffee" * 6 + "c0ff"
-
-
-@dataclasses.dataclass(frozen=True)
-class Exports:
-    """All outcomes by name, and the folder that holds the results under the same names."""
-
-    folder: Path
-    outcomes: dict[str, Outcome]
+SOURCES = ("tests/export/test_end_to_end.py", "tests/export/gguf/llama_tokens.py")
+DIFFERENT = ("int8", "int8-sym", "merged", "fp16", "twice")  # from what they are compared with
 
 
 def without_a_weight(source: Path, folder: Path) -> Path:
@@ -145,45 +139,47 @@ def exports(
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Exports:
     """Everything exported once, in one process."""
-    folder = tmp_path_factory.mktemp("exports")
+    folder = tmp_path_factory.mktemp("sources")
     target, draft, other = (str(tiny_models / f"{name}-hf") for name in ("target", "draft", "other"))
-    runs = {weights: [target, "--weights", weights] for weights in MODES}
-    runs["gguf"] = [str(tiny_gguf_file)]
-    runs["awq"] = [target, "--weights", "int4-sym", "--calibration", "awq"]  # as it was called
-    runs["gptq"] = [target, "--weights", "int4", "--calibration", "gptq", "--ratio", "0.9", "--group-size", "32"]
-    adapted = with_an_adapter(tiny_models / "target-hf", tmp_path_factory.mktemp("adapted"))
-    runs["merged"] = [str(adapted / "merged")]
-    runs["adapter"] = [target, "--adapter", str(adapted / "adapter")]
-    runs["misfit"] = [target, "--adapter", str(adapted / "misfit")]
-    pieces = tmp_path_factory.mktemp("pieces")
-    llama_tokens.write_model(phi3_vocabulary, pieces / "pieces.gguf")
-    (pieces / "template.jinja").write_text(TEMPLATE, encoding="utf-8")
-    runs["pieces"] = [str(pieces / "pieces.gguf"), "--template", str(pieces / "template.jinja")]
-    runs["pair"] = [target, "--draft", draft, "--draft-weights", "int4", "--draft-vocab", "300"]
-    deep = str(with_layers(tiny_models / "target-hf", tmp_path_factory.mktemp("deep") / "deep", 6))
-    runs["twice"] = [draft, "--draft", draft]
-    runs["mismatch"] = [target, "--draft", other]
-    runs["incomplete"] = [str(without_a_weight(tiny_models / "target-hf", tmp_path_factory.mktemp("incomplete")))]
-    runs["silent"] = [str(without_a_template(tiny_models / "target-hf", tmp_path_factory.mktemp("silent")))]
-    runs["altered"] = ["org/tiny", "--revision", COMMIT, "--force"]
-    with_another_content(folder / "altered")
-    hub = tmp_path_factory.mktemp("hub")
-    fetch_once(tiny_models / "target-hf", hub / "models--org--tiny")
-    offline = Offline({**offline.environment, "HF_HUB_CACHE": str(hub)})
-    arguments = {name: [*run, "--json", "--output", str(folder / name)] for name, run in runs.items()}
-    for name, against in {
-        "gguf": runs["gguf"],
-        "pieces": runs["pieces"],
-        "pair": [target, "--draft", draft],
-        "int8": [deep],
-        "int8-sym": [draft],
-        "twice": [target],
-        "adapter": runs["adapter"],
-        "merged": [target],
-        "fp16": runs["adapter"],
-    }.items():
-        arguments[f"verify {name}"] = ["verify", str(folder / name), "--json", "--against", *against]
-    return Exports(folder, dict(zip(arguments, offline.export(*arguments.values()), strict=True)))
+
+    def runs(hub: Path, made: Path) -> dict[str, list[str]]:
+        runs = {weights: [target, "--weights", weights] for weights in MODES}
+        runs["gguf"] = [str(tiny_gguf_file)]
+        runs["awq"] = [target, "--weights", "int4-sym", "--calibration", "awq"]  # as it was called
+        runs["gptq"] = [target, "--weights", "int4", "--calibration", "gptq", "--ratio", "0.9", "--group-size", "32"]
+        adapted = with_an_adapter(tiny_models / "target-hf", folder)
+        runs["merged"] = [str(adapted / "merged")]
+        runs["adapter"] = [target, "--adapter", str(adapted / "adapter")]
+        runs["misfit"] = [target, "--adapter", str(adapted / "misfit")]
+        llama_tokens.write_model(phi3_vocabulary, folder / "pieces.gguf")
+        (folder / "template.jinja").write_text(TEMPLATE, encoding="utf-8")
+        runs["pieces"] = [str(folder / "pieces.gguf"), "--template", str(folder / "template.jinja")]
+        runs["pair"] = [target, "--draft", draft, "--draft-weights", "int4", "--draft-vocab", "300"]
+        deep = str(with_layers(tiny_models / "target-hf", folder / "deep", 6))
+        runs["twice"] = [draft, "--draft", draft]
+        runs["mismatch"] = [target, "--draft", other]
+        runs["incomplete"] = [str(without_a_weight(tiny_models / "target-hf", folder / "incomplete"))]
+        runs["silent"] = [str(without_a_template(tiny_models / "target-hf", folder / "silent"))]
+        runs["altered"] = ["org/tiny", "--revision", COMMIT, "--force"]
+        with_another_content(made / "altered")
+        fetch_once(tiny_models / "target-hf", hub / "models--org--tiny")
+        arguments = {name: [*run, "--json", "--output", str(made / name)] for name, run in runs.items()}
+        for name, against in {
+            "gguf": runs["gguf"],
+            "pieces": runs["pieces"],
+            "pair": [target, "--draft", draft],
+            "int8": [deep],
+            "int8-sym": [draft],
+            "twice": [target],
+            "adapter": runs["adapter"],
+            "merged": [target],
+            "fp16": runs["adapter"],
+        }.items():
+            arguments[f"verify {name}"] = ["verify", str(made / name), "--json", "--against", *against]
+        return arguments
+
+    refused = {"misfit", "mismatch", "incomplete", "altered", *(f"verify {name}" for name in DIFFERENT)}
+    return kept_exports("exports", offline, runs, refused, *SOURCES)
 
 
 def read(exports: Exports, name: str) -> manifest.Manifest:
@@ -300,13 +296,13 @@ def test_adapter_is_merged_into_the_weights(exports: Exports) -> None:
     assert adapted.name == "target-hf-adapter"
     assert adapted.adapter is not None
     assert (adapted.adapter.id, plain.adapter) == ("adapter", None)
-    assert "agrees with the original weights with the adapter adapter on" in exports.outcomes["adapter"].err
+    assert "adapter adapter" in exports.outcomes["adapter"].err  # its weights are what it is compared with
 
 
 def test_adapter_of_another_model_is_refused(exports: Exports) -> None:
     assert exports.outcomes["misfit"].code == 1
     last = exports.outcomes["misfit"].err.splitlines()[-1]
-    assert last.startswith("headstart-export: misfit was not made for target-hf: model.layers.1.")
+    assert all(name in last for name in ("misfit", "target-hf", "model.layers.1."))
     assert not (exports.folder / "misfit").exists()
 
 
@@ -325,8 +321,7 @@ def test_gguf_file_with_sentencepiece_and_own_template_is_exported(exports: Expo
 def test_base_model_continues_texts_and_refuses_chats(exports: Exports) -> None:
     assert exports.outcomes["silent"].code == 0, exports.outcomes["silent"].err
     said = exports.outcomes["silent"].err
-    assert "has no chat template, so it is a base model: it continues texts" in said
-    assert "add --template FILE" in said
+    assert "--template FILE" in said
     assert read(exports, "silent").table is None
     tokenizer = Tokenizer(exports.folder / "silent")
     with pytest.raises(ChatTemplateError, match="silent has no chat template, so it cannot hold a conversation"):
@@ -418,9 +413,7 @@ def test_mismatched_models_make_no_pair(exports: Exports, tiny_models: Path) -> 
     assert first is not None
     assert outcome.code == 1
     assert json.loads(outcome.out)["error"]["values"]["id"] == first.id  # it was asked for JSON
-    said = outcome.err.splitlines()[-1]
-    assert said.startswith(f"headstart-export: other-hf cannot draft for target-hf: id {first.id} is {first.first!r}")
-    assert "but nothing in other-hf" in said
+    assert all(part in outcome.err.splitlines()[-1] for part in ("other-hf", "target-hf", repr(first.first)))
     assert not (exports.folder / "mismatch").exists()
 
 
@@ -439,7 +432,7 @@ def test_changed_content_of_a_commit_is_refused(exports: Exports) -> None:
     outcome = exports.outcomes["altered"]
     assert outcome.code == 1
     assert "not pinned" not in outcome.err
-    assert f"config.json of org/tiny is not the file that commit {COMMIT} had when it was exported" in outcome.err
+    assert all(part in outcome.err for part in ("config.json", "org/tiny", COMMIT))
     assert read(exports, "altered").architecture == "TestForCausalLM"
 
 

@@ -3,6 +3,7 @@
 import dataclasses
 import json
 import os
+import shutil
 from pathlib import Path
 
 import pytest
@@ -26,13 +27,19 @@ def lean(offline: Offline, tmp_path_factory: pytest.TempPathFactory) -> Offline:
     return Offline({**offline.environment, "PYTHONPATH": path})
 
 
-@pytest.fixture
-def imported(lean: Offline, tiny_gguf_file: Path, tmp_path: Path) -> Path:
+@pytest.fixture(scope="module")
+def imported_once(lean: Offline, tiny_gguf_file: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of a model that is not checked yet."""
-    folder = tmp_path / "tiny"
+    folder = tmp_path_factory.mktemp("imported") / "tiny"
     (outcome,) = lean.export([str(tiny_gguf_file), "--output", str(folder), "--defer-checks"])
     assert outcome.code == 0, outcome.err
     return folder
+
+
+@pytest.fixture
+def imported(imported_once: Path, tmp_path: Path) -> Path:
+    """A copy of it, free to be altered."""
+    return Path(shutil.copytree(imported_once, tmp_path / "tiny"))
 
 
 def test_import_leaves_its_checks_for_later(imported: Path, tiny_gguf_file: Path) -> None:
