@@ -15,7 +15,7 @@ import pytest
 
 from bench.toy import PROGRAM, ToyEngine
 from headstart.cli import main
-from headstart.cli.batch import Answers, BadLine, Identity, LineDefaults, Task, read
+from headstart.cli.batch import Answers, BadLine, Identity, LineDefaults, PromptLine, read
 from headstart.cli.options import RequestSettings
 from headstart.engine.engine import ConversationRequest, LoadOptions, Message, Mode, Speculation
 from headstart.engine.process.client import EngineClient
@@ -298,17 +298,17 @@ SECOND = '{"id": "2", "text": "größer", "finish_reason": "length"}\n'.encode()
 FAILED = b'{"id": null, "line": 3, "error": "it is not JSON."}\n'
 
 
-def read_lines(folder: Path, *lines: str | bytes, defaults: LineDefaults = PLAIN) -> list[Task | BadLine]:
+def read_lines(folder: Path, *lines: str | bytes, defaults: LineDefaults = PLAIN) -> list[PromptLine | BadLine]:
     """Return the questions in these lines."""
     path = folder / "prompts.jsonl"
     path.write_bytes(b"\n".join(line.encode() if isinstance(line, str) else line for line in lines))
     return list(read(path, defaults))
 
 
-def one(folder: Path, line: str, defaults: LineDefaults = PLAIN) -> Task:
+def one(folder: Path, line: str, defaults: LineDefaults = PLAIN) -> PromptLine:
     """The task of a good line."""
     (task,) = read_lines(folder, line, defaults=defaults)
-    assert isinstance(task, Task), task
+    assert isinstance(task, PromptLine), task
     return task
 
 
@@ -414,7 +414,7 @@ def test_bad_line_is_an_error(tmp_path: Path, line: str | bytes, sentence: str) 
     assert isinstance(bad, BadLine)
     assert bad.line == 1
     assert bad.reason.startswith(sentence)
-    assert isinstance(good, Task)
+    assert isinstance(good, PromptLine)
 
 
 @pytest.fixture

@@ -54,7 +54,7 @@ class LineDefaults:
 
 
 @dataclass(frozen=True)
-class Task:
+class PromptLine:
     """A prompt to answer, and its line."""
 
     line: int
@@ -76,7 +76,7 @@ class BadLine:
     reason: str
 
 
-def read(path: Path, defaults: LineDefaults) -> Iterator[Task | BadLine]:
+def read(path: Path, defaults: LineDefaults) -> Iterator[PromptLine | BadLine]:
     """Yield a task or an error for each line that is not blank. Raises SettingsError if the file cannot be read."""
     first_lines: dict[Identity, int] = {}
     try:
@@ -165,7 +165,7 @@ class Answers:
         )
 
 
-def _read(number: int, line: bytes, defaults: LineDefaults, first_lines: dict[Identity, int]) -> Task | BadLine:
+def _read(number: int, line: bytes, defaults: LineDefaults, first_lines: dict[Identity, int]) -> PromptLine | BadLine:
     identity = None
     try:
         data = _object(line)
@@ -176,7 +176,7 @@ def _read(number: int, line: bytes, defaults: LineDefaults, first_lines: dict[Id
         messages = _messages(fields, defaults.system)
         if first_lines.setdefault(identity, number) != number:  # answers are found by their ids
             raise SettingsError(f"the id {identity!r} is that of line {first_lines[identity]}; give each line its own.")
-        return Task(number, identity, messages, settings.with_model_defaults(defaults.own))
+        return PromptLine(number, identity, messages, settings.with_model_defaults(defaults.own))
     except SettingsError as error:
         return BadLine(number, identity, str(error))
 
@@ -310,7 +310,7 @@ def run(file: Path, output: Path | None, selection: ModelSelection, defaults: Li
             for line in remaining:
                 if isinstance(line, BadLine):
                     batch.fail(line.line, line.id, line.reason)
-            batch.answer([line for line in remaining if isinstance(line, Task)], load)
+            batch.answer([line for line in remaining if isinstance(line, PromptLine)], load)
             return batch.end()
 
 
@@ -345,7 +345,7 @@ class _Batch:
         self.remark(f"line {line}: {reason}")
         self._advance()
 
-    def answer(self, tasks: Sequence[Task], load: Load) -> None:
+    def answer(self, tasks: Sequence[PromptLine], load: Load) -> None:
         """Load the model and write the answers of these tasks."""
         if not tasks:
             return
@@ -383,13 +383,13 @@ class _Batch:
         self._parallel = info.parallel if info else 1
         return engine
 
-    def _until_stopped(self, tasks: Sequence[Task]) -> Iterator[Task]:
+    def _until_stopped(self, tasks: Sequence[PromptLine]) -> Iterator[PromptLine]:
         for task in _group_by_beginning(tasks):
             if self._stopping.is_set():
                 return
             yield task
 
-    def _write(self, tasks: Sequence[Task], events: Iterator[_Event]) -> None:
+    def _write(self, tasks: Sequence[PromptLine], events: Iterator[_Event]) -> None:
         by_line = {task.line: task for task in tasks}
         texts, thinking = dict.fromkeys(by_line, ""), dict.fromkeys(by_line, "")
         is_announced = False
@@ -408,7 +408,7 @@ class _Batch:
                     is_announced = True
                     self.remark("Stopping after the answers in progress; Ctrl+C again stops at once.")
 
-    def _save_answer(self, task: Task, text: str, thinking: str, finish: Finish) -> None:
+    def _save_answer(self, task: PromptLine, text: str, thinking: str, finish: Finish) -> None:
         system = next((message.content for message in task.messages if message.role == "system"), None)
         settings = {**self._selection.facts, **task.settings.values, "parallel": self._parallel, "system": system}
         line = {"id": task.id, "reasoning_content": thinking, "text": text, "finish_reason": finish.reason}
@@ -432,7 +432,7 @@ class _Batch:
         self.bar.advance(self._task)
 
 
-def _events(engine: Engine, tasks: Iterator[Task], parallel: int, cancel: CancelEvent) -> Generator[_Event]:
+def _events(engine: Engine, tasks: Iterator[PromptLine], parallel: int, cancel: CancelEvent) -> Generator[_Event]:
     """Yield the events of the answers, of which `parallel` are written at the same time.
 
     Closing the iterator sets `cancel`, which ends the answers in progress. Raises what the engine raises.
@@ -471,7 +471,7 @@ def _events(engine: Engine, tasks: Iterator[Task], parallel: int, cancel: Cancel
             cancel.set()
 
 
-def _group_by_beginning(tasks: Sequence[Task]) -> list[Task]:
+def _group_by_beginning(tasks: Sequence[PromptLine]) -> list[PromptLine]:
     """Sort tasks so that prompts with the same beginning follow one another, and it is read once.
 
     Otherwise the order stays.
