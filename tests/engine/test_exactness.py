@@ -309,7 +309,7 @@ def test_full_context_ends_the_answer(
 
 
 @pytest.mark.parametrize("room", [40, 100])
-def test_draft_with_less_context_stops_drafting(
+def test_draft_with_less_context_goes_on_drafting(
     pair_engine: LocalEngine, monkeypatch: pytest.MonkeyPatch, room: int
 ) -> None:
     assert pair_engine.draft is not None
@@ -318,8 +318,7 @@ def test_draft_with_less_context_stops_drafting(
     given = ask(forget(pair_engine), request(LIST, speculation=SPECULATIONS["fixed 8"], tokens=120))
     assert given.essence == expected.essence
     assert len(pair_engine.draft.runner.tokens) <= room
-    drafters = {step.round.drafter for step in given.steps}
-    assert (Origin.DRAFT in drafters) == (given.stats.prompt_tokens + 17 <= room)
+    assert Origin.DRAFT in {step.round.drafter for step in given.steps[len(given.steps) // 2 :]}
 
 
 @cache

@@ -114,7 +114,7 @@ class DraftModel(ModelDrafter):
         """Keep what the cache shares with a new prompt; begin near its end if little of it is cached."""
         self.is_disabled, self._known = False, 0
         context = sequence.context
-        if common_prefix(self.runner.tokens, self._seen(context)) < WINDOW // 2:  # the text is another one
+        if common_prefix(self.runner.tokens, self._seen(context)) < self._window // 2:  # the text is another one
             self._skipped = 0
         if self._lack(sequence) > WINDOW or not self._has_room(context):
             self._skip(context)
@@ -157,17 +157,22 @@ class DraftModel(ModelDrafter):
         super().disable(reason)
         self._prefixes.clear()
 
+    @property
+    def _window(self) -> int:
+        return min(WINDOW, self.runner.context // 2)
+
     def _has_room(self, context: abc.Sequence[int]) -> bool:
         """Return whether what it reads of a text, and a round, fit its context."""
         return len(context) - self._skipped + MAX_DRAFTED <= self.runner.context
 
     def _skip(self, context: abc.Sequence[int]) -> None:
         """Read of a text its start and its end alone, at most half of what the draft's context holds."""
-        self._skipped = max(len(context) - min(WINDOW, self.runner.context // 2), 0)
+        self._skipped = max(len(context) - self._window, 0)
 
     def _seen(self, context: abc.Sequence[int]) -> list[int]:
         """Return the part of the text that it reads."""
-        return [*context[:HEAD], *context[HEAD + self._skipped :]] if self._skipped else list(context)
+        start = min(HEAD, self._window // 2)
+        return [*context[:start], *context[start + self._skipped :]] if self._skipped else list(context)
 
     def _lack(self, sequence: Sequence) -> int:
         """Return how many tokens it would have to read."""
