@@ -1,10 +1,11 @@
 """Times the beginnings of answers, with guesses and without: what an answer of so few tokens gains or loses.
 
-`python app/bench/short_answers.py MODEL [--prompts 3] [--lengths 8,12,16,24,32]` writes the beginning of an answer to
-so many prompts of each class, plainly and in automatic mode, in turns, each from a cold cache. An answer of n tokens is
-timed by its first n: the engine does not know where it ends. It has measured prices and has seen no other answer. The
-program prints JSON, and a table to standard error. A ratio is the geometric mean over answers, with a 95 % bootstrap
-interval.
+`python app/bench/short_answers.py MODEL [--prompts 3] [--repeats 3] [--lengths 8,12,16,24,32]` writes the beginning of
+an answer to so many prompts of each class, plainly and in automatic mode, in turns, each from a cold cache. An answer
+of n tokens is timed by its first n: the engine does not know where it ends. It has measured prices and has seen no
+other answer. The program prints JSON, and a table to standard error. A prompt's ratio is the geometric mean of its
+repeats, as memory is quick in one second and slow in the next; a row has the geometric mean of all prompts, with a 95 %
+bootstrap interval.
 """
 
 import argparse
@@ -14,12 +15,13 @@ import time
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
+from statistics import geometric_mean
 
 from bench import local_engine
 from headstart.engine.answer_writer import AnswerWriter
 from headstart.engine.bench.prompts import KINDS, BenchPrompt, read_prompts
 from headstart.engine.bench.race import AUTO, PLAIN, speculation
-from headstart.engine.bench.result import bootstrap_interval, geometric_mean
+from headstart.engine.bench.result import bootstrap_interval
 from headstart.engine.cancelling import CancelEvent
 from headstart.engine.engine import ConversationRequest, LoadOptions, Round, Sampling
 from headstart.engine.local import LocalEngine
@@ -37,29 +39,40 @@ class Beginning:
     seconds: Sequence[float]
 
 
+Written = tuple[Beginning, Beginning]  # without guesses and with them
+
+
 def main() -> int:
     """Time, and print what came of it. The exit code is 1 if a text differs."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("model", help="the name of an installed model, or of a pair")
     parser.add_argument("--prompts", type=int, default=3, help="of each class")
     parser.add_argument("--skip", type=int, default=0, help="leave out so many prompts of each class")
+    parser.add_argument("--repeats", type=int, default=3, help="of each prompt")
     parser.add_argument("--lengths", default="8,12,16,24,32", help="tokens, with commas")
     given = parser.parse_args()
     lengths = [int(length) for length in given.lengths.split(",")]
     engine = local_engine.load_measured(_options(given.model))
     policy = engine.policy
     prompts = read_prompts(given.skip + given.prompts, KINDS)[given.skip * len(KINDS) :]
-    times, differing = defaultdict[str, dict[str, Beginning]](dict), []
-    for number, prompt in enumerate([prompts[0], *prompts]):  # the first is written twice: the machine warms up
+    times, differing = defaultdict[str, list[Written]](list), set[str]()
+    _write(engine, prompts[0], PLAIN, max(lengths))  # the machine warms up
+    for number, prompt in enumerate(prompts * given.repeats):
+        written: dict[str, Beginning] = {}
         for mode in (PLAIN, AUTO) if number % 2 else (AUTO, PLAIN):
             engine.record_with(policy.copy())
-            times[prompt.id][mode] = _write(engine, prompt, mode, max(lengths))
-        plain, auto = (times[prompt.id][mode].tokens for mode in (PLAIN, AUTO))
-        if any(one != other for one, other in zip(plain, auto, strict=False)):
-            differing.append(prompt.id)
+            written[mode] = _write(engine, prompt, mode, max(lengths))
+        plain, auto = written[PLAIN], written[AUTO]
+        times[prompt.id].append((plain, auto))
+        if any(one != other for one, other in zip(plain.tokens, auto.tokens, strict=False)):
+            differing.add(prompt.id)
     rows = [row for length in lengths for row in _rows(times, length)]
     _show(rows)
-    print(json.dumps({"model": given.model, "prompts": len(prompts), "differing": differing, "rows": rows}, indent=1))
+    print(
+        json.dumps(
+            {"model": given.model, "prompts": len(prompts), "differing": sorted(differing), "rows": rows}, indent=1
+        )
+    )
     return bool(differing)
 
 
@@ -88,14 +101,16 @@ def _write(engine: LocalEngine, prompt: BenchPrompt, mode: str, length: int) -> 
     return Beginning(tokens, seconds)
 
 
-def _rows(times: dict[str, dict[str, Beginning]], length: int) -> list[dict[str, object]]:
+def _rows(times: dict[str, list[Written]], length: int) -> list[dict[str, object]]:
     """Return the ratios of answers of `length` tokens: by decoding alone, and with the first token."""
     rows = []
     for words, is_decoding in (("decoding", True), ("with the first token", False)):
         ratios = {
-            prompt: _seconds(each[PLAIN], length, is_decoding) / _seconds(each[AUTO], length, is_decoding)
-            for prompt, each in times.items()
-            if len(each[PLAIN].tokens) >= length
+            prompt: geometric_mean(
+                [_seconds(plain, length, is_decoding) / _seconds(auto, length, is_decoding) for plain, auto in pairs]
+            )
+            for prompt, pairs in times.items()
+            if len(pairs[0][0].tokens) >= length
         }
         if ratios:
             worst = min(ratios, key=lambda prompt: ratios[prompt])
