@@ -359,7 +359,7 @@ import sys
 from headstart.cli import main
 from headstart.cli.program import WindowFlags
 from tests.fakes import RecordingLoad, ScriptedEngine
-sys.exit(main(sys.argv[1:], RecordingLoad(ScriptedEngine(("多 " * 30000,)))))
+sys.exit(main(sys.argv[1:], RecordingLoad(ScriptedEngine(("多 " * 17000,)))))
 """
 
 
@@ -367,7 +367,7 @@ sys.exit(main(sys.argv[1:], RecordingLoad(ScriptedEngine(("多 " * 30000,)))))
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows reports a closed pipe otherwise")
 @pytest.mark.parametrize("flags", [(), ("--json",)])
 def test_closed_pipe_is_no_error(flags: tuple[str, ...]) -> None:
-    more_than_a_pipe_holds = ("--max-new-tokens", "30000")
+    more_than_a_pipe_holds = ("--max-new-tokens", "17000")
     command = [sys.executable, "-c", CHILD, "chat", "--prompt", "Hi", *more_than_a_pipe_holds, *flags]
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as child:
         assert child.stdout is not None
