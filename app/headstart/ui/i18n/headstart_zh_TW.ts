@@ -1155,8 +1155,16 @@
         <translation>辨識您附加的或專案資料夾中的圖片和掃描檔裡的文字：英文、中文、日文等。它不能聊天。</translation>
     </message>
     <message>
-        <source>Writes down what you say and what is said in recordings, in 99 languages; the tiny one knows English alone. It cannot chat.</source>
-        <translation>把您說的話和錄音中的話寫成文字，支援 99 種語言；最小的模型只懂英語。它不能聊天。</translation>
+        <source>Writes down what you say and what is said in recordings. It cannot chat.</source>
+        <translation>把您說的話和錄音中的話寫成文字。不能聊天。</translation>
+    </message>
+    <message>
+        <source>It knows English alone, and is the smaller of the two.</source>
+        <translation>它只懂英語，是兩者中較小的一個。</translation>
+    </message>
+    <message>
+        <source>It knows 99 languages, Chinese among them.</source>
+        <translation>它懂 99 種語言，其中包括中文。</translation>
     </message>
     <message>
         <source>Large: knows the most, and takes its time.</source>
@@ -6348,6 +6356,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>The model wants to: {}</source>
         <translation>模型想要：{}</translation>
+    </message>
+    <message>
+        <source>Shift+Tab leads to the answers.</source>
+        <translation>按 Shift+Tab 可前往各個回答選項。</translation>
     </message>
     <message>
         <source>Always read in this chat</source>
