@@ -4,14 +4,14 @@ import logging
 import os
 import re
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
 from headstart import paths, private_files
-from headstart.errors import SettingsError
+from headstart.errors import SettingsError, UnwritablePlaceError
 
 _SERVICE = "headstart"
 _log = logging.getLogger(__name__)
@@ -60,7 +60,8 @@ def keep(server: str, secret: str) -> ApiKey:
     path = file_of(server)
     with _keyring(server) as ring:
         ring.set_password(_SERVICE, server, secret)
-        path.unlink(missing_ok=True)
+        with suppress(OSError):  # the keyring comes before the file
+            path.unlink(missing_ok=True)
         return ApiKey(secret, KeyPlace.KEYRING, "the system's keyring")
     try:
         private_files.write(path, secret + "\n")
@@ -76,10 +77,13 @@ def keep(server: str, secret: str) -> ApiKey:
 
 
 def forget(server: str) -> None:
-    """Delete a stored key; an environment variable stays."""
+    """Delete a stored key; an environment variable stays. Raises SettingsError."""
     with _keyring(server) as ring:
         ring.delete_password(_SERVICE, server)
-    file_of(server).unlink(missing_ok=True)
+    try:
+        file_of(server).unlink(missing_ok=True)
+    except OSError as error:
+        raise UnwritablePlaceError(file_of(server), error) from error
 
 
 @contextmanager

@@ -70,6 +70,17 @@ class SettingsError(HeadstartError):
     exit_code = 2
 
 
+class UnwritablePlaceError(SettingsError):
+    """A file or folder of Headstart cannot be changed."""
+
+    def __init__(self, path: object, error: OSError) -> None:
+        super().__init__(
+            "{path} cannot be written ({reason}); make room there, and see that you may write there.",
+            path=path,
+            reason=error.strerror or error,
+        )
+
+
 class MakesVectorsError(SettingsError):
     """A model that turns texts into vectors is asked to chat."""
 

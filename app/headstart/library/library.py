@@ -2,6 +2,8 @@
 
 import os
 import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -18,6 +20,7 @@ from headstart.errors import (
     SettingsError,
     TranscribesError,
     Translatable,
+    UnwritablePlaceError,
     listed,
 )
 from headstart.library import manifest, vocabulary
@@ -188,17 +191,27 @@ def find_transcription(language: str = "") -> Model | None:
 
 
 def remove(entry: Entry) -> None:
-    """Delete its folder, or the link to it."""
-    if entry.folder.is_symlink():
-        entry.folder.unlink()
-    else:
-        shutil.rmtree(entry.folder, ignore_errors=True)
+    """Delete its folder, or the link to it. Raises SettingsError."""
+    with _changing(entry.folder):
+        if entry.folder.is_symlink():
+            entry.folder.unlink()
+        else:
+            shutil.rmtree(entry.folder)
 
 
 def rename(entry: Entry, name: str) -> None:
     """Give its folder another name, by which it is found from then on. Raises SettingsError."""
     require_new(name, entry.folder.parent)
-    entry.folder.rename(entry.folder.with_name(name))
+    with _changing(entry.folder):
+        entry.folder.rename(entry.folder.with_name(name))
+
+
+@contextmanager
+def _changing(folder: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise UnwritablePlaceError(folder, error) from error
 
 
 def require_new(name: str, root: Path) -> None:

@@ -17,7 +17,7 @@ from typing import IO, TYPE_CHECKING, Any, TypeVar
 from headstart import __version__, paths, private_files
 from headstart.engine.cancelling import CancelEvent
 from headstart.engine.engine import Tool
-from headstart.errors import HeadstartError, ToolError, Translatable
+from headstart.errors import HeadstartError, ToolError, Translatable, UnwritablePlaceError
 from headstart.tools.loop import STOPPED, ToolResult
 
 if TYPE_CHECKING:
@@ -114,15 +114,13 @@ def entries(path: Path | None = None) -> dict[str, Any]:
 
 
 def write_entries(changed: Mapping[str, Any], path: Path | None = None) -> None:
-    """Replace the entries of the file, and keep what else it has. Raises ToolError."""
+    """Replace the entries of the file, and keep what else it has. Raises ToolError and SettingsError."""
     path = path or default_path()
     content = {**_content(path), "mcpServers": dict(changed)}
     try:
         private_files.write(path, json.dumps(content, ensure_ascii=False, indent=2) + "\n")
     except OSError as error:
-        raise ToolError(
-            "{path} cannot be written ({reason}); make the folder writable for you.", path=path, reason=error.strerror
-        ) from error
+        raise UnwritablePlaceError(path, error) from error
 
 
 def example() -> dict[str, Any]:

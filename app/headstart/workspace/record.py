@@ -198,8 +198,12 @@ class Record:
 
     def _begun(self) -> Path:
         if self._answer is None:
-            self._answer = self._place / "answers" / f"{time.time_ns():020}-{secrets.token_hex(4)}"
-            private_files.make(self._answer)
+            begun = self._place / "answers" / f"{time.time_ns():020}-{secrets.token_hex(4)}"
+            try:
+                private_files.make(begun)
+            except OSError as error:
+                raise _unwritable(begun, error) from error
+            self._answer = begun
             for old in self._answers(empty=True)[:-MAX_ANSWERS]:
                 shutil.rmtree(old, ignore_errors=True)
         return self._answer
@@ -216,7 +220,8 @@ class Record:
         used = {_CHANGES, *(change.before for change in changes if change.kind == "file")}
         for path in self._answer.iterdir():
             if path.name not in used:
-                path.unlink()
+                with suppress(OSError):
+                    path.unlink()
         if not changes:
             shutil.rmtree(self._answer, ignore_errors=True)
             self._answer = None

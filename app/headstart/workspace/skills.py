@@ -11,7 +11,7 @@ from pathlib import Path
 
 from headstart import paths, private_files
 from headstart.engine.engine import Tool
-from headstart.errors import WorkspaceError
+from headstart.errors import UnwritablePlaceError, WorkspaceError
 from headstart.workspace import sandbox
 from headstart.workspace.folder import EntryKind, Folder
 
@@ -98,7 +98,7 @@ class Skills:
         return tuple(skill for skill in self.found if switches.get(str(skill.place)) == skill.fingerprint)
 
     def switch(self, name: str, *, on: bool) -> None:
-        """Switch a skill on or off, for all folders that find it. Raises WorkspaceError."""
+        """Switch a skill on or off, for all folders that find it. Raises WorkspaceError and SettingsError."""
         skills = self.found
         skill = next((skill for skill in skills if skill.name == name), None)
         if skill is None:
@@ -108,10 +108,11 @@ class Skills:
         switches.pop(str(skill.place), None)
         if on:
             switches[str(skill.place)] = skill.fingerprint
+        path = paths.data_folder() / _SWITCHES
         try:
-            private_files.write(paths.data_folder() / _SWITCHES, json.dumps(switches, indent=1))
+            private_files.write(path, json.dumps(switches, indent=1))
         except OSError as error:
-            raise WorkspaceError("The skills cannot be saved ({reason}).", reason=error.strerror) from error
+            raise UnwritablePlaceError(path, error) from error
 
     @property
     def tools(self) -> tuple[Tool, ...]:

@@ -108,6 +108,13 @@ _SCHEMA = (
 _SAMPLE = 200  # passages that tell the language of a folder
 _ENGLISH = re.compile(r"\b(?:the|and|to|that|this|with|from|are|not)\b", re.IGNORECASE)  # hardly in other languages
 _MIN_ENGLISH = 0.004  # of these words for each character: English texts have 0.016 and more, code 0.004 and more
+_UNWRITABLE = {
+    sqlite3.SQLITE_FULL,
+    sqlite3.SQLITE_IOERR,
+    sqlite3.SQLITE_READONLY,
+    sqlite3.SQLITE_CANTOPEN,
+    sqlite3.SQLITE_PERM,
+}
 _NEVER = FileStat(-1, -1)  # of a file that is tried again each time
 _MODEL = "model"  # name of the memo with the model of the vectors
 _RECOGNITION = "recognition"  # name of the memo with the model that reads pictures
@@ -663,10 +670,12 @@ def _translate_errors(path: Path) -> Iterator[None]:
         yield
     except errors as error:
         _log.warning("%s: %s", path, error)
-        if getattr(error, "sqlite_errorcode", 0) == sqlite3.SQLITE_FULL:
+        if isinstance(error, OSError) or getattr(error, "sqlite_errorcode", 0) & 0xFF in _UNWRITABLE:
             raise HistoryError(
-                "The disk is full, so the folders of your projects are not indexed further; free some space: nothing "
-                "is lost."
+                "The index of your projects' folders in {path} cannot be written ({reason}); it goes on by itself once "
+                "there is room and you may write there, and nothing is lost.",
+                path=path.parent,
+                reason=getattr(error, "strerror", None) or error,
             ) from error
         raise HistoryError(
             "The index of your projects' folders cannot be used ({error}); start Headstart again: it is made anew if "

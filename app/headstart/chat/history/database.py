@@ -166,7 +166,8 @@ def translate_errors(path: Path) -> Iterator[None]:
         code = getattr(error, "sqlite_errorname", "no code")
         _log.warning("%s: %s (%s)", path, "a text" if _is_no_text(error) else error, code)
         if getattr(error, "sqlite_errorcode", 0) == sqlite3.SQLITE_CORRUPT_VTAB:
-            path.with_name(INDEX_FAULT).touch()
+            with suppress(OSError):
+                path.with_name(INDEX_FAULT).touch()
         elif is_damage(error):
             _mark_damaged(path)
         raise _history_error(path, error) from error
@@ -254,6 +255,13 @@ def _history_error(path: Path, error: sqlite3.Error) -> HistoryError:
             "The chat history in {path} cannot be written; make the folder readable and writable for you, then try "
             "again.",
             path=path.parent,
+        )
+    if code == sqlite3.SQLITE_IOERR:
+        return UnwritableHistoryError(
+            "The chat history in {path} cannot be used ({reason}); see that its disk is there and has room, then try "
+            "again: everything saved before is still there.",
+            path=path.parent,
+            reason=error,
         )
     if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
         return HistoryError("Another program is using the chat history {path}; close it and try again.", path=path)

@@ -6,8 +6,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from PySide6.QtCore import QObject, QSize, Qt, QThreadPool, QUrl, Signal, Slot
-from PySide6.QtGui import QDesktopServices
+from PySide6.QtCore import QObject, QSize, Qt, QThreadPool, Signal, Slot
 from PySide6.QtWidgets import (
     QCheckBox,
     QFrame,
@@ -19,7 +18,6 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from headstart import private_files
 from headstart.engine.cancelling import CancelEvent
 from headstart.engine.engine import Call, Tool
 from headstart.errors import HeadstartError
@@ -43,7 +41,17 @@ from headstart.ui.translation import showing_errors, translate_error
 from headstart.ui.widgets.announcements import announce
 from headstart.ui.widgets.focus import mark_as_stop
 from headstart.ui.widgets.labels import StatusLine, button, label, muted
-from headstart.ui.widgets.layouts import Dialog, TitledField, beside, confirm, flowing, row, set_margins, stacked
+from headstart.ui.widgets.layouts import (
+    Dialog,
+    TitledField,
+    beside,
+    confirm,
+    flowing,
+    open_folder,
+    row,
+    set_margins,
+    stacked,
+)
 from headstart.ui.widgets.stylesheet import set_style_class
 from headstart.ui.widgets.theme import MEDIUM, SMALL, TINY, scaled
 
@@ -445,5 +453,4 @@ class ToolsDialog(Dialog):
 
     @Slot()
     def _show_folder(self) -> None:
-        private_files.make(default_path().parent)
-        QDesktopServices.openUrl(QUrl.fromLocalFile(str(default_path().parent)))
+        open_folder(default_path().parent)

@@ -15,7 +15,7 @@ from headstart.chat.history.database import Key
 from headstart.chat.history.key_file import SHORTEST
 from headstart.chat.history.store import Store
 from headstart.engine import prompt_cache_files
-from headstart.errors import HistoryError
+from headstart.errors import HistoryError, UnwritablePlaceError
 from headstart.ui.background_task import BackgroundTask
 from headstart.ui.translation import translate_error
 from headstart.ui.widgets.labels import StatusLine, button, label, muted
@@ -148,7 +148,10 @@ class EncryptionOrder:
             return None
         key = encryption.encrypt(folder, self.passphrase)
         for path in (paths.typed_lines(), paths.last_chat()):
-            path.unlink(missing_ok=True)
+            try:
+                path.unlink(missing_ok=True)
+            except OSError as error:
+                raise UnwritablePlaceError(path, error) from error
         return key
 
 

@@ -2637,10 +2637,6 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>{place} 所在的磁盘已满；没有留下未完成的内容。请腾出空间后重新导出：已下载的内容会保留。</translation>
     </message>
     <message>
-        <source>The disk is full, so the folders of your projects are not indexed further; free some space: nothing is lost.</source>
-        <translation>磁盘已满，因此项目的文件夹不再继续建立索引；请释放一些空间：没有丢失任何内容。</translation>
-    </message>
-    <message>
         <source>The disk is full, so the last change was not saved in {path}; free some space and try again: everything saved before is still there.</source>
         <translation>磁盘已满，上次的更改未能保存到 {path}；请腾出空间后重试：此前保存的内容都还在。</translation>
     </message>
@@ -2827,10 +2823,6 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>The skill {name} is off.</source>
         <translation>技能 {name} 未启用。</translation>
-    </message>
-    <message>
-        <source>The skills cannot be saved ({reason}).</source>
-        <translation>无法保存技能（{reason}）。</translation>
     </message>
     <message>
         <source>The target writes no texts whose tokens could be counted; --draft-vocab full does without.</source>
@@ -3273,10 +3265,6 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>无法读取 {path}（{reason}）；请让您自己可以读取它。</translation>
     </message>
     <message>
-        <source>{path} cannot be written ({reason}); make the folder writable for you.</source>
-        <translation>无法写入 {path}（{reason}）；请让您对该文件夹有写入权限。</translation>
-    </message>
-    <message>
         <source>{path} has no text; there is nothing to attach.</source>
         <translation>{path} 没有文本，没有可附加的内容。</translation>
     </message>
@@ -3349,6 +3337,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>其间另一个回答已经开始；请在它结束后继续这个回答。</translation>
     </message>
     <message>
+        <source>The chat history in {path} cannot be used ({reason}); see that its disk is there and has room, then try again: everything saved before is still there.</source>
+        <translation>无法使用 {path} 中的聊天记录（{reason}）；请确认其磁盘可用且有剩余空间，然后重试：之前保存的内容都还在。</translation>
+    </message>
+    <message>
         <source>The chat history {path} is damaged, and nothing of it can be read; restore a backup.</source>
         <translation>对话历史 {path} 已损坏，且其中的内容都无法读取；请恢复一个备份。</translation>
     </message>
@@ -3363,6 +3355,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>The head in {folder} is not one for this model ({error}).</source>
         <translation>{folder} 中的草稿头不适合这个模型（{error}）。</translation>
+    </message>
+    <message>
+        <source>The index of your projects&apos; folders in {path} cannot be written ({reason}); it goes on by itself once there is room and you may write there, and nothing is lost.</source>
+        <translation>无法写入 {path} 中的项目文件夹索引（{reason}）；一旦有空间并且您可以写入，就会自动继续，没有丢失任何内容。</translation>
     </message>
     <message>
         <source>The tokenizer in {folder} is damaged ({reason}); export the model again.</source>

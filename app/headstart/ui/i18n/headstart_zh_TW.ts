@@ -2637,10 +2637,6 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>{place} 所在的磁碟已滿；沒有留下未完成的內容。請騰出空間後重新匯出：已下載的內容會保留。</translation>
     </message>
     <message>
-        <source>The disk is full, so the folders of your projects are not indexed further; free some space: nothing is lost.</source>
-        <translation>磁碟已滿，因此專案的資料夾不再繼續建立索引；請釋出一些空間：沒有遺失任何內容。</translation>
-    </message>
-    <message>
         <source>The disk is full, so the last change was not saved in {path}; free some space and try again: everything saved before is still there.</source>
         <translation>磁碟已滿，上次的變更未能儲存到 {path}；請清出空間後再試一次：先前儲存的內容都還在。</translation>
     </message>
@@ -2827,10 +2823,6 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>The skill {name} is off.</source>
         <translation>技能 {name} 未啟用。</translation>
-    </message>
-    <message>
-        <source>The skills cannot be saved ({reason}).</source>
-        <translation>無法儲存技能（{reason}）。</translation>
     </message>
     <message>
         <source>The target writes no texts whose tokens could be counted; --draft-vocab full does without.</source>
@@ -3273,10 +3265,6 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>無法讀取 {path}（{reason}）；請讓您自己可以讀取它。</translation>
     </message>
     <message>
-        <source>{path} cannot be written ({reason}); make the folder writable for you.</source>
-        <translation>無法寫入 {path}（{reason}）；請讓您對該資料夾有寫入權限。</translation>
-    </message>
-    <message>
         <source>{path} has no text; there is nothing to attach.</source>
         <translation>{path} 沒有文字，沒有可附加的內容。</translation>
     </message>
@@ -3349,6 +3337,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>其間另一個回答已經開始；請在它結束後繼續這個回答。</translation>
     </message>
     <message>
+        <source>The chat history in {path} cannot be used ({reason}); see that its disk is there and has room, then try again: everything saved before is still there.</source>
+        <translation>無法使用 {path} 中的聊天記錄（{reason}）；請確認其磁碟可用且有剩餘空間，然後重試：之前儲存的內容都還在。</translation>
+    </message>
+    <message>
         <source>The chat history {path} is damaged, and nothing of it can be read; restore a backup.</source>
         <translation>對話記錄 {path} 已損毀，且其中的內容都無法讀取；請還原一個備份。</translation>
     </message>
@@ -3363,6 +3355,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>The head in {folder} is not one for this model ({error}).</source>
         <translation>{folder} 中的草稿頭不適合這個模型（{error}）。</translation>
+    </message>
+    <message>
+        <source>The index of your projects&apos; folders in {path} cannot be written ({reason}); it goes on by itself once there is room and you may write there, and nothing is lost.</source>
+        <translation>無法寫入 {path} 中的專案資料夾索引（{reason}）；一旦有空間並且您可以寫入，就會自動繼續，沒有遺失任何內容。</translation>
     </message>
     <message>
         <source>The tokenizer in {folder} is damaged ({reason}); export the model again.</source>

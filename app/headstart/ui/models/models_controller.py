@@ -251,8 +251,13 @@ class ModelsController(QObject):
         if name in self._verifications:
             self._verifications.pop(name).close()
         self.removing.emit(name)
-        library.remove(entry)
+        fault = list[str]()
+        with showing_errors(fault.append):
+            library.remove(entry)
         self.changed.emit()
+        card = self._page.card(name)
+        if card and fault:
+            card.show_state(fault[0], bad=True)
 
     def _confirms(self, entry: Entry) -> bool:
         size = "" if isinstance(entry, Broken) else f" ({format_size(model_choices.size_of(entry))})"

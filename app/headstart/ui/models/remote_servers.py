@@ -271,9 +271,10 @@ class RemoteServersController(QObject):
         self.removing.emit(name)
         with showing_errors(partial(self._view.form.say, bad=True)):
             remotes.remove(name)
-            self._key_task = BackgroundTask(lambda _: api_keys.forget(name), self)
-            self._key_task.start()
             self._view.form.say("")
+            self._key_task = BackgroundTask(lambda _: api_keys.forget(name), self)
+            self._key_task.failed.connect(partial(self._view.form.say, bad=True))
+            self._key_task.start()
             self.changed.emit()
 
     @Slot()

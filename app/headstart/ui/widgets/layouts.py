@@ -1,11 +1,13 @@
 """Layouts, cards, pages and dialogs."""
 
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 
-from PySide6.QtCore import QCoreApplication, QDir, QEvent, QObject, QPoint, QRect, QSize, Qt, Signal, Slot
+from PySide6.QtCore import QCoreApplication, QDir, QEvent, QObject, QPoint, QRect, QSize, Qt, QUrl, Signal, Slot
 from PySide6.QtGui import (
     QAction,
+    QDesktopServices,
     QGuiApplication,
     QHideEvent,
     QKeySequence,
@@ -34,6 +36,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from headstart import private_files
 from headstart.ui.widgets import stylesheet
 from headstart.ui.widgets.icons import icon_button
 from headstart.ui.widgets.labels import Heading, section
@@ -389,3 +392,10 @@ def confirm(parent: QWidget, title: str, question: str, action: str, more: str =
     box.setDefaultButton(box.addButton(QMessageBox.StandardButton.Cancel))  # Enter presses it
     box.exec()
     return box.clickedButton() is proceed
+
+
+def open_folder(folder: Path) -> None:
+    """Show a folder in the desktop's own program; one that cannot be made by the nearest above it."""
+    with suppress(OSError):
+        private_files.make(folder)
+    QDesktopServices.openUrl(QUrl.fromLocalFile(str(next(path for path in (folder, *folder.parents) if path.is_dir()))))

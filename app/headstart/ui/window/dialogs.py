@@ -7,8 +7,8 @@ from pathlib import Path
 
 import psutil
 from PySide6 import __version__ as pyside
-from PySide6.QtCore import QEvent, QObject, QSize, Qt, QUrl, Signal, Slot, qVersion
-from PySide6.QtGui import QAction, QDesktopServices, QGuiApplication, QKeyEvent, QKeySequence
+from PySide6.QtCore import QEvent, QObject, QSize, Qt, Signal, Slot, qVersion
+from PySide6.QtGui import QAction, QGuiApplication, QKeyEvent, QKeySequence
 from PySide6.QtWidgets import (
     QHBoxLayout,
     QLabel,
@@ -23,7 +23,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from headstart import __version__, paths, private_files
+from headstart import __version__, paths
 from headstart.chat.history.store import Store
 from headstart.engine.hardware.machine import package_versions, processor
 from headstart.settings import defaults
@@ -39,7 +39,7 @@ from headstart.ui.translation import choose_locale, language_of
 from headstart.ui.widgets import stylesheet
 from headstart.ui.widgets.announcements import announce
 from headstart.ui.widgets.labels import Heading, button, label
-from headstart.ui.widgets.layouts import Dialog, stacked, style_dialog, two_columns
+from headstart.ui.widgets.layouts import Dialog, open_folder, stacked, style_dialog, two_columns
 from headstart.ui.widgets.stylesheet import set_style_class
 from headstart.ui.widgets.theme import LARGE, MEDIUM, SMALL, mono_font
 from headstart.ui.window.main_window import MainWindow
@@ -327,8 +327,7 @@ class Dialogs(QObject):
     @Slot()
     def _show_logs(self) -> None:
         """Open the folder with the logs of window, engine and local server."""
-        private_files.make(paths.logs_folder())
-        QDesktopServices.openUrl(QUrl.fromLocalFile(str(paths.logs_folder())))
+        open_folder(paths.logs_folder())
 
     def _folders(self) -> dict[str, Path]:
         return {
