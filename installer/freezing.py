@@ -30,7 +30,8 @@ def freeze(work: Path) -> Frozen:
     shutil.rmtree(work / "frozen", ignore_errors=True)
     subprocess.run(
         [sys.executable, "-m", "PyInstaller", "--noconfirm", "--log-level", "ERROR", *places, str(SPEC)],
-        env={**os.environ, "HEADSTART_SYSTEM_LIBRARIES": str(list_file)},
+        # The package compresses modules better than PyInstaller does one by one.
+        env={**os.environ, "HEADSTART_SYSTEM_LIBRARIES": str(list_file), "PYINSTALLER_ZLIB_COMPRESSION_LEVEL": "0"},
         check=True,
     )
     folder = work / "frozen" / "headstart"

@@ -114,7 +114,7 @@ def pack(root: Path, output: Path, epoch: int) -> Path:
     fields = dict(re.findall(r"^(\w+): (.+)$", (root / "DEBIAN/control").read_text(encoding="utf-8"), re.MULTILINE))
     package = output / f"{fields['Package']}_{fields['Version']}_{fields['Architecture']}.deb"
     stamps.settle(root, epoch)
-    _run("dpkg-deb", "--root-owner-group", "-Zzstd", "-z19", "--build", str(root), str(package))
+    _run("dpkg-deb", "--root-owner-group", "-Zxz", "-z6", "--threads-max=2", "--build", str(root), str(package))
     return package
 
 
