@@ -7,7 +7,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+from PySide6.QtCore import Qt
 from PySide6.QtGui import QAccessible, QAccessibleAnnouncementEvent
+from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QWidget
 from pytestqt.qtbot import QtBot
 
@@ -15,6 +17,7 @@ from headstart.ui.program import Program
 from headstart.ui.widgets import announcements
 from headstart.ui.widgets.labels import StatusLine
 from headstart.ui.widgets.progress import NoticeBar, WorkCard
+from headstart.ui.window.dialogs import CommandPalette
 from headstart.workspace.folder import IS_SUPPORTED
 from tests.ui.person import WAIT, ask, begin, write
 
@@ -94,7 +97,7 @@ def test_approval_is_asked_at_once(qtbot: QtBot, app: Program, spoken: list[Spok
     app.chat_controller.session.folder.give(folder)
     write(app, 'toy: call edit_file {"path": "notes.txt", "old": "one", "new": "two"}')
     question = "The model wants to: Change notes.txt"
-    qtbot.waitUntil(lambda: any(each.words == question and each.is_urgent for each in spoken), timeout=WAIT)
+    qtbot.waitUntil(lambda: any(each.words.startswith(question) and each.is_urgent for each in spoken), timeout=WAIT)
     app.chat_controller.stop()
 
 
@@ -126,3 +129,15 @@ def test_nothing_is_sent_without_a_screen_reader(qtbot: QtBot, app: Program, spo
     QAccessible.setActive(False)
     ask(qtbot, app, TEXT)
     assert not spoken
+
+
+def test_palette_announces_what_return_would_do(app: Program, spoken: list[Spoken]) -> None:
+    app.window.actions_by_name["palette"].trigger()
+    (palette,) = app.window.findChildren(CommandPalette)
+    QTest.keyClicks(palette.field, "zoom")
+    assert spoken[-1].words.startswith("Zoom In")
+    QTest.keyClick(palette.field, Qt.Key.Key_Down)
+    assert spoken[-1].words.startswith("Zoom Out")
+    QTest.keyClicks(palette.field, " xyz")
+    assert "zoom xyz" in spoken[-1].words
+    palette.close()

@@ -296,7 +296,7 @@ class ChatPage(QFrame):
         self._foot.setObjectName("foot")
         foot = QVBoxLayout(self._foot)
         foot.setSpacing(SMALL)
-        for part in (self.selection, self.work, self.call, self.notice, self.folder, self.composer):
+        for part in (self.selection, self.work, self.notice, self.folder, self.call, self.composer):
             foot.addWidget(part)
         column = stacked(self, self._header, self.legend, self.live, self.find_bar, spacing=0)
         for page in (self.transcript, self.comparison, self.empty):

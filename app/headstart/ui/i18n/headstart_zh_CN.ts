@@ -1160,15 +1160,15 @@
     </message>
     <message>
         <source>Writes down what you say and what is said in recordings. It cannot chat.</source>
-        <translation type="unfinished"></translation>
+        <translation>把您说的话和录音中的话写成文字。不能聊天。</translation>
     </message>
     <message>
         <source>It knows English alone, and is the smaller of the two.</source>
-        <translation type="unfinished"></translation>
+        <translation>它只懂英语，是两者中较小的一个。</translation>
     </message>
     <message>
         <source>It knows 99 languages, Chinese among them.</source>
-        <translation type="unfinished"></translation>
+        <translation>它懂 99 种语言，其中包括中文。</translation>
     </message>
     <message>
         <source>Large: knows the most, and takes its time.</source>
@@ -6360,6 +6360,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>The model wants to: {}</source>
         <translation>模型想要：{}</translation>
+    </message>
+    <message>
+        <source>Shift+Tab leads to the answers.</source>
+        <translation>按 Shift+Tab 可前往各个回答选项。</translation>
     </message>
     <message>
         <source>Always read in this chat</source>

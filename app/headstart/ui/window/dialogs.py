@@ -28,6 +28,7 @@ from headstart.chat.history.store import Store
 from headstart.engine.hardware.machine import package_versions, processor
 from headstart.settings import defaults
 from headstart.ui import actions
+from headstart.ui.formatting import listed
 from headstart.ui.help.licences import Component, components
 from headstart.ui.help.manual import KeysDialog, ManualDialog
 from headstart.ui.history.encryption import EncryptionController, EncryptionOrder
@@ -36,6 +37,7 @@ from headstart.ui.settings.preferences_dialog import PreferencesDialog
 from headstart.ui.settings_controller import CurrentSettings, SettingsController
 from headstart.ui.translation import choose_locale, language_of
 from headstart.ui.widgets import stylesheet
+from headstart.ui.widgets.announcements import announce
 from headstart.ui.widgets.labels import Heading, button, label
 from headstart.ui.widgets.layouts import Dialog, stacked, style_dialog, two_columns
 from headstart.ui.widgets.stylesheet import set_style_class
@@ -181,6 +183,7 @@ class CommandPalette(Dialog):
         self.field.textChanged.connect(self._fill)
         self.field.returnPressed.connect(self._on_chosen)
         self.list.itemClicked.connect(self._on_chosen)
+        self.list.currentItemChanged.connect(self._on_current_changed)
         self._fill("")
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
@@ -206,6 +209,14 @@ class CommandPalette(Dialog):
         self.list.setVisible(first is not None)
         self._nothing.setText(self.tr("No command or chat is called “{}”.").format(typed.strip()))
         self._nothing.setVisible(first is None)
+        if first is None:
+            announce(self, self._nothing.text())
+
+    @Slot(QTreeWidgetItem)
+    def _on_current_changed(self, item: QTreeWidgetItem | None) -> None:
+        """Announce the choice: the field has the keyboard, so a screen reader does not follow the list."""
+        if item and self.isVisible():
+            announce(self, listed(filter(None, (item.text(0), item.text(1)))))
 
     def _add_item(self, text: str, remark: str, target: object) -> None:
         item = QTreeWidgetItem([text, remark])

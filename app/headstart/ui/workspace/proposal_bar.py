@@ -4,7 +4,7 @@ from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtGui import QColor, QPalette, QSyntaxHighlighter, QTextCharFormat
 from PySide6.QtWidgets import QFrame, QPlainTextEdit, QWidget
 
-from headstart.ui.formatting import escape_invisible
+from headstart.ui.formatting import escape_invisible, sentences
 from headstart.ui.translation import translate_error
 from headstart.ui.widgets.announcements import announce
 from headstart.ui.widgets.focus import mark_as_stop
@@ -88,7 +88,7 @@ class ProposalBar(QFrame):
         question = self.tr("The model wants to: {}").format(escape_invisible(translate_error(proposal.title)))
         self._question.setText(question)
         self._question.setAccessibleName(question)
-        announce(self, question, urgent=True)
+        announce(self, sentences(f"{question}.", self.tr("Shift+Tab leads to the answers.")), urgent=True)
         set_style_property(self.once, "kind", "plain" if proposal.warnings else "primary")
         self._warning.say(" ".join(map(translate_error, proposal.warnings)), bad=True)
         scopes: dict[tuple[str, ...], str] = {
