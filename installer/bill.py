@@ -2,6 +2,7 @@
 
 import json
 import platform
+import re
 import uuid
 from collections.abc import Iterable
 from datetime import UTC, datetime
@@ -108,4 +109,4 @@ def _reference(part: Component) -> str:
 
 
 def _key(name: str) -> str:
-    return name.lower().replace("_", "-")
+    return re.sub(r"[-_.]+", "-", name).lower()

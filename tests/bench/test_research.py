@@ -20,7 +20,7 @@ TRACE = ROOT / "tests" / "engine" / "data" / "edit.jsonl"
 # What counts places, comes from another constant, or meets no recording: tables of likely tokens, unmeasured prices.
 OTHERS = {
     *("SIZES", "BULK", "_TABULATED", "_MIN_MS", "_SWITCHING", "_PREFILL", "_MATCH_BUCKETS", "_CHANCE_BUCKETS"),
-    *("_TABLE_TRUST", "_ALLOWANCE", "_MEANS", "MAX_CANDIDATES", "_PREFILL_DELAY"),
+    *("_TABLE_TRUST", "_ALLOWANCE", "_MEANS", "_READING", "MAX_CANDIDATES", "_PREFILL_DELAY"),
 }
 
 

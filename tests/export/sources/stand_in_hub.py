@@ -101,7 +101,9 @@ class _Answer(BaseHTTPRequestHandler):
         if hub.damaged:
             content = bytes(len(content))
         end = PIECE if hub.is_stuck else hub.breaks.pop(0) if hub.breaks else len(content)
-        hub.sent += self.wfile.write(content[begin : begin + end])
+        part = content[begin : begin + end]
+        hub.sent += len(part)  # before the client has all of it, and looks
+        self.wfile.write(part)
         if hub.is_stuck:
             hub.closing.wait()
         self.close_connection = True

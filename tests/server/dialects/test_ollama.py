@@ -130,7 +130,7 @@ def test_request_without_a_prompt_loads_the_model(running: Running) -> None:
         ("generate", {"prompt": "Hi", "raw": True, "system": "Be brief."}, "leave out `system`"),
         ("generate", {"prompt": "Hi", "context": [1, 2]}, "`context` is not supported"),
         ("chat", {"model": "llama3.2"}, "'llama3.2' is not served here"),
-        ("embed", {"input": "Hi"}, "makes no vectors"),
+        ("embed", {"input": "Hi"}, "turns texts into vectors"),
         ("pull", {}, "`headstart models`"),
         ("create", {}, "`headstart models`"),
         ("tag", {}, "did you mean /api/tags"),

@@ -14,7 +14,7 @@ from headstart.engine.ocr.reading_order import Line, page_text
 
 DETECTOR, CLASSIFIER, READER = "detector.xml", "classifier.xml", "reader.xml"
 CHARACTERS = "characters.txt"
-_SIDE = 1600  # pixels of a page's longer side, in which lines are looked for
+_SIDE = 1280  # pixels of a page's longer side, in which lines are looked for
 _STEP = 32  # of which sides of the detector's input are multiples
 _LINE_HEIGHT = 48  # pixels of the reader's input
 _WIDTH_STEP = 64  # pixels of which a line's width is a multiple: each new width costs time once
