@@ -108,7 +108,8 @@ def test_refused_request_is_repeated_when_the_hub_says(
     monkeypatch.setattr("huggingface_hub.utils._http.time.sleep", waits.append)
     hub.refusals = ["7", "86400"]
     assert fetched(tmp_path).path.read_bytes() == SMALL
-    assert waits == [8, fetching.MAX_WAIT + 1]  # its library adds a second
+    waits = [wait for wait in waits if wait > 1]  # other threads sleep, too
+    assert waits == [8, fetching.MAX_WAIT + 1]  # the library adds a second
 
 
 def test_broken_connection_is_resumed(hub: Hub, tmp_path: Path) -> None:
