@@ -2,7 +2,6 @@
 
 import json
 import platform
-import re
 import uuid
 from collections.abc import Iterable
 from datetime import UTC, datetime
@@ -10,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from headstart.library.manifest import Manifest
-from headstart.ui.help.licences import Component, components
+from headstart.ui.help.licences import Component, canonical_name, components
 from installer import contents
 
 NAME = "headstart.cdx.json"
@@ -35,8 +34,8 @@ def compiler() -> tuple[Component, ...]:
 
 def gaps(folder: Path, parts: Iterable[Component]) -> list[str]:
     """Return which packages in `folder` are not among `parts`, and which parts have no licence or no text of it."""
-    listed = {_key(part.name): part for part in parts}
-    packages = {_key(path.name.partition("-")[0]) for path in folder.rglob("*.dist-info")}
+    listed = {canonical_name(part.name): part for part in parts}
+    packages = {canonical_name(path.name.partition("-")[0]) for path in folder.rglob("*.dist-info")}
     return [
         *(f"{name} is not listed" for name in sorted(packages - set(listed))),
         *(
@@ -105,8 +104,4 @@ def _licences(licence: str) -> list[dict[str, Any]]:
 
 def _reference(part: Component) -> str:
     kind = "generic" if part.name in {"Headstart", "Python"} else "pypi"
-    return f"pkg:{kind}/{_key(part.name)}@{part.version}"
-
-
-def _key(name: str) -> str:
-    return re.sub(r"[-_.]+", "-", name).lower()
+    return f"pkg:{kind}/{part.name.lower().replace('_', '-')}@{part.version}"

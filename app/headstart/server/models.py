@@ -140,17 +140,19 @@ def _pattern(alias: str) -> re.Pattern[str]:
 def default(models: ModelRegistry, usual: str, task: Task) -> Served:
     """Return the model for a request that names none: the one in memory, the `usual` one, or the only one.
 
-    Raises RefusedError, which names the models.
+    Of several that write down speech, the one that knows most languages. Raises RefusedError, which names the models.
     """
     every = models.listed()
-    listed = [model for model in every if model.task is task] or every
+    able = [model for model in every if model.task is task]
+    listed = able or every
     for name in (models.latest(task), usual):
         for model in listed:
             if model.id == name:
                 return model
-    best = max(listed, key=lambda model: model.languages)
-    if len(listed) == 1 or (best.task is Task.TRANSCRIPTS is task):
-        return best
+    if len(listed) == 1:
+        return listed[0]
+    if able and task is Task.TRANSCRIPTS:
+        return max(able, key=lambda model: model.languages)
     names = ", ".join(repr(model.id) for model in listed)
     raise invalid(f"Several models are served here: name one in `model`, of {names}.", "model", "model_required")
 

@@ -159,18 +159,25 @@ _OPERATIONS = (
     _Operation(
         "rerank", "post", "/v1/rerank", "Sort texts by what they have in common with a query.", RerankRequest, Reranked
     ),
-    *(
-        _Operation(
-            f"createT{does[1:]}",
-            "post",
-            f"/v1/audio/t{does[1:]}s",
-            f"Write down what is said in a recording{where}.",
-            AudioRequest,
-            AudioText,
-            text_type="text/plain",
-            is_form=True,
-        )
-        for does, where in (("transcription", ""), ("translation", ", in English"))
+    _Operation(
+        "createTranscription",
+        "post",
+        "/v1/audio/transcriptions",
+        "Write down what is said in a recording.",
+        AudioRequest,
+        AudioText,
+        text_type="text/plain",
+        is_form=True,
+    ),
+    _Operation(
+        "createTranslation",
+        "post",
+        "/v1/audio/translations",
+        "Write down what is said in a recording, in English.",
+        AudioRequest,
+        AudioText,
+        text_type="text/plain",
+        is_form=True,
     ),
     _Operation(
         "tokenize", "post", "/tokenize", "Turn a text or a conversation into tokens.", TokenizeRequest, Tokenized

@@ -27,10 +27,13 @@ from headstart.engine.drafters.ngram import NgramDrafter
 from headstart.engine.drafters.table import Table, TableDrafter
 from headstart.engine.engine import Drafter, LoadOptions, Mode, Origin, Sampling, Speculation, Timing
 from headstart.engine.loading.loading import read_shortlist
+from headstart.engine.loading.validation import Verdict, store_verdict
 from headstart.engine.local import LocalEngine
+from headstart.engine.policy import cost_model
 from headstart.engine.policy.cost_model import Costs, Curve
 from headstart.engine.policy.policy import Policy
 from headstart.engine.policy.rounds import RoundState
+from headstart.engine.runners.precision import plain
 from headstart.engine.runners.runner import Interrupted, Logits
 from headstart.engine.sampling import Ids, Sampler
 from headstart.engine.sequence import Sequence
@@ -405,6 +408,20 @@ def test_draft_vocab_bounds_the_guesses(engine: LocalEngine, sampling: Sampling)
         if each.accepted < each.drafted and len(own) == 1:
             assert own[0] not in inside
     assert any(each.accepted < each.drafted for each in rounds)
+
+
+@pytest.mark.parametrize(("first_ms", "most"), [(300.0, 100.0), (9000.0, 9000.0)])  # the second: busy just then
+def test_trial_with_all_rows_prices_a_trimmed_head(
+    tiny_target: Path, listed_draft: Path, headstart_home: Path, first_ms: float, most: float
+) -> None:
+    options = LoadOptions(tiny_target, listed_draft)
+    times = {size: 300.0 + 20.0 * size for size in cost_model.SIZES} | {1: first_ms}
+    with closing(load(options)) as loaded:
+        shutil.rmtree(headstart_home / "measured")
+        for model in loaded.slot.models.all:
+            store_verdict(model.measurements, plain(), Verdict(ms=times, switch_ms=5.0))
+    with closing(load(options)) as loaded:
+        assert 0.0 < loaded.policy.costs.model(Origin.DRAFT).ms(1) < most
 
 
 @pytest.mark.parametrize(("rows", "kept"), [(None, LISTED), (50, 50), (500, 500), (9999, 500), (0, None)])

@@ -14,8 +14,7 @@ from headstart import __version__
 from headstart.ui.help import licences
 from headstart.ui.program import Program
 from headstart.ui.window.dialogs import AboutDialog
-
-ROOT = Path(__file__).resolve().parents[3]
+from tests.source.source_tree import ROOT
 
 
 def _opened(app: Program) -> AboutDialog:

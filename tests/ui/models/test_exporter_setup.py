@@ -25,9 +25,9 @@ from headstart.ui.models.catalogue import FIRST
 from headstart.ui.program import Program
 from tests import fake_python
 from tests.fake_python import Plan
+from tests.source.source_tree import ROOT
 from tests.ui.person import WAIT, button, press, words
 
-ROOT = Path(__file__).parents[3]
 GET = "Get SmolLM2 135M Instruct"
 Open = Callable[..., Program]
 Planned = Callable[[Plan], None]

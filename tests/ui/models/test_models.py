@@ -31,6 +31,7 @@ from headstart.ui.settings.settings_form import ChoiceEditor
 from headstart.ui.widgets.progress import WorkCard
 from headstart_export import cli
 from tests.model_folders import describe, write_model, write_pair
+from tests.source.source_tree import ROOT
 from tests.ui.person import WAIT, ask, button, press, setting, words
 
 Open = Callable[..., Program]
@@ -78,7 +79,7 @@ def exporter(root: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[int], Non
         script = EXPORTER.format(seconds=seconds, root=str(root))
         monkeypatch.setattr(exporting, "importer", lambda: None)
         monkeypatch.setattr(exporting, "command", lambda: (sys.executable, "-c", script))
-        monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[3]), prepend=":")
+        monkeypatch.setenv("PYTHONPATH", str(ROOT), prepend=":")
 
     return put
 

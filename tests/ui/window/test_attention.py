@@ -15,10 +15,10 @@ from headstart.chat.conversation import Chat
 from headstart.ui.program import Program
 from headstart.ui.window import notifications
 from headstart.ui.window.notifications import LONG, Attention, Notification, TrayNotification
+from tests.source.source_tree import ROOT
 from tests.ui.person import WAIT, ask
 
 CHAT = Chat("1", "a chat", 0.0, 0.0)
-ROOT = Path(__file__).resolve().parents[3]
 
 
 class Noted(Notification):

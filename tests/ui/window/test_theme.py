@@ -6,7 +6,6 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 from PySide6.QtCore import QLocale, Qt
@@ -24,6 +23,7 @@ from headstart.ui.widgets.layouts import Dialog
 from headstart.ui.widgets.progress import BusyBar
 from headstart.ui.widgets.stylesheet import RESOURCES
 from headstart.ui.widgets.theme import CONTRAST_DARK, CONTRAST_LIGHT, DARK, LIGHT, Theme, ThemeChoice
+from tests.source.source_tree import ROOT
 from tests.ui.person import ask, texts
 
 # What text, and what controls need on their grounds; WCAG's AA for most, AAA in high contrast.
@@ -222,9 +222,6 @@ def test_theme_changes_while_messages_change(qtbot: QtBot, open_program: Callabl
         qtbot.wait(150)
         assert not app.window.grab().isNull()
     assert texts(app)[-1] == TEXT.strip()
-
-
-ROOT = Path(__file__).resolve().parents[3]
 
 
 def _moving(app: Program) -> list[BusyBar]:

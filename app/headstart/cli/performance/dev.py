@@ -176,13 +176,8 @@ def print_text(arguments: TextFlags, _load: Load) -> int:
         return 0
     if arguments.lines:
         return _run_for_programs(arguments.file)
-    print(
-        harmless(
-            attachments.attach(
-                arguments.file, recognize=find_recognize(), transcribe=transcription.find_transcribe()
-            ).text
-        )
-    )
+    recognize, transcribe = find_recognize(), transcription.find_transcribe()
+    print(harmless(attachments.attach(arguments.file, recognize=recognize, transcribe=transcribe).text))
     return 0
 
 

@@ -40,17 +40,17 @@ class Component:
 def components(root: str = OWN, places: Iterable[Path] = ()) -> tuple[Component, ...]:
     """Return Headstart, Python and every required package, by name; `places`: the packages of another program."""
     path = [str(place) for place in places] or sys.path
-    used = {_key(dist.name): dist for dist in _needed(root, path, set())}
-    used.pop(_key(OWN), None)
+    used = {canonical_name(dist.name): dist for dist in _needed(root, path, set())}
+    used.pop(canonical_name(OWN), None)
     parts = sorted((_component(dist) for dist in used.values()), key=lambda part: part.name.lower())
     return (_headstart(), _python(), *parts)
 
 
 def _needed(name: str, path: list[str], visited: set[str]) -> Iterator[metadata.Distribution]:
     """Yield a package and its requirements without extras. What is not installed is not needed on this system."""
-    if _key(name) in visited:
+    if canonical_name(name) in visited:
         return
-    visited.add(_key(name))
+    visited.add(canonical_name(name))
     dist = next(iter(metadata.Distribution.discover(name=name, path=path)), None)
     if dist is None:
         return
@@ -65,9 +65,11 @@ def _component(dist: metadata.Distribution) -> Component:
     fields = dist.metadata
     pages = [*_all(fields, "Home-page"), *(line.partition(",")[2].strip() for line in _all(fields, "Project-URL"))]
     texts = [Path(str(dist.locate_file(file))) for file in dist.files or () if _TEXTS.match(file.name)]
-    licence = _licence(fields) or _UNSAID.get(_key(dist.name), "")
+    licence = _licence(fields) or _UNSAID.get(canonical_name(dist.name), "")
     files = tuple(path for path in texts if path.is_file())
-    files = files or tuple(_LICENCES / name for name in _LEFT_OUT.get(_key(dist.name), ())) or _general(licence)
+    files = (
+        files or tuple(_LICENCES / name for name in _LEFT_OUT.get(canonical_name(dist.name), ())) or _general(licence)
+    )
     return Component(dist.name, dist.version, licence, next(iter(pages), ""), files)
 
 
@@ -103,5 +105,6 @@ def _python() -> Component:
     return Component("Python", platform.python_version(), "PSF-2.0", "https://www.python.org", tuple(texts[:1]))
 
 
-def _key(name: str) -> str:
+def canonical_name(name: str) -> str:
+    """Return the name of a package as PEP 503 has it."""
     return re.sub(r"[-_.]+", "-", name).lower()
