@@ -92,7 +92,7 @@ class Offline:
     def export(self, *runs: list[str], stage: str = "as it is") -> list[Outcome]:
         """The export tool, once for each list of arguments, all in one process; `stage` as in `staged.py`."""
         process = self.start("-m", "tests.export.staged", stage)
-        out, err = process.communicate(json.dumps(runs), timeout=600)
+        out, err = process.communicate(json.dumps(runs), timeout=1800)
         assert process.returncode == 0, err
         return [Outcome(**line) for line in map(json.loads, out.splitlines())]
 
