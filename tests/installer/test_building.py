@@ -90,7 +90,8 @@ def test_package_without_an_entry_or_a_licence_is_a_gap(tmp_path: Path) -> None:
     text.write_text("free", encoding="utf-8")
     for name in ("PySide6_Essentials-6.11.3", "stray-1"):
         (tmp_path / f"{name}.dist-info").mkdir()
-    parts = [replace(part, texts=(text,)) for part in PARTS]
+    (tmp_path / "odd_context-6.dist-info").mkdir()
+    parts = [*(replace(part, texts=(text,)) for part in PARTS), Component("odd.context", "6", "MIT", "", (text,))]
     assert bill.gaps(tmp_path, parts) == ["stray is not listed"]
     assert bill.gaps(tmp_path, [*parts, Component("stray", "1", "MIT", "", ())]) == ["stray has no licence"]
     assert bill.gaps(tmp_path, [*parts, Component("stray", "1", "", "", (text,))]) == ["stray has no licence"]
