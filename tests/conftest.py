@@ -19,7 +19,7 @@ from filelock import FileLock
 
 from headstart import paths
 from headstart.library import manifest, vocabulary
-from tests import tiny
+from tests.stand_ins import tiny
 
 ROOT = Path(__file__).resolve().parent.parent
 SMOLLM2 = "smollm2-135m-instruct"
@@ -96,7 +96,7 @@ def headstart_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture(scope="session")
 def tiny_models(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Folder with `target`, `draft`, `other` (model folders) and `*-hf` (their sources), free to be altered."""
-    built = built_once("tests.tiny", manifest.__file__, vocabulary.__file__)
+    built = built_once("tests.stand_ins.tiny", manifest.__file__, vocabulary.__file__)
     return Path(shutil.copytree(built, tmp_path_factory.mktemp("tiny") / "models"))
 
 

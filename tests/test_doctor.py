@@ -16,8 +16,8 @@ from headstart.cli.checks.doctor import Finding, Level
 from headstart.engine.hardware import machine
 from headstart.engine.kernels import selftest
 from headstart.library.export_leftovers import Unfinished
-from tests.model_folders import write_model, write_pair
-from tests.openvino_core import CPU, GPU, NO_OPENCL, FakeCore, plug_in
+from tests.stand_ins.model_folders import write_model, write_pair
+from tests.stand_ins.openvino_core import CPU, GPU, NO_OPENCL, FakeCore, plug_in
 
 Captured = pytest.CaptureFixture[str]
 SECTIONS = ["software", "computer", "devices", "folders", "models", "engine", "window"]

@@ -23,7 +23,7 @@ from headstart.server.routes.completions import TextRequest, text_to_requests
 from headstart.settings import Settings
 from headstart_export.sources import recipe
 from tests.junk import JUNK, TOML_JUNK, changed, fuzz
-from tests.model_folders import CREATED, describe, write_model
+from tests.stand_ins.model_folders import CREATED, describe, write_model
 
 RECIPES = sorted((Path(__file__).parents[1] / "models").glob("*.toml"))
 SETTINGS = {

@@ -12,7 +12,7 @@ from bench.peers import AssistedSource, LlamaSource
 from headstart.engine.bench.genai_peer import PeerOptions
 from headstart.engine.bench.prompts import BenchPrompt
 from headstart.errors import PeerError
-from tests.model_folders import write_model
+from tests.stand_ins.model_folders import write_model
 
 Captured = pytest.CaptureFixture[str]
 CODE = BenchPrompt("code-1", "code", "Write code.")

@@ -29,9 +29,9 @@ from headstart.server.worker import Limits
 from installer import kernels as installer
 from tests.engine.answers import load
 from tests.export.gguf import tiny_gguf
-from tests.fakes import ScriptedEngine
 from tests.server.serving import KEY, MODEL, serving
 from tests.source.source_tree import ROOT
+from tests.stand_ins.fakes import ScriptedEngine
 
 Captured = pytest.CaptureFixture[str]
 WORDS = "one two three"

@@ -23,8 +23,8 @@ from headstart.engine.supervision import Journal
 from headstart.engine.text import generation_config
 from headstart.errors import BatchError, EngineLostError, MemoryBudgetError, SettingsError
 from headstart.library import library
-from tests.fakes import FOX, RecordingLoad, ScriptedEngine, deliver
-from tests.model_folders import write_model
+from tests.stand_ins.fakes import FOX, RecordingLoad, ScriptedEngine, deliver
+from tests.stand_ins.model_folders import write_model
 
 Captured = pytest.CaptureFixture[str]
 

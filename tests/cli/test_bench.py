@@ -30,7 +30,7 @@ from headstart.engine.engine import LoadOptions
 from headstart.engine.hardware.devices import Machine
 from headstart.engine.process.client import EngineClient
 from headstart.engine.supervision import Journal
-from tests.model_folders import write_model
+from tests.stand_ins.model_folders import write_model
 
 Captured = pytest.CaptureFixture[str]
 

@@ -15,8 +15,8 @@ from headstart.cli.program import WindowFlags
 from headstart.engine.engine import LoadOptions
 from headstart.errors import DeviceError
 from tests.chat.files.test_pdf_text import HELLO_PDF
-from tests.fakes import FOX, RecordingLoad, ScriptedEngine, deliver
-from tests.model_folders import write_model
+from tests.stand_ins.fakes import FOX, RecordingLoad, ScriptedEngine, deliver
+from tests.stand_ins.model_folders import write_model
 
 ROOT = Path(__file__).resolve().parents[2]
 Captured = pytest.CaptureFixture[str]
@@ -358,7 +358,7 @@ CHILD = """
 import sys
 from headstart.cli import main
 from headstart.cli.program import WindowFlags
-from tests.fakes import RecordingLoad, ScriptedEngine
+from tests.stand_ins.fakes import RecordingLoad, ScriptedEngine
 sys.exit(main(sys.argv[1:], RecordingLoad(ScriptedEngine(("多 " * 17000,)))))
 """
 

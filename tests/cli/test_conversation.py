@@ -20,8 +20,8 @@ from headstart.cli.options import RequestSettings
 from headstart.cli.render import Screen
 from headstart.engine.engine import ConversationRequest, Engine, Message, Mode
 from headstart.errors import ChatTemplateError, EngineLostError
-from tests.fakes import RecordingLoad, ScriptedEngine
-from tests.model_folders import write_model
+from tests.stand_ins.fakes import RecordingLoad, ScriptedEngine
+from tests.stand_ins.model_folders import write_model
 
 Captured = pytest.CaptureFixture[str]
 Say = Callable[..., list[ConversationRequest]]

@@ -8,8 +8,8 @@ import pytest
 
 from headstart import paths
 from headstart.cli import main
-from tests.fakes import RecordingLoad
-from tests.model_folders import write_model
+from tests.stand_ins.fakes import RecordingLoad
+from tests.stand_ins.model_folders import write_model
 
 CHAT: tuple[tuple[str, int, str], ...] = (
     ("--json", 2, "--json prints one answer: add a prompt, or --prompt - to read standard input."),

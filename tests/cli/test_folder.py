@@ -14,8 +14,8 @@ from headstart.engine.engine import written_call
 from headstart.tools.loop import REFUSED
 from headstart.workspace.folder import IS_SUPPORTED
 from tests.cli.test_tools import Terminal
-from tests.fakes import RecordingLoad, Script, ScriptedEngine
-from tests.model_folders import write_model
+from tests.stand_ins.fakes import RecordingLoad, Script, ScriptedEngine
+from tests.stand_ins.model_folders import write_model
 from tests.workspace.working import call
 
 EDIT = written_call(call("edit_file", path="notes.txt", old="two", new="2"))

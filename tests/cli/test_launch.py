@@ -15,9 +15,9 @@ from headstart.cli.serve import KEY_VARIABLE
 from headstart.errors import SettingsError
 from headstart.server import running_servers
 from headstart.server.models import OneModel, Served
-from tests.fakes import RecordingLoad, ScriptedEngine
-from tests.model_folders import write_model
 from tests.server.serving import KEY, serving
+from tests.stand_ins.fakes import RecordingLoad, ScriptedEngine
+from tests.stand_ins.model_folders import write_model
 from tests.waiting import wait_until
 
 AGENT = f"""#!{sys.executable}

@@ -12,10 +12,10 @@ from headstart.cli import main
 from headstart.engine.engine import LoadOptions, Message
 from headstart.library import exporter as export_program
 from headstart.library import manifest
-from tests import fake_python
 from tests.conftest import ROOT
-from tests.fakes import FOX, RecordingLoad, ScriptedEngine
-from tests.model_folders import JOINED, WORDS, describe, write_model, write_pair
+from tests.stand_ins import fake_python
+from tests.stand_ins.fakes import FOX, RecordingLoad, ScriptedEngine
+from tests.stand_ins.model_folders import JOINED, WORDS, describe, write_model, write_pair
 
 Captured = pytest.CaptureFixture[str]
 
@@ -122,7 +122,7 @@ def exporter(headstart_home: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]
     """Stands in for the exporter's program: it writes a model of the source's name. Returns what it was asked."""
     asked: list[str] = []
     script = (
-        "import sys; from pathlib import Path; from tests.model_folders import write_model\n"
+        "import sys; from pathlib import Path; from tests.stand_ins.model_folders import write_model\n"
         "folder = Path(sys.argv[1]) / sys.argv[2].rpartition('/')[2]\n"
         "if sys.argv[2] == 'gone': sys.exit('headstart-export: there is no gone.')\n"
         "print(write_model(folder))"

@@ -19,9 +19,9 @@ from headstart.chat.history.store import open_store
 from headstart.cli import main
 from headstart.engine.engine import Keep
 from headstart.settings import Settings, save
-from tests.fakes import RecordingLoad, ScriptedEngine
-from tests.model_folders import write_model
 from tests.source.source_tree import ROOT
+from tests.stand_ins.fakes import RecordingLoad, ScriptedEngine
+from tests.stand_ins.model_folders import write_model
 from tests.waiting import PATIENCE
 
 if sys.platform == "win32":
@@ -39,7 +39,7 @@ from headstart.cli import main
 from headstart.engine.engine import Keep
 from headstart.settings import Settings
 from headstart.settings import save
-from tests.fakes import RecordingLoad, ScriptedEngine
+from tests.stand_ins.fakes import RecordingLoad, ScriptedEngine
 scripts = json.loads(sys.argv.pop(1))
 sys.exit(main(sys.argv[1:], RecordingLoad(ScriptedEngine(scripts, pause=0.1))))
 """

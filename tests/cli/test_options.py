@@ -28,9 +28,9 @@ from headstart.engine.supervision import Journal
 from headstart.engine.text.generation_config import USUAL
 from headstart.errors import Translatable
 from headstart.library import manifest as manifests
-from tests.fakes import RecordingLoad, ScriptedEngine
-from tests.model_folders import write_model
-from tests.openvino_core import CPU, GPU, FakeCore, plug_in
+from tests.stand_ins.fakes import RecordingLoad, ScriptedEngine
+from tests.stand_ins.model_folders import write_model
+from tests.stand_ins.openvino_core import CPU, GPU, FakeCore, plug_in
 
 MESSAGES = (Message("user", "hello"),)
 OWN = Sampling(0.7, 0.8, 20, repetition_penalty=1.1)  # of some model

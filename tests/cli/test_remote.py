@@ -11,8 +11,8 @@ import pytest
 from headstart import api_keys, remotes
 from headstart.cli import main
 from headstart.engine.engine import Remote
-from tests.fakes import RecordingLoad
-from tests.model_server import Script, serving
+from tests.stand_ins.fakes import RecordingLoad
+from tests.stand_ins.model_server import Script, serving
 
 Captured = pytest.CaptureFixture[str]
 

@@ -25,15 +25,15 @@ from headstart.engine.engine import LoadOptions
 from headstart.errors import DeviceError
 from headstart.server import keys
 from headstart.server.server import listen
-from tests.fakes import RecordingLoad, ScriptedEngine
-from tests.model_folders import write_model
+from tests.stand_ins.fakes import RecordingLoad, ScriptedEngine
+from tests.stand_ins.model_folders import write_model
 from tests.waiting import wait_until
 
 ROOT = Path(__file__).resolve().parents[2]
 SERVE = """
 import sys
 from headstart.cli import main
-from tests.fakes import ScriptedEngine
+from tests.stand_ins.fakes import ScriptedEngine
 sys.exit(main(["serve", *sys.argv[1:]], load=lambda _: ScriptedEngine(["word " * 1000], pause=0.05)))
 """
 SERVE_TOY = """

@@ -14,8 +14,8 @@ from headstart.cli import main
 from headstart.engine.engine import Call, Message, written_call
 from headstart.errors import ContextOverflowError
 from headstart.tools.loop import REFUSED
-from tests.fakes import RecordingLoad, Script, ScriptedEngine
-from tests.model_folders import write_model
+from tests.stand_ins.fakes import RecordingLoad, Script, ScriptedEngine
+from tests.stand_ins.model_folders import write_model
 from tests.tools.test_servers import CLOCK
 
 ADD = written_call(Call("add", '{"a": 1, "b": 2}'))

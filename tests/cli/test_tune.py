@@ -30,8 +30,8 @@ from headstart.engine.tuning.store import Tuned
 from headstart.errors import Translatable
 from headstart.library import library, manifest
 from headstart.library.library import fitting_drafts
-from tests.fakes import RecordingLoad
-from tests.model_folders import describe, write_model, write_pair
+from tests.stand_ins.fakes import RecordingLoad
+from tests.stand_ins.model_folders import describe, write_model, write_pair
 
 Captured = pytest.CaptureFixture[str]
 ONE_THREAD = {"INFERENCE_NUM_THREADS": "1"}

@@ -48,7 +48,7 @@ from headstart.engine.hardware.devices import Machine
 from headstart.engine.wire import from_data
 from headstart.errors import SettingsError
 from tests.engine.answers import load
-from tests.fakes import ScriptedEngine
+from tests.stand_ins.fakes import ScriptedEngine
 
 MACHINE = Machine("A Processor", 2, "Linux x86_64", "3.11", "0.1", "2026.4.1-22982-abc", "2026.4.1.0")
 CODE, STORY = BenchPrompt("code-1", "code", "Write code."), BenchPrompt("story-1", "story", "Tell a story.")

@@ -21,7 +21,7 @@ from headstart.engine.policy.policy import Policy
 from headstart.engine.sampling import Sampler
 from headstart.engine.speculative import Decoder
 from tests.engine.answers import CODE, LIST, PLAIN, Answer, Whimsical, ask, forget, request
-from tests.toy import ToyRunner, toy_drafters
+from tests.stand_ins.toy import ToyRunner, toy_drafters
 
 VOCABULARY = 24
 TABLE = {1: 70.0, 2: 72.0, 4: 76.0, 8: 92.0, 16: 140.0}

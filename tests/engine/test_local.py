@@ -56,7 +56,7 @@ from headstart.engine.text import generation_config
 from headstart.errors import BrokenModelError, ChatTemplateError, ContextOverflowError
 from headstart.library import manifest as manifests
 from tests.engine.answers import LIST, Answer, ask, forget, load, request
-from tests.toy import BranchingToy, ToyRunner, toy_drafters
+from tests.stand_ins.toy import BranchingToy, ToyRunner, toy_drafters
 
 FIXED = Speculation(Mode.FIXED, 4)
 LONG = "The terms of the work are these: " * 60

@@ -23,7 +23,7 @@ from headstart.engine.runners.precision import OWN, properties
 from headstart.engine.runners.runner import Logits, Runner
 from headstart.errors import HeadstartError, SettingsError
 from headstart.library.manifest import ModelSpec
-from tests.toy import RememberingToy, read
+from tests.stand_ins.toy import RememberingToy, read
 
 PART = 4
 ROOM = 100_000  # bytes; a part of the toy takes 32

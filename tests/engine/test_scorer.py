@@ -24,7 +24,7 @@ from tests.engine.answers import CODE, LIST, PLAIN, Answer, ask, forget, request
 from tests.engine.runners.test_branching import Eager
 from tests.engine.test_exactness import TABLE, VOCABULARY, random_sequence, random_speculation, toy_decoder, write
 from tests.engine.text.tiny_tokenizers import KINDS, SAMPLES
-from tests.toy import BranchingToy, ToyRunner, toy_drafters
+from tests.stand_ins.toy import BranchingToy, ToyRunner, toy_drafters
 
 FIXED = Speculation(Mode.FIXED, 4)
 SAMPLINGS = (Sampling(), Sampling(temperature=0.7, top_k=9, repetition_penalty=1.3, presence_penalty=0.4, seed=3))

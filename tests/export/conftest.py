@@ -26,7 +26,7 @@ OUTCOMES = "outcomes.json"
 RUN_BY_EXPORTER = (
     *(f"app/headstart/engine/{name}" for name in ("hardware", "kernels", "runners", "text")),
     "app/headstart/errors.py",
-    "tests/tiny.py",
+    "tests/stand_ins/tiny.py",
     "tests/export/conftest.py",
     "tests/export/staged.py",
     "tests/export/gguf/tiny_gguf.py",

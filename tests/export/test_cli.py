@@ -20,8 +20,8 @@ from headstart_export import cli, progress
 from headstart_export.pipeline import build
 from headstart_export.sources import recipe
 from tests.export.conftest import Spoken
-from tests.fakes import deliver
-from tests.model_folders import describe, write_model, write_pair
+from tests.stand_ins.fakes import deliver
+from tests.stand_ins.model_folders import describe, write_model, write_pair
 
 HEAVY = ("torch", "transformers", "optimum", "nncf", "openvino", "gguf", "huggingface_hub")
 

@@ -9,7 +9,7 @@ import pytest
 from headstart.engine.bench.prompts import KINDS, MAX_PER_KIND, read_prompts
 from headstart_export import answers, draft_vocab
 from headstart_export.sources import recipe
-from tests import tiny
+from tests.stand_ins import tiny
 
 SIZE, ROWS = 600, 640
 

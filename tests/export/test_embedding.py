@@ -20,8 +20,8 @@ from headstart.library import library, manifest
 from headstart.server.models import LoadedModels, OpenModel, Served
 from headstart_export import embedding, process
 from tests.export.conftest import Offline, Outcome
-from tests.fakes import ScriptedEngine
 from tests.server.serving import serving
+from tests.stand_ins.fakes import ScriptedEngine
 
 pytestmark = pytest.mark.slow
 

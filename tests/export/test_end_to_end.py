@@ -20,7 +20,7 @@ from headstart_export.checks.quality import FLOOR
 from headstart_export.conversion.quantize import RATIOS
 from tests.export.conftest import Exports, Offline, kept_exports
 from tests.export.gguf import llama_tokens
-from tests.model_folders import write_model
+from tests.stand_ins.model_folders import write_model
 
 LAYOUT = {
     "chat_template.jinja",

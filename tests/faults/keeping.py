@@ -17,7 +17,7 @@ from headstart.engine.engine import Keep
 from headstart.engine.prefix_cache import PartFiles, PrefixCache, identity_of
 from headstart.engine.runners.runner import Saved
 from tests.faults.profile import Lost
-from tests.toy import RememberingToy, read
+from tests.stand_ins.toy import RememberingToy, read
 
 _PART, _ROOM = 4, 40 << 20
 HEAVY = 1 << 18  # bytes of a part, so that a kill falls into the middle of a file

@@ -22,7 +22,7 @@ from headstart.library import import_folder, manifest
 from tests.faults import keeping
 from tests.faults.profile import ROOT, Lost, Window, environment, require_kept
 from tests.faults.window import TAKEN
-from tests.model_folders import write_model
+from tests.stand_ins.model_folders import write_model
 
 _LONGEST = 3.0  # seconds from the first question to the kill
 _GONE = 20.0  # seconds until an engine without a window must have ended

@@ -11,7 +11,7 @@ import pytest
 from headstart.errors import BrokenModelError, SettingsError
 from headstart.library import manifest
 from headstart.library.manifest import PairManifest, Precision
-from tests.model_folders import CREATED, JOINED, describe, write_model, write_pair
+from tests.stand_ins.model_folders import CREATED, JOINED, describe, write_model, write_pair
 
 Edit = Callable[[dict[str, Any]], object]
 

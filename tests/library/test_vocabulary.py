@@ -9,7 +9,7 @@ import pytest
 from headstart.errors import BrokenModelError
 from headstart.library import vocabulary
 from headstart.library.vocabulary import Difference
-from tests.model_folders import WORDS, write_tokenizer
+from tests.stand_ins.model_folders import WORDS, write_tokenizer
 
 
 def test_words_and_added_tokens_are_read_by_id(tmp_path: Path) -> None:

@@ -13,8 +13,8 @@ import pytest
 from headstart.errors import ServerError, SettingsError
 from headstart.server import keys
 from headstart.server.server import listen, url
-from tests.fakes import ScriptedEngine
 from tests.server.serving import KEY, Running, chat_body, serving
+from tests.stand_ins.fakes import ScriptedEngine
 
 CHAT = "/v1/chat/completions"
 

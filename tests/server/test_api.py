@@ -28,8 +28,8 @@ from headstart.server.routes.embeddings import EmbeddingRequest
 from headstart.server.routes.responses import ResponsesRequest
 from headstart.server.routes.tokens import DetokenizeRequest, TokenizeRequest
 from headstart.server.worker import Limits
-from tests.fakes import HALF, ScriptedEngine
 from tests.server.serving import KEY, MODEL, Running, serving
+from tests.stand_ins.fakes import HALF, ScriptedEngine
 from tests.waiting import PATIENCE
 
 FOX = "The quick brown fox jumps over the lazy dog."

@@ -3,8 +3,8 @@
 import json
 import threading
 
-from tests.fakes import ScriptedEngine
 from tests.server.serving import chat_body, serving
+from tests.stand_ins.fakes import ScriptedEngine
 from tests.waiting import wait_until
 
 CHAT = "/v1/chat/completions"

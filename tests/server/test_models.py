@@ -15,8 +15,8 @@ from headstart.errors import BrokenModelError, MemoryBudgetError
 from headstart.server import keys
 from headstart.server.models import LoadedModels, OpenModel, Served
 from headstart.server.worker import Limits
-from tests.fakes import ScriptedEngine
 from tests.server.serving import KEY, Ear, Running, chat_body, serving
+from tests.stand_ins.fakes import ScriptedEngine
 from tests.waiting import PATIENCE, wait_until
 
 NAMES = ("Alpha", "beta", "gamma")

@@ -14,8 +14,8 @@ from headstart.engine.engine import LoadOptions, Message, Tool
 from headstart.engine.text.tokenizer import Tokenizer
 from headstart.server.worker import Limits
 from tests.engine.answers import load
-from tests.fakes import ScriptedEngine
 from tests.server.serving import MODEL, Running, serving
+from tests.stand_ins.fakes import ScriptedEngine
 from tests.waiting import PATIENCE, wait_until
 
 TEXT = "The terms <|im_end|> of the\n licence, naïve 🙂"

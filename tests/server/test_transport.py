@@ -19,8 +19,8 @@ import zstandard
 from headstart.engine.engine import Event, Message, Prefill, Request
 from headstart.server import streaming, worker
 from headstart.server.worker import Limits
-from tests.fakes import ScriptedEngine
 from tests.server.serving import KEY, Running, chat_body, serving
+from tests.stand_ins.fakes import ScriptedEngine
 from tests.waiting import PATIENCE, wait_until
 
 CHAT = "/v1/chat/completions"

@@ -19,7 +19,7 @@ from headstart.engine.engine import (
     written_call,
 )
 from headstart.tools.loop import MAX_RESULT_CHARACTERS, ToolLoop, ToolResult, offering
-from tests.fakes import ScriptedEngine
+from tests.stand_ins.fakes import ScriptedEngine
 
 ADD = Tool("add", '{"type": "object"}', "Add two numbers.")
 ASKED = offering(ConversationRequest((Message("user", "What is 1 + 1?"),)), (ADD,))

@@ -18,7 +18,7 @@ from headstart.ui.engine_request import installed_model, request
 from headstart.ui.program import Program
 from headstart.ui.settings.preferences_dialog import PreferencesDialog
 from headstart.ui.settings.settings_form import NumberEditor, label, meaning, title
-from tests.model_folders import write_model
+from tests.stand_ins.model_folders import write_model
 from tests.ui.person import WAIT, ask, preferences, press, setting
 
 ELSEWHERE = {"presets", "prompts", "server_port"}  # edited where they are used

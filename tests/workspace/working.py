@@ -9,7 +9,7 @@ from bench import folder_tasks
 from headstart.engine.engine import Call, ConversationRequest, Message, written_call
 from headstart.tools.loop import ToolResult
 from headstart.workspace.tools import Proposal, Workspace
-from tests.fakes import ScriptedEngine
+from tests.stand_ins.fakes import ScriptedEngine
 
 
 def call(tool: str, /, **arguments: object) -> Call:

@@ -46,7 +46,7 @@ from headstart.errors import (
     SettingsError,
 )
 from headstart.library import manifest as manifests
-from tests.openvino_core import CPU, NPU, FakeCore, plug_in
+from tests.stand_ins.openvino_core import CPU, NPU, FakeCore, plug_in
 
 QUESTION = ConversationRequest((Message("user", "Question 1: what is new?"),), max_new_tokens=24)
 LOOKUP = Speculation(drafter=Drafter.NGRAM)

@@ -47,7 +47,7 @@ from headstart.engine.supervision import Journal
 from headstart.errors import ContextOverflowError, HeadstartError, ModelNotFoundError, RemoteError, SettingsError
 from headstart.server.routes.replies import read_whole
 from headstart.tools.calls import CallReader
-from tests.model_server import DONE, Script, chunk, serving
+from tests.stand_ins.model_server import DONE, Script, chunk, serving
 from tests.waiting import PATIENCE, wait_until
 
 ASKED = ConversationRequest((Message("system", "Be brief."), Message("user", "Hi")), max_new_tokens=64)

@@ -45,7 +45,7 @@ from headstart_export import table as counting
 from tests.engine.answers import LIST, PLAIN, ask, forget, load, request
 from tests.engine.policy.rounds import copied, outcome, tokens
 from tests.engine.test_exactness import TABLE, VOCABULARY, random_sequence, write
-from tests.toy import ToyRunner
+from tests.stand_ins.toy import ToyRunner
 
 SIZES = (8, 6, 4, 3, 2)
 LONGEST_TOLD = 32

@@ -19,7 +19,7 @@ from headstart.engine.sequence import Sequence
 from headstart.engine.speculative import Decoder
 from tests.engine.answers import PLAIN
 from tests.engine.test_exactness import TABLE, VOCABULARY, random_sequence, random_speculation, write
-from tests.toy import ToyRunner, toy_drafters
+from tests.stand_ins.toy import ToyRunner, toy_drafters
 
 
 class Seer:

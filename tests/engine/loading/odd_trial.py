@@ -12,7 +12,7 @@ import numpy as np
 from headstart.engine.loading import validation
 from headstart.engine.runners.precision import Properties
 from headstart.engine.runners.runner import Logits
-from tests.toy import BranchingToy
+from tests.stand_ins.toy import BranchingToy
 
 VOCABULARY = 640  # of the tiny target, whose tokenizer reads the text
 

@@ -29,7 +29,7 @@ from headstart.library import manifest
 from headstart.library.manifest import ModelSpec
 from tests.engine.answers import LIST, ask, flip_a_bit, forget, load, request
 from tests.source.source_tree import ROOT
-from tests.toy import ToyRunner
+from tests.stand_ins.toy import ToyRunner
 
 Alter = Callable[..., Path]
 EXACT = RunnerConfig("CPU", 256)

@@ -26,7 +26,7 @@ from headstart.errors import BrokenModelError, EngineLostError, HeadstartError, 
 from headstart.library import manifest
 from headstart.library.manifest import Manifest, ModelSpec, TokenizerSpec
 from tests.engine.answers import load
-from tests.model_folders import write_model, write_pair
+from tests.stand_ins.model_folders import write_model, write_pair
 
 MIB = 2**20
 OPTIONS = LoadOptions(Path("target"), Path("draft"))

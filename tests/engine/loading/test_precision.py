@@ -42,7 +42,7 @@ from headstart.errors import Translatable
 from headstart.library import manifest
 from headstart.library.manifest import ModelSpec
 from tests.engine.answers import LIST, ask, load, request
-from tests.toy import ToyRunner
+from tests.stand_ins.toy import ToyRunner
 from tests.waiting import PATIENCE, wait_until
 
 

@@ -31,7 +31,7 @@ from headstart.engine.speculative import Decoder
 from headstart.library.manifest import ModelSpec
 from tests.engine.answers import CODE, LIST, PLAIN, ask, forget, load, request
 from tests.engine.test_exactness import VOCABULARY, write
-from tests.toy import BranchingToy, ToyRunner, toy_drafters
+from tests.stand_ins.toy import BranchingToy, ToyRunner, toy_drafters
 
 EXACT = reference()
 CONTEXT = 300  # no multiple of a cache block

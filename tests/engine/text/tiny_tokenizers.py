@@ -1,6 +1,6 @@
 """Trains tiny tokenizers of the usual kinds, with what transformers makes of some texts.
 
-`python -m tests.engine.text.tiny_tokenizers FOLDER` builds them all; run it in a process of its own, like `tests.tiny`.
+`python -m tests.engine.text.tiny_tokenizers FOLDER` builds them all, in a process of its own.
 """
 
 import json
@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from headstart_export import process
-from tests import tiny
+from tests.stand_ins import tiny
 
 BYTE_LEVEL = "byte-level"  # as Qwen and Llama 3
 SENTENCEPIECE = "sentencepiece"  # as Llama 2: a space before every beginning, byte fallback, BOS

@@ -21,10 +21,10 @@ from headstart.library import manifest
 from headstart_export.checks import tokenizer_proof
 from headstart_export.checks.tokenizer_proof import RenderedChat
 from headstart_export.conversion import convert
-from tests import tiny
 from tests.conftest import built_once
 from tests.export.checks import tokenizer_kinds
 from tests.export.checks.tokenizer_kinds import ALONE, FOUND, JOINED, KINDS, TAGGED
+from tests.stand_ins import tiny
 
 PROVEN = (convert, tokenizer_proof)
 LEAST = 20_000

@@ -16,8 +16,8 @@ from unittest import mock
 from headstart_export import process
 from headstart_export.checks import tokenizer_proof
 from headstart_export.conversion import convert
-from tests import tiny
 from tests.engine.text import tiny_tokenizers
+from tests.stand_ins import tiny
 
 FOUND = "found.json"
 EVERY = 3  # of so many texts one is compared

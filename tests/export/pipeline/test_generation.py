@@ -13,7 +13,7 @@ from headstart.errors import ExportError
 from headstart_export.pipeline.generation import TOKEN_KEYS, write_generation_config
 from headstart_export.sources.recipe import ChatMarkers, Sampling, find_model
 from headstart_export.sources.weights import SourceInfo
-from tests.model_folders import write_tokenizer
+from tests.stand_ins.model_folders import write_tokenizer
 
 WORDS = ["<|end|>", "Hello", "</s>", "a", "b", "c", "d", "<|stop|>"]
 MARKS = {index: SimpleNamespace(content=WORDS[index], special=True) for index in (0, 7)}

@@ -18,7 +18,7 @@ from headstart_export.progress import PlainProgress
 from headstart_export.sources import fetching
 from headstart_export.sources.recipe import HubSource, LocalSource, ModelRecipe, PackageSource, Source, find_model
 from tests.export.conftest import Spoken
-from tests.model_folders import write_model
+from tests.stand_ins.model_folders import write_model
 
 HUB = HubSource("org/model")
 COMMIT = "c0ffee" * 6 + "c0ff"

@@ -24,7 +24,7 @@ from headstart_export.sources.recipe import (
     PairOrder,
     PairRecipe,
 )
-from tests.model_folders import write_pair
+from tests.stand_ins.model_folders import write_pair
 
 PAIR = "qwen2.5-coder"
 MODELS_OF_CI = [

@@ -22,9 +22,9 @@ from headstart.engine.engine import ConversationRequest, Event, Request
 from headstart.server import app
 from headstart.server.models import OneModel, Served
 from headstart.server.requests import reading
-from tests.fakes import ScriptedEngine
 from tests.server.clients.test_agents import ANSWER, CALLS, CONTEXT, LINES, SECONDS
 from tests.server.serving import KEY, MODEL, serving
+from tests.stand_ins.fakes import ScriptedEngine
 
 FOLDER = Path(__file__).parent / "recordings"
 ROUNDS = 3

@@ -21,8 +21,8 @@ from headstart.cli.launch import CLIENTS, Agent, Endpoint
 from headstart.engine.engine import ConversationRequest, Event, Request
 from headstart.engine.protocol import Answered
 from headstart.server.models import OneModel, Served
-from tests.fakes import ScriptedEngine
 from tests.server.serving import KEY, MODEL, serving
+from tests.stand_ins.fakes import ScriptedEngine
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(sys.platform == "win32", reason="agents are scripts of npm there")]
 

@@ -20,8 +20,8 @@ from headstart.engine.process.client import EngineClient
 from headstart.engine.supervision import Journal
 from headstart.errors import ContextOverflowError
 from headstart.server.worker import Limits
-from tests.fakes import ScriptedEngine
 from tests.server.serving import KEY, MODEL, Ear, Running, chat_body, serving
+from tests.stand_ins.fakes import ScriptedEngine
 from tests.waiting import PATIENCE, wait_until
 
 CHAT = "/v1/chat/completions"

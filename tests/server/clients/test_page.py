@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from headstart.server import page
-from tests.fakes import ScriptedEngine
 from tests.server.clients import browser
 from tests.server.serving import KEY, Running, chat_body, serving
+from tests.stand_ins.fakes import ScriptedEngine
 
 BROWSER = {"Accept": "text/html,application/xhtml+xml"}
 CHAT = "/v1/chat/completions"

@@ -17,11 +17,11 @@ from typing import Any
 import pytest
 
 from headstart.engine.text.tokenizer import Tokenizer
-from tests.fakes import ScriptedEngine
 from tests.server import histories
 from tests.server.clients.record_agents import FOLDER
 from tests.server.histories import Turn
 from tests.server.serving import MODEL, Running, serving
+from tests.stand_ins.fakes import ScriptedEngine
 
 PATHS = {"claude": "/v1/messages", "codex": "/v1/responses", "opencode": "/v1/chat/completions"}
 PATHS["qwen"] = PATHS["opencode"]

@@ -12,8 +12,8 @@ from headstart.engine.engine import Call, Message, Sampling
 from headstart.errors import BrokenModelError, ContextOverflowError
 from headstart.server import streaming
 from headstart.server.worker import Limits
-from tests.fakes import ScriptedEngine
 from tests.server.serving import KEY, MODEL, Running, chat_body, serving
+from tests.stand_ins.fakes import ScriptedEngine
 from tests.waiting import PATIENCE, wait_until
 
 PATH = "/v1/messages"

@@ -15,8 +15,8 @@ from headstart.server.routes.completions import TextRequest
 from headstart.server.routes.ollama import OllamaGenerateRequest, OllamaOptions
 from headstart.server.routes.responses import ResponsesRequest
 from headstart.server.routes.tokens import TokenizeRequest
-from tests.fakes import ScriptedEngine
 from tests.server.serving import Running, serving
+from tests.stand_ins.fakes import ScriptedEngine
 
 HI = [{"role": "user", "content": "Hi"}]
 ROUTES: dict[str, tuple[type, dict[str, Any]]] = {

@@ -9,8 +9,8 @@ import pytest
 from headstart.engine.engine import Call, Message, Sampling
 from headstart.errors import ContextOverflowError
 from headstart.server.models import OneModel, Served
-from tests.fakes import ScriptedEngine
 from tests.server.serving import MODEL, Running, serving
+from tests.stand_ins.fakes import ScriptedEngine
 
 CALL = 'So:\n<tool_call>\n{"name": "look", "arguments": {"place": "in there"}}\n</tool_call>'
 TOOL = {"type": "function", "function": {"name": "look", "description": "Looks", "parameters": {"type": "object"}}}

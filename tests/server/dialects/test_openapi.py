@@ -14,8 +14,8 @@ from headstart.server.models import OneModel, Served
 from headstart.server.openapi import description
 from headstart.server.requests.translation import Defaults
 from headstart.server.worker import Limits, Worker
-from tests.fakes import ScriptedEngine
 from tests.server.serving import MODEL
+from tests.stand_ins.fakes import ScriptedEngine
 
 
 def test_openapi_describes_every_route() -> None:

@@ -9,8 +9,8 @@ import pytest
 from pydantic import BaseModel
 
 from headstart.engine.engine import Call, Message
-from tests.fakes import ScriptedEngine
 from tests.server.serving import MODEL, Running, serving
+from tests.stand_ins.fakes import ScriptedEngine
 
 FOX = "The quick brown fox jumps over the lazy dog."
 CALL = 'So:\n<tool_call>\n{"name": "look", "arguments": {"place": "in there"}}\n</tool_call>'

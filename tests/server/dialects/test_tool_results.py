@@ -9,8 +9,8 @@ import pytest
 
 from headstart.engine.engine import Call, Message
 from headstart.server.requests.history import NO_RESULT
-from tests.fakes import ScriptedEngine
 from tests.server.serving import MODEL, Running, serving
+from tests.stand_ins.fakes import ScriptedEngine
 
 CALLS = (("a", "look", {"at": "Oslo"}), ("b", "time", {"at": "Rome"}), ("c", "look", {"at": "Bonn"}))
 RESULTS = {"a": "sun", "b": "noon", "c": "rain"}

@@ -14,7 +14,7 @@ from headstart.ui.engine_request import installed_model
 from headstart.ui.program import Program
 from headstart.ui.transcript.live_answer import speed_ratio
 from headstart.ui.transcript.message import MessageAction, MessageState
-from tests.model_folders import write_model
+from tests.stand_ins.model_folders import write_model
 from tests.ui import reach
 from tests.ui.person import WAIT, ask, begin, press, shown, texts, words, write
 

@@ -17,7 +17,7 @@ from headstart.ui.local_server.server_page import ServerState
 from headstart.ui.models.model_loader import LoadTest
 from headstart.ui.program import Program
 from headstart.ui.widgets import progress
-from tests.model_folders import write_model
+from tests.stand_ins.model_folders import write_model
 from tests.ui.person import WAIT, shown, write
 
 Open = Callable[..., Program]

@@ -20,7 +20,7 @@ from headstart.ui.program import Program
 from headstart.ui.transcript.message import MessageAction, MessageState
 from headstart.ui.widgets.labels import ElidedLabel
 from headstart.ui.window.dialogs import CommandPalette
-from tests.model_folders import write_model
+from tests.stand_ins.model_folders import write_model
 from tests.ui.person import WAIT, ask, begin, shown, stored, texts, write
 
 Open = Callable[..., Program]

@@ -21,7 +21,7 @@ from headstart.ui.background_task import BackgroundTask
 from headstart.ui.engine_request import installed_model
 from headstart.ui.local_server.server_page import ServerState
 from headstart.ui.program import Program
-from tests.model_folders import write_model
+from tests.stand_ins.model_folders import write_model
 from tests.ui.person import WAIT, cells, press, words
 
 Open = Callable[..., Program]

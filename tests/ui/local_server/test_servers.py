@@ -15,7 +15,7 @@ from headstart.ui.models.model_card import RemoteServerCard
 from headstart.ui.models.models_page import ModelsPage
 from headstart.ui.models.remote_servers import RemoteServersController
 from headstart.ui.program import Program
-from tests.model_server import Script, serving
+from tests.stand_ins.model_server import Script, serving
 from tests.ui.person import WAIT, button, press, words
 
 

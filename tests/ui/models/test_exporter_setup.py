@@ -23,9 +23,9 @@ from headstart.ui.line_process import LineProcess
 from headstart.ui.models.add_model_controller import ExporterSetup
 from headstart.ui.models.catalogue import FIRST
 from headstart.ui.program import Program
-from tests import fake_python
-from tests.fake_python import Plan
 from tests.source.source_tree import ROOT
+from tests.stand_ins import fake_python
+from tests.stand_ins.fake_python import Plan
 from tests.ui.person import WAIT, button, press, words
 
 GET = "Get SmolLM2 135M Instruct"

@@ -19,7 +19,7 @@ from headstart.ui.engine_request import Loadable, installed_model
 from headstart.ui.models import model_choices
 from headstart.ui.program import Program
 from headstart.ui.settings.settings_form import title
-from tests.model_folders import write_model, write_pair
+from tests.stand_ins.model_folders import write_model, write_pair
 from tests.ui.person import WAIT, preferences
 
 Open = Callable[..., Program]

@@ -13,7 +13,7 @@ from headstart.errors import BrokenModelError
 from headstart.library import exporter, library, manifest
 from headstart.ui.engine_request import installed_model
 from headstart.ui.program import Program
-from tests.model_folders import write_model
+from tests.stand_ins.model_folders import write_model
 from tests.ui.person import WAIT, ask, words
 
 Open = Callable[..., Program]

@@ -19,7 +19,7 @@ from headstart.ui.background_task import BackgroundTask
 from headstart.ui.engine_request import Loadable, installed_model
 from headstart.ui.program import Program
 from headstart.ui.settings.settings_form import ChoiceEditor
-from tests.model_folders import describe, write_model, write_pair
+from tests.stand_ins.model_folders import describe, write_model, write_pair
 from tests.ui.person import WAIT, ask, setting, shown
 
 Open = Callable[..., Program]

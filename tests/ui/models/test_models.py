@@ -30,8 +30,8 @@ from headstart.ui.program import Program
 from headstart.ui.settings.settings_form import ChoiceEditor
 from headstart.ui.widgets.progress import WorkCard
 from headstart_export import cli
-from tests.model_folders import describe, write_model, write_pair
 from tests.source.source_tree import ROOT
+from tests.stand_ins.model_folders import describe, write_model, write_pair
 from tests.ui.person import WAIT, ask, button, press, setting, words
 
 Open = Callable[..., Program]
@@ -40,7 +40,7 @@ Open = Callable[..., Program]
 EXPORTER = """
 import json, os, sys, time
 from pathlib import Path
-from tests.model_folders import write_model
+from tests.stand_ins.model_folders import write_model
 root = Path({root!r})
 print("Fetching", *sys.argv[1:], "...", flush=True)
 part = root.with_name("part")

@@ -15,8 +15,8 @@ from headstart.settings import Settings
 from headstart.ui.engine_request import installed_model
 from headstart.ui.models import model_choices
 from headstart.ui.program import EngineSource, Program
-from tests.model_folders import write_model
-from tests.model_server import Script, serving
+from tests.stand_ins.model_folders import write_model
+from tests.stand_ins.model_server import Script, serving
 from tests.ui.person import WAIT as SHORT
 
 OFFICE = Remote("office", "https://office.example/v1", "large")

@@ -23,7 +23,7 @@ from headstart.ui.local_server.server_page import ServerState, ServerView
 from headstart.ui.program import Program
 from headstart.ui.transcript.message import MessageAction
 from headstart.ui.window.dialogs import CommandPalette
-from tests.model_folders import write_model
+from tests.stand_ins.model_folders import write_model
 from tests.ui import reach
 from tests.ui.models.test_models import exporter
 from tests.ui.person import WAIT, ask, begin, shown

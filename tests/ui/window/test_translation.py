@@ -33,8 +33,8 @@ from headstart.ui.actions import COMMANDS
 from headstart.ui.models.add_model_controller import ExportRun
 from headstart.ui.translation import FOLDER, Translation, choose_locale, language_of, translate_error
 from tests import translations
-from tests.model_folders import resolved_model
 from tests.source.source_tree import Module
+from tests.stand_ins.model_folders import resolved_model
 from tests.translations import Message, is_of_a_terminal
 from tests.ui.conftest import Speak
 

@@ -1,6 +1,6 @@
 """Builds tiny language models with random weights, complete with tokenizer and manifest.
 
-`python -m tests.tiny FOLDER` builds them all; run it in a process of its own, because it loads torch.
+`python -m tests.stand_ins.tiny FOLDER` builds them all; run it in a process of its own, because it loads torch.
 """
 
 import dataclasses
@@ -23,7 +23,7 @@ CHAT_TEMPLATE = (
     "{% for message in messages %}<|im_start|>{{ message['role'] }}\n{{ message['content'] }}<|im_end|>\n{% endfor %}"
     "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
 )
-LICENCE_TEXT = Path(__file__).resolve().parent.parent / "LICENSE"
+LICENCE_TEXT = Path(__file__).resolve().parents[2] / "LICENSE"
 
 
 @dataclasses.dataclass(frozen=True)

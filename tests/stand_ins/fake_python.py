@@ -21,7 +21,7 @@ Installing collected packages: nncf, torch, headstart"""
 EXPORTER = """#!{python}
 import os, sys
 from pathlib import Path
-from tests.model_folders import write_model
+from tests.stand_ins.model_folders import write_model
 print("Fetching", *sys.argv[1:], "...", file=sys.stderr, flush=True)
 print(write_model(Path(os.environ["HEADSTART_HOME"]) / "models" / sys.argv[1]))
 """

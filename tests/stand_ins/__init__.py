@@ -1,0 +1,1 @@
+"""Small models, engines, devices and servers in the place of real ones."""
