@@ -30,10 +30,11 @@ from headstart.ui.transcript.message import (
     MessageContent,
     MessageState,
     OriginRun,
+    PassageSource,
     RoundNote,
     attached_blocks,
 )
-from headstart.ui.transcript.message_view import MessageView
+from headstart.ui.transcript.message_view import MessageView, SourceList
 from headstart.ui.transcript.text_view import TextView
 from headstart.ui.widgets import theme
 from headstart.ui.widgets.legend import Legend
@@ -623,3 +624,18 @@ def test_hit_in_a_long_attachment_is_shown_with_context() -> None:
     assert shown.source[slice(*place)] == "line 700"
     assert shown.place(1, 0, 4) is None
     assert shown.source[slice(*(shown.place(0, 1, 4) or (0, 0)))] == "hor"
+
+
+def test_sources_keep_their_size_in_another_theme(show: Show) -> None:
+    place = PassageSource("a.md", "The walrus sleeps.", path="/a.md", place="folder/a.md")
+    other = PassageSource("b.md", "Tigers do not.")
+    view = show(MessageContent("a", "assistant", "It sleeps.", sources=(place, other)))
+    sizes = list[set[float]]()
+    for each in (LIGHT, DARK, LIGHT):
+        view.apply_theme(each, theme.text_font(10))
+        sources = view.findChild(SourceList)
+        assert sources is not None
+        parts = [*sources.buttons(), *(label for label in sources.findChildren(QLabel) if label.isVisible())]
+        assert len(parts) == 4
+        sizes.append({part.font().pointSizeF() for part in parts})
+    assert sizes == [{8.8}] * 3

@@ -316,6 +316,7 @@ class SourceList(QWidget):
         self._labels, self._buttons, self._sources = [], [], sources
         self.setFont(_small_font(font))
         self.setStyleSheet(sheet(theme, font))
+        self._opener.setFont(self.font())
         for number, source in enumerate(sources):
             button = self._button(number, source)
             before = sources[number - 1] if number else None
@@ -356,6 +357,7 @@ class SourceList(QWidget):
         label = QLabel(words, self)
         label.setToolTip(tip)
         label.setFixedHeight(height)
+        label.setFont(self.font())
         set_style_class(label, "muted")
         self._labels.append(label)
         self._flow.addWidget(label)
@@ -364,6 +366,7 @@ class SourceList(QWidget):
     def _button(self, number: int, source: PassageSource) -> QToolButton:
         button = QToolButton(self)
         set_style_class(button, "chip")
+        button.setFont(self.font())  # under a style sheet, a child made later may not inherit it
         button.setCheckable(True)
         excerpt = " ".join(source.text[:200].split())
         width = scaled(_EXCERPT_WIDTH, self.font())
