@@ -292,6 +292,7 @@ class Program(QObject):
 
     def _connect_folders(self) -> None:
         self.chat_controller.composing.search_folders = self.folders.search
+        self.chats.search_in = self.folders.search_in
         self.chat_controller.composing.question_begun.connect(self.folders.prepare)
         self.folders.error_occurred.connect(self.chat_controller.show_error)
         self.projects.model_requested.connect(self._on_model_requested)
