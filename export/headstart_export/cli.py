@@ -438,7 +438,7 @@ def _list_recipes(*, as_json: bool) -> None:
 
 
 def _listed(name: str) -> dict[str, Any]:
-    """Return a recipe's entry in the list; role, purpose and parameters are those of a pair's target.
+    """Return a recipe's entry in the list; role, purpose, parameters and tasks are those of a pair's target.
 
     Sizes are in bytes, at most: of the download, of the result, and of the result with INT4 weights.
     """
@@ -456,6 +456,7 @@ def _listed(name: str) -> dict[str, Any]:
         "role": parts[0][0].role,
         "purpose": parts[0][0].purpose,
         "parameters": parts[0][0].parameters,
+        "tasks": parts[0][0].tasks,
         "notes": list(dict.fromkeys(note for part, _ in parts for note in part.notes)),
         "download": sum(source.bytes for source in sources) + sum(part.further_bytes for part, _ in parts),
         "needs_pytorch": any(map(recipes.needs_pytorch, sources)),

@@ -300,12 +300,11 @@ class Program(QObject):
         self.models.adding.installed.connect(lambda _: self.folders.update())
 
     @Slot(str)
-    def _on_model_requested(self, name: str) -> None:
+    @Slot(str, str)
+    def _on_model_requested(self, name: str, reason: str = "") -> None:
         """Show a model where you can get it."""
         self.window.actions_by_name["models"].trigger()
-        catalogue = self.window.models.catalogue
-        catalogue.search.setText(name)
-        catalogue.search.setFocus()
+        self.window.models.catalogue.search_for(name, reason)
 
     def is_answering(self) -> bool:
         """Return whether a model writes."""

@@ -126,6 +126,33 @@ def test_models_are_listed_with_their_facts(qtbot: QtBot, root: Path, open_progr
     qtbot.waitUntil(lambda: "TOY: everything runs here." in words(page.placement), timeout=WAIT)
 
 
+@pytest.mark.parametrize(
+    ("name", "line"),
+    [
+        ("qwen2.5-coder-1.5b-instruct", "Calls tools badly: 6 of 30 small tasks"),
+        ("smollm2-135m-instruct", "Calls tools badly: 0 of 30 small tasks"),
+        ("qwen2.5-coder-1.5b-instruct-int4", ""),  # not measured
+    ],
+)
+def test_card_tells_how_well_tools_are_called(root: Path, open_program: Open, name: str, line: str) -> None:
+    folder = write_model(root / "renamed")
+    manifest.write(folder, replace(manifest.read_model(folder), name=name))
+    app = open_program(find=installed_model)
+    text = words(card_of(app, "renamed"))
+    assert line in text
+    assert ("Calls tools" in text) == bool(line)
+
+
+def test_catalogue_tells_how_well_tools_are_called(qtbot: QtBot) -> None:
+    catalogue = Catalogue()
+    qtbot.addWidget(catalogue)
+    rates = {row.recipe.name: "of 30 small tasks" in words(row) for row in catalogue.rows}
+    assert [name for name in ("qwen2.5-coder", "smollm2-135m-instruct", "qwen3-4b") if rates[name]] == [
+        "qwen2.5-coder",
+        "smollm2-135m-instruct",
+    ]
+
+
 def test_card_tells_of_slow_answers(root: Path, open_program: Open) -> None:
     write_model(root / "smol")
     app = open_program(find=installed_model)

@@ -1183,6 +1183,14 @@
         <translation>可以让更大的模型更快。</translation>
     </message>
     <message>
+        <source>Calls tools: {done} of {tasks} small tasks on a folder were done right.</source>
+        <translation>调用工具：{tasks} 个文件夹小任务中正确完成了 {done} 个。</translation>
+    </message>
+    <message>
+        <source>Calls tools badly: {done} of {tasks} small tasks on a folder were done right.</source>
+        <translation>不擅长调用工具：{tasks} 个文件夹小任务中只正确完成了 {done} 个。</translation>
+    </message>
+    <message>
         <source>{download} to download · {result} on the disk · licence: {licence}</source>
         <translation>下载 {download} · 磁盘占用 {result} · 许可证：{licence}</translation>
     </message>
@@ -1845,6 +1853,10 @@
 </context>
 <context>
     <name>DictationController</name>
+    <message>
+        <source>Dictation needs Whisper: get one of these models, then press the microphone again.</source>
+        <translation>听写需要 Whisper：请获取其中一个模型，然后再次按下麦克风。</translation>
+    </message>
     <message>
         <source>The dictation ended unexpectedly; click the microphone to go on.</source>
         <translation>听写意外结束；请点击麦克风继续。</translation>

@@ -1183,6 +1183,14 @@
         <translation>可以讓更大的模型更快。</translation>
     </message>
     <message>
+        <source>Calls tools: {done} of {tasks} small tasks on a folder were done right.</source>
+        <translation>呼叫工具：{tasks} 個資料夾小任務中正確完成了 {done} 個。</translation>
+    </message>
+    <message>
+        <source>Calls tools badly: {done} of {tasks} small tasks on a folder were done right.</source>
+        <translation>不擅長呼叫工具：{tasks} 個資料夾小任務中只正確完成了 {done} 個。</translation>
+    </message>
+    <message>
         <source>{download} to download · {result} on the disk · licence: {licence}</source>
         <translation>下載 {download} · 磁碟佔用 {result} · 授權條款：{licence}</translation>
     </message>
@@ -1845,6 +1853,10 @@
 </context>
 <context>
     <name>DictationController</name>
+    <message>
+        <source>Dictation needs Whisper: get one of these models, then press the microphone again.</source>
+        <translation>聽寫需要 Whisper：請取得其中一個模型，然後再次按下麥克風。</translation>
+    </message>
     <message>
         <source>The dictation ended unexpectedly; click the microphone to go on.</source>
         <translation>聽寫意外結束；請點擊麥克風繼續。</translation>
