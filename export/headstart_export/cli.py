@@ -426,12 +426,12 @@ def _list_recipes(*, as_json: bool) -> None:
         return
     print(f"{'name':32} download     disk   memory")
     for item in rows:
-        sizes = (item["download"], item["result"], int(item["result"] * manifest.MEMORY_FACTOR))
+        sizes = (item["download"], item["result"], manifest.estimated_memory(item["result"]))
         needs = ", needs PyTorch" if item["needs_pytorch"] else ""
         words = " ".join(f"{progress.megabytes(size):>8}" for size in sizes)
         print(f"{item['name']:32} {words}  {item['title']} ({item['checked']}{needs})")
     print(
-        "disk, memory: the most that the model takes, the memory with a conversation. NAME-int4 has weights of 4 bits: "
+        "disk, memory: the most that the model takes, the memory with a full context. NAME-int4 has weights of 4 bits: "
         "it is smaller where the others are not of 4 bits already. What it costs in quality is measured at the export; "
         "headstart models shows it."
     )

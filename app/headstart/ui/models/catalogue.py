@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QCheckBox, QGridLayout, QLabel, QLineEdit, QVBoxLa
 
 from headstart.library import forms
 from headstart.library.exporter import FETCHED, SIZE
-from headstart.library.manifest import FAST, MEMORY_FACTOR
+from headstart.library.manifest import FAST, estimated_memory
 from headstart.ui.formatting import rough_size, sentences
 from headstart.ui.models.add_model import AddModel
 from headstart.ui.translation import translate
@@ -66,8 +66,8 @@ class CatalogueEntry(msgspec.Struct, frozen=True):
 
     @property
     def memory(self) -> int:
-        """Bytes that the loaded model takes, roughly."""
-        return int(self.result * MEMORY_FACTOR)
+        """Bytes that the loaded model takes with a full context, roughly."""
+        return estimated_memory(self.result)
 
     @property
     def has_smaller_form(self) -> bool:
@@ -172,7 +172,7 @@ def facts(recipe: CatalogueEntry, free: int) -> str:
         download=rough_size(recipe.download), result=rough_size(recipe.result), licence=recipe.licence
     )
     if free:
-        fitting = translate("Catalogue", "Fits your memory: it takes about {needed} of {free}.")
+        fitting = translate("Catalogue", "Fits your memory: with a full context it takes about {needed} of {free}.")
         too_large = translate("Catalogue", "Too large: it takes about {needed} of memory, and {free} is free.")
         fit = (fitting if recipe.memory <= free else too_large).format(
             needed=rough_size(recipe.memory), free=rough_size(free)

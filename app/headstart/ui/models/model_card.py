@@ -128,7 +128,7 @@ class ModelCard(NamedCard):
 
     def show_memory(self, needed: int, free: int) -> None:
         """Show the bytes that it takes when loaded beside those that are free."""
-        words = self.tr("Takes about {needed} of memory; {free} is free.").format(
+        words = self.tr("Takes about {needed} of memory when its context is full; {free} is free.").format(
             needed=format_size(needed), free=format_size(free)
         )
         self._memory.say(words, bad=needed > free)
@@ -157,7 +157,8 @@ def _badges(entry: Entry) -> list[str]:
     if isinstance(entry, Broken):
         return [translate("ModelCard", "cannot be used")]
     licences = dict.fromkeys(model.manifest.licence for model in model_choices.models_of(entry))
-    facts = [_precision(entry), format_size(model_choices.size_of(entry)), ", ".join(licences)]
+    size = translate("ModelCard", "{} on the disk").format(format_size(model_choices.size_of(entry)))
+    facts = [_precision(entry), size, ", ".join(licences)]
     return [translate("ModelCard", "with a small helper"), *facts] if isinstance(entry, Pair) else facts
 
 
