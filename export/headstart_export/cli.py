@@ -426,19 +426,19 @@ def _list_recipes(*, as_json: bool) -> None:
         return
     print(f"{'name':32} download     disk   memory")
     for item in rows:
-        sizes = (item["download"], item["result"], int(item["result"] * manifest.MEMORY_FACTOR))
+        sizes = (item["download"], item["result"], manifest.estimated_memory(item["result"]))
         needs = ", needs PyTorch" if item["needs_pytorch"] else ""
         words = " ".join(f"{progress.megabytes(size):>8}" for size in sizes)
         print(f"{item['name']:32} {words}  {item['title']} ({item['checked']}{needs})")
     print(
-        "disk, memory: the most that the model takes, the memory with a conversation. NAME-int4 has weights of 4 bits: "
+        "disk, memory: the most that the model takes, the memory with a full context. NAME-int4 has weights of 4 bits: "
         "it is smaller where the others are not of 4 bits already. What it costs in quality is measured at the export; "
         "headstart models shows it."
     )
 
 
 def _listed(name: str) -> dict[str, Any]:
-    """Return a recipe's entry in the list; role, purpose and parameters are those of a pair's target.
+    """Return a recipe's entry in the list; role, purpose, parameters and tasks are those of a pair's target.
 
     Sizes are in bytes, at most: of the download, of the result, and of the result with INT4 weights.
     """
@@ -456,6 +456,7 @@ def _listed(name: str) -> dict[str, Any]:
         "role": parts[0][0].role,
         "purpose": parts[0][0].purpose,
         "parameters": parts[0][0].parameters,
+        "tasks": parts[0][0].tasks,
         "notes": list(dict.fromkeys(note for part, _ in parts for note in part.notes)),
         "download": sum(source.bytes for source in sources) + sum(part.further_bytes for part, _ in parts),
         "needs_pytorch": any(map(recipes.needs_pytorch, sources)),

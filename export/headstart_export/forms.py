@@ -6,7 +6,7 @@ from pathlib import Path
 
 from headstart.errors import ExportError
 from headstart.library import manifest
-from headstart.library.manifest import FAST, MEMORY_FACTOR
+from headstart.library.manifest import FAST, estimated_memory
 from headstart_export.checks import quality
 from headstart_export.conversion import quantize
 from headstart_export.progress import megabytes
@@ -50,7 +50,7 @@ def choose(named: Recipe, free: int, installed: Collection[str]) -> Form:
         )
 
     def memory(weights: str) -> int:
-        return int(MEMORY_FACTOR * (size(target[0], weights) + sum(size(*each) for each in others)))
+        return estimated_memory(size(target[0], weights) + sum(size(*each) for each in others))
 
     needed, room = _gigabytes(memory(precise)), _gigabytes(free)
     is_smallest = memory(precise) <= memory(quantize.INT4)

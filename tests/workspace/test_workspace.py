@@ -10,6 +10,7 @@ import psutil
 import pytest
 
 from headstart import paths
+from headstart.chat.conversation import Excerpt
 from headstart.engine.cancelling import CancelEvent
 from headstart.errors import WorkspaceError
 from headstart.tools.loop import REFUSED, ToolResult
@@ -110,6 +111,22 @@ def test_search_does_not_show_secrets(workspace: Workspace, place: Path) -> None
     (place / "password.md").write_text("Ask for the PASSWORD.\n", encoding="utf-8")
     (result,) = work(workspace, [call("search_files", text="password")]).results
     assert result.text == "password.md\npassword.md:1: Ask for the PASSWORD."
+
+
+def test_search_by_meaning_shows_passages_of_the_folder_alone(workspace: Workspace, place: Path) -> None:
+    assert not workspace.has("search_meaning")
+    (place / "key.txt").write_text("-----BEGIN RSA PRIVATE KEY-----\n", encoding="utf-8")
+    (place / "link.txt").symlink_to(place.parent / "outside" / "file.txt")
+    found = [place / "notes.txt", place / "key.txt", place / "link.txt", place / "gone.txt", place.parent, place]
+    found.append(place.parent / "outside" / "file.txt")
+    workspace.find_passages = lambda _question: [Excerpt(str(path), path.name, 0, 2, f" in {path}\n") for path in found]
+    assert "search_meaning" in [tool.name for tool in workspace.tools]
+    asked = call("search_meaning", question="What is below one?")
+    assert work(workspace, [asked], refuse).results == [REFUSED]
+    (result,) = work(workspace, [asked]).results
+    assert result.text == f"notes.txt, line 2:\nin {place / 'notes.txt'}"
+    workspace.find_passages = lambda _question: []
+    assert work(workspace, [asked]).results[0].text == "Nothing was found."
 
 
 def test_what_git_runs_is_not_changed(workspace: Workspace, place: Path) -> None:

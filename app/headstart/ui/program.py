@@ -292,6 +292,7 @@ class Program(QObject):
 
     def _connect_folders(self) -> None:
         self.chat_controller.composing.search_folders = self.folders.search
+        self.chats.search_in = self.folders.search_in
         self.chat_controller.composing.question_begun.connect(self.folders.prepare)
         self.folders.error_occurred.connect(self.chat_controller.show_error)
         self.projects.model_requested.connect(self._on_model_requested)
@@ -299,12 +300,11 @@ class Program(QObject):
         self.models.adding.installed.connect(lambda _: self.folders.update())
 
     @Slot(str)
-    def _on_model_requested(self, name: str) -> None:
+    @Slot(str, str)
+    def _on_model_requested(self, name: str, reason: str = "") -> None:
         """Show a model where you can get it."""
         self.window.actions_by_name["models"].trigger()
-        catalogue = self.window.models.catalogue
-        catalogue.search.setText(name)
-        catalogue.search.setFocus()
+        self.window.models.catalogue.search_for(name, reason)
 
     def is_answering(self) -> bool:
         """Return whether a model writes."""

@@ -4,7 +4,7 @@ import difflib
 import json
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from headstart import paths
+from headstart.chat.conversation import Excerpt
 from headstart.engine.cancelling import CancelEvent
 from headstart.engine.engine import Call, Tool
 from headstart.errors import AttachmentError, HeadstartError, Translatable, WorkspaceError
@@ -72,7 +73,14 @@ TOOLS = (
         steps={"type": "array", "items": _STEP},
     ),
 )
+BY_MEANING = _tool(
+    "search_meaning",
+    "Find the passages of files that answer a question, in other words than its own, too.",
+    "question",
+    question=_TEXT,
+)
 _NAMES = frozenset(tool.name for tool in TOOLS)
+FindPassages = Callable[[str], Iterable[Excerpt]]
 
 
 @dataclass(frozen=True)
@@ -162,15 +170,16 @@ class Workspace:
         name = digest(str(self.folder.path).encode())[:16]
         self.record = Record(record or paths.workspaces_folder() / name, self.folder)
         self.skills = Skills(self.folder.path)
+        self.find_passages: FindPassages | None = None  # in an index that has this folder
         self.allowed = set[tuple[str, ...]]()  # permissions, until the chat is closed
 
     @property
     def tools(self) -> tuple[Tool, ...]:
         """The tools that an answer may call."""
-        return (*TOOLS, *self.skills.tools)
+        return (*TOOLS, *([BY_MEANING] if self.find_passages else []), *self.skills.tools)
 
     def has(self, name: str) -> bool:
-        return name in _NAMES or self.skills.has(name)
+        return name in _NAMES or (name == BY_MEANING.name and self.find_passages is not None) or self.skills.has(name)
 
     def close(self) -> None:
         self.folder.close()
@@ -226,6 +235,10 @@ class Workspace:
                 text, path = _text(arguments, "text"), self._path(arguments.get("path", ""))
                 title = Translatable("Search the files of {path} for “{text}”", path=path or ".", text=text)
                 proposal = Proposal(call, Look(lambda: self._search(text, path)), title, READ)
+            case "search_meaning":
+                question = _text(arguments, "question")
+                title = Translatable("Search the files of {path} for “{text}”", path=".", text=question)
+                proposal = Proposal(call, Look(lambda: self._search_meaning(question)), title, READ)
             case "edit_file":
                 proposal = self._editing(call, arguments)
             case "write_file":
@@ -422,6 +435,15 @@ class Workspace:
                 lines.append("… and perhaps more.")
                 break
         return ToolResult("\n".join((*names, *lines)) or "Nothing was found.")
+
+    def _search_meaning(self, question: str) -> ToolResult:
+        passages = list[str]()
+        for excerpt in self.find_passages(question) if self.find_passages else ():
+            with suppress(OSError, ValueError, WorkspaceError):  # it is elsewhere, or gone since it was indexed
+                path = Path(excerpt.path).resolve().relative_to(self.folder.path).as_posix()
+                if not (is_secret(path) or self.folder.read(path, sandbox.MAX_WRITTEN).is_secret):
+                    passages.append(f"{excerpt._replace(name=path).title}:\n{excerpt.text.strip()}")
+        return ToolResult("\n\n".join(passages) or "Nothing was found.")
 
     def _matches(self, path: str, wanted: str) -> Iterator[str]:
         with suppress(WorkspaceError):

@@ -23,6 +23,7 @@ from headstart.ui.program import EngineSource, Program
 from headstart.ui.sidebar.projects import ProjectDialog
 from headstart.ui.transcript.message import MessageAction
 from headstart.ui.transcript.message_view import MessageView, SourceList
+from headstart.workspace.folder import IS_SUPPORTED
 from tests.chat.folders.test_folders import TopicEmbedder, write
 from tests.ui.conftest import Speak
 from tests.ui.folders.test_projects import answer_box, choose, dialog
@@ -355,6 +356,36 @@ def test_words_at_once_and_other_words_with_a_model(
     embedder.fails = True
     ask(qtbot, app, "and the heron?")
     assert "A heron falls." in sent(app)
+
+
+@pytest.mark.skipif(not IS_SUPPORTED, reason="folders can be confined on Linux and macOS")
+def test_working_folder_is_searched_by_meaning_where_the_project_has_vectors_of_it(
+    qtbot: QtBot, app_with_model: Program, tmp_path: Path
+) -> None:
+    app, notes = app_with_model, tmp_path / "notes"
+    write(notes / "cars" / "car.txt", "The motor is loud.")
+    write(notes / "garden.txt", "An engine in the garden.")
+    open_project(app, notes)
+    session = app.chat_controller.session
+    (tmp_path / "elsewhere").mkdir()
+
+    def offered() -> list[str]:
+        tools = session.request(session.path).tools
+        return [tool.name for tool in tools.offered] if tools else []
+
+    ask(qtbot, app, "Hi")
+    wait_for(qtbot, app, notes, lambda state: state.embedded == 2)
+    session.folder.give(tmp_path / "elsewhere")
+    assert "search_meaning" not in offered()
+    session.folder.give(notes / "cars")
+    assert "search_meaning" in offered()
+    call = r'{"question": "which \u0065ngine?"}'  # the message itself fits no passage
+    with qtbot.waitSignal(app.chat_controller.answered, timeout=WAIT):
+        type_and_send(app, f"toy: call search_meaning {call}")
+        qtbot.waitUntil(lambda: session.pending_call is not None, timeout=WAIT)
+        session.decide(allowed=True)
+    (made,) = session.path[-1].calls
+    assert made.result == "car.txt, line 1:\nThe motor is loud."
 
 
 def test_model_is_loaded_while_a_question_is_typed(

@@ -434,7 +434,7 @@ def test_bin_is_emptied_after_a_question(
         click_chat(app, title)
         app.window.actions_by_name["delete"].trigger()
     _bin(app)
-    press(sidebar.place, "Empty Now…")
+    press(sidebar.place, "Empty now…")
     assert ["3 chats" in sentence for sentence in asked] == [True]
     assert len(app.store.chats(deleted=True)) == 3
     click_chat(app, "zqxjvkw a")
@@ -442,7 +442,7 @@ def test_bin_is_emptied_after_a_question(
     assert asked[1:] == ["Delete this chat for good?"]
     assert sidebar.undo_bar.text == "Deleted 1 chat for good"
     assert undo.text() == "&Undo: Delete “zqxjvkw c”"
-    press(sidebar.place, "Empty Now…")
+    press(sidebar.place, "Empty now…")
     assert chat_rows(app) == []
     assert "30 days" in sidebar._empty.text()
     assert undo.text() == "&Undo"

@@ -126,6 +126,33 @@ def test_models_are_listed_with_their_facts(qtbot: QtBot, root: Path, open_progr
     qtbot.waitUntil(lambda: "TOY: everything runs here." in words(page.placement), timeout=WAIT)
 
 
+@pytest.mark.parametrize(
+    ("name", "line"),
+    [
+        ("qwen2.5-coder-1.5b-instruct", "Calls tools badly: 6 of 30 small tasks"),
+        ("smollm2-135m-instruct", "Calls tools badly: 0 of 30 small tasks"),
+        ("qwen2.5-coder-1.5b-instruct-int4", ""),  # not measured
+    ],
+)
+def test_card_tells_how_well_tools_are_called(root: Path, open_program: Open, name: str, line: str) -> None:
+    folder = write_model(root / "renamed")
+    manifest.write(folder, replace(manifest.read_model(folder), name=name))
+    app = open_program(find=installed_model)
+    text = words(card_of(app, "renamed"))
+    assert line in text
+    assert ("Calls tools" in text) == bool(line)
+
+
+def test_catalogue_tells_how_well_tools_are_called(qtbot: QtBot) -> None:
+    catalogue = Catalogue()
+    qtbot.addWidget(catalogue)
+    rates = {row.recipe.name: "of 30 small tasks" in words(row) for row in catalogue.rows}
+    assert [name for name in ("qwen2.5-coder", "smollm2-135m-instruct", "qwen3-4b") if rates[name]] == [
+        "qwen2.5-coder",
+        "smollm2-135m-instruct",
+    ]
+
+
 def test_card_tells_of_slow_answers(root: Path, open_program: Open) -> None:
     write_model(root / "smol")
     app = open_program(find=installed_model)
@@ -277,7 +304,7 @@ def test_first_start_says_what_the_recommended_model_takes(open_program: Open) -
     welcome.show_memory(int(16e9))
     (best,) = [row for row in welcome.rows if row.recipe.name == "qwen3-4b+0.6b"]
     assert "3.1 GB to download" in words(best)
-    assert "4.0 GB of 16 GB" in words(best)
+    assert "4.5 GB of 16 GB" in words(best)
     assert not any("PyTorch" in words(row) for row in welcome.rows)
 
 
@@ -308,7 +335,7 @@ def test_catalogue_search_shows_what_fits(open_program: Open, root: Path) -> Non
     write_model(root / "qwen3-4b")
     app = open_program(find=installed_model)
     catalogue = app.window.models.catalogue
-    catalogue.show_memory(int(4e9))
+    catalogue.show_memory(int(5e9))
     first = titles(catalogue)
     assert first[:2] == ["Qwen3 0.6B", "Qwen3 4B + 0.6B"]
     assert "Qwen3 8B" not in first
@@ -323,7 +350,7 @@ def test_catalogue_search_shows_what_fits(open_program: Open, root: Path) -> Non
     catalogue.fitting.setChecked(False)
     assert "Qwen3 8B" in titles(catalogue)
     (large,) = [row for row in catalogue.rows if row.recipe.name == "qwen3-8b"]
-    assert "6.3 GB of memory" in words(large)
+    assert "6.8 GB of memory" in words(large)
     (here,) = [row for row in catalogue.rows if row.recipe.name == "qwen3-4b"]
     assert "installed" in words(here)
     assert here.get.isHidden()

@@ -4,12 +4,13 @@ import json
 import sys
 
 import pytest
+from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QPlainTextEdit
 from pytestqt.qtbot import QtBot
 
 from headstart.ui.composer.dictation import DictationController, DictationWidget
 from headstart.ui.program import Program
-from tests.ui.person import WAIT
+from tests.ui.person import WAIT, words
 
 _REPORTS = """
 import json, sys
@@ -114,5 +115,9 @@ def test_missing_microphone_is_said_in_a_sentence(qtbot: QtBot, dictation: Dicta
 def test_without_a_model_you_see_where_to_get_one(qtbot: QtBot, app: Program) -> None:
     app.window.actions_by_name["dictate"].trigger()
     qtbot.waitUntil(app.window.models.catalogue.isVisible, timeout=WAIT)
-    assert app.window.models.catalogue.search.text() == "Whisper"
+    catalogue = app.window.models.catalogue
+    assert catalogue.search.text() == "Whisper"
+    assert "Dictation needs Whisper" in words(catalogue)
+    QTest.keyClicks(catalogue.search, " x")
+    assert "Dictation needs Whisper" not in words(catalogue)
     assert not app.window.chat.composer.dictation.button.isChecked()

@@ -38,6 +38,9 @@ from tests.stand_ins.model_folders import resolved_model
 from tests.translations import Message, is_of_a_terminal
 from tests.ui.conftest import Speak
 
+BUTTONS = {"button", "icon_button", "addButton", "QPushButton", "_button"}
+_NAMES = {"Headstart", "Markdown", "PDF", "Word"}  # in texts of buttons
+_SMALL = {"a", "an", "as", "for", "from", "in", "of", "or", "the", "to", "up", "with"}  # in menus
 MARKERS = {"translate", "QT_TRANSLATE_NOOP"}
 SHOWN = {
     "QLabel", "QPushButton", "QCheckBox", "QRadioButton", "QToolButton", "QGroupBox", "QAction", "ElidedLabel",
@@ -82,6 +85,18 @@ def _untranslatable(module: Module) -> Iterator[str]:
                 yield f"{module.name}:{call.lineno} {words!r}"
 
 
+def _of_calls(module: Module, names: set[str]) -> Iterator[str]:
+    """Yield the texts that calls of these names get to be translated."""
+    for call, _ in _calls(module.tree):
+        for marked in call.args if _called(call) in names else []:
+            if isinstance(marked, ast.Call) and _called(marked) in {"tr", "translate"}:
+                yield _text(marked.args[-1]) or ""
+
+
+def _words(text: str) -> list[str]:
+    return re.findall(r"[A-Za-z]+", text.replace("&", ""))
+
+
 def _module(text: str) -> Module:
     return Module("headstart.ui.planted", Path("planted.py"), text)
 
@@ -108,6 +123,18 @@ def test_tools_of_qt_find_every_text_in_the_context_it_is_asked_for(catalogue: P
 
 def test_nothing_is_shown_that_cannot_be_translated() -> None:
     assert not [fault for module in translations.window_sources() for fault in _untranslatable(module)]
+
+
+def test_buttons_have_a_capital_at_the_start_and_menus_at_each_word() -> None:
+    modules = translations.window_sources()
+    buttons = {text for module in modules for text in _of_calls(module, BUTTONS)}
+    menus = {text for module in modules for text in _of_calls(module, {"addAction"})}
+    menus |= {command.text for command in COMMANDS}
+    assert min(len(buttons), len(menus)) > 20
+    assert [text for text in buttons if not _words(text)[0][0].isupper()] == []
+    lower = [(text, word) for text in buttons for word in _words(text.partition("(")[0])[1:] if not word.islower()]
+    assert {text for text, word in lower if word not in _NAMES} == set()
+    assert {text for text in menus for word in _words(text) if word not in _SMALL and word[0].islower()} == set()
 
 
 def test_what_a_translator_writes_is_what_the_window_says(qapp: QApplication, catalogue: Path, tmp_path: Path) -> None:

@@ -64,7 +64,7 @@ class DictationController(QObject):
     """Controller of a dictation: its text goes into the message box where the cursor is. Nothing of it is kept."""
 
     error_occurred = Signal(str)
-    model_requested = Signal(str)  # a name to look for: none that writes down speech is installed
+    model_requested = Signal(str, str)  # a name to look for, and the reason: none that writes down speech is installed
 
     def __init__(
         self,
@@ -92,7 +92,8 @@ class DictationController(QObject):
             self._stop()
             return
         if not self._command and find_transcription() is None:
-            self.model_requested.emit("Whisper")
+            reason = self.tr("Dictation needs Whisper: get one of these models, then press the microphone again.")
+            self.model_requested.emit("Whisper", reason)
             return
         self._place, self._written, self._is_failed = self._edit.textCursor(), "", False
         self._place.clearSelection()

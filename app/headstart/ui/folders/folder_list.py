@@ -42,7 +42,7 @@ class FolderList(QWidget):
             self,
         )
         self._offer = muted("", self)
-        self.model_button = button(self.tr("Show the Model"), self)
+        self.model_button = button(self.tr("Show the model"), self)
         for each in (self.add_button, self.model_button):
             each.setAutoDefault(False)
         self._lay_out()

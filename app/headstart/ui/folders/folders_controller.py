@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from PySide6.QtCore import QObject, QThreadPool, QTimer, Signal, Slot
@@ -14,7 +15,7 @@ from headstart.chat.conversation import Excerpt
 from headstart.chat.folders import folder_index
 from headstart.chat.folders.folder_files import TextReader
 from headstart.chat.folders.folder_index import UNREAD, FolderIndex, FolderState
-from headstart.chat.folders.folder_question import Question
+from headstart.chat.folders.folder_question import Question, understand
 from headstart.chat.history.database import FOLDERS_NAME
 from headstart.chat.history.store import Store
 from headstart.errors import HeadstartError, HistoryError
@@ -59,6 +60,7 @@ class FoldersController(QObject):
 
     changed = Signal(object)  # FolderState
     error_occurred = Signal(str)
+    _searched = Signal()  # by another thread
 
     def __init__(
         self, store: Store, is_answering: Callable[[], bool], find_embedder: FindEmbedder, parent: QObject | None = None
@@ -89,6 +91,7 @@ class FoldersController(QObject):
         self._start.timeout.connect(self.update)
         self._idle = QTimer(self, singleShot=True, interval=_IDLE_MS)
         self._idle.timeout.connect(self.unload)
+        self._searched.connect(self._idle.start)
 
     @property
     def model_name(self) -> str:
@@ -157,6 +160,16 @@ class FoldersController(QObject):
         task.failed.connect(lambda _: end(()))
         task.start(self._questions)
         return True
+
+    def search_in(self, project: str, place: Path) -> Callable[[str], tuple[Excerpt, ...]] | None:
+        """Return a search in those of a project's folders that have `place`, for any thread; None without vectors."""
+        folders = tuple(
+            folder
+            for folder in (self._folders(project) if project else None) or ()
+            if self.state(folder).embedded and place.is_relative_to(Path(folder).resolve())
+        )
+        all_folders = self._folders() if folders and self.model_name else None
+        return partial(self._find_passages, folders, all_folders) if all_folders else None
 
     @Slot()
     def unload(self) -> None:
@@ -262,8 +275,17 @@ class FoldersController(QObject):
         with self._embedding:
             return index.embed(folders, embedder)
 
+    def _find_passages(self, folders: tuple[str, ...], all_folders: Sequence[str], text: str) -> tuple[Excerpt, ...]:
+        """Find what fits a text, on the thread that asks."""
+        self._searched.emit()
+        return self._find(folders, all_folders, understand(text))
+
     def _find(
-        self, folders: tuple[str, ...], all_folders: Sequence[str], question: Question, _task: BackgroundTask
+        self,
+        folders: tuple[str, ...],
+        all_folders: Sequence[str],
+        question: Question,
+        _task: BackgroundTask | None = None,
     ) -> tuple[Excerpt, ...]:
         with FolderIndex(self._home, self._store.key) as index:
             index.keep(all_folders)

@@ -365,7 +365,7 @@
         <translation>权重</translation>
     </message>
     <message>
-        <source>Folder with weights, or an exported model…</source>
+        <source>Folder with Weights, or an Exported Model…</source>
         <translation>含有权重的文件夹或已导出的模型…</translation>
     </message>
     <message>
@@ -393,7 +393,7 @@
         <translation>快速（4 位）</translation>
     </message>
     <message>
-        <source>GGUF file…</source>
+        <source>GGUF File…</source>
         <translation>GGUF 文件…</translation>
     </message>
     <message>
@@ -1183,12 +1183,20 @@
         <translation>可以让更大的模型更快。</translation>
     </message>
     <message>
+        <source>Calls tools: {done} of {tasks} small tasks on a folder were done right.</source>
+        <translation>调用工具：{tasks} 个文件夹小任务中正确完成了 {done} 个。</translation>
+    </message>
+    <message>
+        <source>Calls tools badly: {done} of {tasks} small tasks on a folder were done right.</source>
+        <translation>不擅长调用工具：{tasks} 个文件夹小任务中只正确完成了 {done} 个。</translation>
+    </message>
+    <message>
         <source>{download} to download · {result} on the disk · licence: {licence}</source>
         <translation>下载 {download} · 磁盘占用 {result} · 许可证：{licence}</translation>
     </message>
     <message>
-        <source>Fits your memory: it takes about {needed} of {free}.</source>
-        <translation>内存足够：约需 {needed}，可用 {free}。</translation>
+        <source>Fits your memory: with a full context it takes about {needed} of {free}.</source>
+        <translation>内存足够：上下文占满时约占用 {free} 中的 {needed}。</translation>
     </message>
     <message>
         <source>Too large: it takes about {needed} of memory, and {free} is free.</source>
@@ -1845,6 +1853,10 @@
 </context>
 <context>
     <name>DictationController</name>
+    <message>
+        <source>Dictation needs Whisper: get one of these models, then press the microphone again.</source>
+        <translation>听写需要 Whisper：请获取其中一个模型，然后再次按下麦克风。</translation>
+    </message>
     <message>
         <source>The dictation ended unexpectedly; click the microphone to go on.</source>
         <translation>听写意外结束；请点击麦克风继续。</translation>
@@ -4653,7 +4665,7 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>目前按词语查找段落。有了模型 {model}（{size}），换一种说法也能找到。</translation>
     </message>
     <message>
-        <source>Show the Model</source>
+        <source>Show the model</source>
         <translation>显示模型</translation>
     </message>
     <message>
@@ -5388,16 +5400,16 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>校验 {}</translation>
     </message>
     <message>
-        <source>Takes about {needed} of memory; {free} is free.</source>
-        <translation>约占用 {needed} 内存；可用 {free}。</translation>
-    </message>
-    <message>
         <source>Show folder</source>
         <translation>打开文件夹</translation>
     </message>
     <message>
         <source>Show the folder of {}</source>
         <translation>打开 {} 的文件夹</translation>
+    </message>
+    <message>
+        <source>{} on the disk</source>
+        <translation>磁盘占用 {}</translation>
     </message>
     <message>
         <source>with a small helper</source>
@@ -5418,6 +5430,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>Its fast form</source>
         <translation>它的快速版本</translation>
+    </message>
+    <message>
+        <source>Takes about {needed} of memory when its context is full; {free} is free.</source>
+        <translation>上下文占满时约占用 {needed} 内存；当前可用 {free}。</translation>
     </message>
     <message>
         <source>Its precise form</source>
@@ -5848,7 +5864,7 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>恢复</translation>
     </message>
     <message>
-        <source>Empty Now…</source>
+        <source>Empty now…</source>
         <translation>立即清空…</translation>
     </message>
     <message>
@@ -7712,7 +7728,7 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>重命名(&amp;R)</translation>
     </message>
     <message>
-        <source>&amp;Delete (chats stay)</source>
+        <source>&amp;Delete (Chats Stay)</source>
         <translation>删除（保留对话）(&amp;D)</translation>
     </message>
     <message>
@@ -7720,7 +7736,7 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>编辑(&amp;E)…</translation>
     </message>
     <message>
-        <source>&amp;Delete (chats stay)…</source>
+        <source>&amp;Delete (Chats Stay)…</source>
         <translation>删除（保留对话）(&amp;D)…</translation>
     </message>
 </context>

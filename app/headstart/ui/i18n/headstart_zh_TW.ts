@@ -365,7 +365,7 @@
         <translation>權重</translation>
     </message>
     <message>
-        <source>Folder with weights, or an exported model…</source>
+        <source>Folder with Weights, or an Exported Model…</source>
         <translation>內含權重的資料夾或已匯出的模型…</translation>
     </message>
     <message>
@@ -393,7 +393,7 @@
         <translation>快速（4 位元）</translation>
     </message>
     <message>
-        <source>GGUF file…</source>
+        <source>GGUF File…</source>
         <translation>GGUF 檔案…</translation>
     </message>
     <message>
@@ -1183,12 +1183,20 @@
         <translation>可以讓更大的模型更快。</translation>
     </message>
     <message>
+        <source>Calls tools: {done} of {tasks} small tasks on a folder were done right.</source>
+        <translation>呼叫工具：{tasks} 個資料夾小任務中正確完成了 {done} 個。</translation>
+    </message>
+    <message>
+        <source>Calls tools badly: {done} of {tasks} small tasks on a folder were done right.</source>
+        <translation>不擅長呼叫工具：{tasks} 個資料夾小任務中只正確完成了 {done} 個。</translation>
+    </message>
+    <message>
         <source>{download} to download · {result} on the disk · licence: {licence}</source>
         <translation>下載 {download} · 磁碟佔用 {result} · 授權條款：{licence}</translation>
     </message>
     <message>
-        <source>Fits your memory: it takes about {needed} of {free}.</source>
-        <translation>記憶體足夠：約需 {needed}，可用 {free}。</translation>
+        <source>Fits your memory: with a full context it takes about {needed} of {free}.</source>
+        <translation>記憶體足夠：上下文占滿時約佔用 {free} 中的 {needed}。</translation>
     </message>
     <message>
         <source>Too large: it takes about {needed} of memory, and {free} is free.</source>
@@ -1845,6 +1853,10 @@
 </context>
 <context>
     <name>DictationController</name>
+    <message>
+        <source>Dictation needs Whisper: get one of these models, then press the microphone again.</source>
+        <translation>聽寫需要 Whisper：請取得其中一個模型，然後再次按下麥克風。</translation>
+    </message>
     <message>
         <source>The dictation ended unexpectedly; click the microphone to go on.</source>
         <translation>聽寫意外結束；請點擊麥克風繼續。</translation>
@@ -4653,7 +4665,7 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>目前依詞語尋找段落。有了模型 {model}（{size}），換一種說法也能找到。</translation>
     </message>
     <message>
-        <source>Show the Model</source>
+        <source>Show the model</source>
         <translation>顯示模型</translation>
     </message>
     <message>
@@ -5388,16 +5400,16 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>驗證 {}</translation>
     </message>
     <message>
-        <source>Takes about {needed} of memory; {free} is free.</source>
-        <translation>約占用 {needed} 記憶體；可用 {free}。</translation>
-    </message>
-    <message>
         <source>Show folder</source>
         <translation>開啟資料夾</translation>
     </message>
     <message>
         <source>Show the folder of {}</source>
         <translation>開啟 {} 的資料夾</translation>
+    </message>
+    <message>
+        <source>{} on the disk</source>
+        <translation>磁碟佔用 {}</translation>
     </message>
     <message>
         <source>with a small helper</source>
@@ -5418,6 +5430,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>Its fast form</source>
         <translation>它的快速版本</translation>
+    </message>
+    <message>
+        <source>Takes about {needed} of memory when its context is full; {free} is free.</source>
+        <translation>上下文占滿時約佔用 {needed} 記憶體；目前可用 {free}。</translation>
     </message>
     <message>
         <source>Its precise form</source>
@@ -5848,7 +5864,7 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>還原</translation>
     </message>
     <message>
-        <source>Empty Now…</source>
+        <source>Empty now…</source>
         <translation>立即清空…</translation>
     </message>
     <message>
@@ -7712,7 +7728,7 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>重新命名(&amp;R)</translation>
     </message>
     <message>
-        <source>&amp;Delete (chats stay)</source>
+        <source>&amp;Delete (Chats Stay)</source>
         <translation>刪除（保留對話）(&amp;D)</translation>
     </message>
     <message>
@@ -7720,7 +7736,7 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>編輯(&amp;E)…</translation>
     </message>
     <message>
-        <source>&amp;Delete (chats stay)…</source>
+        <source>&amp;Delete (Chats Stay)…</source>
         <translation>刪除（保留對話）(&amp;D)…</translation>
     </message>
 </context>

@@ -12,11 +12,12 @@ from PySide6.QtWidgets import QCheckBox, QGridLayout, QLabel, QLineEdit, QVBoxLa
 
 from headstart.library import forms
 from headstart.library.exporter import FETCHED, SIZE
-from headstart.library.manifest import FAST, MEMORY_FACTOR
+from headstart.library.manifest import FAST, estimated_memory
 from headstart.ui.formatting import rough_size, sentences
 from headstart.ui.models.add_model import AddModel
 from headstart.ui.translation import translate
-from headstart.ui.widgets.labels import Fold, Heading, button, muted, section
+from headstart.ui.widgets.announcements import announce
+from headstart.ui.widgets.labels import Fold, Heading, StatusLine, button, muted, section
 from headstart.ui.widgets.layouts import Card, add, row, stacked
 from headstart.ui.widgets.stylesheet import set_style_class, set_style_property
 from headstart.ui.widgets.theme import LARGE, MEDIUM, SMALL, TINY
@@ -30,6 +31,7 @@ _FOR_CODE = re.compile(r"code|coding", re.IGNORECASE)
 _SMALL_MODEL = 1_000_000_000  # parameters; below, answers are short and know little
 _LARGE_MODEL = 7_000_000_000  # parameters; from here on answers come slowly
 _ROWS = 6  # of the catalogue, before all are asked for
+_TASKS = 30  # of app/bench/folder_tasks.py
 _GATED = "Gated: "  # beginning of a note about a model that needs an account on the hub
 
 
@@ -43,13 +45,14 @@ class CatalogueEntry(msgspec.Struct, frozen=True):
     """A model or pair to get by name. Sizes are in bytes, of the largest download and result."""
 
     name: str
-    kind: str  # "model" or "pair"; the next five fields of a pair are those of its target
+    kind: str  # "model" or "pair"; the next fields of a pair, up to `tasks`, are those of its target
     title: str
     licence: str
     checked: str
     role: str
     purpose: str  # "chat", "completion", "embedding", "recognition" or "transcription"
     parameters: int
+    tasks: int | None  # that it did right of thirty small ones on a folder; None: not measured
     notes: tuple[str, ...]
     download: int
     needs_pytorch: bool
@@ -63,8 +66,8 @@ class CatalogueEntry(msgspec.Struct, frozen=True):
 
     @property
     def memory(self) -> int:
-        """Bytes that the loaded model takes, roughly."""
-        return int(self.result * MEMORY_FACTOR)
+        """Bytes that the loaded model takes with a full context, roughly."""
+        return estimated_memory(self.result)
 
     @property
     def has_smaller_form(self) -> bool:
@@ -153,18 +156,30 @@ def good_at(recipe: CatalogueEntry) -> str:
     return words
 
 
+def tasks_done(recipe: CatalogueEntry) -> str:
+    """Say how well it calls tools; empty if that was not measured."""
+    if recipe.tasks is None:
+        return ""
+    words = translate("Catalogue", "Calls tools: {done} of {tasks} small tasks on a folder were done right.")
+    if recipe.tasks * 2 < _TASKS:
+        words = translate("Catalogue", "Calls tools badly: {done} of {tasks} small tasks on a folder were done right.")
+    return words.format(done=recipe.tasks, tasks=_TASKS)
+
+
 def facts(recipe: CatalogueEntry, free: int) -> str:
     """Describe a model's cost; `free` is the memory that a model can take in bytes, or 0 if unknown."""
     words = translate("Catalogue", "{download} to download · {result} on the disk · licence: {licence}").format(
         download=rough_size(recipe.download), result=rough_size(recipe.result), licence=recipe.licence
     )
     if free:
-        fitting = translate("Catalogue", "Fits your memory: it takes about {needed} of {free}.")
+        fitting = translate("Catalogue", "Fits your memory: with a full context it takes about {needed} of {free}.")
         too_large = translate("Catalogue", "Too large: it takes about {needed} of memory, and {free} is free.")
         fit = (fitting if recipe.memory <= free else too_large).format(
             needed=rough_size(recipe.memory), free=rough_size(free)
         )
         words = f"{words}\n{fit}"
+    if done := tasks_done(recipe):
+        words = f"{words}\n{done}"
     if recipe.needs_pytorch:
         more = translate("Catalogue", "Needs PyTorch, fetched once for all models: {fetched}, and {size} on the disk.")
         words = f"{words}\n{more.format(fetched=rough_size(FETCHED), size=rough_size(SIZE))}"
@@ -308,6 +323,7 @@ class Catalogue(_RecipeCard):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent, self.tr("Get a model"))
         self._shows_all = self._is_brief = False
+        self._reason = StatusLine(self)
         self.search = QLineEdit(self)
         self.search.setPlaceholderText(self.tr("Search: a name, a licence, what it is good at"))
         self.search.setAccessibleName(self.tr("Search the models"))
@@ -318,11 +334,12 @@ class Catalogue(_RecipeCard):
         self._no_match = muted(self.tr("No model of the list is like that."), self)
         self.other = AddModel(self)
         self.fold = Fold(self.tr("Another model, by name or file"), self.other, self)
-        self.column.addWidget(self.search)
+        add(self.column, self._reason, self.search)
         self.column.addWidget(self.fitting, 0, Qt.AlignmentFlag.AlignLeft)
         add(self.column, self.add_rows(recipes()), self._no_match, row(self._all), row(self.fold), self.other)
         self.other.start_requested.connect(self.start_requested)
         self.search.textChanged.connect(self._show_matches)
+        self.search.textEdited.connect(lambda: self._reason.say(""))
         self.fitting.toggled.connect(self._show_matches)
         self._all.clicked.connect(self._on_show_all)
         self._show_matches()
@@ -341,6 +358,13 @@ class Catalogue(_RecipeCard):
     def set_enabled(self, *, enabled: bool) -> None:
         super().set_enabled(enabled=enabled)
         self.other.set_enabled(enabled=enabled)
+
+    def search_for(self, name: str, reason: str) -> None:
+        """Search for a model that something needs, and say what."""
+        self.search.setText(name)
+        self.search.setFocus()
+        self._reason.say(reason, "plain")
+        announce(self, reason)
 
     def show_source(self, source: str) -> None:
         """Put a path or a name into the form."""

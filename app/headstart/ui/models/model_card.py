@@ -13,6 +13,7 @@ from headstart.library.library import Broken, Entry, Model, Pair
 from headstart.library.manifest import Precision
 from headstart.ui.formatting import decimal, format_size, whole
 from headstart.ui.models import model_choices
+from headstart.ui.models.catalogue import recipes, tasks_done
 from headstart.ui.translation import translate, translate_error
 from headstart.ui.widgets.labels import ElidedLabel, StatusLine, button, label, muted
 from headstart.ui.widgets.layouts import Card, add, beside, row
@@ -127,7 +128,7 @@ class ModelCard(NamedCard):
 
     def show_memory(self, needed: int, free: int) -> None:
         """Show the bytes that it takes when loaded beside those that are free."""
-        words = self.tr("Takes about {needed} of memory; {free} is free.").format(
+        words = self.tr("Takes about {needed} of memory when its context is full; {free} is free.").format(
             needed=format_size(needed), free=format_size(free)
         )
         self._memory.say(words, bad=needed > free)
@@ -156,7 +157,8 @@ def _badges(entry: Entry) -> list[str]:
     if isinstance(entry, Broken):
         return [translate("ModelCard", "cannot be used")]
     licences = dict.fromkeys(model.manifest.licence for model in model_choices.models_of(entry))
-    facts = [_precision(entry), format_size(model_choices.size_of(entry)), ", ".join(licences)]
+    size = translate("ModelCard", "{} on the disk").format(format_size(model_choices.size_of(entry)))
+    facts = [_precision(entry), size, ", ".join(licences)]
     return [translate("ModelCard", "with a small helper"), *facts] if isinstance(entry, Pair) else facts
 
 
@@ -167,7 +169,14 @@ def _lines(entry: Entry) -> list[tuple[str, str, str]]:
     models = model_choices.models_of(entry)
     faults = [(translate_error(model.misreading), "danger", "") for model in models if model.misreading]
     lines = [(_part_line(model, entry), "muted", _quality_details(model)) for model in models]
-    return [*lines, *((line, "muted", "") for line in _other_form(entry)), *faults]
+    more = (*_tasks_done(models[0]), *_other_form(entry))
+    return [*lines, *((line, "muted", "") for line in more), *faults]
+
+
+def _tasks_done(model: Model) -> Iterator[str]:
+    """Yield a line about its calls of tools, if they were measured with these weights."""
+    same = (recipe for recipe in recipes() if recipe.name == model.manifest.name and recipe.kind == "model")
+    yield from filter(None, map(tasks_done, same))
 
 
 def _other_form(entry: Model | Pair) -> Iterator[str]:

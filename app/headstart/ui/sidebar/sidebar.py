@@ -127,7 +127,7 @@ class PlaceBar(QFrame):
         self._about = muted("", self)
         self._leave = button(self.tr("All chats"), self, "flat")
         self._leave.setIcon(icon("previous"))
-        self.restore, self._empty = button(self.tr("Restore"), self), button(self.tr("Empty Now…"), self)
+        self.restore, self._empty = button(self.tr("Restore"), self), button(self.tr("Empty now…"), self)
         head = beside(None, self._leave)
         head.addStretch(1)
         words = stacked(None, self._title, self._about, spacing=TINY)
@@ -391,7 +391,7 @@ class Sidebar(QFrame):
         menu = Menu(self)
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         menu.addAction(self.tr("&Rename"), lambda: self.tags.begin_rename(name))
-        menu.addAction(self.tr("&Delete (chats stay)"), lambda: self.tags.delete_requested.emit(name))
+        menu.addAction(self.tr("&Delete (Chats Stay)"), lambda: self.tags.delete_requested.emit(name))
         menu.popup(place)
 
     @Slot(str, QPoint)
@@ -400,7 +400,7 @@ class Sidebar(QFrame):
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         menu.addAction(self.tr("&Edit…"), lambda: self.project_edit_requested.emit(name))
         menu.addAction(self.tr("&Rename"), lambda: self.projects.begin_rename(name))
-        menu.addAction(self.tr("&Delete (chats stay)…"), lambda: self.projects.delete_requested.emit(name))
+        menu.addAction(self.tr("&Delete (Chats Stay)…"), lambda: self.projects.delete_requested.emit(name))
         menu.popup(place)
 
 
