@@ -1,6 +1,7 @@
 """The contents of the frozen program, by module and file name."""
 
 import pkgutil
+import re
 from collections.abc import Iterable
 from importlib.util import find_spec
 from pathlib import Path, PurePath
@@ -165,6 +166,12 @@ _EXCLUDED_QT = (
     "/imageformats/libqwbmp",
     "/imageformats/libqwebp",
 )
+# Data of ICU that Qt does not ask for: ends of words, names of currencies, languages, regions, units and zones, spelled
+# numbers, other scripts, names of characters, and what calendars and numbers look like (`_LOCALE`); Qt has its own. It
+# takes old encodings, the order of words, time zones, and small and capital letters from ICU.
+_EXCLUDED_UNICODE = ("brkitr/", "curr/", "lang/", "rbnf/", "region/", "translit/", "unit/", "zone/", "unames.icu")
+_EXCLUDED_UNICODE_SUFFIXES = (".cfu", ".spp")
+_LOCALE = re.compile(r"[a-z]{2,3}(_\w+)?\.res")
 # Tests, a compiled part of wcwidth that gains nothing here, a library that transformers asks the system for, heads,
 # which are in the exporter's wheel, zstandard for another Python, and of pillow colour profiles, Tk and AVIF.
 _EXCLUDED_OTHERS = (
@@ -212,6 +219,13 @@ def is_wanted(name: str, source: str = "") -> bool:
     if "/translations/" in path:
         return any(language in path for language in _LANGUAGES)
     return not any(part in path for part in (*_EXCLUDED_OPENVINO, *_EXCLUDED_QT, *_EXCLUDED_OTHERS))
+
+
+def is_wanted_unicode(name: str) -> bool:
+    """Tell whether an item of ICU's data, such as `coll/de.res`, belongs into the program."""
+    return not (
+        name.startswith(_EXCLUDED_UNICODE) or name.endswith(_EXCLUDED_UNICODE_SUFFIXES) or _LOCALE.fullmatch(name)
+    )
 
 
 def is_excluded_metadata(path: str) -> bool:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from installer import contents
+from installer.linux import icu
 
 SPEC = Path(__file__).with_name("headstart.spec")
 WINDOW, OTHERS = "headstart", ("headstart-engine", "headstart-export")
@@ -39,6 +40,8 @@ def freeze(work: Path) -> Frozen:
         (folder / name).symlink_to(WINDOW)
     _drop_dangling(folder)
     _strip(folder / INSIDE)
+    for library in (folder / INSIDE).glob("PySide6/Qt/lib/libicudata.so.*"):
+        icu.trim(library)
     return Frozen(folder, tuple(list_file.read_text(encoding="utf-8").split()))
 
 

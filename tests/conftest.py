@@ -42,7 +42,7 @@ MARKED = {
     "real_pair": ("pair", "slow"),
     "offline": ("slow",),
 }
-ON_REQUEST = ("slow", "installer")  # markers of tests that take long
+ON_REQUEST = ("installer", "slow")  # markers of tests that take long; the first that a test has must be asked for
 MODELS_VARIABLE = "HEADSTART_TEST_MODELS"  # a folder with exported models, to be used instead of exporting
 
 # What an exported model follows from, as in `.ci/run`.
@@ -76,7 +76,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
                     item.add_marker(marker)
     asked = config.getoption("markexpr")
     unasked = [marker for marker in ON_REQUEST if not re.search(rf"\b{marker}\b", asked)]
-    left_out = [item for item in items if any(item.get_closest_marker(marker) for marker in unasked)]
+    left_out = [item for item in items if next(filter(item.get_closest_marker, ON_REQUEST), None) in unasked]
     if left_out:
         config.hook.pytest_deselected(items=left_out)
         items[:] = [item for item in items if item not in left_out]

@@ -3,10 +3,12 @@
 The plugins for Intel GPUs and NPUs are a package of their own: they are a sixth of the program.
 """
 
+import lzma
 import os
 import re
 import shutil
 import subprocess
+import tempfile
 from pathlib import Path
 
 from headstart import __version__
@@ -15,6 +17,7 @@ from headstart.ui.help.licences import Component
 from installer import bill, freezing, stamps
 from installer.freezing import Frozen
 from installer.linux import desktop
+from installer.linux.tarball import XZ
 
 PACKAGE = "headstart"
 ACCELERATORS = f"{PACKAGE}-accelerators"
@@ -62,7 +65,8 @@ Format: https://www.debian.org/doc/packaging-manuals/copyright-format/1.0/
 Upstream-Name: Headstart
 Comment: The package holds the libraries named below, whose licences lie in
  /usr/lib/headstart/_internal/*.dist-info. Those of Qt are used unaltered and
- can be replaced by others of the same interface.
+ can be replaced by others of the same interface. libicudata, the data of ICU,
+ lacks what Qt does not use; any libicudata of the same version replaces it.
 
 Files: *
 Copyright: The Headstart developers
@@ -114,8 +118,20 @@ def pack(root: Path, output: Path, epoch: int) -> Path:
     fields = dict(re.findall(r"^(\w+): (.+)$", (root / "DEBIAN/control").read_text(encoding="utf-8"), re.MULTILINE))
     package = output / f"{fields['Package']}_{fields['Version']}_{fields['Architecture']}.deb"
     stamps.settle(root, epoch)
-    _run("dpkg-deb", "--root-owner-group", "-Zxz", "-z6", "--threads-max=2", "--build", str(root), str(package))
+    plain = ("-Znone", "--no-uniform-compression")
+    _run("dpkg-deb", "--root-owner-group", *plain, "--build", str(root), str(package))
+    _compress_files(package)
     return package
+
+
+def _compress_files(package: Path) -> None:
+    """Compress the files in a package. dpkg-deb reads xz with a filter for machine code, but cannot write it."""
+    with tempfile.TemporaryDirectory(dir=package.parent) as work:
+        _run("ar", "x", str(package), folder=Path(work))
+        with Path(work, "data.tar").open("rb") as files, lzma.open(f"{work}/data.tar.xz", "wb", filters=XZ) as packed:
+            shutil.copyfileobj(files, packed)
+        package.unlink()
+        _run("ar", "rcD", str(package), "debian-binary", "control.tar.gz", "data.tar.xz", folder=Path(work))
 
 
 def dependencies(program: Path, work: Path) -> str:

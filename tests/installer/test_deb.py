@@ -15,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from PIL import Image
+from PIL import Image, ImageDraw, ImageFont
 
 from headstart.chat.conversation import State
 from headstart.chat.history import backups
@@ -31,6 +31,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = os.environ.get("HEADSTART_TEST_DEB", "")
 PICTURES = os.environ.get("HEADSTART_TEST_PICTURES", "")
 OLD_HISTORY = (ROOT / "tests/chat/history/version_1.sql").read_text(encoding="utf-8")
+SPEECH = ROOT / "tests/engine/data/speech.opus"
 CLIPBOARD = "from PySide6.QtGui import QGuiApplication as A; a = A([]); print(a.clipboard().text())"
 
 _MIRROR = "http://deb.debian.org/debian"
@@ -140,7 +141,9 @@ def pictures(tmp_path: Path) -> Path:
 
 
 @pytest.mark.usefixtures("real_smollm2")  # its export leaves the GGUF file in the cache
-def test_first_chats_in_a_bare_debian(package: Path, debian: BareDebian, pictures: Path, tmp_path: Path) -> None:
+def test_first_chats_in_a_bare_debian(
+    package: Path, debian: BareDebian, pictures: Path, real_whisper: Path, real_pp_ocr: Path, tmp_path: Path
+) -> None:
     debian.fetch(package)
     debian.install()
     assert "headstart 0." in debian.run("headstart", "--version")
@@ -154,6 +157,7 @@ def test_first_chats_in_a_bare_debian(package: Path, debian: BareDebian, picture
     assert "cat" in debian.run("headstart", "run", "/tmp/SmolLM2.gguf", "What is a cat?").lower()  # noqa: S108
     _chat_in_window(debian, data, tmp_path, pictures / f"{tmp_path.name}-x11.png")
     _open_on_wayland(debian, tmp_path, pictures / f"{tmp_path.name}-wayland.png")
+    _hear_and_see(debian, data, [real_whisper, real_pp_ocr])
     logs = [path.read_text(encoding="utf-8") for path in home.rglob("*.log")]
     assert logs
     assert not [text for text in logs if "Traceback" in text]
@@ -203,6 +207,19 @@ def _open_on_wayland(debian: BareDebian, folder: Path, picture: Path) -> None:
             return bool(count(pixels, LIGHT.surface) > 100_000)
 
         wait(is_shown, "a window in light colours")
+
+
+def _hear_and_see(debian: BareDebian, data: Path, models: list[Path]) -> None:
+    """Write down speech, and ask about the text in a picture."""
+    for model in models:
+        shutil.copytree(model, data / "models" / model.name)
+    shutil.copy(SPEECH, debian.root / "tmp")
+    assert "Please send me the report" in debian.run("headstart", "transcribe", f"/tmp/{SPEECH.name}")  # noqa: S108
+    picture = Image.new("L", (900, 200), 255)
+    ImageDraw.Draw(picture).text((40, 40), "Room 4711 is free.", 0, ImageFont.load_default(36))
+    picture.save(debian.root / "tmp" / "room.png")
+    question = ["-f", "/tmp/room.png", "--prompt", "Which room is free?", "--greedy"]  # noqa: S108
+    assert "4711" in debian.run("headstart", "chat", "--model", "smollm2", *question)
 
 
 def _start(stack: ExitStack, command: list[str], environment: dict[str, str]) -> None:

@@ -1,13 +1,16 @@
 """The entries of a Linux desktop, and the file that unpacks itself."""
 
+import os
 import re
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
+import PySide6
 import pytest
-from installer.linux import deb, desktop, tarball
+from installer.linux import deb, desktop, icu, tarball
 
 from headstart import __version__
 from headstart.cli import COMMANDS
@@ -91,6 +94,52 @@ def test_dependencies_are_packages_of_debian(tmp_path: Path) -> None:
     program.mkdir()
     shutil.copy("/bin/true", program / "headstart")
     assert re.match(r"libc6 \(>= [\d.]+\)", deb.dependencies(program, tmp_path / "work"))
+
+
+def test_data_of_icu_has_what_qt_asks_for() -> None:
+    (library,) = (Path(PySide6.__file__).parent / "Qt/lib").glob("libicudata.so.*")
+    data = icu.wanted_data(library.read_bytes())
+    assert len(data) < library.stat().st_size / 3
+    assert all(f"/{name}\0".encode() in data for name in ("coll/root.res", "ibm-943_P15A-2003.cnv", "zoneinfo64.res"))
+    assert b"/brkitr/" not in data
+    assert icu.wanted_data(data) == data
+    with pytest.raises(icu.IcuDataError):
+        icu.wanted_data(b"something else")
+
+
+@pytest.mark.slow
+def test_qt_sorts_with_less_of_icu_as_with_all_of_it(tmp_path: Path) -> None:
+    pytest.importorskip("ziglang")
+    (library,) = (Path(PySide6.__file__).parent / "Qt/lib").glob("libicudata.so.*")
+    smaller = Path(shutil.copy(library, tmp_path))
+    icu.trim(smaller)
+    whole, less = (
+        subprocess.run(
+            [sys.executable, "-c", ASK_ICU],
+            env=os.environ | {"LD_LIBRARY_PATH": folder},  # goes before the folder of Qt
+            capture_output=True,
+            check=True,
+        ).stdout
+        for folder in ("", str(tmp_path))
+    )
+    assert whole
+    assert less == whole
+
+
+ASK_ICU = """
+from functools import cmp_to_key
+from PySide6.QtCore import QCollator, QLocale, QStringConverter, QStringDecoder, QTimeZone
+
+words = "Äpfel Zebra zebra Öl ol çilek ılgın İstanbul file10 file9 Ștefan ch cz Ж ж ё 北京 上海 猫 あ ア".split()
+for name in ("en_US", "de_DE", "zh_CN", "zh_TW", "ja_JP", "sv_SE", "tr_TR", "cs_CZ", "ru_RU", "ko_KR", "lt_LT"):
+    locale = QLocale(name)
+    collator = QCollator(locale)
+    collator.setNumericMode(True)
+    print(name, sorted(words, key=cmp_to_key(collator.compare)))
+    print(locale.toUpper("istanbul ß ǆ"), locale.toLower("ISTANBUL ΑΣ"))
+print([name for name in sorted(QStringConverter.availableCodecs()) if QStringDecoder(name).isValid()])
+print([bytes(zone) for zone in QTimeZone.availableTimeZoneIds() if QTimeZone(zone).isValid()])
+"""
 
 
 @pytest.fixture

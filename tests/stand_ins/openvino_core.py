@@ -1,6 +1,6 @@
 """OpenVINO's Core as it answers on machines that are not at hand: any devices, properties and refusals."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from types import SimpleNamespace
 
@@ -15,6 +15,7 @@ class FakeCore:
 
     devices: Mapping[str, Properties] = field(default_factory=dict)
     broken: Mapping[str, str] = field(default_factory=dict)
+    absent: Collection[str] = ()  # kinds whose plugin is not installed
 
     @property
     def available_devices(self) -> list[str]:
@@ -25,7 +26,7 @@ class FakeCore:
         """Return the versions of a plugin, or fail like one."""
         if kind in self.broken:
             raise RuntimeError(self.broken[kind])
-        return {kind: SimpleNamespace(build_number="2026.4.1-1")}
+        return {} if kind in self.absent else {kind: SimpleNamespace(build_number="2026.4.1-1")}
 
     def get_property(self, device: str, name: str) -> object:
         """Return a property; unknown names are refused as OpenVINO refuses them."""

@@ -231,3 +231,35 @@ def test_window_is_rebuilt_in_another_language(headstart_home: Path) -> None:
     assert second == "文件(&F) first"
     assert first_fits == second_fits == "True"
     assert done.returncode == 0
+
+
+OPENED = """
+from PySide6.QtCore import QTimer
+from headstart.ui import application
+
+
+class Watched(application.Program):
+    def start(self):
+        super().start()
+        QTimer.singleShot(0, lambda: print("open", flush=True))
+
+
+application.Program = Watched
+raise SystemExit(application.run())
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(os.name != "posix", reason="Windows has no SIGTERM")
+def test_window_that_the_system_ends_leaves_no_lock_and_no_socket(headstart_home: Path, tmp_path: Path) -> None:
+    temporary = tmp_path / "t"
+    temporary.mkdir()
+    names = {"QT_QPA_PLATFORM": "offscreen", "HEADSTART_HOME": str(headstart_home), "TMPDIR": str(temporary)}
+    with subprocess.Popen([sys.executable, "-c", OPENED], env=os.environ | names, stdout=subprocess.PIPE) as window:
+        assert window.stdout
+        assert window.stdout.readline() == b"open\n"
+        assert list(temporary.glob("headstart-*"))
+        window.terminate()
+        assert window.wait(timeout=60) == 0
+    assert not list(temporary.glob("headstart-*"))
+    assert not (headstart_home / "window.lock").exists()

@@ -6,11 +6,12 @@ import importlib
 import logging
 import os
 import pkgutil
+import signal
 import sys
 import tempfile
 import time
 import traceback
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import partial
 from logging.handlers import RotatingFileHandler
 from pathlib import Path
@@ -22,6 +23,7 @@ from PySide6.QtCore import (
     QLockFile,
     QMessageLogContext,
     QObject,
+    QSocketNotifier,
     Qt,
     QTimer,
     QtMsgType,
@@ -230,9 +232,32 @@ def run(file: Path | None = None, *, quick: bool = False) -> int:
     if not instance.claim(file, quick=quick):
         return 0
     try:
-        return _run(application, instance, file, quick=quick)
+        with _quitting_at_sigterm(application):
+            return _run(application, instance, file, quick=quick)
     finally:
         instance.release()
+
+
+@contextlib.contextmanager
+def _quitting_at_sigterm(application: QApplication) -> Iterator[None]:
+    """Quit when the system ends the program, as at the end of a session, so that no lock and no socket is left."""
+    if os.name != "posix":  # Windows has no such signal
+        yield
+        return
+    read, write = os.pipe()
+    os.set_blocking(write, False)
+    notifier = QSocketNotifier(read, QSocketNotifier.Type.Read)  # Python sees a signal only when it runs
+    notifier.activated.connect(lambda: os.read(read, 1))
+    signal.set_wakeup_fd(write)
+    signal.signal(signal.SIGTERM, lambda *_: application.quit())
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        signal.set_wakeup_fd(-1)
+        notifier.setEnabled(False)
+        os.close(read)
+        os.close(write)
 
 
 def _run(application: QApplication, instance: SingleInstance, file: Path | None, *, quick: bool) -> int:

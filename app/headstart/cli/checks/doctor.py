@@ -322,11 +322,11 @@ def _missing_device(kind: str) -> Finding:
 def _missing_device_reason(kind: str) -> str:
     """Return why a device is missing: the last line of its plugin's error that names no place in the source."""
     try:
-        runtime.core().get_versions(kind)
+        versions = runtime.core().get_versions(kind)
     except RuntimeError as error:
         lines = [line for line in str(error).splitlines() if line.strip() and not line.startswith("Exception from")]
         return lines[-1].rpartition('": ')[2].strip().rstrip(".") if lines else "its plugin does not load"
-    return "its plugin loads but finds no device"
+    return "its plugin loads but finds no device" if versions else "its plugin is not installed"
 
 
 _FOLDER_PATHS: Mapping[str, Callable[[], Path]] = {
