@@ -13,7 +13,7 @@ from headstart.engine.runners.selftest import Invariance
 from tests.engine.answers import load
 
 STOCK = {**plain(), KERNELS: ""}
-HISTORIES = 12
+HISTORIES = 6
 
 
 def fuzz(target: Path, draft: Path, home: Path, properties: dict[str, str], histories: int = HISTORIES) -> list[str]:

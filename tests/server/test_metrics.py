@@ -38,7 +38,7 @@ def test_metrics_count_requests_tokens_and_seconds() -> None:
         assert told[f"headstart_{name}{'' if '_' in name else '_tokens'}_total"] == count
     seconds = "headstart_time_to_first_token_seconds"
     assert told[f"{seconds}_count"] == told[f'{seconds}_bucket{{le="+Inf"}}'] == 2
-    assert 0 < told[f"{seconds}_sum"] < 60
+    assert told[f"{seconds}_sum"] > 0
 
 
 def test_metrics_have_the_queue() -> None:

@@ -2,6 +2,7 @@
 
 import ast
 from dataclasses import dataclass
+from functools import cache, cached_property
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -16,7 +17,7 @@ class Module:
     path: Path
     text: str
 
-    @property
+    @cached_property
     def tree(self) -> ast.Module:
         """The parsed file."""
         return ast.parse(self.text)
@@ -26,13 +27,14 @@ class Module:
         return self.name == package or self.name.startswith(package + ".")
 
 
-def modules(package: str) -> list[Module]:
+@cache
+def modules(package: str) -> tuple[Module, ...]:
     """Every module of a top-level package of this project."""
     root = SOURCE_ROOTS[package]
-    return [
+    return tuple(
         Module(_dotted(path.relative_to(root)), path, path.read_text(encoding="utf-8"))
         for path in sorted((root / package).rglob("*.py"))
-    ]
+    )
 
 
 def _dotted(path: Path) -> str:

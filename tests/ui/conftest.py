@@ -90,6 +90,7 @@ def open_program(qtbot: QtBot, history: Path) -> Iterator[Callable[..., Program]
     for each in opened:
         each.window.close()
         each.window.deleteLater()
+        each.deleteLater()
     QApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete)
 
 

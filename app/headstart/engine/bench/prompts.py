@@ -3,6 +3,7 @@
 import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from importlib.resources import files
 
 from headstart.engine.engine import Message
@@ -66,7 +67,8 @@ def read_kinds(text: str) -> tuple[str, ...]:
     return kinds
 
 
-def _prompts(kind: str) -> list[BenchPrompt]:
+@cache
+def _prompts(kind: str) -> tuple[BenchPrompt, ...]:
     """Return prompts from entries: a message, or a list by user and assistant in turn. <name> is a text of the file."""
     data = tomllib.loads(_FOLDER.joinpath(f"{kind}.toml").read_text(encoding="utf-8"))
     texts: dict[str, str] = data.get("texts", {})
@@ -75,7 +77,7 @@ def _prompts(kind: str) -> list[BenchPrompt]:
         turns = [entry] if isinstance(entry, str) else entry
         *earlier, text = (_with_texts(turn.strip(), texts) for turn in turns)
         prompts.append(BenchPrompt(f"{kind}-{number}", kind, text, tuple(earlier)))
-    return prompts
+    return tuple(prompts)
 
 
 def _with_texts(turn: str, texts: dict[str, str]) -> str:
