@@ -4,7 +4,6 @@ import json
 import logging
 import sys
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
