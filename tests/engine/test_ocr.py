@@ -102,5 +102,17 @@ def test_real_model_reads_a_noisy_page(recognizer: Recognizer) -> None:
     assert recognizer.read(picture).split() == " ".join(TEXT).split()
 
 
+def test_real_model_reads_colours(recognizer: Recognizer) -> None:
+    text = Image.new("RGB", (900, 500), (160, 20, 30))
+    picture = Image.composite(Image.new("RGB", text.size, (240, 240, 200)), text, _page())
+    assert recognizer.read(picture).split() == " ".join(TEXT).split()
+
+
+def test_real_model_reads_narrow_letters(recognizer: Recognizer) -> None:
+    page = _page()
+    narrow = page.resize((page.width * 2 // 5, page.height))
+    assert recognizer.read(narrow).split() == " ".join(TEXT).split()
+
+
 def test_real_model_reads_nothing_on_an_empty_page(recognizer: Recognizer) -> None:
     assert recognizer.read(Image.new("RGB", (400, 300), "white")) == ""
