@@ -52,7 +52,7 @@ _VOICES: dict[str, tuple[_Voice, ...]] = {
         lambda text, path: ["espeak-ng", "-v", "en-us", "-s", "150", "-w", str(path), text],
         lambda text, path: ["flite", "-voice", "slt", "-t", text, "-o", str(path)],
     ),
-    "zh": (lambda text, path: ["espeak-ng", "-v", "cmn", "-s", "130", "-w", str(path), text],),
+    "zh": (lambda text, path: ["espeak-ng", "-v", "cmn-latn-pinyin", "-s", "130", "-w", str(path), text],),
 }
 _QUIET_S = 1.2  # behind a sentence that is dictated
 

@@ -16,6 +16,7 @@ from PySide6.QtCore import QObject, QThreadPool, QTimer
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
+from bench import start_cost
 from headstart.chat.json_chats import to_json
 from headstart.ui.application import SingleInstance
 from headstart.ui.background_task import BackgroundTask
@@ -49,6 +50,12 @@ def test_unreachable_display_is_an_error() -> None:
     done = headstart(DISPLAY=":4711")
     assert done.returncode == 1
     assert ("`headstart chat`" in done.stderr, done.stderr.count("\n")) == (True, 1)
+
+
+def test_start_loads_no_part_that_is_not_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("QT_QPA_PLATFORM", "offscreen")
+    (started,) = start_cost.starts(tmp_path, 1)
+    assert started["parts"] == []
 
 
 @pytest.mark.slow
