@@ -14,6 +14,7 @@ import numpy as np
 from headstart.engine.kernels.library import Activation, Format, Kind, Weights, library
 from headstart.engine.kernels.operation import Layout, PlannedStep, pack
 
+os.sched_setaffinity(0, range(os.cpu_count()))  # the worker that runs this may be bound to one of them
 every, mine = os.sched_getaffinity(0), {min(os.sched_getaffinity(0))}
 kernels = library()
 weights = Weights(Format.INT8, 0, 64, 128, np.ones((64, 128), np.int8), np.ones((64, 1), np.float16))
