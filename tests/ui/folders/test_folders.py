@@ -395,8 +395,12 @@ def test_model_is_loaded_while_a_question_is_typed(
     open_project(app, papers)
     qtbot.waitUntil(lambda: embedder.is_loaded, timeout=WAIT)
     wait_for(qtbot, app, papers, lambda state: state.embedded == 2)
-    app.folders.unload()
-    qtbot.waitUntil(lambda: not embedder.is_loaded, timeout=WAIT)
+
+    def is_unloaded() -> bool:
+        app.folders.unload()  # does nothing as long as the last piece of work is not over
+        return not embedder.is_loaded
+
+    qtbot.waitUntil(is_unloaded, timeout=WAIT)
     app.window.chat.composer.set_text("which")
     qtbot.waitUntil(lambda: embedder.is_loaded, timeout=WAIT)
 
