@@ -1,13 +1,18 @@
-"""`python -m headstart_export`, the same as `headstart-export`. A step loads nothing of the command."""
+"""The start of `headstart-export`, which is also `python -m headstart_export`."""
 
 import sys
 
 from headstart_export import process
 
-if __name__ == "__main__":
+
+def main() -> int:
+    """Run the command. The command line, which takes longer to load, is left out for a step."""
     if sys.argv[1:2] == [process.STEP]:
-        sys.exit(process.run_step(*sys.argv[2:]))
+        return process.run_step(*sys.argv[2:])
+    from headstart_export import cli
 
-    from headstart_export.cli import main
+    return cli.main()
 
+
+if __name__ == "__main__":
     sys.exit(main())

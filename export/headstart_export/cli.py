@@ -73,8 +73,6 @@ node: {{
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command. Exit status: 0 done, 1 refused or failed, 2 wrong usage, 3 needs PyTorch, 130 interrupted."""
     words = list(sys.argv[1:] if arguments is None else arguments)
-    if words[:1] == [process.STEP]:
-        return process.run_step(*words[1:])
     if words[:1] == ["table"]:
         command, options = _count_texts, table.parser().parse_args(words[1:])
     elif words[:1] == ["head"]:

@@ -10,7 +10,7 @@ if __name__ == "__main__":
 
             answer()
         case "headstart-export":
-            from headstart_export.cli import main as export
+            from headstart_export.__main__ import main as export
 
             sys.exit(export())
         case _:

@@ -24,7 +24,7 @@ def main() -> int:
         answer()
         return 0
     if program == "exporter":
-        from headstart_export.cli import main as export  # noqa: PLC0415
+        from headstart_export.__main__ import main as export  # noqa: PLC0415
 
         return export()
     from headstart.cli import start  # noqa: PLC0415

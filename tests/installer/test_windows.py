@@ -292,7 +292,7 @@ def test_launched_program_knows_that_it_is_installed(start: ModuleType, monkeypa
 @pytest.mark.usefixtures("installed")
 def test_launched_exporter_gets_its_words(start: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "argv", ["start.py", "exporter", "check", "name"])
-    monkeypatch.setattr("headstart_export.cli.main", lambda: sys.argv[1:] == ["check", "name"])
+    monkeypatch.setattr("headstart_export.__main__.main", lambda: sys.argv[1:] == ["check", "name"])
     assert start.main() is True
 
 
