@@ -119,7 +119,8 @@ class Program(QObject):
         self._engine = engine or EngineSource()
         self.link = EngineLink(self._engine.command, parent=self, timeouts=self._engine.timeouts)
         self.loader = ModelLoader(self.link, self._engine.find, self)
-        self.tools = ToolsController(self.settings, self)
+        self.folders = FoldersController(store, self.is_answering, self._engine.find_embedder, self)
+        self.tools = ToolsController(self.settings, self.folders.search_in, self)
         self.chats = ChatsController(store, self.loader, self.settings.now, self.tools, self)
         self.tags = TagsController(store, self)
         self.undo_stack, self.maintenance = UndoStack(self), Maintenance(store, self)
@@ -132,7 +133,6 @@ class Program(QObject):
         self.motion = Motion(application, self.settings.now, self)
         self.choices = ModelChoices(lambda: free_memory(self.link.pid), self)
         self.comparing = ComparisonController(self.window.chat, self.chat_controller, self.choices, self)
-        self.folders = FoldersController(store, self.is_answering, self._engine.find_embedder, self)
         self.projects = ProjectsController(store, self.window, self._models, self.folders, self)
         make_link = partial(EngineLink, self._engine.command)  # for another engine
         self.models = ModelsController(self.window.models, self.choices, self._engine.find, make_link, self)
@@ -292,7 +292,6 @@ class Program(QObject):
 
     def _connect_folders(self) -> None:
         self.chat_controller.composing.search_folders = self.folders.search
-        self.chats.search_in = self.folders.search_in
         self.chat_controller.composing.question_begun.connect(self.folders.prepare)
         self.folders.error_occurred.connect(self.chat_controller.show_error)
         self.projects.model_requested.connect(self._on_model_requested)

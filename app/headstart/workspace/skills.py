@@ -130,9 +130,6 @@ class Skills:
         about = "Get instructions for a task, before you begin it; with `file`, a file of theirs. There are:"
         return (Tool(_USE, json.dumps(schema), "\n".join((about, *lines))),)
 
-    def has(self, name: str) -> bool:
-        return name == _USE and bool(self.on)
-
     @property
     def mounts(self) -> Mapping[str, Path]:
         """The folders of the skills that are on, by their places in the sandbox."""

@@ -73,13 +73,12 @@ TOOLS = (
         steps={"type": "array", "items": _STEP},
     ),
 )
-BY_MEANING = _tool(
+_BY_MEANING = _tool(
     "search_meaning",
     "Find the passages of files that answer a question, in other words than its own, too.",
     "question",
     question=_TEXT,
 )
-_NAMES = frozenset(tool.name for tool in TOOLS)
 FindPassages = Callable[[str], Iterable[Excerpt]]
 
 
@@ -176,10 +175,10 @@ class Workspace:
     @property
     def tools(self) -> tuple[Tool, ...]:
         """The tools that an answer may call."""
-        return (*TOOLS, *([BY_MEANING] if self.find_passages else []), *self.skills.tools)
+        return (*TOOLS, *([_BY_MEANING] if self.find_passages else []), *self.skills.tools)
 
     def has(self, name: str) -> bool:
-        return name in _NAMES or (name == BY_MEANING.name and self.find_passages is not None) or self.skills.has(name)
+        return any(tool.name == name for tool in self.tools)
 
     def close(self) -> None:
         self.folder.close()

@@ -4,7 +4,6 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from msgspec import structs
@@ -44,9 +43,8 @@ from headstart.ui.widgets.progress import Cause
 from headstart.ui.workspace.chat_folder import ChatFolder
 
 if TYPE_CHECKING:
-    from headstart.workspace.tools import FindPassages, Proposal
+    from headstart.workspace.tools import Proposal
 
-SearchIn = Callable[[str, Path], "FindPassages | None"]
 _SAVE_MS = 700  # a kill must cost less than a second of text, and timers fire late
 _RETRY_MS = 4000
 
@@ -90,8 +88,6 @@ class ChatSession(QObject):
     tool_called = Signal(int)  # id of the answer that called it
     ended = Signal(int)  # id of the answer, which is complete
     chat_changed = Signal(object)  # Chat with another title, settings or time
-
-    search_in: SearchIn = staticmethod(lambda _project, _place: None)  # the search in an index that has this place
 
     def __init__(
         self,
@@ -229,7 +225,7 @@ class ChatSession(QObject):
         request = engine_request.request(messages, settings, self._loader.info(settings))
         request = structs.replace(request, keep=self._prompt_cache(settings))
         if workspace := self.folder.workspace:
-            workspace.find_passages = self.search_in(self.chat.project, workspace.folder.path)
+            workspace.find_passages = self._tools.search_in(self.chat.project, workspace.folder.path)
         own = self.folder.tools
         names = {tool.name for tool in own}
         return offering(request, (*own, *(tool for tool in self._tools.offered if tool.name not in names)))

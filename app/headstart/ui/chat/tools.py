@@ -4,7 +4,8 @@ import json
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import QObject, QSize, Qt, QThreadPool, Signal, Slot
 from PySide6.QtWidgets import (
@@ -55,6 +56,10 @@ from headstart.ui.widgets.layouts import (
 from headstart.ui.widgets.stylesheet import set_style_class
 from headstart.ui.widgets.theme import MEDIUM, SMALL, TINY, scaled
 
+if TYPE_CHECKING:
+    from headstart.workspace.tools import FindPassages
+
+SearchIn = Callable[[str, Path], "FindPassages | None"]  # in a project's index that has a place; None: there is none
 _SIZE, _SERVER_WIDTH = QSize(720, 460), 520
 _MAX_LINES = 6  # of arguments; more scroll
 
@@ -65,8 +70,10 @@ class ToolsController(QObject):
     changed = Signal()  # servers or tools
     error_occurred = Signal(str)
 
-    def __init__(self, settings: CurrentSettings, parent: QObject | None = None) -> None:
+    def __init__(self, settings: CurrentSettings, search_in: SearchIn, parent: QObject | None = None) -> None:
+        """`search_in`: the search by meaning for a working folder, which needs no server."""
         super().__init__(parent)
+        self.search_in = search_in
         self._settings, self._servers = settings, ToolServers()
         self._pool = QThreadPool(self)
         self._pool.setMaxThreadCount(1)  # one operation at a time, outside the window's thread

@@ -71,7 +71,7 @@ class FoldersController(QObject):
         self._home = store.path.parent
         self._reader = TextReader((*reader_command(), "-"))
         self._embedder: LoadableEmbedder | None = None
-        self._vectors: StoredVectors | None = None  # of the questions' thread
+        self._vectors: StoredVectors | None = None  # of whoever holds `_embedding`
         self._is_prepared = False
         self._states: dict[str, FolderState] = {}
         self._update: BackgroundTask | None = None

@@ -15,7 +15,7 @@ from headstart.chat.history.reader import Group, Hit, Reader, open_reader
 from headstart.chat.history.store import Store
 from headstart.engine import prompt_cache_files
 from headstart.settings import Settings
-from headstart.ui.chat.chat_session import ChatEvents, ChatSession, SearchIn
+from headstart.ui.chat.chat_session import ChatEvents, ChatSession
 from headstart.ui.chat.tools import ToolsController
 from headstart.ui.models.model_loader import ModelLoader
 from headstart.ui.translation import showing_errors
@@ -170,8 +170,6 @@ class ChatsController(QObject):
     listed = Signal(object)  # Listing
     undoable = Signal(object)  # Undoable
     destroyed_chats = Signal(int)  # how many, for good
-
-    search_in: SearchIn = ChatSession.search_in
 
     def __init__(
         self,
@@ -437,7 +435,6 @@ class ChatsController(QObject):
     def _new_session(self, chat: Chat | None) -> ChatSession:
         project = self._store.project(self._project) if chat is None and self._project else None
         session = ChatSession(self._store, self._loader, self.events, chat, self._settings, self._tools, self, project)
-        session.search_in = self.search_in
         session.chat_changed.connect(self._list_soon)
         session.ended.connect(self._drop_idle_sessions)
         return session
