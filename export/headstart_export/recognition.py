@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from headstart.engine.hardware.runtime import core, openvino
-from headstart.engine.ocr.recognizer import CHARACTERS, CLASSIFIER, DETECTOR, READER, Recognizer
+from headstart.engine.ocr.recognizer import CHARACTERS, CLASSIFIER, DETECTOR, LINE_HEIGHT, READER, Recognizer
 from headstart.errors import ExportError
 from headstart.library import manifest
 from headstart_export.conversion import convert
@@ -22,7 +22,7 @@ _MIN_CHANNELS = 96  # of a convolution that is worth rounding
 # Lines that show how large the inputs of convolutions are.
 _WORDS = ("Headstart", "reads", "this", "line,", "(No.", "4711):", '"What?"', "0123456789", "&", "%@#*+-/=<>[]{}!;_")
 _ALPHABETS = (string.ascii_uppercase, string.ascii_lowercase)
-_LINES, _LINE_HEIGHT = 16, 48
+_LINES = 16
 _FAULTS = (KeyError, OSError, RuntimeError, StopIteration, ValueError, zipfile.BadZipFile)
 
 
@@ -78,7 +78,8 @@ def _with_best_characters(model: Any) -> Any:
     biases = np.pad(biases, ((0, 0), (0, 0), (0, missing)), constant_values=_NEVER)
     halves = op.convert(op.constant(weights.astype(np.float16)), "f32")
     products = op.matmul(product.input_value(0), halves, transpose_a=False, transpose_b=False)
-    chunks = op.reshape(op.add(products, op.constant(biases)), op.constant(np.array([0, 0, -1, _CHUNK])), True)  # noqa: FBT003
+    shape = op.constant(np.array([0, 0, -1, _CHUNK]))
+    chunks = op.reshape(op.add(products, op.constant(biases)), shape, special_zero=True)
     zero, one, two, last = (op.constant(np.array([place])) for place in range(4))
     count = op.constant(np.int32(2))
     best_of_chunks = op.topk(op.reduce_max(chunks, last), count, 2, "max", "value", index_element_type="i32")
@@ -150,8 +151,8 @@ def _lines() -> Iterator[Any]:
         size = int(random.integers(22, 38))
         font = ImageFont.load_default(size)
         text = " ".join(random.permutation([*_WORDS, *_ALPHABETS])[: random.integers(3, 12)])
-        picture = Image.new("L", (int(font.getlength(text)) + 24, _LINE_HEIGHT), 255)
-        ImageDraw.Draw(picture).text((12, _LINE_HEIGHT / 2 - 0.6 * size), text, 0, font)
+        picture = Image.new("L", (int(font.getlength(text)) + 24, LINE_HEIGHT), 255)
+        ImageDraw.Draw(picture).text((12, LINE_HEIGHT / 2 - 0.6 * size), text, 0, font)
         grey: Any = np.asarray(picture, np.float32)
         if number % 2:
             grey = grey * 0.75 + 45 + random.normal(0, 18, grey.shape)

@@ -16,7 +16,7 @@ DETECTOR, CLASSIFIER, READER = "detector.xml", "classifier.xml", "reader.xml"
 CHARACTERS = "characters.txt"
 _SIDE = 1280  # pixels of a page's longer side, in which lines are looked for
 _STEP = 32  # of which sides of the detector's input are multiples
-_LINE_HEIGHT = 48  # pixels of the reader's input
+LINE_HEIGHT = 48  # pixels of the reader's input
 _WIDTH_STEP = 64  # pixels of which a line's width is a multiple: each new width costs time once
 _MAX_WIDTH = 3200
 _TURNED_SHAPE = (48, 192)  # pixels of the classifier's input
@@ -69,7 +69,7 @@ class Recognizer:
             picture = picture.transpose(Image.Transpose.ROTATE_90)
             boxes = self._boxes(picture)
             sample = sorted(boxes, key=lambda box: box.width)[-_SAMPLE:]
-        if sample and self._are_upside_down([_line(picture, box) for box in sample]):
+        if sample and self._are_upside_down([_crop(picture, box) for box in sample]):
             picture = picture.transpose(Image.Transpose.ROTATE_180)
             boxes = [box._replace(x=picture.width - box.x, y=picture.height - box.y) for box in boxes]
         return picture, boxes
@@ -93,27 +93,28 @@ class Recognizer:
 
     def _texts(self, picture: Image.Image, boxes: Sequence[Box]) -> list[str]:
         """Return the text of each line; empty for what cannot be read. A line that is not sure is read again, wider."""
-        lines = self._lines([_line(picture, box) for box in boxes])
-        unsure = [place for place, line in enumerate(lines) if line.confidence < _SURE]
-        again = self._lines([_line(picture, boxes[place], _WIDE) for place in unsure])
-        for place, line in zip(unsure, again, strict=True):
-            lines[place] = max(line, lines[place], key=lambda each: each.confidence)
-        return [line.text if line.confidence >= _MIN_CONFIDENCE else "" for line in lines]
+        readings = self._readings([_crop(picture, box) for box in boxes])
+        unsure = [place for place, reading in enumerate(readings) if reading.confidence < _SURE]
+        again = self._readings([_crop(picture, boxes[place], _WIDE) for place in unsure])
+        for place, reading in zip(unsure, again, strict=True):
+            readings[place] = max(reading, readings[place], key=lambda each: each.confidence)
+        return [reading.text if reading.confidence >= _MIN_CONFIDENCE else "" for reading in readings]
 
-    def _lines(self, pictures: Sequence[Image.Image]) -> list[_Reading]:
-        """Read the pictures of lines."""
-        lines = [_Reading("", 0.0)] * len(pictures)
-        for place in sorted(range(len(pictures)), key=lambda place: -pictures[place].width):
-            width = -(-pictures[place].width // _WIDTH_STEP) * _WIDTH_STEP
-            self._reader.start_async({0: _input([pictures[place]], width)}, (self._characters, lines, place))
+    def _readings(self, crops: Sequence[Image.Image]) -> list[_Reading]:
+        """Read each line, in its order."""
+        readings = [_Reading("", 0.0)] * len(crops)
+        for place in sorted(range(len(crops)), key=lambda place: -crops[place].width):
+            width = -(-crops[place].width // _WIDTH_STEP) * _WIDTH_STEP
+            self._reader.start_async({0: _input([crops[place]], width)}, (self._characters, readings, place))
         self._reader.wait_all()
-        return lines
+        return readings
 
 
 def _take_reading(request: Any, task: tuple[Any, list[_Reading], int]) -> None:
-    characters, lines, place = task
+    """Put what a finished request read into its place; called by the queue."""
+    characters, readings, place = task
     logits, ids = (request.get_output_tensor(number).data[0] for number in range(2))
-    lines[place] = _decoded(logits, ids[:, 0], characters)
+    readings[place] = _decoded(logits, ids[:, 0], characters)
 
 
 def _decoded(logits: Any, ids: Any, characters: Any) -> _Reading:
@@ -146,10 +147,10 @@ def _levelled(boxes: Sequence[Box]) -> list[Box]:
     return [box._replace(angle=page) if abs(box.angle - page) < _SAME_ANGLE else box for box in boxes]
 
 
-def _line(picture: Image.Image, box: Box, stretch: float = 1.0) -> Image.Image:
+def _crop(picture: Image.Image, box: Box, stretch: float = 1.0) -> Image.Image:
     """Return a box as a level picture of the reader's height, `stretch` times as wide as its shape asks for."""
     width, height = max(box.width, 1.0), max(box.height, 1.0)
-    size = min(max(math.ceil(stretch * width * _LINE_HEIGHT / height), 1), _MAX_WIDTH), _LINE_HEIGHT
+    size = min(max(math.ceil(stretch * width * LINE_HEIGHT / height), 1), _MAX_WIDTH), LINE_HEIGHT
     cosine, sine = math.cos(box.angle), math.sin(box.angle)
     left = box.x - (width * cosine - height * sine) / 2
     top = box.y - (width * sine + height * cosine) / 2
