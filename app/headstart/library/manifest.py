@@ -21,7 +21,10 @@ HEAD_FOLDER = "head"  # in a model folder: a head for it, of EAGLE-3 or Hydra
 HYDRA = "Hydra"  # architecture of a head that is made by `headstart-export head`
 DRAFT_FOLDER = "draft"
 FAST = "-int4"  # end of the name of a model with INT4 weights
-_MEMORY_FACTOR, _MEMORY = 1.25, 500_000_000  # of the files; of the program, and of a small model's graph and context
+_MEMORY_FACTOR, _FIXED_MEMORY = (
+    1.25,
+    500_000_000,
+)  # of the files; of the program, and of a small model's graph and context
 TOKENIZER_FILE = "openvino_tokenizer.bin"
 # Patterns by which earlier exports joined "digits one by one" with the splitting of words. No tokenizer has the first
 # by itself; a tokenizer has the second if its source lists digits apart.
@@ -40,7 +43,7 @@ _SIGNS = set('<>:"/\\|?*')
 
 def estimated_memory(size: int) -> int:
     """Return about the bytes of memory that a model takes when its context is full, by the bytes of its files."""
-    return int(_MEMORY_FACTOR * size) + _MEMORY
+    return int(_MEMORY_FACTOR * size) + _FIXED_MEMORY
 
 
 @dataclass(frozen=True)

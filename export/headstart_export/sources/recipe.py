@@ -163,9 +163,7 @@ class ModelRecipe(Struct, frozen=True, forbid_unknown_fields=True):
     chat: ChatMarkers = ChatMarkers()
     sampling: Sampling = Sampling()
     vectors: Vectors | None = None  # of an embedding model
-    tasks: Annotated[int, Meta(ge=0, le=30)] | None = (
-        None  # that it did right of the thirty of app/bench/folder_tasks.py
-    )
+    tasks: Annotated[int, Meta(ge=0, le=30)] | None = None  # done right, of the thirty of app/bench/folder_tasks.py
     head: str | None = None  # a Hydra head that was made for it: a folder of `heads/` beside the recipes
 
     @property
