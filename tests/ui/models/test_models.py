@@ -24,7 +24,7 @@ from headstart.library import exporter as exporting
 from headstart.library import manifest
 from headstart.library.library import installed
 from headstart.ui.engine_request import installed_model
-from headstart.ui.models.catalogue import Catalogue, CatalogueEntry, offers, recipes
+from headstart.ui.models.catalogue import Catalogue, CatalogueEntry, facts, offers, recipes
 from headstart.ui.models.model_card import ModelCard
 from headstart.ui.program import Program
 from headstart.ui.settings.settings_form import ChoiceEditor
@@ -318,6 +318,13 @@ def test_catalogue_equals_that_of_the_exporter(capsys: pytest.CaptureFixture[str
 def titles(part: Catalogue) -> list[str]:
     """The rows that are shown."""
     return [row.recipe.title for row in part.rows if not row.isHidden()]
+
+
+def test_context_counts_for_models_that_write_alone() -> None:
+    with_context = {recipe.purpose for recipe in recipes() if "context" in facts(recipe, int(64e9))}
+    without = {recipe.purpose for recipe in recipes() if "context" not in facts(recipe, int(64e9))}
+    assert with_context == {"chat", "completion"}
+    assert without == {"embedding", "recognition", "transcription"}
 
 
 def test_order_of_the_catalogue_depends_on_the_memory_of_now(qtbot: QtBot) -> None:

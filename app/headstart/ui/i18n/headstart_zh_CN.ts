@@ -1195,6 +1195,10 @@
         <translation>下载 {download} · 磁盘占用 {result} · 许可证：{licence}</translation>
     </message>
     <message>
+        <source>Fits your memory: it takes about {needed} of {free}.</source>
+        <translation>内存足够：约需 {needed}，可用 {free}。</translation>
+    </message>
+    <message>
         <source>Fits your memory: with a full context it takes about {needed} of {free}.</source>
         <translation>内存足够：上下文占满时约占用 {free} 中的 {needed}。</translation>
     </message>

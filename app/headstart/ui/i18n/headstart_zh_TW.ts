@@ -1195,6 +1195,10 @@
         <translation>下載 {download} · 磁碟佔用 {result} · 授權條款：{licence}</translation>
     </message>
     <message>
+        <source>Fits your memory: it takes about {needed} of {free}.</source>
+        <translation>記憶體足夠：約占用 {free} 中的 {needed}。</translation>
+    </message>
+    <message>
         <source>Fits your memory: with a full context it takes about {needed} of {free}.</source>
         <translation>記憶體足夠：上下文占滿時約佔用 {free} 中的 {needed}。</translation>
     </message>

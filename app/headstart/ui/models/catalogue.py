@@ -66,7 +66,7 @@ class CatalogueEntry(msgspec.Struct, frozen=True):
 
     @property
     def memory(self) -> int:
-        """Bytes that the loaded model takes with a full context, roughly."""
+        """Bytes that the loaded model takes, roughly, with a full context if it writes."""
         return estimated_memory(self.result)
 
     @property
@@ -172,7 +172,9 @@ def facts(recipe: CatalogueEntry, free: int) -> str:
         download=rough_size(recipe.download), result=rough_size(recipe.result), licence=recipe.licence
     )
     if free:
-        fitting = translate("Catalogue", "Fits your memory: with a full context it takes about {needed} of {free}.")
+        fitting = translate("Catalogue", "Fits your memory: it takes about {needed} of {free}.")
+        if recipe.purpose in {"chat", "completion"}:
+            fitting = translate("Catalogue", "Fits your memory: with a full context it takes about {needed} of {free}.")
         too_large = translate("Catalogue", "Too large: it takes about {needed} of memory, and {free} is free.")
         fit = (fitting if recipe.memory <= free else too_large).format(
             needed=rough_size(recipe.memory), free=rough_size(free)
