@@ -39,9 +39,17 @@ def core() -> Any:
     only.add_extension(gguf_weights())
     only.add_extension(experts())
     only.add_extension(recurrence())
-    if limit := thread_limit():
-        only.set_property("CPU", limit)
+    only.set_property("CPU", cpu_properties())
     return only
+
+
+def cpu_properties() -> dict[str, Any]:
+    """Return the properties of what a processor computes, unless its own say otherwise.
+
+    On a processor with AMX, OpenVINO would compute in bf16. That gives other results, and for one core it ends the
+    process.
+    """
+    return {"INFERENCE_PRECISION_HINT": "f32", **thread_limit()}
 
 
 def thread_limit() -> dict[str, int]:

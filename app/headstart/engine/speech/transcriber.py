@@ -5,7 +5,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from headstart.engine.hardware.runtime import openvino_genai, thread_limit
+from headstart.engine.hardware.runtime import cpu_properties, openvino_genai
 from headstart.engine.speech.audio import RATE
 from headstart.engine.speech.pauses import Pauses, SpeechSpan, chunks
 from headstart.engine.speech.transcript import Segment, SpeechTranscript
@@ -24,7 +24,7 @@ class Transcriber:
         """Load the models. Raises RuntimeError and OSError for files that are not those of such a model."""
         self.pauses = Pauses(folder / PAUSES)
         # Keys and values of 8 bits, the default of OpenVINO, cost words.
-        self._pipeline = openvino_genai().WhisperPipeline(folder, "CPU", KV_CACHE_PRECISION="f16", **thread_limit())
+        self._pipeline = openvino_genai().WhisperPipeline(folder, "CPU", KV_CACHE_PRECISION="f16", **cpu_properties())
         self._config = self._pipeline.get_generation_config()
 
     @property
