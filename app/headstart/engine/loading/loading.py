@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import psutil
 
 from headstart import paths
 from headstart.engine.engine import KvPrecision, Precision
@@ -14,9 +15,8 @@ from headstart.engine.hardware import devices, machine
 from headstart.engine.hardware.measurements import Measurements
 from headstart.engine.hardware.runtime import openvino
 from headstart.engine.kernels import selftest as kernels
-from headstart.engine.loading import validation
+from headstart.engine.loading import memory, validation
 from headstart.engine.loading.load_options import ResolvedOptions
-from headstart.engine.loading.memory import released
 from headstart.engine.loading.validation import Subject, Trial, Verdict, limit_of
 from headstart.engine.runners.graph import Ids
 from headstart.engine.runners.head import HeadRunner
@@ -145,7 +145,7 @@ def load_model(spec: ModelSpec, config: RunnerConfig, watcher: Watcher | None = 
         chosen, notes = _choose_arithmetic(model, requested, watcher)
         watcher.on_decided()
         try:
-            with released(model.folder / _WEIGHTS):
+            with memory.released(model.folder / _WEIGHTS):
                 runner = _build(kind, model.folder, model.device, chosen, config, draft_vocab)
                 warm_up(runner)
         except RuntimeError as error:
@@ -166,7 +166,7 @@ def _build_first(
     """
     name, kind = next(iter(RUNNERS.items()))
     try:
-        with released(model.folder / _WEIGHTS):
+        with memory.released(model.folder / _WEIGHTS):
             runner = _build(kind, model.folder, model.device, chosen, config, draft_vocab)
             reason = self_test(runner)
     except (ImportError, RuntimeError) as error:
@@ -188,7 +188,7 @@ def load_head(spec: ModelSpec, config: RunnerConfig) -> LoadedModel:
     model = verify_files(spec, config.device)
     is_hydra = model.manifest.is_hydra
     try:
-        with released(model.folder / _WEIGHTS):
+        with memory.released(model.folder / _WEIGHTS):
             if is_hydra:
                 runner: Any = HydraRunner.load(model.folder, model.device, plain(), config.sequences)
             else:
@@ -196,7 +196,7 @@ def load_head(spec: ModelSpec, config: RunnerConfig) -> LoadedModel:
             warm_up(runner)
         reason = self_test(runner) if config.context >= ROOM and not is_hydra else ""
     except RuntimeError as error:
-        reason = first_line(error)
+        reason = _reason(error)
     if reason:
         raise load_error(model.folder, model.device, reason)
     return LoadedModel(runner, model, plain())
@@ -215,7 +215,7 @@ def verify_files(spec: ModelSpec, device: str) -> VerifiedModel:
             folder=folder,
             names=", ".join(unlisted),
         )
-    driver = {"processor": machine.stepping()} if device == "CPU" else {"driver": devices.driver(device)}
+    driver = _processor() if device == "CPU" else {"driver": devices.driver(device)}
     subject = {
         "model": manifest.name,
         "weights": manifest.files[_WEIGHTS].sha256,
@@ -244,10 +244,20 @@ def verify_files(spec: ModelSpec, device: str) -> VerifiedModel:
     return VerifiedModel(folder, manifest, device, measurements)
 
 
+def _processor() -> dict[str, str]:
+    """Return what a processor's measurements are for; the number of threads too if the process may not use all cores.
+
+    What is right and fast with all cores may not be with one.
+    """
+    threads, cores = machine.threads().count, psutil.cpu_count(logical=False)
+    return {"processor": machine.stepping(), **({"threads": str(threads)} if cores and threads < cores else {})}
+
+
 def select_runner(model: VerifiedModel) -> RunnerClass:
     """Return the first kind of runner that passes its self-test with this model. The result is stored, a failure too.
 
-    Raises BrokenModelError if none passes on the processor, UnfitError if none passes on another device.
+    Raises BrokenModelError if none passes on the processor, UnfitError if none passes on another device, and
+    OutOfMemoryError.
     """
     folder, device, measurements = model.folder, model.device, model.measurements
     proven, refused = measurements.get(PROVEN), measurements.get(_REFUSED)
@@ -260,7 +270,7 @@ def select_runner(model: VerifiedModel) -> RunnerClass:
         try:
             reason = self_test(kind(folder, device, reference(), ROOM))
         except (ImportError, RuntimeError) as error:  # the transformation is no public part of OpenVINO
-            reason = first_line(error)
+            reason = _reason(error)
         if not reason:
             measurements.put(PROVEN, name)
             return kind
@@ -295,6 +305,13 @@ def first_line(error: Exception) -> str:
     """Return the reason in a message of OpenVINO, which begins with places in its source."""
     lines = [line for line in str(error).splitlines() if line and not line.startswith(("Exception from", "Check '"))]
     return lines[0] if lines else str(error)
+
+
+def _reason(error: Exception) -> str:
+    """Return why a model does not load. Raises OutOfMemoryError if memory ran out: then the model is not at fault."""
+    if fault := memory.instead_of(error, loading=True):
+        raise fault from error
+    return first_line(error)
 
 
 def fast_properties(model: VerifiedModel, kv: KvPrecision = KvPrecision.AUTO) -> Properties:

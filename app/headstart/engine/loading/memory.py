@@ -257,8 +257,20 @@ def _is_out_of_memory(error: BaseException) -> bool:
     if isinstance(error, OSError):
         return error.errno == errno.ENOMEM
     return isinstance(error, RuntimeError) and (
-        any(code in str(error) for code in _CODES) or psutil.virtual_memory().available < _SHORT
+        any(code in str(error) for code in _CODES) or psutil.virtual_memory().available < _SHORT or _is_at_its_limit()
     )
+
+
+def _is_at_its_limit() -> bool:
+    """Whether limits of this process alone, as `ulimit` sets them, leave it too little. Few faults then say why."""
+    if not sys.platform.startswith("linux"):
+        return False
+    import resource  # noqa: PLC0415 - Windows has none
+
+    taken = psutil.Process().memory_info()
+    limits = ((resource.RLIMIT_DATA, taken.data), (resource.RLIMIT_AS, taken.vms))
+    soft = ((resource.getrlimit(limit)[0], size) for limit, size in limits)
+    return any(most != resource.RLIM_INFINITY and most - size < _SHORT for most, size in soft)
 
 
 def _chain(error: BaseException) -> Iterator[BaseException]:
