@@ -11,7 +11,7 @@ struct reading {
 };
 
 enum {
-    READ_AHEAD = 8192, /* bytes from what is read to what is prefetched: a processor's own prefetch ends at a page */
+    READ_AHEAD = 16384, /* bytes from what is read to what is prefetched: a processor's own prefetch ends at a page */
     AT_ONCE = 64,      /* bytes of a cache line */
     PART = 1 << 20,    /* small, so that threads end together; large, so that few begin without a prefetch */
 };
@@ -23,7 +23,7 @@ static uint64_t bits_of_all(const uint8_t *data, size_t size)
     vector bits = {0};
     for (size_t at = 0; at + AT_ONCE <= size; at += AT_ONCE) {
         const vector *line = (const vector *)(data + at);
-        __builtin_prefetch(data + at + READ_AHEAD, 0, 0); /* not to be kept: it is read once */
+        __builtin_prefetch(data + at + READ_AHEAD, 0, 2); /* as products do: "not to be kept" halves the speed on a Xeon */
         bits |= line[0] | line[1] | line[2] | line[3];
     }
     return bits[0] | bits[1];
