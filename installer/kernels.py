@@ -35,6 +35,7 @@ PROCESSORS = {
     "avx2": ("-march=x86-64-v3",),
     "avxvnni": ("-march=x86-64-v3", "-mavxvnni"),
     "avx512vnni": ("-march=x86-64-v4", "-mavx512vnni", "-mprefer-vector-width=512"),
+    "amx": ("-march=x86-64-v4", "-mavx512vnni", "-mprefer-vector-width=512", "-mamx-tile", "-mamx-int8"),
 }
 
 

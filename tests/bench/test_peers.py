@@ -191,7 +191,7 @@ def test_openvino_genai_can_be_left_out(
         (("--llama-python", ".", "--llama-server", "."), "One llama.cpp can race: leave out --llama-server or"),
         (("--gguf", "none.gguf"), "There is no none.gguf; name a file or folder that exists."),
         (("--genai-lengths", "3,x"), "lengths must be whole numbers above 0 with commas between them"),
-        (("--isa", "SSE"), "isa must be AVX2, AVX-VNNI or AVX512-VNNI, not 'SSE'."),
+        (("--isa", "SSE"), "isa must be AVX2, AVX-VNNI, AVX512-VNNI or AMX, not 'SSE'."),
         (("--eagle", "smol"), "smol is no EAGLE-3 head; leave out --eagle, or name one of `headstart models`."),
     ],
 )

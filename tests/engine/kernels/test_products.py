@@ -20,7 +20,7 @@ from tests.engine.kernels.reference import (
 )
 
 SIZES = ((1, 128), (31, 192), (40, 512), (97, 576), (64, 768), (33, 896), (70, 1536), (32, 64))
-TOKENS = (*range(1, 17), 40)
+TOKENS = (*range(1, 17), 24, 40, 49, 65)
 # Where f16 numbers begin in blocks of a file, in bytes; 0 for all others.
 HALVES = {
     **dict.fromkeys((Format.Q4_1, Format.Q5_1, Format.Q4_K, Format.Q5_K), (0, 2)),

@@ -36,6 +36,7 @@ class Isa(StrEnum):
     AVX2 = "AVX2"
     AVX_VNNI = "AVX-VNNI"
     AVX512_VNNI = "AVX512-VNNI"
+    AMX = "AMX"
 
 
 class Format(IntEnum):

@@ -1,14 +1,19 @@
 /* The instruction sets, and the best that this processor and its operating system support. */
+#define _GNU_SOURCE
 #include "kernels.h"
 #include <stdatomic.h>
+#ifdef __linux__
+#include <sys/syscall.h>
+#include <unistd.h>
+#endif
 
-enum { PLAIN, AVX2, AVX_VNNI, AVX512_VNNI, ISA_COUNT };
+enum { PLAIN, AVX2, AVX_VNNI, AVX512_VNNI, AMX, ISA_COUNT };
 
 #if defined(__x86_64__)
 #include <cpuid.h>
 
 static const struct kernels *const KERNELS[ISA_COUNT] = {&plain_kernels, &avx2_kernels, &avxvnni_kernels,
-                                                         &avx512vnni_kernels};
+                                                         &avx512vnni_kernels, &amx_kernels};
 
 enum { EAX, EBX, ECX, EDX };
 
@@ -26,6 +31,17 @@ static int saves(uint32_t state)
     return (low & state) == state;
 }
 
+/* Ask the operating system to save the tile registers of this process: Linux does so on demand. */
+static int may_use_tiles(void)
+{
+#ifdef __linux__
+    enum { ARCH_REQ_XCOMP_PERM = 0x1023, XTILEDATA = 18 };
+    return saves(0x60000) && syscall(SYS_arch_prctl, ARCH_REQ_XCOMP_PERM, XTILEDATA) == 0;
+#else
+    return 0;
+#endif
+}
+
 static int detect(int isa)
 {
     if (isa == PLAIN) return 1;
@@ -38,8 +54,11 @@ static int detect(int isa)
     if (isa == AVX2) return 1;
     if (isa == AVX_VNNI) return has(7, 1, EAX, 1u << 4);
     /* AVX512 F, DQ, CD, BW, VL; VNNI; masks and ZMM */
-    return has(7, 0, EBX, 1u << 16 | 1u << 17 | 1u << 28 | 1u << 30 | 1u << 31) && has(7, 0, ECX, 1u << 11) &&
-           saves(0xe6);
+    if (!has(7, 0, EBX, 1u << 16 | 1u << 17 | 1u << 28 | 1u << 30 | 1u << 31) || !has(7, 0, ECX, 1u << 11) ||
+        !saves(0xe6))
+        return 0;
+    if (isa == AVX512_VNNI) return 1;
+    return has(7, 0, EDX, 1u << 24 | 1u << 25) && may_use_tiles(); /* AMX-TILE, AMX-INT8 */
 }
 #else
 static const struct kernels *const KERNELS[ISA_COUNT] = {&plain_kernels};
@@ -47,7 +66,7 @@ static const struct kernels *const KERNELS[ISA_COUNT] = {&plain_kernels};
 static int detect(int isa) { return isa == PLAIN; }
 #endif
 
-static const char *const NAMES[ISA_COUNT] = {"plain C", "AVX2", "AVX-VNNI", "AVX512-VNNI"};
+static const char *const NAMES[ISA_COUNT] = {"plain C", "AVX2", "AVX-VNNI", "AVX512-VNNI", "AMX"};
 
 enum { UNDECIDED = -2, NONE = -1 };
 static atomic_int in_use = UNDECIDED;

@@ -109,7 +109,7 @@ typedef struct hk_program {
 } hk_program;
 
 HK_API int hk_abi(void);
-/* Instruction sets by number: 0 plain C, 1 AVX2, 2 AVX-VNNI, 3 AVX512-VNNI. */
+/* Instruction sets by number: 0 plain C, 1 AVX2, 2 AVX-VNNI, 3 AVX512-VNNI, 4 AMX. */
 HK_API const char *hk_isa_name(int isa); /* NULL: no such number */
 HK_API int hk_isa_supported(int isa);    /* this processor and this build have it */
 HK_API int hk_isa(void);                 /* in use; at first the best supported one; -1: none but plain C */

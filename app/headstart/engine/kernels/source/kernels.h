@@ -25,6 +25,7 @@
        pool.c         the threads
        run.c          run_mul_mat: quantize_parts or quantize_normalized (elementwise.h), then mul_mat_rows
        products.h       mul_mat_block: multiply_format, a superblock or some groups of 32 columns at a time
+       tiles.h          the same for many tokens with AMX
        formats.h        where the bytes of each type lie; plain.c has the same products without vectors
        run.c          run_attention: rope_and_store, attend, and merge_ranges where threads share the keys of a query
        attention.h      scores, softmax and sums of values, a tile of keys at a time
@@ -45,7 +46,7 @@ enum {
     LINE = HK_BLOCK * 4, /* bytes */
     CACHE_LINE = 64,     /* bytes */
     STEP = 32,           /* columns that are multiplied at a time */
-    MAX_TILE = 8,
+    MAX_TILE = 16,
     SUPERBLOCK = 256, /* columns */
     SPAN = 4, /* tiles that read a block together */
     MAX_SPAN = SPAN * MAX_TILE,
@@ -70,6 +71,7 @@ struct sequence {
 
 struct kernels {
     int tile; /* most tokens of a tile */
+    int many, tile_of_many; /* tokens from which on tiles have more, and how many; 0: never */
     /* Round some steps of a token. `halves`: with sums of 16 columns, for weights that have factors for them. */
     void (*quantize)(const float *x, int steps, int halves, const struct q8 *out, int token, int first);
     /* 1 / sqrt(mean(x^2) + epsilon) */
@@ -94,7 +96,7 @@ struct kernels {
     void (*move_kv)(const hk_attention *a, uint8_t *from, int slot, uint8_t *to, int new_slot);
 };
 
-extern const struct kernels plain_kernels, avx2_kernels, avxvnni_kernels, avx512vnni_kernels;
+extern const struct kernels plain_kernels, avx2_kernels, avxvnni_kernels, avx512vnni_kernels, amx_kernels;
 
 /* The instruction set in use. */
 const struct kernels *kernels_in_use(void);

@@ -122,10 +122,15 @@ INLINE ints codes_of(const int format, const struct group *g, const uint8_t *lin
 /* Formats with one scale for several groups. */
 INLINE int is_shared(const int format) { return format == HK_INT8 || format == HK_INT4; }
 
-/* Scale and minimum of each row. */
+/* The numbers of each row that the products of a group are multiplied by. */
 struct factors {
     floats scale, minimum;
+    floats of_halves[2]; /* whole numbers, for products of 16 columns */
+    ints of_sums;        /* whole numbers, for sums of the activations */
 };
+
+/* Two whole numbers of 16 bits as one of 32. */
+INLINE ints joined(ints first, ints second) { return or_ints(lower_shorts(first), shift_left(second, 16)); }
 
 /* A factor of 8 bits of each row: byte `byte` of its words. */
 INLINE floats factor(ints words, int byte) { return to_floats(and_ints(shift_right(words, 8 * byte), fill_int(255))); }
@@ -140,6 +145,10 @@ INLINE struct factors factors_of(const int format, const struct group *g, int ro
              high = shift_right(load_shorts(g->record + HALVES + row * 2), 2 * (4 * g->quad + g->k));
         ints code = or_ints(and_ints(low, fill_int(15)), shift_left(and_ints(high, fill_int(3)), 4));
         f.scale = multiply(f.scale, to_floats(add_ints(code, fill_int(-32))));
+    }
+    if (format == HK_Q2_K) { /* a minimum for each 16 columns */
+        ints words = shift_right(load_ints(lines + (2 * g->quad + g->k / 2) * LINE), g->k % 2 * 16 + 4);
+        f.of_sums = joined(and_ints(words, fill_int(15)), and_ints(shift_right(words, 8), fill_int(15)));
     }
     if (format != HK_Q4_K && format != HK_Q5_K) return f;
     ints scales = load_ints(lines), minimums = load_ints(lines + LINE);
@@ -172,9 +181,6 @@ INLINE ints factor_of_half(const int format, const struct group *g, int row, con
     if (format == HK_Q2_K) return and_ints(shift_right(words, byte), fill_int(15));
     return shift_right_signed(shift_left(words, 24 - byte), 24);
 }
-
-/* Two whole numbers of 16 bits as one of 32. */
-INLINE ints joined(ints first, ints second) { return or_ints(lower_shorts(first), shift_left(second, 16)); }
 
 /* What sums of products begin with, so that codes become numbers around zero; `negative`: of the activations. */
 INLINE ints first_sum(const int format, ints negative)
@@ -245,17 +251,14 @@ INLINE void multiply_group(const int format, const struct group *g, uint8_t *a, 
 }
 
 /* Add the products of weights with one scale: total += sum * scale of the activations * scale; with minimums, total +=
-   minimum * scaled sum of the activations. */
-INLINE floats add_scaled(const int format, const struct group *g, ints sum, uint8_t *a, const int n, int t, int row,
-                         struct factors f, floats total)
+   minimum * scaled sum of the activations; of HK_Q2_K, whose sums are negative, the sign is the file's. */
+INLINE floats add_scaled(const int format, floats sum, uint8_t *a, const int n, int t, struct factors f, floats total)
 {
     floats by = broadcast_float(scales_of(a) + t);
-    total = multiply_add(multiply(to_floats(sum), by), f.scale, total);
-    if (format == HK_Q2_K) { /* a minimum for each 16 columns; of negative sums, so that its sign is the file's */
-        ints words = shift_right(load_ints(g->lines + row * 4 + (2 * g->quad + g->k / 2) * LINE), g->k % 2 * 16 + 4);
-        words = joined(and_ints(words, fill_int(15)), and_ints(shift_right(words, 8), fill_int(15)));
-        return multiply_add(multiply(to_floats(multiply_shorts(words, broadcast(negative_sums_of(a, n) + t))), by),
-                            f.minimum, total);
+    total = multiply_add(multiply(sum, by), f.scale, total);
+    if (format == HK_Q2_K) {
+        ints sums = multiply_shorts(f.of_sums, broadcast(negative_sums_of(a, n) + t));
+        return multiply_add(multiply(to_floats(sums), by), f.minimum, total);
     }
     return has_minimum(format) ? multiply_add(f.minimum, broadcast_float(scaled_sums_of(a, n) + t), total) : total;
 }
@@ -272,7 +275,7 @@ INLINE void add_group(const int format, const struct group *g, uint8_t *a, const
         for (int t = 0; t < n; t++)
             totals[t][v] =
                 is_shared(format) ? multiply_add(to_floats(sums[t][v]), broadcast_float(scales_of(a) + t), totals[t][v])
-                                  : add_scaled(format, g, sums[t][v], a, n, t, row + v * LANES, f, totals[t][v]);
+                                  : add_scaled(format, to_floats(sums[t][v]), a, n, t, f, totals[t][v]);
     }
 }
 
@@ -307,9 +310,9 @@ INLINE void add_groups(const int format, int group, const uint8_t *block, const 
         }
 }
 
-/* out += products of 32 columns of F16 or BF16. */
-INLINE void add_floats(const int format, const uint8_t *record, uint8_t *a, const int n, const int vectors, int row,
-                       float (*out)[HK_BLOCK])
+/* out += products of 32 columns of F16 or BF16 with n tokens, from token `from` of `tokens` on. */
+INLINE void add_floats(const int format, const uint8_t *record, uint8_t *a, int tokens, int from, const int n,
+                       const int vectors, int row, float (*out)[HK_BLOCK])
 {
     floats sums[MAX_TILE][2];
     for (int t = 0; t < n; t++)
@@ -321,14 +324,14 @@ INLINE void add_floats(const int format, const uint8_t *record, uint8_t *a, cons
             weights[v] = format == HK_F16 ? load_halves(at) : as_floats(shift_left(load_shorts(at), 16));
         }
         for (int t = 0; t < n; t++) {
-            floats value = fill_float((float)values_of(a, n)[t * STEP + column]);
+            floats value = fill_float((float)values_of(a, tokens)[(from + t) * STEP + column]);
             for (int v = 0; v < vectors; v++) sums[t][v] = multiply_add(weights[v], value, sums[t][v]);
         }
     }
     for (int t = 0; t < n; t++)
         for (int v = 0; v < vectors; v++) {
-            float *to = out[t] + row + v * LANES;
-            store_floats(to, multiply_add(sums[t][v], broadcast_float(scales_of(a) + t), load_floats(to)));
+            float *to = out[from + t] + row + v * LANES;
+            store_floats(to, multiply_add(sums[t][v], broadcast_float(scales_of(a) + from + t), load_floats(to)));
         }
 }
 
@@ -339,8 +342,8 @@ INLINE void add_tile(const int format, int group, const uint8_t *block, const st
     const int vectors = VECTORS(format, n);
     for (int row = 0; row < HK_BLOCK; row += vectors * LANES)
         if (format == HK_F16 || format == HK_BF16)
-            add_floats(format, block + step * record_size(format, group), activations_of(x, tile, step), n, vectors,
-                       row, out);
+            add_floats(format, block + step * record_size(format, group), activations_of(x, tile, step), n, 0, n,
+                       vectors, row, out);
         else
             add_groups(format, group, block, x, tile, step, steps, n, vectors, row, out);
 }
@@ -352,9 +355,19 @@ INLINE int steps_together(const int format, int group, int left)
     return format == HK_INT8 ? left : format == HK_INT4 ? group / STEP : smaller(SUPERBLOCK / STEP, left);
 }
 
+#ifdef TILES
+#include "tiles.h"
+#endif
+
 INLINE void multiply_format(const int format, int group, const uint8_t *block, const struct q8 *x, int first,
                             int tiles, float (*out)[HK_BLOCK])
 {
+#ifdef TILES
+    if (x->tile > TILE) {
+        multiply_many(format, group, block, x, first, tiles, out);
+        return;
+    }
+#endif
     for (int step = 0, steps; step < x->steps; step += steps) {
         steps = steps_together(format, group, x->steps - step);
         for (int tile = first; tile < first + tiles; tile++) {
@@ -368,14 +381,10 @@ INLINE void multiply_format(const int format, int group, const uint8_t *block, c
                 TILE_OF(2)
                 TILE_OF(3)
                 TILE_OF(4)
-#if TILE > 4
                 TILE_OF(5)
                 TILE_OF(6)
-#endif
-#if TILE > 6
                 TILE_OF(7)
                 TILE_OF(8)
-#endif
             }
 #undef TILE_OF
         }

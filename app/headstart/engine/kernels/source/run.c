@@ -11,7 +11,6 @@ enum {
     MAX_TOKENS = 1 << 16,
     MAX_CONTEXT = 1 << 24,
     MAX_ITEMS = 1 << 30, /* of a phase: threads count a little beyond it */
-    FEW_TOKENS = MAX_SPAN,
     CHUNK_BYTES = 32 << 10,          /* weights that a thread takes at a time */
     CHUNK_BYTES_OF_MANY = 192 << 10, /* with more tokens they stay in the second-level cache from span to span */
     QUANTIZED_STEPS = 4,               /* steps of a token that are rounded at a time */
@@ -45,10 +44,16 @@ struct run {
 
 static size_t aligned(size_t bytes) { return (bytes + CACHE_LINE - 1) / CACHE_LINE * CACHE_LINE; }
 
+static int most_of_tile(const struct run *run)
+{
+    const struct kernels *kernels = run->kernels;
+    return kernels->many && run->tokens >= kernels->many ? kernels->tile_of_many : kernels->tile;
+}
+
 /* The input of a step, rounded: tokens in tiles of even size. */
 static struct q8 q8_of(const struct run *run, const hk_matrix *matrix)
 {
-    int most = run->kernels->tile, tiles = (run->tokens + most - 1) / most;
+    int most = most_of_tile(run), tiles = (run->tokens + most - 1) / most;
     struct q8 x = {.records = run->q8, .tokens = run->tokens, .steps = matrix->cols / STEP};
     x.tile = (run->tokens + tiles - 1) / tiles;
     x.record = aligned(activations_size(x.tile));
@@ -339,7 +344,7 @@ static void run_mul_mat(const struct run *run, const hk_step *step, struct phase
     take_part(run, step, &phases[0], step->gain ? quantize_normalized : quantize_parts, thread);
 
     size_t bytes = hk_block_size(matrix->format, matrix->group, matrix->cols) * (step->kind == HK_GATED ? 2 : 1);
-    size_t chunk = (run->tokens > FEW_TOKENS ? CHUNK_BYTES_OF_MANY : CHUNK_BYTES) / bytes;
+    size_t chunk = (run->tokens > SPAN * most_of_tile(run) ? CHUNK_BYTES_OF_MANY : CHUNK_BYTES) / bytes;
     phases[1].items = blocks_of_step(step);
     phases[1].chunk = chunk ? (int)chunk : 1;
     take_part(run, step, &phases[1], mul_mat_rows, thread);
