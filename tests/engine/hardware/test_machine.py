@@ -106,6 +106,10 @@ def test_openvino_is_told_a_quota_below_its_own_number_alone(process: Path) -> N
     assert not runtime.thread_limit()
 
 
+def test_processor_computes_in_f32_unless_told_otherwise() -> None:
+    assert runtime.core().get_property("CPU", "INFERENCE_PRECISION_HINT") == runtime.openvino().Type.f32
+
+
 def test_doctor_names_the_limit(process: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def said() -> str:
         return next(finding.text for finding in doctor.check_computer() if " at the same time" in finding.text)

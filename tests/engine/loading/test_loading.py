@@ -9,13 +9,15 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 
 from headstart.engine.engine import LoadOptions, Mode, Precision, Speculation
+from headstart.engine.hardware import machine
 from headstart.engine.hardware.measurements import Measurements
 from headstart.engine.kernels import selftest
 from headstart.engine.loading import loading
-from headstart.engine.loading.loading import RunnerConfig, load_model
+from headstart.engine.loading.loading import RunnerConfig, load_model, verify_files
 from headstart.engine.loading.validation import Verdict, find_verdict, refuse, store_verdict
 from headstart.engine.local import LocalEngine
 from headstart.engine.runners.paged import PagedRunner
@@ -91,6 +93,18 @@ def test_kernels_that_prove_wrong_are_replaced(tiny_quantized: Path, monkeypatch
         assert "half as fast" in note
         assert "logits differ" in note
     assert not load_model(ModelSpec.read(tiny_quantized), dataclasses.replace(FAST, precision=Precision.F32)).notes
+
+
+def test_what_was_measured_with_all_cores_is_not_taken_for_one(
+    tiny_target: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spec = ModelSpec.read(tiny_target)
+    monkeypatch.setattr(psutil, "cpu_count", lambda *, logical: 2)
+    monkeypatch.setattr(machine, "threads", lambda: machine.Threads(2, None))
+    verify_files(spec, "CPU").measurements.put("a", 1)
+    assert verify_files(spec, "CPU").measurements.get("a") == 1
+    monkeypatch.setattr(machine, "threads", lambda: machine.Threads(1, None))
+    assert verify_files(spec, "CPU").measurements.get("a") is None
 
 
 def test_absent_kernels_are_reported_unless_others_were_chosen(

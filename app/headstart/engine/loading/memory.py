@@ -262,7 +262,7 @@ def _is_out_of_memory(error: BaseException) -> bool:
 
 
 def _is_at_its_limit() -> bool:
-    """Whether limits of this process alone, as `ulimit` sets them, leave it too little. Few faults then say why."""
+    """Return True if limits of this process, as `ulimit` sets them, leave it little. Few faults then say why."""
     if not sys.platform.startswith("linux"):
         return False
     import resource  # noqa: PLC0415 - Windows has none
