@@ -13,7 +13,7 @@ enum { PLAIN, AVX2, AVX_VNNI, AVX512_VNNI, AMX, ISA_COUNT };
 #include <cpuid.h>
 
 static const struct kernels *const KERNELS[ISA_COUNT] = {&plain_kernels, &avx2_kernels, &avxvnni_kernels,
-                                                         &avx512vnni_kernels, &amx_kernels};
+                                                         &avx512vnni_kernels, &avx512vnni_kernels};
 
 enum { EAX, EBX, ECX, EDX };
 
@@ -60,8 +60,12 @@ static int detect(int isa)
     if (isa == AVX512_VNNI) return 1;
     return has(7, 0, EDX, 1u << 24 | 1u << 25) && may_use_tiles(); /* AMX-TILE, AMX-INT8 */
 }
+
+const struct kernels_of_many *kernels_of_many_in_use(void) { return hk_isa() == AMX ? &amx_kernels : NULL; }
 #else
 static const struct kernels *const KERNELS[ISA_COUNT] = {&plain_kernels};
+
+const struct kernels_of_many *kernels_of_many_in_use(void) { return NULL; }
 
 static int detect(int isa) { return isa == PLAIN; }
 #endif

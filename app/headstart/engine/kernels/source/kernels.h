@@ -71,7 +71,6 @@ struct sequence {
 
 struct kernels {
     int tile; /* most tokens of a tile */
-    int many, tile_of_many; /* tokens from which on tiles have more, and how many; 0: never */
     /* Round some steps of a token. `halves`: with sums of 16 columns, for weights that have factors for them. */
     void (*quantize)(const float *x, int steps, int halves, const struct q8 *out, int token, int first);
     /* 1 / sqrt(mean(x^2) + epsilon) */
@@ -96,10 +95,19 @@ struct kernels {
     void (*move_kv)(const hk_attention *a, uint8_t *from, int slot, uint8_t *to, int new_slot);
 };
 
-extern const struct kernels plain_kernels, avx2_kernels, avxvnni_kernels, avx512vnni_kernels, amx_kernels;
+/* Products of many tokens, in tiles of more. */
+struct kernels_of_many {
+    int tokens, tile; /* from so many on; most of a tile */
+    void (*mul_mat)(int format, int group, const uint8_t *block, const struct q8 *x, int first, int tiles,
+                    float (*out)[HK_BLOCK]);
+};
+
+extern const struct kernels plain_kernels, avx2_kernels, avxvnni_kernels, avx512vnni_kernels;
+extern const struct kernels_of_many amx_kernels;
 
 /* The instruction set in use. */
 const struct kernels *kernels_in_use(void);
+const struct kernels_of_many *kernels_of_many_in_use(void); /* NULL: none */
 
 #define INLINE static inline __attribute__((always_inline))
 

@@ -23,7 +23,6 @@
        add_ints, multiply_ints, to_floats, multiply, multiply_add
 
    Everything is inlined with a constant format and number of tokens, so that sums stay in registers. */
-#include "elementwise.h"
 #include "formats.h"
 
 enum {
@@ -348,6 +347,9 @@ INLINE void add_tile(const int format, int group, const uint8_t *block, const st
             add_groups(format, group, block, x, tile, step, steps, n, vectors, row, out);
 }
 
+#ifdef TILES
+#include "tiles.h" /* multiply_format, for many tokens */
+#else
 /* Steps that are multiplied with one tile before the next one. */
 INLINE int steps_together(const int format, int group, int left)
 {
@@ -355,19 +357,9 @@ INLINE int steps_together(const int format, int group, int left)
     return format == HK_INT8 ? left : format == HK_INT4 ? group / STEP : smaller(SUPERBLOCK / STEP, left);
 }
 
-#ifdef TILES
-#include "tiles.h"
-#endif
-
 INLINE void multiply_format(const int format, int group, const uint8_t *block, const struct q8 *x, int first,
                             int tiles, float (*out)[HK_BLOCK])
 {
-#ifdef TILES
-    if (x->tile > TILE) {
-        multiply_many(format, group, block, x, first, tiles, out);
-        return;
-    }
-#endif
     for (int step = 0, steps; step < x->steps; step += steps) {
         steps = steps_together(format, group, x->steps - step);
         for (int tile = first; tile < first + tiles; tile++) {
@@ -390,6 +382,7 @@ INLINE void multiply_format(const int format, int group, const uint8_t *block, c
         }
     }
 }
+#endif
 
 typedef void multiply_block_of_format(int group, const uint8_t *block, const struct q8 *x, int first, int tiles,
                                       float (*out)[HK_BLOCK]);

@@ -33,6 +33,7 @@ struct phase {
 struct run {
     const hk_program *program;
     const struct kernels *kernels;
+    const struct kernels_of_many *many; /* NULL: there are none, or the run has few tokens */
     int tokens, threads;
     float **buffers;
     uint8_t *q8;
@@ -44,11 +45,7 @@ struct run {
 
 static size_t aligned(size_t bytes) { return (bytes + CACHE_LINE - 1) / CACHE_LINE * CACHE_LINE; }
 
-static int most_of_tile(const struct run *run)
-{
-    const struct kernels *kernels = run->kernels;
-    return kernels->many && run->tokens >= kernels->many ? kernels->tile_of_many : kernels->tile;
-}
+static int most_of_tile(const struct run *run) { return run->many ? run->many->tile : run->kernels->tile; }
 
 /* The input of a step, rounded: tokens in tiles of even size. */
 static struct q8 q8_of(const struct run *run, const hk_matrix *matrix)
@@ -126,7 +123,8 @@ static void mul_mat(const struct run *run, const hk_step *step, int block, const
 {
     const hk_matrix *matrix = &step->matrix;
     size_t size = hk_block_size(matrix->format, matrix->group, matrix->cols);
-    run->kernels->mul_mat(matrix->format, matrix->group, matrix->data + block * size, x, first, tiles, sums);
+    (run->many ? run->many->mul_mat : run->kernels->mul_mat)(matrix->format, matrix->group, matrix->data + block * size, x,
+                                                             first, tiles, sums);
     int tokens = smaller(tiles * x->tile, x->tokens - first * x->tile);
     if (step->bias)
         for (int t = 0; t < tokens; t++) add_to(sums[t], step->bias + (size_t)block * HK_BLOCK, HK_BLOCK);
@@ -592,6 +590,8 @@ int hk_run(const hk_program *program, int tokens, float *const *externals, int t
         return -1;
     struct run run = {
         .program = program, .kernels = kernels_in_use(), .tokens = tokens, .threads = smaller(threads, MAX_THREADS)};
+    const struct kernels_of_many *many = kernels_of_many_in_use();
+    if (many && tokens >= many->tokens) run.many = many;
     pool_lock();
     uint8_t *memory = scratch(lay_out(&run, externals, NULL));
     if (memory) {

@@ -159,8 +159,8 @@ INLINE void add_floats_of_many(const int format, const uint8_t *block, const str
     }
 }
 
-INLINE void multiply_many(const int format, int group, const uint8_t *block, const struct q8 *given, int first,
-                          int tiles, float (*out)[HK_BLOCK])
+INLINE void multiply_format(const int format, int group, const uint8_t *block, const struct q8 *given, int first,
+                            int tiles, float (*out)[HK_BLOCK])
 {
     const struct q8 copy = *given, *x = &copy; /* in registers: what is written to memory is not in it */
     if (format == HK_F16 || format == HK_BF16) {
