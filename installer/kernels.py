@@ -16,6 +16,7 @@ import sys
 import sysconfig
 import tempfile
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -74,12 +75,15 @@ def build(folder: Path, target: Target) -> str:
     sources = folder / "source"
     with tempfile.TemporaryDirectory(prefix="build-", dir=folder) as work:
         # Names without folders, so that the library does not contain the path of the build.
-        objects = []
-        for source in sorted(sources.glob("*.c")):
-            flags = compile_flags(source.name, has_zig=has_zig)
-            objects.append(f"{source.stem}.o")
-            _run([*compiler, *flags, "-o", f"{work}/{source.stem}.o", "-c", source.name], sources)
-        _run([*compiler, *objects, *LINK, "-o", target.library], Path(work))
+        names = sorted(source.stem for source in sources.glob("*.c"))
+
+        def compile_source(name: str) -> None:
+            flags = compile_flags(f"{name}.c", has_zig=has_zig)
+            _run([*compiler, *flags, "-o", f"{work}/{name}.o", "-c", f"{name}.c"], sources)
+
+        with ThreadPoolExecutor(os.cpu_count()) as pool:
+            list(pool.map(compile_source, sorted(names, key=lambda name: not name.startswith("isa_"))))  # longest first
+        _run([*compiler, *(f"{name}.o" for name in names), *LINK, "-o", target.library], Path(work))
         Path(work, target.library).replace(folder / target.library)
     built_for = target.platform if has_zig else re.sub(r"[-.]", "_", sysconfig.get_platform())
     _stamp(folder, target).write_text(f"{_digest(folder, target)} {built_for}", encoding="ascii")
