@@ -16,16 +16,5 @@ INLINE ints dot8(ints sums, ints u, ints x) { return _mm256_dpbusd_avx_epi32(sum
 #include "attention.h"
 #include "products.h"
 
-const struct kernels avxvnni_kernels = {
-    .tile = TILE,
-    .quantize = quantize,
-    .inverse_rms = inverse_rms,
-    .scale = scale,
-    .gate = gate,
-    .mul_mat = mul_mat_block,
-    .rope_and_store_kv = rope_and_store_kv,
-    .attend = attend,
-    .merge_ranges = merge_ranges,
-    .move_kv = move_kv,
-};
+const struct kernels avxvnni_kernels = {TILE, quantize, inverse_rms, scale, gate, mul_mat_block, rope_and_store_kv, attend, merge_ranges, move_kv};
 #endif

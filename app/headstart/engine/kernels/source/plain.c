@@ -101,15 +101,4 @@ static void mul_mat(int format, int group, const uint8_t *block, const struct q8
     }
 }
 
-const struct kernels plain_kernels = {
-    .tile = MAX_TILE,
-    .quantize = quantize,
-    .inverse_rms = inverse_rms,
-    .scale = scale,
-    .gate = gate,
-    .mul_mat = mul_mat,
-    .rope_and_store_kv = rope_and_store_kv,
-    .attend = attend,
-    .merge_ranges = merge_ranges,
-    .move_kv = move_kv,
-};
+const struct kernels plain_kernels = {MAX_TILE, quantize, inverse_rms, scale, gate, mul_mat, rope_and_store_kv, attend, merge_ranges, move_kv};
