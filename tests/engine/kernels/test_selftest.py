@@ -22,7 +22,7 @@ IDENTITY = "from headstart.engine.kernels import selftest; print(selftest.identi
 @pytest.fixture(autouse=True)
 def unknown(headstart_home: Path) -> Iterator[None]:
     """Forget what was found out before, and afterwards."""
-    cached = (library.library, selftest.identity, selftest.unsupported_reason)
+    cached = (library.library, selftest.build, selftest.unsupported_reason)
     for each in cached:
         each.cache_clear()
     yield
@@ -59,7 +59,6 @@ def changed_isa(kernels: Library, monkeypatch: pytest.MonkeyPatch) -> Iterator[N
 @pytest.mark.usefixtures("changed_isa")
 def test_chosen_instruction_set_is_that_of_child_processes_and_of_measurements(kernels: Library) -> None:
     best = selftest.identity()
-    selftest.identity.cache_clear()
     use_isa(Isa.AVX2)
     assert kernels.isa == "AVX2"
     child = subprocess.run([sys.executable, "-c", IDENTITY], capture_output=True, text=True, check=True)
@@ -97,6 +96,27 @@ def test_failed_selftest_is_remembered(monkeypatch: pytest.MonkeyPatch, script: 
     selftest.unsupported_reason.cache_clear()
     trying_with(monkeypatch, "")
     assert selftest.unsupported_reason() == reason  # this build is not tried again
+
+
+def test_set_at_fault_is_left_for_the_next_one(kernels: Library, monkeypatch: pytest.MonkeyPatch) -> None:
+    if len(kernels.isas) < 3:
+        pytest.skip("this processor has one set of vector instructions")
+    *_, next_one, best = kernels.isas
+    monkeypatch.setenv(ISA, "")  # the end of the test takes away what is put there
+    monkeypatch.delenv(ISA)
+    trying_with(monkeypatch, f"import os, sys; sys.exit(None if os.environ.get('{ISA}') else 'illegal instruction')")
+    try:
+        assert not selftest.unsupported_reason()
+        assert (kernels.isa, os.environ[ISA]) == (next_one, next_one)
+        assert selftest.identity().startswith(next_one)
+        selftest.unsupported_reason.cache_clear()
+        trying_with(monkeypatch, "raise AssertionError('it is known')")
+        kernels.use(best)
+        monkeypatch.delenv(ISA)
+        assert not selftest.unsupported_reason()
+        assert kernels.isa == next_one
+    finally:
+        kernels.use(best)
 
 
 def test_selftest_without_an_answer_is_repeated(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,6 +2,7 @@
 
 import functools
 import hashlib
+import logging
 import os
 import subprocess
 from typing import Any
@@ -18,16 +19,20 @@ from headstart.engine.kernels.library import (
     ISA,
     Activation,
     Format,
+    Isa,
     KernelAttention,
     Kind,
     Library,
     Weights,
     library,
     path,
+    use_isa,
 )
 from headstart.engine.kernels.operation import KvCache, Layout, PlannedStep, pack
 from headstart.engine.supervision import ending, program
 from headstart.errors import Translatable
+
+_log = logging.getLogger(__name__)
 
 _FAULT = "fault"
 _COMPILING = "pip install ziglang, then python installer/kernels.py"
@@ -40,12 +45,16 @@ _LENGTH = 40  # tokens of a text: two blocks
 _MAX_ATTENTION_ERRORS = {16: 2e-3, 8: 5e-2}  # of the largest result, by the bits of keys and values
 
 
-@functools.cache
 def identity() -> str:
     """Return the instruction set in use and the build, such as "AVX2 1a2b3c4d". Measurements are stored for each."""
     kernels = library()
-    digest = hashlib.sha256(path().read_bytes()).hexdigest()[:8] if kernels else ""
-    return f"{kernels.isa} {digest}" if kernels else ""
+    return f"{kernels.isa} {build()}" if kernels else ""
+
+
+@functools.cache
+def build() -> str:
+    """Return a few digits of the library's hash."""
+    return hashlib.sha256(path().read_bytes()).hexdigest()[:8]
 
 
 def proven() -> Library | None:
@@ -57,9 +66,11 @@ def proven() -> Library | None:
 def unsupported_reason() -> Translatable:
     """Return the reason not to use our own kernels on this computer; empty if there is none.
 
-    A child process tries them once for each build.
+    A child process tries them once for each build. An instruction set that fails there is left for the next one: a
+    virtual machine may name one that it does not have.
     """
-    if library() is None:
+    kernels = library()
+    if kernels is None:
         if _lacks_avx2():
             return Translatable("this processor lacks AVX2")
         if not path().exists():
@@ -69,20 +80,33 @@ def unsupported_reason() -> Translatable:
                 "they do not load, or have nothing for {isa}, which {variable} names", isa=isa, variable=ISA
             )
         return Translatable("they do not load on this computer")
+    best, is_chosen = kernels.isa, ISA in os.environ
+    try:
+        reason = _find_fault()
+        for isa in [] if is_chosen or not reason else reversed(kernels.isas[1 : kernels.isas.index(best)]):
+            use_isa(Isa(isa))
+            if not _find_fault():
+                _log.warning("the kernels use %s, as %s is at fault: %s", isa, best, reason)
+                return Translatable("")
+    except (OSError, subprocess.TimeoutExpired) as error:  # the machine may be too busy: try again next time
+        reason = Translatable("they could not be tried ({error})", error=error)
+    if kernels.isa != best:
+        kernels.use(best)
+        del os.environ[ISA]
+    return Translatable(reason)
+
+
+def _find_fault() -> str:
+    """Return the fault of the instruction set in use; empty if it has none. Raises OSError and TimeoutExpired."""
     subject = {"kernels": identity(), "processor": machine.stepping()}
     measurements = Measurements(paths.measurements_folder(), "kernels", subject)
     stored = measurements.get(_FAULT)
     if isinstance(stored, str):
-        return Translatable(stored)
-    try:
-        child = subprocess.run(
-            program("--check-kernels"), capture_output=True, text=True, timeout=_SECONDS, check=False
-        )
-    except (OSError, subprocess.TimeoutExpired) as error:  # the machine may be too busy: try again next time
-        return Translatable("they could not be tried ({error})", error=error)
-    reason = "" if child.returncode == 0 else child.stderr.strip()[-200:] or ending(child.returncode)
-    measurements.put(_FAULT, reason)
-    return Translatable(reason)
+        return stored
+    child = subprocess.run(program("--check-kernels"), capture_output=True, text=True, timeout=_SECONDS, check=False)
+    fault = "" if child.returncode == 0 else child.stderr.strip()[-200:] or ending(child.returncode)
+    measurements.put(_FAULT, fault)
+    return fault
 
 
 def remedy() -> Translatable:
