@@ -21,6 +21,7 @@ PROCESSORS = {
     "isa_avx2": ["-march=x86-64-v3"],
     "isa_avxvnni": ["-march=x86-64-v3", "-mavxvnni"],
     "isa_avx512vnni": ["-march=x86-64-v4", "-mavx512vnni"],
+    "isa_amx": ["-march=x86-64-v4", "-mavx512vnni", "-mamx-tile", "-mamx-int8"],
 }
 
 

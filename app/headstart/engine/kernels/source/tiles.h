@@ -1,11 +1,20 @@
 /* Products of many tokens with AMX: a tile register multiplies the codes of 16 rows and 32 columns by the activations of
    up to 16 tokens. These sums are whole numbers. What follows is what products.h does, in the same order, so the bits are
    the same. */
+/* The tile registers; not an enum, as GCC writes these names into its assembly code. */
+#define CODES 0
+#define VALUES 1
+#define SUMS 2
+
+/* GCC does not know that instructions of tiles read and write memory. */
+#ifdef __clang__
+#define FENCE()
+#else
+#define FENCE() __asm__ volatile("" ::: "memory")
+#endif
+
 enum {
     GROUPS = SUPERBLOCK / STEP, /* of columns, that are unpacked together */
-    CODES = 0,                  /* tile registers */
-    VALUES = 1,
-    SUMS = 2,
     BEHIND = 3, /* groups between what is multiplied and what is scaled: two parts of the processor work at the same time */
 };
 
@@ -60,7 +69,7 @@ INLINE void unpack_groups(const int format, int group, const uint8_t *block, int
 /* Multiply a group by the activations of a tile of tokens. */
 INLINE void multiply_by_tile(const int format, int32_t (*codes)[LANES], const int8_t *values, sums_of_group sums)
 {
-#pragma GCC unroll 2
+    FENCE();
     for (int half = 0; half < (has_scaled_halves(format) ? 2 : 1); half++) {
         _tile_loadd(VALUES, values + half * STEP / 2, STEP);
         _tile_loadd(CODES, codes + half * 4, LANES * 4);
@@ -71,6 +80,7 @@ INLINE void multiply_by_tile(const int format, int32_t (*codes)[LANES], const in
             _tile_dpbsud(SUMS, VALUES, CODES);
         _tile_stored(SUMS, sums[half], LANES * 4);
     }
+    FENCE();
 }
 
 /* The products of a group with token t of n, with all factors that are whole numbers: exact, as those of
