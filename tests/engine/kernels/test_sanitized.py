@@ -46,7 +46,9 @@ def sanitized() -> Path:
         compiling = []
         for source in SOURCE.glob("*.c"):
             processor = PROCESSORS.get(source.stem, [])
-            command = ["gcc", *FLAGS, *CHECKS, *processor, "-c", str(source), "-o", str(folder / f"{source.stem}.o")]
+            # Tile instructions are not checked anyway, and with the checks this file takes many minutes to compile.
+            checks = [] if source.stem == "isa_amx" else CHECKS
+            command = ["gcc", *FLAGS, *checks, *processor, "-c", str(source), "-o", str(folder / f"{source.stem}.o")]
             compiling.append(subprocess.Popen(command))
         assert not any(process.wait() for process in compiling)
         objects = map(str, folder.glob("*.o"))
