@@ -8,9 +8,9 @@
 
 /* GCC does not know that instructions of tiles read and write memory. */
 #ifdef __clang__
-#define FENCE()
+#define FENCE(memory)
 #else
-#define FENCE() __asm__ volatile("" ::: "memory")
+#define FENCE(memory) __asm__ volatile("" : : "r"(memory) : "memory")
 #endif
 
 enum {
@@ -38,6 +38,7 @@ static void set_up_tiles(int halves, int tokens)
     palette.rows[VALUES] = palette.rows[SUMS] = (uint8_t)tokens;
     palette.row_bytes[CODES] = palette.row_bytes[SUMS] = LANES * 4;
     palette.row_bytes[VALUES] = (uint16_t)(STEP / halves);
+    FENCE(&palette);
     _tile_loadconfig(&palette);
 }
 
@@ -69,7 +70,7 @@ INLINE void unpack_groups(const int format, int group, const uint8_t *block, int
 /* Multiply a group by the activations of a tile of tokens. */
 INLINE void multiply_by_tile(const int format, int32_t (*codes)[LANES], const int8_t *values, sums_of_group sums)
 {
-    FENCE();
+    FENCE(codes);
     for (int half = 0; half < (has_scaled_halves(format) ? 2 : 1); half++) {
         _tile_loadd(VALUES, values + half * STEP / 2, STEP);
         _tile_loadd(CODES, codes + half * 4, LANES * 4);
@@ -80,7 +81,7 @@ INLINE void multiply_by_tile(const int format, int32_t (*codes)[LANES], const in
             _tile_dpbsud(SUMS, VALUES, CODES);
         _tile_stored(SUMS, sums[half], LANES * 4);
     }
-    FENCE();
+    FENCE(sums);
 }
 
 /* The products of a group with token t of n, with all factors that are whole numbers: exact, as those of
