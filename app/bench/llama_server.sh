@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Builds llama.cpp's server: `app/bench/llama_server.sh FOLDER [ISA]` prints where the program lies.
 #
-# ISA is AVX2, AVX-VNNI, AVX512-VNNI or AMX, as the benchmarks' `--isa` has it; by default the best that this processor has.
+# ISA is AVX2, AVX-VNNI, AVX512-VNNI or AMX, as the benchmarks' `--isa` has it; by default the best that this processor has
+# but AMX: that code ends with a fault where a virtual machine names AMX but does not hand it on.
 # A second build in the same folder compiles only what depends on the instruction set.
 #
 # The source comes from the package llama-cpp-python. Needs pip, and Debian's cmake, ninja-build and g++. Takes about ten
@@ -14,10 +15,9 @@ cd "$folder"
 source=llama_cpp_python-$version
 [ -f "$source.tar.gz" ] || "${PYTHON:-python3}" -m pip download -q --no-deps --no-binary :all: "llama-cpp-python==$version" >&2
 [ -d "$source" ] || tar xzf "$source.tar.gz"
-# Not GGML_NATIVE: the code for AMX ends with a fault where a virtual machine names AMX but does not hand it on. No web
-# page, no HTTPS: the race talks to it on this computer.
+# Not GGML_NATIVE, which would take AMX. No web page, no HTTPS: the race talks to it on this computer.
 instructions=(AVX_VNNI AVX512 AVX512_VBMI AVX512_VNNI AVX512_BF16 AMX_TILE AMX_INT8 AMX_BF16)
-isa=${2:-$(grep -qw amx_int8 /proc/cpuinfo && echo AMX || { grep -qw avx512_vnni /proc/cpuinfo && echo AVX512-VNNI; } || { grep -qw avx_vnni /proc/cpuinfo && echo AVX-VNNI; } || echo AVX2)}
+isa=${2:-$(grep -qw avx512_vnni /proc/cpuinfo && echo AVX512-VNNI || { grep -qw avx_vnni /proc/cpuinfo && echo AVX-VNNI; } || echo AVX2)}
 case $isa in
 AVX2) has= ;;
 AVX-VNNI) has=AVX_VNNI ;;
