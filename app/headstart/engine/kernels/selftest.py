@@ -85,28 +85,28 @@ def unsupported_reason() -> Translatable:
         reason = _find_fault()
         for isa in [] if is_chosen or not reason else reversed(kernels.isas[1 : kernels.isas.index(best)]):
             use_isa(Isa(isa))
-            if not _find_fault():
+            if not (fault := _find_fault()):
                 _log.warning("the kernels use %s, as %s is at fault: %s", isa, best, reason)
-                return Translatable("")
+                return fault
     except (OSError, subprocess.TimeoutExpired) as error:  # the machine may be too busy: try again next time
         reason = Translatable("they could not be tried ({error})", error=error)
     if kernels.isa != best:
         kernels.use(best)
         del os.environ[ISA]
-    return Translatable(reason)
+    return reason
 
 
-def _find_fault() -> str:
+def _find_fault() -> Translatable:
     """Return the fault of the instruction set in use; empty if it has none. Raises OSError and TimeoutExpired."""
     subject = {"kernels": identity(), "processor": machine.stepping()}
     measurements = Measurements(paths.measurements_folder(), "kernels", subject)
     stored = measurements.get(_FAULT)
     if isinstance(stored, str):
-        return stored
+        return Translatable(stored)
     child = subprocess.run(program("--check-kernels"), capture_output=True, text=True, timeout=_SECONDS, check=False)
     fault = "" if child.returncode == 0 else child.stderr.strip()[-200:] or ending(child.returncode)
     measurements.put(_FAULT, fault)
-    return fault
+    return Translatable(fault)
 
 
 def remedy() -> Translatable:
