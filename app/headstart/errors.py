@@ -19,7 +19,7 @@ class Translatable(str):
         return self
 
     def as_data(self) -> dict[str, Any]:
-        """Return the text as JSON has it; values that are neither texts nor numbers become texts."""
+        """Return the text as JSON data; values that are neither texts nor numbers become texts."""
         return {"template": self.template, "values": {name: _plain(value) for name, value in self.values.items()}}
 
     @classmethod
@@ -225,7 +225,7 @@ class AttachmentError(HeadstartError):
 
 
 class ModelMissingError(AttachmentError):
-    """A file needs a model that is not installed: `model` is its name in the catalogue."""
+    """A file needs a model that is not installed; `model` is its name in the catalogue."""
 
     def __init__(self, text: str, model: str, **values: object) -> None:
         super().__init__(text, **values)

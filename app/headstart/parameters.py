@@ -149,7 +149,7 @@ class Parameter:
 
 
 def parameter(default: Any, meaning: str, **more: Any) -> Any:
-    """Return a dataclass field that is a parameter; `more` are fields of Parameter."""
+    """Declare a parameter as a dataclass field; `more` are further fields of Parameter."""
     choices = (*more.get("labels", ()), *more.get("names", ()))
     metadata = {"parameter": Parameter(meaning, choices=choices, **more)}
     if isinstance(default, dict):
@@ -211,7 +211,7 @@ _WORDS: Mapping[Any, str] = {bool: "yes or no", int: "a whole number", float: "a
 
 
 def filled(params: type[_Params], values: Mapping[str, Any]) -> _Params:
-    """Make parameters from values by their outer names; None or a missing value is automatic. Raises SettingsError."""
+    """Build parameters from values by their outer names; None or a missing value is automatic. Raises SettingsError."""
     known = declared(params)
     told = {each.field: each.kind(values[each.name]) for each in known if values.get(each.name) is not None}
     if left := tuple(each.field for each in known if each.is_models_own and each.field not in told):
@@ -220,7 +220,7 @@ def filled(params: type[_Params], values: Mapping[str, Any]) -> _Params:
 
 
 def told(params: object) -> dict[str, Any]:
-    """Return the values by their outer names; None is automatic."""
+    """Return the values of parameters by their outer names; None is automatic."""
     left = getattr(params, "automatic", ())
     return {each.name: None if each.field in left else getattr(params, each.field) for each in declared(type(params))}
 

@@ -17,7 +17,7 @@ _PACKAGES = {
 
 
 def exists(path: Path) -> bool:
-    """Return whether there is such a file or folder; False for a name that none can have, too."""
+    """Return whether a file or folder exists; False also for an invalid name."""
     return os.path.exists(path)  # noqa: PTH110 - pathlib raises for a name that is too long
 
 

@@ -27,7 +27,7 @@ def default_path() -> Path:
 
 
 def configured(path: Path | None = None) -> tuple[Remote, ...]:
-    """Every server of the file by name; bad entries are logged and left out."""
+    """Return every server of the file by name. Faulty entries are logged and skipped."""
     path = path or default_path()
     try:
         content = tomllib.loads(path.read_text(encoding="utf-8"))

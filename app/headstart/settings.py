@@ -221,7 +221,7 @@ class Settings:
 
 
 def plain(value: object) -> object:
-    """Return a value as TOML and JSON have it."""
+    """Convert a value to what TOML and JSON can store."""
     return list(value) if isinstance(value, tuple) else dict(value) if isinstance(value, Mapping) else value
 
 

@@ -6,7 +6,7 @@ from headstart_export import process
 
 
 def main() -> int:
-    """Run the command. The command line, which takes longer to load, is left out for a step."""
+    """Run the command. Child steps skip the command line, which takes longer to load."""
     if sys.argv[1:2] == [process.STEP]:
         return process.run_step(*sys.argv[2:])
     from headstart_export import cli

@@ -1,4 +1,4 @@
-"""Answers of a finished model to a committed set of prompts, of which tables and drafts are made.
+"""Answers of a finished model to a fixed set of prompts, from which tables and drafts are made.
 
 Many answers are written at once, as one pass over a token of each takes far less time than a pass for each. What all
 prompts begin with is read once. A model that OpenVINO cannot run with paged attention writes one after the other.
@@ -42,17 +42,17 @@ _HOPELESS = -30.0  # logits below the highest, at a temperature of 1, from which
 
 
 def prompts() -> list[str]:
-    """The prompts of the committed set that were written one by one."""
+    """Return the handwritten prompts of the fixed set."""
     return [prompt for name, group in _groups().items() if name != _MORE for prompt in group["prompts"]]
 
 
 def more_prompts() -> list[str]:
-    """Return prompts of a task and a subject each, all kinds mixed."""
+    """Return the generated prompts of the fixed set, all kinds mixed."""
     return combined(_groups()[_MORE])
 
 
 def combined(groups: Mapping[str, Any]) -> list[str]:
-    """Each task of a group with each of its subjects, all groups mixed in their proportions from the start."""
+    """Combine each task of a group with each of its subjects, and mix the groups evenly."""
     placed = []
     for group in groups.values():
         tasks, subjects = group["tasks"], group["subjects"]
@@ -69,9 +69,10 @@ def _groups() -> dict[str, Any]:
 
 
 def written(folder: Path, parameters: int, counts: Path, advance: Advance, *, only_few: bool = False) -> list[Text]:
-    """Return what a finished model writes in minutes: answers to `prompts`, and to more of them if it is small.
+    """Return the texts that a finished model writes in minutes: answers to `prompts`, and to `more_prompts` if it is
+    small.
 
-    `only_few`: to `prompts` in any case.
+    `only_few`: only to `prompts`.
 
     It runs in a process of its own, which saves `Counts` of the answers to `prompts` in the file `counts`. Raises
     ExportError when it fails.
@@ -97,10 +98,10 @@ def write(
     counted: int = 0,
     states: tuple[str, Sequence[int]] | None = None,
 ) -> list[Text]:
-    """Prompts and what a finished model answers, as ids. Answer n is drawn with the seed `seed` + n, if at all.
+    """Return prompts with a finished model's answers, as ids. Answer n is drawn with the seed `seed` + n, if at all.
 
-    `counts`: a file for `Counts` of the first `counted` answers. `states`: one for the `Hidden` states of all
-    tokens behind these layers, text by text; the last token of each answer is left out, as nothing has read it.
+    `counts`: a file for `Counts` of the first `counted` answers. `states`: one for the `Hidden` states of all tokens
+    behind these layers, text by text; the last token of each answer is left out, as nothing has read it.
     """
     import openvino_genai as genai
 
@@ -124,13 +125,13 @@ def write(
 
 
 def with_states(model: Any, layers: Sequence[int]) -> None:
-    """Let a model as it was read give hidden states, too. Raises RuntimeError where there are no such layers."""
+    """Make a model, as it was read, output hidden states, too. Raises RuntimeError for missing layers."""
     if layers and not add_taps(model, layers, with_head=True):
         raise RuntimeError("its layers were not found")
 
 
 def settings_of(folder: Path) -> precision.Properties:
-    """Properties with which the app runs a finished model: own kernels, or groups of activations that are harmless."""
+    """Return the properties with which the app runs a model: own kernels, or harmless groups of activations."""
     stored = manifest.read_model(folder).precision
     own = precision.own_kernels() if precision.OWN in precision.candidates(stored, "CPU") else None
     return own or precision.plain(stored.activation_group)
@@ -144,7 +145,7 @@ def in_16_bits(states: NDArray[np.float32]) -> Hidden:
 
 @dataclass
 class _Answer:
-    """One that is being written; `luck` draws it. `states`: of the prompt and of what was written, in pieces."""
+    """An answer in progress. `luck` draws its tokens; `states`: of the prompt and of the answer, in pieces."""
 
     prompt: list[int]
     luck: np.random.Generator
@@ -154,12 +155,12 @@ class _Answer:
 
 
 class _Writer:
-    """A finished model that writes answers. `counts`: of those that are to be counted."""
+    """A finished model that writes several answers at once. `counts`: of the answers that are to be counted."""
 
     def __init__(
         self, folder: Path, temperature: float, answers: Sequence[_Answer], tokens: int, layers: Sequence[int]
     ) -> None:
-        """Compile it, with room for so many tokens of each answer. `layers`: whose states are wanted, if any."""
+        """Compile the model, with room for `tokens` of each answer. `layers`: whose states are wanted, if any."""
         self._answers, self._tokens, self._temperature = answers, tokens, temperature
         prompts = [answer.prompt for answer in answers]
         places = enumerate([*zip(*prompts, strict=False)][:-1])  # the last token of a prompt is read for its logits
@@ -184,7 +185,7 @@ class _Writer:
         self._stop = set(generation["eos_token_id"])
 
     def write(self) -> Iterator[int]:
-        """Write all answers, ids that end one included; yield after each pass how many tokens are written or spared."""
+        """Write all answers, with their final ids. Yield after each pass how many tokens are written or spared."""
         beginning = self._read_beginning()
         free, waiting, done = [*self._sequences], [*reversed(self._answers)], 0
         writing: list[tuple[Any, _Answer]] = []  # with the sequence of each
@@ -211,7 +212,7 @@ class _Writer:
             yield done + sum(len(answer.written) for _, answer in writing)
 
     def _read_beginning(self) -> list[Hidden]:
-        """Have all sequences read what all prompts begin with; its states, if they are wanted."""
+        """Make all sequences read the common beginning of the prompts. Return its states, if they are wanted."""
         first, *others = self._sequences
         shared = self._answers[0].prompt[: self._shared]
         if not shared:
@@ -225,7 +226,7 @@ class _Writer:
     def _read(
         self, writing: Sequence[tuple[Any, _Answer]], ids: Sequence[list[int]]
     ) -> Iterable[tuple[Row, NDArray[np.float32] | None]]:
-        """Return for each sequence the logits behind its ids, and their states if they are wanted."""
+        """Return the logits after the ids of each sequence, and their states if they are wanted."""
         sequences = [sequence for sequence, _ in writing]
         first = self._sequences[0]
         if isinstance(first, PagedRunner):

@@ -121,7 +121,7 @@ def _failed(sentence: Translatable, options: argparse.Namespace) -> int:
 
 @contextlib.contextmanager
 def _ended_by_a_signal() -> Iterator[None]:
-    """Context in which SIGTERM, as at logout, cleans up as Ctrl+C does."""
+    """Context manager in which SIGTERM, as at logout, cleans up as Ctrl+C does."""
 
     def end(_number: int, _frame: object) -> NoReturn:
         raise KeyboardInterrupt
@@ -301,7 +301,7 @@ def _export(options: argparse.Namespace) -> None:
 
 
 def _fitting_form(options: argparse.Namespace) -> forms.Form | None:
-    """Return the form that --fit chooses; None where something else decides."""
+    """Return the form that --fit chooses; None if something else decides."""
     named = recipes.find(options.source) if options.fit and options.weights is None else None
     if named is None or options.output:
         return None
@@ -389,7 +389,7 @@ def _print(output: Path, *, as_json: bool) -> None:
 
 @contextlib.contextmanager
 def _libraries(options: argparse.Namespace, reporter: progress.Progress) -> Iterator[None]:
-    """Context for calls of other libraries: hides their output, unless --verbose shows it."""
+    """Context manager for calls of other libraries, which hides their output unless --verbose shows it."""
     if options.trust_remote_code:
         reporter.note(TRUST_WARNING)
     process.prepare()

@@ -1,4 +1,4 @@
-"""The tokens that a draft guesses among: counted in what a finished target writes, then ranked.
+"""The tokens that a draft guesses among: counted in the texts of a finished target, then ranked.
 
 Minutes of writing contain only a few thousand tokens, but at each place the target also gives probabilities to other
 tokens. The ranking trusts these most; then what was written; then the order of ids, since merges were made by
@@ -30,7 +30,7 @@ Shares = NDArray[np.float64]  # [vocabulary], or one more axis before
 
 
 def rank(tokenizer: Any, counts: Shares, texts: Iterable[str]) -> list[int]:
-    """Return all ids of the vocabulary: first the indispensable ones, then by expected share.
+    """Return all ids of the vocabulary, ranked: first the indispensable ones, then by expected share.
 
     `counts`: [2, vocabulary], of written tokens and of their alternatives. `texts`: further ones to count.
     """
@@ -47,18 +47,18 @@ def rank(tokenizer: Any, counts: Shares, texts: Iterable[str]) -> list[int]:
 
 
 def write(ranked: list[int], rows: int, folder: Path) -> None:
-    """Write the beginning of a ranking into a model folder."""
+    """Write the first `rows` ids of a ranking into a model folder."""
     np.save(folder / FILE_NAME, np.array(ranked[: max(rows, MIN_ENTRIES)], np.int32))
 
 
 def committed(path: Path) -> list[int]:
-    """Return the tokens that were ranked for a recipe, by rising id. The file has a bit for each token."""
+    """Return the tokens that the repository lists for a recipe, by rising id. The file has a bit for each token."""
     flags = np.unpackbits(np.load(path))
     return [int(index) for index in np.flatnonzero(flags)]
 
 
 def texts_at_hand() -> Iterator[str]:
-    """Yield documentation and code of the installed packages, always the same."""
+    """Yield documentation and code of the installed packages, in a fixed order."""
     for root in (Path(sysconfig.get_path(name)) for name in ("stdlib", "purelib")):
         for pattern in _PATTERNS:
             for path in sorted(root.glob(pattern))[:_MAX_FILES]:
@@ -78,6 +78,6 @@ def _shares(counts: Shares) -> Shares:
 
 
 def _is_basic(piece: str, tokenizer: Any) -> bool:
-    """Tell whether a piece is a byte, a digit or white space: these can write any text."""
+    """Return True if a piece is a byte, a digit or white space, from which any text can be written."""
     text = tokenizer.convert_tokens_to_string([piece])
     return len(piece) == 1 or bool(_BYTE.fullmatch(piece)) or text.isspace() or text.isdigit()

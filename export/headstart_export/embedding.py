@@ -1,4 +1,4 @@
-"""Models that turn texts into vectors, as sentence-transformers describes them: how, the IR, and a proof of both."""
+"""Models that turn texts into vectors, as sentence-transformers describes them: their recipe, IR and proof."""
 
 import gc
 import json
@@ -25,7 +25,7 @@ _RESERVED = ("roberta", "xlm-roberta", "camembert", "mpnet")  # their positions 
 
 @dataclass(frozen=True)
 class Recipe:
-    """The way from hidden states to one vector. `length`: tokens that it reads at a time."""
+    """The way from hidden states to one vector. `length`: the most tokens that the model reads at a time."""
 
     pooling: str
     normalized: bool
@@ -33,7 +33,7 @@ class Recipe:
 
 
 def is_one(source: Path) -> bool:
-    """Tell whether a folder holds a model that turns texts into vectors, and not one that writes."""
+    """Return True if a folder holds a model that turns texts into vectors, rather than one that writes."""
     if not source.is_dir():
         return False
     names = " ".join(map(str, _read(source / "config.json").get("architectures") or ()))
@@ -41,7 +41,7 @@ def is_one(source: Path) -> bool:
 
 
 def understand(source: Path) -> Recipe:
-    """Read its files. Raises ExportError for what they leave open, and for what cannot be done here."""
+    """Return the recipe of a model folder. Raises ExportError if it is unclear or not supported."""
     modules = _read(source / MODULES_FILE, list)
     if not modules:
         raise ExportError(
@@ -87,7 +87,7 @@ def understand(source: Path) -> Recipe:
 def build(
     source: Path, recipe: Recipe, stored: str, half: Path, folder: Path, int4: quantize.Int4 = quantize.USUAL
 ) -> manifest.EmbeddingSpec:
-    """Write its IR and tokenizer into `folder`, and prove them. Raises ExportError."""
+    """Write the IR and the tokenizer of a model into `folder`, and prove them. Raises ExportError."""
     process.prepare()
     import torch
     from optimum.exporters.openvino.convert import export_from_model
@@ -123,12 +123,12 @@ def build(
 
 
 def _without_pooler(info: dict[str, Any]) -> dict[str, Any]:
-    """BERT's own pooler is not used, and many of these models come without it."""
+    """Remove BERT's pooler from the missing weights: it is not used, and many of these models come without it."""
     return info | {"missing_keys": [name for name in info["missing_keys"] if not str(name).startswith("pooler.")]}
 
 
 def require_same_tokens(folder: Path, texts: Sequence[str], known: list[list[int]]) -> None:
-    """Raise ExportError if the converted tokenizer in `folder` has other ids for the texts than those known."""
+    """Raise ExportError if the converted tokenizer in `folder` encodes the texts to ids other than `known`."""
     import openvino
     import openvino_tokenizers  # noqa: F401 - it adds what the model is made of
 
@@ -151,9 +151,9 @@ def _by_torch(model: Any, ids: list[int], recipe: Recipe) -> Any:
 
 
 def require_agreement(name: str, model: Path, known: list[list[int]], expected: list[Any], recipe: Recipe) -> float:
-    """Return the least cosine of a vector that a saved model makes of ids with the expected one.
+    """Return the least cosine between the vectors of a saved model and the expected ones.
 
-    Raises ExportError if they point elsewhere.
+    Raises ExportError if one of them differs too much.
     """
     import numpy as np
 
@@ -189,7 +189,7 @@ def _pooled(states: Any, recipe: Recipe) -> Any:
 
 
 def _read(path: Path, kind: type[Any] = dict) -> Any:
-    """JSON of this kind; nothing of it where there is none. Raises ExportError for what is damaged."""
+    """Read a JSON file of this kind; empty if there is no file. Raises ExportError for a damaged file."""
     if not path.is_file():
         return kind()
     try:

@@ -25,7 +25,7 @@ class Form:
 
 
 def parts(named: Recipe) -> Sequence[tuple[ModelRecipe, str]]:
-    """Return the models of a recipe, the target first, with the weights that they have unless you say otherwise."""
+    """Return the models of a recipe, the target first, with the weights that they have by default."""
     if isinstance(named, PairRecipe):
         target, draft = recipe.find_model(named.target), recipe.find_model(named.draft)
         return (target, named.target_weights), (draft, named.draft_weights)
@@ -38,7 +38,7 @@ def size(model: ModelRecipe, weights: str) -> int:
 
 
 def choose(named: Recipe, free: int, installed: Collection[str]) -> Form:
-    """Choose the precise form, unless `free` bytes of memory do not hold it and hold the fast one.
+    """Choose the precise form, unless only the fast one fits into `free` bytes of memory.
 
     A model with the 4-bit blocks of its file is as small as its fast form, or smaller, so that is not spoken of.
     """
@@ -67,7 +67,7 @@ def choose(named: Recipe, free: int, installed: Collection[str]) -> Form:
 
 
 def cost(order: Order) -> str | None:
-    """Return a sentence about what an order fetches and what it takes on the disk; None if its sources do not say."""
+    """Return a sentence about the download and the disk space of an order; None if the sources do not state them."""
     models = (order.target, order.draft) if isinstance(order, PairOrder) else (order,)
     download = disk = 0
     for model in models:

@@ -1,4 +1,4 @@
-"""Child processes for heavy libraries, without telemetry, network or chatter.
+"""Child processes for heavy libraries, without telemetry, network or output.
 
 `headstart-export step MODULE:FUNCTION [BYTES]` reads the function's arguments as JSON and prints its result, so that
 the memory, the threads and a crash of such a step stay in its process.
@@ -48,7 +48,7 @@ def prepare() -> None:
 
 @contextlib.contextmanager
 def muted(stream: TextIO) -> Iterator[None]:
-    """Send the output and the warnings of libraries to `stream`, so that standard output has the result alone."""
+    """Redirect the output and the warnings of libraries to `stream`, so that standard output has only the result."""
     with contextlib.redirect_stdout(stream), contextlib.redirect_stderr(stream), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         yield
@@ -123,9 +123,9 @@ def tell(done: int, total: int) -> None:
 
 
 def _limit_memory(size: int) -> None:
-    """Have allocations fail beyond so many bytes. Pages of mapped files do not count.
+    """Limit the bytes that this process may allocate. Pages of mapped files do not count.
 
-    Linux keeps to it, macOS takes it for advice, and Windows has no such limit: there time alone is limited.
+    Linux enforces it, macOS takes it for advice, and Windows has no such limit: there only the time is limited.
     """
     os.environ["OPENBLAS_NUM_THREADS"] = "1"  # each thread of NumPy's would allocate much more than it uses
     if sys.platform != "win32":
@@ -136,7 +136,7 @@ def _limit_memory(size: int) -> None:
 
 
 def run_step(target: str, memory: str = "") -> int:
-    """Call the function of a step, in this process. Return the exit code."""
+    """Call the function of a step in this process. Return the exit code."""
     prepare()
     if memory:
         _limit_memory(int(memory))

@@ -45,7 +45,7 @@ class StepProgress:
         return time.monotonic() - self._begun
 
     def advance(self, done: int, total: int) -> None:
-        """Record progress. If `done` falls, the next part of the step has begun."""
+        """Record progress. A smaller `done` than before begins the next part of the step."""
         if done < self._done:
             self._since = self.seconds
         self._done, self._total = done, total
@@ -74,7 +74,7 @@ class _Reporter:
         raise NotImplementedError
 
     def expect(self, steps: int) -> None:
-        """Add to the number of expected steps; negative: take away."""
+        """Add to the number of expected steps; a negative number subtracts."""
         self._expected += steps
 
     def finish(self) -> None:
@@ -107,7 +107,7 @@ class _Reporter:
 
 
 def _memory() -> int:
-    """Return the bytes of this process and its children, without pages of mapped files."""
+    """Return the memory of this process and its children in bytes, without pages of mapped files."""
     own, used = psutil.Process(), 0
     for process in (own, *own.children(recursive=True)):
         with contextlib.suppress(psutil.Error):  # it has ended
@@ -166,7 +166,7 @@ class Bars(_Reporter):
 
     @contextlib.contextmanager
     def step(self, title: str, *, in_bytes: bool = False) -> Iterator[Advance]:
-        """Show a spinner and the time, and a bar once anything is counted. `in_bytes`: the unit of the progress."""
+        """Show a spinner and the time, and a bar as soon as there is progress. `in_bytes`: the unit of the progress."""
         from rich import progress
 
         columns = (
@@ -201,7 +201,7 @@ def reporter(stream: TextIO) -> Progress:
 
 @contextlib.contextmanager
 def of_nncf(advance: Advance) -> Iterator[None]:
-    """Context that reports the progress of NNCF, which draws bars of its own."""
+    """Context manager that reports the progress of NNCF in place of its own bars."""
     from nncf.common.logging.track_progress import track
 
     original = track.__iter__

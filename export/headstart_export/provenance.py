@@ -1,4 +1,4 @@
-"""The making of an export as its manifest records it: versions of packages, and the time."""
+"""The provenance of an export in its manifest: versions of packages, and the time."""
 
 import importlib.metadata
 from contextlib import suppress

@@ -1,4 +1,4 @@
-"""Models that read text in pictures: from the ONNX files of PP-OCR to OpenVINO's, and a proof that they read."""
+"""Models that read text in pictures: the conversion of PP-OCR's ONNX files to OpenVINO, and a proof."""
 
 import string
 import zipfile
@@ -61,7 +61,7 @@ def _write_characters(model: Any, folder: Path) -> None:
 
 
 def _with_best_characters(model: Any) -> Any:
-    """Return a model with the two best logits of each place and their characters, in the place of probabilities.
+    """Return a model that outputs the two best logits at each place with their characters, instead of probabilities.
 
     The best of each chunk of characters are compared first: sorting all of them takes several times as long. The
     character of the second best may be wrong.
@@ -107,7 +107,7 @@ def _values(node: Any) -> Any:
 
 
 def _round_convolutions(model: Any, samples: Sequence[Any]) -> None:
-    """Round inputs and weights of a model's large 1x1 convolutions to INT8; `samples` show how large inputs become."""
+    """Round inputs and weights of large 1x1 convolutions to INT8; `samples` show the range of the inputs."""
     from openvino import opset13 as op
 
     convolutions = [node for node in model.get_ordered_ops() if _is_large(node)]
@@ -132,7 +132,7 @@ def _round_convolutions(model: Any, samples: Sequence[Any]) -> None:
 
 
 def _is_large(node: Any) -> bool:
-    """True for a 1x1 convolution of many channels at many places, in more than one row."""
+    """Return True for a 1x1 convolution with many channels and places, in more than one row."""
     if node.get_type_name() != "Convolution":
         return False
     _, _, height, width = node.get_output_partial_shape(0)
@@ -143,7 +143,7 @@ def _is_large(node: Any) -> bool:
 
 
 def _lines() -> Iterator[Any]:
-    """Yield drawn lines as the reader takes them: clean ones, noisy ones, white on black."""
+    """Yield drawn lines as the reader expects them: clean, noisy, and white on black."""
     from PIL import Image, ImageDraw, ImageFont
 
     random = np.random.default_rng(1)

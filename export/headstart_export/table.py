@@ -1,4 +1,4 @@
-"""Tables of usual words: the token that mostly follows one to three others, in a model's answers or in texts."""
+"""N-gram tables: the token that usually follows one to three others, in a model's answers or in texts."""
 
 import argparse
 import dataclasses
@@ -32,7 +32,7 @@ _NOTHING: Tokens = np.empty(0, np.int64)
 
 
 def parser() -> argparse.ArgumentParser:
-    """The options of `table`."""
+    """Return the parser for the options of `table`."""
     parser = argparse.ArgumentParser(
         prog="headstart-export table",
         description="Count your own texts into the table of what a model usually writes next. Each call adds to it.",
@@ -66,9 +66,9 @@ def run(options: argparse.Namespace, progress: Progress) -> Path:
 
 
 def make(texts: Sequence[Text], folder: Path) -> manifest.TableSpec | None:
-    """Write the table of a model's own answers into its folder, and try it on some that are not counted.
+    """Write the table of a model's own answers into its folder, and evaluate it on answers that are not counted.
 
-    None where there is nothing to count.
+    None if there is nothing to count.
     """
     pieces = [np.array(prompt[-TABLE_CONTEXT:] + answer, np.int64) for prompt, answer in texts]
     # Each of the prompts that are made of a task and a subject has others that are like it: none of them is a trial.
@@ -83,7 +83,7 @@ def make(texts: Sequence[Text], folder: Path) -> manifest.TableSpec | None:
 
 
 def count(pieces: Sequence[Tokens], known: Columns | None = None) -> Columns:
-    """Count the most frequent continuations in texts, beyond `known`. A piece's first tokens are context alone."""
+    """Count the most frequent continuations in texts, beyond `known`. A piece's first tokens are only context."""
     sizes = range(1, TABLE_CONTEXT + 1)
     contexts = np.concatenate([_contexts(ids) for ids in [_NOTHING, *pieces]])
     following = np.concatenate([ids[TABLE_CONTEXT:] for ids in [_NOTHING, *pieces]])
@@ -122,7 +122,7 @@ def _contexts(ids: Tokens) -> Tokens:
 def _best(
     keys: NDArray[np.uint64], following: Tokens, weights: Counts
 ) -> tuple[NDArray[np.uint64], Tokens, Counts, Counts]:
-    """Return per context, by rising key: its most frequent continuation, the count of that, and of all."""
+    """Return for each context, by rising key, its most frequent continuation, the count of that, and of all."""
     if not keys.size:
         return keys, following, weights, weights
     order = np.lexsort((following, keys))
@@ -135,7 +135,7 @@ def _best(
 
 
 def acceptance(columns: Columns, pieces: Iterable[Tokens]) -> tuple[tuple[float, ...], int]:
-    """Return the acceptance of `manifest.Table` and the places. A place without a guess counts as one that fails."""
+    """Return the acceptance rate of a table, and the number of places. A place without a guess counts as rejected."""
     width = TABLE_CONTEXT + PLACES
     windows = np.concatenate(
         [np.empty((0, width), np.int64)]
@@ -150,7 +150,7 @@ def acceptance(columns: Columns, pieces: Iterable[Tokens]) -> tuple[tuple[float,
 
 
 def _looked_up(columns: Columns, contexts: Tokens) -> Tokens:
-    """The token that usually follows each context; -1: none is known."""
+    """Return the usual continuation of each context; -1 for unknown ones."""
     found = np.full(len(contexts), -1)
     for size in range(1, TABLE_CONTEXT + 1):  # longer ones take the place of shorter ones
         keys = _keys_of(contexts, size)
@@ -178,7 +178,7 @@ def _read(path: Path) -> Columns:
 
 
 def _install(columns: Columns, folder: Path, described: manifest.Manifest) -> Path:
-    """Put a table into a model folder; in between the manifest lists none, so that a crash damages nothing."""
+    """Put a table into a model folder. The manifest lists none meanwhile, so that a crash damages nothing."""
     described = _unlisted(folder, described)
     path = write(columns, folder)
     listed = manifest.File(manifest.hash_file(path), path.stat().st_size)
@@ -187,7 +187,7 @@ def _install(columns: Columns, folder: Path, described: manifest.Manifest) -> Pa
 
 
 def remove(folder: Path) -> Path:
-    """Take the table out of a model folder. Raises ExportError where there is none, or where it cannot be removed."""
+    """Remove the table from a model folder. Raises ExportError if there is none, or if it cannot be removed."""
     described, path = manifest.read_model(folder), folder / manifest.TABLE_FILE
     if path.name not in described.files and not path.exists():
         raise ExportError(f"{described.name} has no table of usual words; --text makes one.")
@@ -200,7 +200,7 @@ def remove(folder: Path) -> Path:
 
 
 def _unlisted(folder: Path, described: manifest.Manifest) -> manifest.Manifest:
-    """The manifest without its table and what was measured of it: without its entry nobody looks for the file."""
+    """Write and return the manifest without the table, so that nobody looks for its file."""
     files = {name: file for name, file in described.files.items() if name != manifest.TABLE_FILE}
     described = dataclasses.replace(described, files=files, table=None)
     manifest.write(folder, described)
@@ -208,7 +208,7 @@ def _unlisted(folder: Path, described: manifest.Manifest) -> manifest.Manifest:
 
 
 def model_folder(name: str) -> Path:
-    """Return the folder of an installed model, of "pair/target" or of a folder; of a pair the target's."""
+    """Return the folder of an installed model, of "pair/target" or of a folder; for a pair, the target's."""
     installed = paths.models_folder() / name
     folder = installed if installed.is_dir() else Path(name)
     described = manifest.read(folder)
@@ -216,7 +216,7 @@ def model_folder(name: str) -> Path:
 
 
 def texts(sources: Sequence[Path]) -> Iterator[str]:
-    """The files, and every file of the folders that is UTF-8. Raises ExportError for a named file that is not."""
+    """Return the texts of files, and of UTF-8 files in folders. Raises ExportError for another named file."""
     for path in sources:
         if path.is_dir():
             found = (_text(file) for file in sorted(path.rglob("*")) if file.is_file())
@@ -229,7 +229,7 @@ def texts(sources: Sequence[Path]) -> Iterator[str]:
 
 
 def _text(path: Path) -> str | None:
-    """Return a file's text; None where it is not UTF-8."""
+    """Return a file's text; None if it is not UTF-8."""
     try:
         return path.read_text(encoding="utf-8")
     except UnicodeDecodeError:
@@ -239,7 +239,7 @@ def _text(path: Path) -> str | None:
 
 
 def _tokenized(folder: Path, corpus: Iterator[str]) -> Iterator[Tokens]:
-    """Token ids, text by text; the name of a control token is text like any other."""
+    """Encode texts one by one; the name of a control token is text like any other."""
     from tokenizers import Tokenizer
 
     tokenizer = Tokenizer.from_file(str(folder / vocabulary.FILE_NAME))

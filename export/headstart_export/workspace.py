@@ -1,4 +1,4 @@
-"""The space for an export: disk and memory that it needs, and a temporary folder beside the output.
+"""The workspace of an export: the required disk and memory, and a temporary folder beside the output.
 
 A process that dies leaves its folder behind; the next export to the same output removes it. If the process died between
 moving the old output away and the new one in, the old one is restored first.
@@ -64,7 +64,7 @@ class ExportWorkspace(Unfinished):
         return self.root / "scratch"
 
     def move_into_place(self) -> None:
-        """Move the result to the output. Only now is an older output removed."""
+        """Move the result to the output, then remove an older output."""
         for path in self.result.rglob("*"):  # sync the files before they get their final name
             if path.is_file():
                 with path.open("r+b") as stream:  # Windows syncs only files that are open for writing
@@ -81,7 +81,7 @@ class ExportWorkspace(Unfinished):
 
 @contextlib.contextmanager
 def opened(output: Path, *, replace: bool) -> Iterator[ExportWorkspace]:
-    """Yield a new workspace for `output`, and remove it at the end. Raises ExportError if there can be none."""
+    """Context manager with a new workspace for `output`, which is removed at the end. Raises ExportError."""
     output = output.absolute()
     clean_leftovers(output)
     refuse_existing(output, replace=replace)
@@ -123,7 +123,7 @@ def refuse_existing(output: Path, *, replace: bool) -> None:
 
 
 def clean_leftovers(output: Path) -> None:
-    """Remove the workspaces that dead processes left for this output. Raises ExportError if a running one uses it."""
+    """Remove the workspaces of dead processes for this output. Raises ExportError if a running process uses it."""
     output = output.absolute()
     for left in export_leftovers.found(output.parent):
         if left.output != output:
@@ -170,7 +170,7 @@ def require_room(order: Order, output: Path, cache: Path) -> None:
 
 
 def stored(recipe: ModelRecipe, weights: str, count: int) -> int:
-    """Return the bytes that a model of `count` weights takes on the disk at most; blocks take what their file takes."""
+    """Return the most bytes that a model of `count` weights takes on the disk; blocks take what their file takes."""
     if is_wheel(recipe.sources[0]):  # it has one form
         return recipe.disk or int(count * STORED["fp16"]) + GRAPHS
     file = next(filter(is_gguf, recipe.sources), None)
@@ -197,7 +197,7 @@ def memory(order: ModelOrder, count: int, *, is_imported: bool) -> int:
 
 
 def _downloads(models: tuple[ModelOrder, ...], cache: Path) -> list[Need]:
-    """Return the largest download for each model and folder; which source will answer is not known yet."""
+    """Return the largest download for each model, and its folder: it is not known yet which source will work."""
     needs: list[Need] = []
     for recipe_sources in dict.fromkeys(model.recipe.sources for model in models):  # each is fetched once
         hungriest: dict[Path, int] = defaultdict(int)

@@ -66,7 +66,7 @@ class Excerpt(NamedTuple):
 
     @property
     def title(self) -> str:
-        """Name and place for a model."""
+        """The file's name and the place in it, as a model reads them."""
         place = f", page {self.page}" if self.page else f", line {self.line}" if self.line else ""
         return f"{self.name}{place}"
 

@@ -92,7 +92,7 @@ def remarks(message: ChatMessage, wording: Wording) -> Iterator[str]:
 
 
 def message_blocks(message: ChatMessage) -> list[Block]:
-    """Return the text of a message as it is shown: that of an answer is Markdown, a question is as it was typed."""
+    """Return a message's text as Markdown blocks. A question is shown as it was typed, an answer is parsed."""
     return parse(message.text) if message.role is Role.ASSISTANT else parse_literal(message.text)
 
 

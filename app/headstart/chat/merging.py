@@ -21,7 +21,7 @@ class Import:
 
 
 def source_key(chat: Chat, conversation: Conversation) -> bytes:
-    """Return a key that later exports of the same chat have, too: of its id there, or else of its first messages."""
+    """Return a key that later exports of the chat share: its id there, or else a hash of its first messages."""
     first = "\0".join(message.text for message in conversation.messages.values() if message.parent is None)
     return _digest(chat.source if chat.source else f"{chat.title}\0{first}")
 

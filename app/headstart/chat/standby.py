@@ -63,7 +63,7 @@ def bring_back(store: Store) -> bool:
 
 
 def _merge(copy: Store, store: Store, origin: Path) -> None:
-    """Write a copy into its history. Without a file that says what it was copied from, the history may have changed."""
+    """Merge a copy into its history. If no file says what it was copied from, treat the history as changed."""
     if origin.is_file() and origin.read_text(encoding="ascii") == store.fingerprint():
         copy.copy_into(store)
         return

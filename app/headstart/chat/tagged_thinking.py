@@ -15,7 +15,7 @@ _ROUNDS = "round_list"  # of the statistics: [[characters, ...], ...]
 
 
 def separated(message: ChatMessage) -> ChatMessage:
-    """Return a message with the section at the beginning of its text, if it is an answer and has one, apart."""
+    """Move the thinking at the beginning of an answer's text into its own field. Other messages stay as they are."""
     start, end, body = _section(message.text) if message.role is Role.ASSISTANT else (0, 0, 0)
     if not body:
         return message

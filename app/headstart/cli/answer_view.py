@@ -98,7 +98,7 @@ def _blocks(text: str) -> list[str]:
 
 
 def _strip_end(line: list[Segment]) -> list[Segment]:
-    """Return a line without spaces at its end, which would be copied with the text."""
+    """Delete spaces at the end of a line, which would be copied with the text."""
     while line and not line[-1].text.strip():
         line = line[:-1]
     return [*line[:-1], Segment(line[-1].text.rstrip(), line[-1].style)] if line else []

@@ -74,7 +74,7 @@ def _record_file() -> Path:
 
 
 def _holder(content: dict[str, Any], names: tuple[str, ...]) -> dict[str, Any]:
-    """Return the object that holds a value; those on the way are made."""
+    """Return the object that holds a value; create the missing objects on the way."""
     for name in names[:-1]:
         inner = content.setdefault(name, {})
         content = inner if isinstance(inner, dict) else content

@@ -64,7 +64,7 @@ def given(parameters: Iterable[Parameter], title: str = "") -> dict[str, Any]:
 
 
 class Value(click.ParamType[Any]):
-    """A value of a parameter, refused in a sentence of Headstart."""
+    """The type of a flag or argument: it parses values by its Parameter, with Headstart's error sentences."""
 
     def __init__(self, parameter: Parameter) -> None:
         self.name = parameter.flag

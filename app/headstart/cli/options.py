@@ -119,7 +119,7 @@ class AnsweringFlags(ModelFlags, EngineConfig):
 
 @dataclass(frozen=True)
 class ModelSelection:
-    """The model of this computer that flags name, and how to load it."""
+    """A model on this computer, chosen by flags, and how to load it."""
 
     choice: Choice
     resolved: ResolvedOptions

@@ -59,7 +59,7 @@ def commands() -> CommandGroup:
 
 @dataclass(frozen=True)
 class RemoteSelection:
-    """The model of another computer that flags name."""
+    """A model on another computer, chosen by flags."""
 
     server: Remote
 

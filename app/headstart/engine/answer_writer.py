@@ -45,7 +45,7 @@ _NOTHING_RUN = Round((), 0, 0, Origin.TARGET, Timing())
 
 @dataclass(frozen=True)
 class ModelText:
-    """The way in which a model reads and writes text."""
+    """A model's tokenizer, stop tokens and sampling defaults."""
 
     tokenizer: Tokenizer
     token_bytes: TokenBytes
@@ -61,7 +61,7 @@ class ModelText:
 
 
 class AnswerWriter:
-    """Writes one answer: `sequence` has it in tokens, `take` makes the engine's events of what was decoded."""
+    """The writer of one answer: `sequence` holds its tokens, `take` turns decoded rounds into events."""
 
     def __init__(self, request: GenerationRequest, model: ModelText, context: int) -> None:
         """Read the prompt. `context`: the most tokens of prompt and answer. Raises what `prompt_of` raises."""
@@ -110,7 +110,7 @@ class AnswerWriter:
         )
 
     def take(self, event: Prefill | Round | FinishReason) -> Iterator[Prefill | Step]:
-        """Yield what is shown of progress, of a round, or of the decoder's end."""
+        """Yield the events for progress of the prompt, for a round, or for the end of decoding."""
         if not self._is_echoed and not isinstance(event, Prefill):
             self._is_echoed = True
             yield self._echo()
@@ -157,12 +157,12 @@ class AnswerWriter:
         return Finish(text.ended or self._reason, stats, text.token_ids, stop_text=text.stop_text)
 
     def tokens_alone(self) -> Iterator[Step | Finish]:
-        """Yield the events of a request for tokens alone: the prompt as text, then its tokens."""
+        """Yield the events of a request that only asks for tokens: the prompt as text, then its tokens."""
         yield Step(self._model.tokenizer.decode(self.prompt, keep_special=True), _NOTHING_RUN)
         yield Finish(FinishReason.STOP, replace(no_stats(), context_length=self._context), self.prompt)
 
     def _constraint(self) -> Constraint | None:
-        """Return the constraint of the answer and of the section before it, if there is one."""
+        """Return the constraint of the answer and of the thinking before it, if there is one."""
         request, model = self._request, self._model
         if isinstance(request, PromptRequest):
             return grammar.constraint_for(request, None, model.token_bytes)
@@ -175,7 +175,7 @@ class AnswerWriter:
         return ThinkingConstraint(thinking, constraint, model.token_bytes.width, model.stop_ids, reader, budget)
 
     def _echo(self) -> Step:
-        """Return the prompt as a step."""
+        """Return a step that repeats the prompt."""
         detokenizer, scorer = Detokenizer(self._model.tokenizer.texts), self._prompt_scorer
         completed = detokenizer.push(self.prompt)
         given = self._request.prompt if isinstance(self._request, PromptRequest) else ()

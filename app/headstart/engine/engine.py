@@ -290,7 +290,7 @@ class Scored:
 
 @dataclass(frozen=True)
 class Step:
-    """A round with the text that it made certain."""
+    """One round of an answer, with the text that is final after it."""
 
     text: str  # of the answer proper; whole characters; may be empty
     round: Round
@@ -333,7 +333,7 @@ class Unset(StrEnum):
 
 @dataclass(frozen=True)
 class Remote:
-    """A model of a server with OpenAI's API. Its key is stored elsewhere, by `name`."""
+    """A model on a server with OpenAI's API. Its key is stored elsewhere, under `name`."""
 
     name: str
     url: str  # base of the API, such as https://example.com/v1
@@ -399,7 +399,7 @@ def _require(holds: bool, name: str, allowed: str, value: object) -> None:
 
 
 class Tally:
-    """Counts the events of one answer. Its clock starts when it is created."""
+    """The counts of one answer's events. Its clock starts when it is created."""
 
     def __init__(self) -> None:
         self._started = self._first = self._last = time.perf_counter()

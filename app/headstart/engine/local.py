@@ -223,12 +223,12 @@ class LocalEngine:
             note = self._replace_target()  # not above: the error refers to the old one
 
     def _at_work(self) -> AbstractContextManager[None]:
-        """Return a context in which other answers count this one."""
+        """Context manager for writing an answer: other answers then count this one as active."""
         runner = self.target.runner
         return runner.at_work() if self._is_one_of_several and isinstance(runner, PagedRunner) else nullcontext()
 
     def _learn(self) -> None:
-        """Store what an answer taught."""
+        """Store what the policy learned from an answer."""
         if self._learned:
             self._learned.put(_POLICY, self.policy.to_json())
         if self._is_one_of_several:
@@ -320,7 +320,7 @@ def begin(models: Models, learned: Measurements | None = None, reload: Reload | 
 
 
 def load(resolved: ResolvedOptions, tell: Callable[[Phase], None] = lambda _: None) -> LocalEngine:
-    """Load and check the models; `tell` is called with each phase.
+    """Load and check the models; call `tell` with each phase.
 
     Raises BrokenModelError, DeviceError or MemoryBudgetError.
     """

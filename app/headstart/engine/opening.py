@@ -276,7 +276,7 @@ def _measure(engine: "LocalEngine", trial: "Trial") -> None:
 
 
 def _open_remote(options: LoadOptions, tell: Tell) -> LoadedEngine:
-    """Connect to a server's model. What only a model of this computer can do is refused."""
+    """Connect to a server's model. Refuses options that only a model of this computer can have."""
     from headstart.engine.backends.remote import engine as remote  # noqa: PLC0415 - HTTP, which few need
 
     tell(Loading(Phase.SERVER))
@@ -353,7 +353,7 @@ def load(
 
 
 def _objection(resolved: ResolvedOptions) -> str:
-    """Return why Headstart's own engine cannot use the devices; empty if it can. A graphics card is tested once."""
+    """Return why Headstart's own engine cannot run on the devices; empty if it can. A graphics card is tested once."""
     from headstart.engine.loading.loading import unsupported_reason, verify_files  # noqa: PLC0415
 
     places = [(spec, device) for spec, device in resolved.models if devices.kind(device) != "CPU"]

@@ -203,11 +203,11 @@ class PartFiles:
         return self._folder / part.owner / (self._seal.name(part) + _SUFFIX)
 
     def _place(self, path: Path, what: str) -> str:
-        """Return the place that a box is bound to."""
+        """Return the identity that a box is encrypted for: its model, file and content."""
         return f"{self.identity}/{path.parent.name}/{path.stem}/{what}"
 
     def _begin(self, file: BinaryIO, path: Path) -> tuple[Part, int]:
-        """Return the part of a file, and the checksum of keys and values. Raises ValueError or struct.error."""
+        """Read the head of a file: its part, and the checksum of keys and values. Raises ValueError or struct.error."""
         magic, count = _HEAD.unpack(file.read(_HEAD.size))
         box = file.read(_ABOUT.size + 4 * min(count, _MAX_TOKENS) + self._seal.extra)
         about = self._seal.open(box, self._place(path, "tokens"))
@@ -357,7 +357,7 @@ class PrefixCache:
             self._store.files = PartFiles(folder, self._store.files.identity)
 
     def _look(self, keep: Keep | None) -> None:
-        """Index the files once. A request that keeps nothing on disk finds nothing there."""
+        """Load the index of the files on disk at the first request that keeps something there."""
         if self._store.files is None or keep is None:
             return
         if keep.key != self._store.key:
@@ -373,7 +373,7 @@ class PrefixCache:
                 self._store.after[part.before].append(part)
 
     def _keep(self) -> None:
-        """Copy to the store what it lacks of the runner's text."""
+        """Copy the missing parts of the runner's text to the store."""
         tokens, before, used = tuple(self._runner.tokens), self._root, list[Part]()
         owner = self._keep_on_disk.chat if self._keep_on_disk else ""
         if self._is_copied or not self._runner.can_save or not self._max_bytes:
@@ -396,7 +396,7 @@ class PrefixCache:
         self._touch(used)
 
     def _find(self, prefix: Sequence[int]) -> Iterator[tuple[Part, int]]:
-        """Yield the parts that a text begins with, and how many tokens of each: all, except in the last."""
+        """Yield the parts that a text begins with, each with its number of equal tokens: all, except in the last."""
         before, place = self._root, 0
         while parts := self._store.after.get(before):
             ahead = prefix[place : place + self.length]
@@ -409,7 +409,7 @@ class PrefixCache:
             before, place = part.key, place + self.length
 
     def _restore(self, parts: Sequence[tuple[Part, int]], shared: int) -> None:
-        """Bring the runner to these parts; the first `shared` tokens are there. Stop at a part that cannot be read."""
+        """Bring the runner to these parts, of which it has `shared` tokens. Stop at a part that cannot be read."""
         first = shared // self.length
         self._runner.rollback(first * self.length)
         for part, count in parts[first:]:
@@ -478,7 +478,7 @@ def _unlink(path: Path) -> None:
 
 
 def _covers(other: Part, part: Part) -> bool:
-    """Return whether `other` makes `part` unnecessary. Equal parts become one, on disk if either belongs there."""
+    """Return whether `other` makes `part` unnecessary. Of equal parts one stays, on disk if either belongs there."""
     return other.tokens == part.tokens or (_begins(part, other) and other.is_for_disk >= part.is_for_disk)
 
 

@@ -97,7 +97,7 @@ class Constraint(Protocol):
         ...
 
     def settle(self, token: int, run: Sequence[int], room: int) -> int:
-        """Return the token to write after the committed ones and `run` when the model chooses `token`.
+        """Return the token to write after the committed tokens and `run`, given that the model chose `token`.
 
         `room`: tokens that the answer may still have, this one included.
         """
@@ -189,7 +189,7 @@ class Sampler:
         return np.where(allowed, row, np.float32(-np.inf)) if allowed.any() else row
 
     def _drawn(self, row: Row, position: int, ids: Ids | None, count: int) -> list[Guess]:
-        """Return up to `count` survivors by falling perturbed score.
+        """Return the tokens with the `count` highest perturbed scores that survive the filters, falling.
 
         Tokens are drawn before top-p is applied. Only those that win are tested then, and no row is sorted.
         """
@@ -211,7 +211,8 @@ class Sampler:
         return [Guess(candidates.token_at(int(places[at])), float(shares[at])) for at in range(num_ready)]
 
     def _rivals(self, candidates: Candidates, words: Hashes, reach: float, count: int) -> tuple[Ids, Scores, int]:
-        """Return places and perturbed scores near the largest, falling, and how many of the first survive.
+        """Return places and perturbed scores of the highest-scoring candidates, falling, and how many of the first
+        survive.
 
         The result is exact, with few logarithms. A token's perturbed score is log(w / e): w is its weight, e an
         exponential variable, -log of its word as a share. Since e is at least 1 - share, tokens whose w / e is at least
@@ -238,7 +239,7 @@ class Sampler:
         return places, scores, survivors
 
     def _noise(self, position: int, candidates: Candidates) -> Hashes:
-        """Return the noise of a position. That of all tokens is cached: drafting and checking need the same."""
+        """Return the noise of a position. That of the whole vocabulary is cached, as it is needed twice."""
         ids, size, known = candidates.ids, candidates.row.size, self._hashes.get(position)
         if ids is not None:
             is_known = known is not None and known.size > ids.max()
@@ -331,7 +332,7 @@ def candidates_of(row: Row, ids: Ids | None, sampling: Sampling, *, exactly: boo
 
 
 def _hopeful(row: Row, ids: Ids | None, sampling: Sampling) -> tuple[Row, Ids | None, float]:
-    """Return the tokens that may survive, and a bound for the weight of the others; all tokens if too many may."""
+    """Return the tokens that may survive the filters, and a bound on the weight of all others."""
     if row.size <= _SHORT or (sampling.top_p == 1.0 and sampling.min_p == 0.0):
         return row, ids, 0.0
     peak, sample, warmth = row.max(), _sample(row), sampling.temperature
@@ -384,7 +385,7 @@ def _top_p_bound(weights: Row, tail: float) -> float:
 
 
 def _sample(values: Row) -> NDArray[np.float32]:
-    """Return [lines, tokens of a line]: about _SAMPLED of at least _SHORT values."""
+    """Return a sample of at least _SHORT values as lines: [lines, tokens of a line], about _SAMPLED in all."""
     lines = values[: values.size // _LINE * _LINE].reshape(-1, _LINE)
     stride = max(1, values.size // _SAMPLED)
     return lines[stride // 2 :: stride]

@@ -51,7 +51,7 @@ class Sequence:
 
     @property
     def max_candidates(self) -> int:
-        """Candidates worth checking: one more token always follows them."""
+        """The most candidates that are worth checking, as one more token always follows them."""
         return max(0, self.remaining - 1)
 
     def choose(self, row: Row, run: abc.Sequence[int] = ()) -> int:
@@ -59,7 +59,7 @@ class Sequence:
         return self.settle(self.sampler.choose(row, len(self.context) + len(run), run), run)
 
     def settle(self, token: int, run: abc.Sequence[int] = ()) -> int:
-        """Return the token to write after the text and `run` if `token` is chosen: what the constraint makes of it."""
+        """Return the token to write after the text and `run`: `token`, or what the constraint makes of it."""
         room = self.remaining - len(run)
         return self.constraint.settle(token, run, room) if self.constraint else token
 

@@ -1,4 +1,4 @@
-"""Exact speculative decoding: draft, check in one pass, keep what the target would have written anyway."""
+"""Exact speculative decoding: draft, check in one pass, and keep what the target would have written anyway."""
 
 import time
 from collections.abc import Generator, Iterable, Iterator
@@ -196,6 +196,6 @@ def _report_logits(sequence: Sequence, draft: Draft, chosen: list[int], logits: 
 
 
 def _timing(clock: list[float], *, is_drafted: bool) -> Timing:
-    """Return the parts of a round. Drafting counts as such only if a model does it."""
+    """Return the times of a round by part. Time counts as drafting only if a model drafts."""
     drafting, verifying, rest = (1000.0 * (end - start) for start, end in pairwise(clock))
     return Timing(drafting, verifying, rest) if is_drafted else Timing(0.0, verifying, drafting + rest)

@@ -22,7 +22,7 @@ _MAX_LOG_BYTES, _MAX_OLD_LOGS, _TAIL_LINES = 2**20, 3, 60
 
 
 def program(*arguments: str) -> tuple[str, ...]:
-    """Return the command line of an engine's process: in a frozen program, the executable beside this one."""
+    """Return the command that starts an engine process: in a frozen program, the executable beside this one."""
     if frozen := paths.bundled_program("headstart-engine"):
         return (str(frozen), *arguments)
     # -P: the current folder may hold a file named like a module.

@@ -55,7 +55,7 @@ def importer() -> tuple[str, ...] | None:
 
 
 def check_command(name: str) -> tuple[str, ...] | None:
-    """Return the command that checks an imported model at leisure; None without `importer`.
+    """Return the command that checks an imported model in the background; None without `importer`.
 
     `failed_check` reads what it prints. `sweep_checks` removes what is left of it after it was killed.
     """
@@ -200,7 +200,7 @@ class Python:
 
     @property
     def will_do(self) -> bool:
-        """True if the exporter can be set up with it."""
+        """True if the exporter can be set up with this Python."""
         return self.version >= _OLDEST and bool(self.pip)
 
 
@@ -211,10 +211,10 @@ class Listener(Protocol):
         """Note a line of a child process."""
 
     def note_step(self, template: str, *values: object) -> None:
-        """Take the step that begins now."""
+        """Note the step that begins now."""
 
     def note_progress(self, done: int, total: int) -> None:
-        """Take the bytes of a file that are fetched, and all of its bytes."""
+        """Note how many bytes of a file are downloaded, and how many it has."""
 
 
 class SetUp:
@@ -316,7 +316,7 @@ class SetUp:
             kill(self._child.pid)
 
     def _said(self) -> Iterator[str]:
-        """Yield the lines of the child process until it ends."""
+        """Yield the child process's lines until it ends."""
         assert self._child
         with self._child as child:
             assert child.stdout
@@ -335,7 +335,7 @@ class SetUp:
 
 
 def step_of(line: str) -> tuple[str, *tuple[object, ...]] | None:
-    """Return the step that a line of pip tells, as a template and its values."""
+    """Return the set-up step that a line of pip's output announces, as a template and its values."""
     if match := _FETCHING.match(line):
         return ("Fetching {} ({})", match[1], match[2]) if match[2] else ("Fetching {}", match[1])
     if match := _COLLECTING.match(line):
@@ -440,7 +440,7 @@ def sweep(go_on: Callable[[], bool]) -> None:
 
 
 def has_remains() -> bool:
-    """Return whether `sweep` has something to do. This process must not be setting up an environment."""
+    """Return whether `sweep` has something to do. Do not call it while this process sets up an environment."""
     if _mark().exists() and not _is_being_made():  # one was begun and not ended
         _try_to_put_away()
     return any(paths.data_folder().glob(f"{_AWAY}*"))

@@ -14,7 +14,7 @@ CATALOGUE = Path(__file__).with_name("catalogue.json")  # output of `headstart-e
 
 @dataclass(frozen=True)
 class OtherForm:
-    """The form of a model that was not asked for."""
+    """The form of a model that you did not ask for."""
 
     name: str
     is_fast: bool
@@ -22,7 +22,7 @@ class OtherForm:
 
     @property
     def command(self) -> str:
-        """The command that makes it."""
+        """The command that creates it."""
         name = self.name.removesuffix(FAST)
         return f"headstart run {name} --weights int4" if self.is_fast else f"headstart models add {name}"
 

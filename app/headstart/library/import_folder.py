@@ -148,7 +148,7 @@ def _copy(files: list[_File], into: Path, go_on: GoOn) -> None:
 
 
 def _digesting(files: list[_File], go_on: GoOn) -> Callable[..., str]:
-    """Read the files one after the other, copy them into `out` if that is given, and return their hashes."""
+    """Copy the files into `out`, if given, and return their hashes."""
     done, total = 0, sum(file.size for file in files)
 
     def digest(file: _File, out: BinaryIO | None = None) -> str:

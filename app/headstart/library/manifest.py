@@ -80,7 +80,7 @@ BLOCKS = "blocks"  # mode of weights that stay in the blocks of their GGUF file
 
 @dataclass(frozen=True)
 class Precision:
-    """The form of the stored weights, as read back from the IR.
+    """The precision of the weights that are stored in the IR.
 
     `weights`: gguf, int8, int8-sym, int4, int4-sym or fp16.
     """

@@ -82,7 +82,7 @@ class _Writer:
 
 
 def _around(place: Nesting) -> list[bool]:
-    """Return for each quote and list around a block, from the outermost on, whether it is a quote."""
+    """Return for each quote and list around a block, outermost first, whether it is a quote."""
     outer = place.outer if place.quotes else place.lists
     return [False] * outer + [True] * place.quotes + [False] * (place.lists - outer)
 

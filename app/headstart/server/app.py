@@ -343,7 +343,7 @@ class Api:
         return len(finish.token_ids)
 
     def _steady(self, engine_request: Request) -> Request:
-        """Return a request whose beginning stays the same, and log once what was changed for it."""
+        """Return a request whose prompt begins the same each time, and log once what was changed for that."""
         if not isinstance(engine_request, ConversationRequest):
             return engine_request
         result = prefix.steady(engine_request)
@@ -502,7 +502,7 @@ async def _http_error_response(request: HttpRequest, error: Exception) -> Respon
 
 
 def _right_path(path: str, known: Sequence[str], server: str) -> str:
-    """Return what to ask for in place of an unknown path, most of which come from a wrong base URL."""
+    """Return the path to request in place of an unknown one. Most unknown paths come from a wrong base URL."""
     if path.startswith("/v1/v1/"):
         return "the address has /v1 twice, so take one from the base URL"
     if f"/v1{path}" in known:

@@ -56,14 +56,14 @@ class Served:
 
 
 def build_of(entry: Model | Pair) -> str:
-    """Return a text that changes with the weights and OpenVINO."""
+    """Return a hash of the model's weights and the version of OpenVINO."""
     manifest = entry.manifest if isinstance(entry, Model) else entry.target.manifest
     files = sorted((name, file.sha256) for name, file in manifest.files.items())
     return repr((version("openvino"), files))
 
 
 def served(name: str, facts: ModelInfo) -> Served:
-    """Return the description of a loaded model. A model that is not installed has no build."""
+    """Return the description of a loaded model. A model that is not installed has no `build`."""
     try:
         build = build_of(library.find(name))
     except HeadstartError:

@@ -176,7 +176,7 @@ class CallReader:
         return self.calls - self.is_open
 
     def _begin(self) -> None:
-        """Find out whether the answer may be a call without a mark."""
+        """Decide whether the answer may be a call without a mark."""
         is_open, rest = tool_calls.unmarked(self._held)
         if tool_calls.head(self._names).match(rest):
             self._place, self._read = "unmarked", len(self._held) - len(rest)
@@ -184,7 +184,7 @@ class CallReader:
             self._place = "text"
 
     def _read_unmarked(self) -> None:
-        """Read on until the end of the object. More text behind it makes all of it text."""
+        """Read to the end of the object. Further text turns all of it into text."""
         for at in range(self._read, len(self._held) if not self._end else 0):
             self._count(self._held[at])
             self._read = at + 1
@@ -222,7 +222,7 @@ class CallReader:
         return text
 
     def _take_head(self) -> tuple[str, list[CallPart]]:
-        """Return the mark if no call follows it, as the text speaks of marks, or the call that begins."""
+        """Return the mark as text if no call follows it, or the call that begins."""
         match = tool_calls.head(self._names).match(self._held)
         if match is None:
             if tool_calls.may_be_head(self._held, self._names):
@@ -332,7 +332,7 @@ def whole_arguments(text: str) -> str:
 
 
 def _endings(text: str) -> Iterator[str]:
-    """Yield what a JSON object that was cut off may have been: with its last value, and without it."""
+    """Yield the likely ends of a JSON object that was cut off: with its last value, and without it."""
     open_, string, places = "", "", deque[tuple[int, str]](maxlen=2)
     for part in _JSON_PARTS.finditer(text):
         string = part[0]

@@ -71,7 +71,7 @@ class ToolLoop:
         self._begin()
 
     def take(self, step: Step) -> Step:
-        """Return the step with the text to show: without the call."""
+        """Filter a step: return it with the text to show, without calls."""
         thought = tuple(self._think(piece) for piece in step.pieces if piece.is_thinking)
         pieces = tuple(piece for piece in step.pieces if not piece.is_thinking)
         if self._reader is None:
@@ -90,7 +90,7 @@ class ToolLoop:
         return step, Call(self._name, self._arguments) if self._name and _is_object(self._arguments) else None
 
     def give(self, call: Call, result: ToolResult) -> ToolCall:
-        """Continue with the result of a call. After too many calls the model must answer without tools."""
+        """Add the result of a call. After too many calls the model must answer without tools."""
         shortened = _shorten(result)
         tool_call = ToolCall(
             len(self.text), call.name, call.arguments, shortened.text, shortened.failed, len(self.thinking)
@@ -114,7 +114,7 @@ class ToolLoop:
         self._name, self._arguments = "", ""
 
     def _think(self, piece: Piece) -> Piece:
-        """Add a piece of thinking. A paragraph begins after a call."""
+        """Add a piece of thinking. It begins a new paragraph after a call."""
         before = "\n\n" if self.thinking and not self._thought and self.request.messages[-1].role == "tool" else ""
         self._thought += piece.text
         self.thinking += before + piece.text
@@ -133,7 +133,7 @@ class ToolLoop:
         return text
 
     def _show(self, text: str) -> str:
-        """Add text to show. A paragraph begins after a call."""
+        """Add text to show. It begins a new paragraph after a call."""
         self._written += text
         if text and self.text and len(self.text) == self._round_start and self.request.messages[-1].role == "tool":
             text = f"\n\n{text.lstrip()}" if text.strip() else ""

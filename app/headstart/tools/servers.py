@@ -132,7 +132,7 @@ def example() -> dict[str, Any]:
 
 
 def _content(path: Path) -> dict[str, Any]:
-    """Return what the file has; empty without a file. Raises ToolError."""
+    """Return the parsed file; an empty object if there is no file. Raises ToolError."""
     try:
         content = json.loads(path.read_text(encoding="utf-8-sig"))
     except FileNotFoundError:

@@ -10,7 +10,7 @@ from headstart.ui.translation import translate_error
 
 
 class BackgroundTask(QObject):
-    """Work that runs once on a pool's thread and reports its end in the window's thread.
+    """Work that runs once on a pool's thread and reports its end on the window's thread.
 
     Connect `progressed` to methods: a plain function would be called on the pool's thread.
     """

@@ -254,7 +254,7 @@ class EngineLink(QObject):
             self._poll_timer.start(ceil(delay * 1000))
 
     def _leave_model(self) -> None:
-        """Forget the model, and end an answer that is being written."""
+        """Forget the model, and end the answer in progress."""
         if self._generation is not None:
             self._withdraw()
         if self._job:

@@ -93,7 +93,7 @@ def installed_model(settings: Settings) -> Loadable:
 
 
 def _unset(settings: Settings) -> tuple[Unset, ...]:
-    """Return what tuning may decide."""
+    """Return the options that tuning may decide."""
     fixed = {Unset.DRAFT: settings.draft, Unset.DEVICE: settings.device, Unset.DRAFT_DEVICE: settings.draft_device}
     return (*(name for name, value in fixed.items() if not value), Unset.PROPERTIES)
 

@@ -518,14 +518,14 @@ class ImportExport(QObject):
 
 
 def _other_parts(paths: Iterable[Path]) -> list[Path]:
-    """Return the parts of split exports that lie beside these and are not among them."""
+    """Return the other parts of a split export that lie beside the given ones."""
     chosen = [path for path in paths if _PART.fullmatch(path.name)]
     beside = {path for part in chosen for path in part.parent.glob("*.json") if _PART.fullmatch(path.name)}
     return sorted(beside.difference(chosen))
 
 
 def _settings(values: Mapping[str, object]) -> str:
-    """Name settings and their values as the panel does."""
+    """Return settings and their values as text, named as in the panel."""
     declared = about()
     texts = {name: switched(value) if isinstance(value, bool) else short(value) for name, value in values.items()}
     pairs = ((title(name), label(name, text)) if name in declared else (name, text) for name, text in texts.items())

@@ -179,7 +179,7 @@ class Program(QObject):
 
     @Slot()
     def _on_started(self) -> None:
-        """Load the model once the window is shown, unless it was closed at once: the engine would not be ended then."""
+        """Load the model once the window is shown. If the window was closed at once, nothing would end the engine."""
         if not self._is_closed:
             self.model_in_use.load()
             self.quick.show_icon()
@@ -370,7 +370,7 @@ class Program(QObject):
 
     @Slot()
     def _show_project(self) -> None:
-        """Show the project of the open chat where that has no messages."""
+        """Show the open chat's project if the chat has no messages."""
         name = self.chats.current.chat.project if self.chats.current else ""
         self.window.chat.empty.show_project(self.projects.read(name) if name else None)
 

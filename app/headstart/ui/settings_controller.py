@@ -24,7 +24,7 @@ class CurrentSettings(QObject):
         self.now = load()
 
     def change(self, **values: object) -> None:
-        """Change some and save them; `changed` or `refused` follows."""
+        """Change some settings and save them; `changed` or `refused` follows."""
         with showing_errors(self.refused.emit):
             changed = dataclasses.replace(self.now, **values)  # type: ignore[arg-type]
             save(changed)

@@ -256,7 +256,7 @@ class Folder:
 
     @contextmanager
     def _parent(self, path: str) -> Iterator[tuple[int, str]]:
-        """Open the folder that a path is in; give its descriptor and the last name of the path."""
+        """Open the parent folder of a path. Yield its descriptor and the last name of the path."""
         above, _, name = path.rpartition("/")
         with _failing(path), self._opened(above) as descriptor:
             yield descriptor, name
@@ -276,7 +276,7 @@ class Folder:
 
 @contextmanager
 def _failing(path: str) -> Iterator[None]:
-    """Turn errors of the system into sentences. That nothing is there is passed on to those who ask for it."""
+    """Context manager that turns errors of the system into sentences; a missing file is a MissingError."""
     try:
         yield
     except FileNotFoundError as error:

@@ -1,4 +1,4 @@
-"""The record of a working folder: what was done, and what files were before, so that an answer can be undone."""
+"""The record of a working folder: the log, and snapshots of files, so that an answer can be undone."""
 
 import hashlib
 import json
@@ -22,7 +22,7 @@ _CHANGES, _LOG = "changes.jsonl", "log.jsonl"
 
 @dataclass(frozen=True)
 class Change:
-    """A step of an answer, and how it is taken back."""
+    """One step of an answer, and how to undo it."""
 
     kind: str  # "file", "folder", "moved" or "link"
     path: str
@@ -76,7 +76,7 @@ class Record:
         self._append(self._begun() / _CHANGES, asdict(change))
 
     def before_command(self, entries: Iterable[Entry]) -> dict[str, tuple[Entry, str]]:
-        """Keep what a command may change: by path, the entry with its snapshot, or the target of a link."""
+        """Return what a command may change, by path: the entry with a new snapshot, or the target of a link."""
         found = dict[str, tuple[Entry, str]]()
         for entry in entries:
             kept = ""

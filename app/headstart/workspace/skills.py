@@ -29,7 +29,7 @@ _USE = "use_skill"
 
 
 class SkillSource(StrEnum):
-    """The place where a skill was found."""
+    """The kind of place where a skill was found."""
 
     OWN = "comes with Headstart"
     HOME = "your skills folder"

@@ -184,7 +184,7 @@ class Workspace:
         self.folder.close()
 
     def propose(self, call: Call) -> Proposal | ToolResult:
-        """Return what a call would do, or a result that says why it cannot be done."""
+        """Return the proposal of a call, or a result that says why the call is impossible."""
         try:
             arguments = json.loads(call.arguments)
             proposal = self._proposal(call, arguments if isinstance(arguments, dict) else {})
@@ -196,7 +196,7 @@ class Workspace:
         return replace(proposal, needs_question=not is_free)
 
     def allow(self, proposal: Proposal) -> None:
-        """Do what the proposal does without a question in this chat, if that can be allowed at all."""
+        """Allow further calls like this proposal without a question in this chat, if that can be allowed at all."""
         if proposal.permission:
             self.allowed.add(proposal.permission)
 
@@ -266,7 +266,7 @@ class Workspace:
         return self.folder.clean(path)
 
     def _changed(self, path: object) -> str:
-        """Return the path of what is to be changed, unless git owns it."""
+        """Return a path that is to be changed. Raises WorkspaceError for git's own files."""
         clean = self._path(path)
         if ".git" in clean.casefold().split("/"):
             raise WorkspaceError("{path} belongs to git and is not changed here.", path=clean)
@@ -455,7 +455,7 @@ class Workspace:
 
 
 def _check_place(path: Path) -> None:
-    """Raise WorkspaceError for a folder with Headstart's own files in it, or among them."""
+    """Raise WorkspaceError for a folder that contains Headstart's own files, or is inside of them."""
     own = [each.resolve() for each in (paths.data_folder(), paths.config_folder(), paths.cache_folder())]
     if path == Path(path.anchor) or any(path == each or path in each.parents or each in path.parents for each in own):
         raise WorkspaceError(
@@ -505,7 +505,7 @@ def _readable_text(path: str, file: FileContent) -> str:
 
 
 def _lines(text: str) -> list[str]:
-    """Return lines with their ends. Python would also end them at signs that are no ends for anybody else."""
+    """Split a text at line feeds and keep them. `str.splitlines` would split at other characters, too."""
     *whole, rest = text.split("\n")
     return [*(f"{line}\n" for line in whole), *([rest] if rest else [])]
 
@@ -521,7 +521,7 @@ def _part(text: str, first_line: int) -> str:
 
 
 def _diff(action: Write) -> str:
-    """Return a unified diff of a change."""
+    """Return the unified diff of a change."""
     before = action.before.data.decode(errors="replace") if action.before else ""
     after = action.after.decode(errors="replace")
     lines = difflib.unified_diff(

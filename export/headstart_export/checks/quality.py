@@ -205,7 +205,7 @@ def _cache_fault(session: Any, text: list[int], width: int) -> str:
     whole = read(session, ids, width=width).copy()
 
     def differ(sizes: Sequence[int], past: int = 0, mask: Sequence[int] = ()) -> bool:
-        """Tell whether passes of these sizes after `past` tokens, in the cache slots of `mask`, give other logits."""
+        """Return whether passes of these sizes after `past` tokens, in the cache slots of `mask`, give other logits."""
         divergences = []
         for size in sizes:
             logits = read(session, ids[past : past + size], past, width, mask)

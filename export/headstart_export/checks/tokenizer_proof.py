@@ -1,6 +1,6 @@
-"""The proof that a converted tokenizer and chat template do as their source does, on about 80,000 texts.
+"""The proof that a converted tokenizer and chat template match their source, on about 80,000 texts.
 
-Templates are rendered, and tokenizers compared, in processes of their own: both are what strangers wrote.
+Templates are rendered, and tokenizers compared, in processes of their own, as both come from untrusted authors.
 """
 
 import itertools
@@ -105,7 +105,7 @@ Document = tuple[str, list[int]]  # a text and its ids as a whole document, mark
 
 @dataclass(frozen=True)
 class RenderedChat:
-    """A chat template, and what it makes of a conversation and of an answer."""
+    """A chat template, and its renderings of a conversation and of an answer."""
 
     source: str
     text: str
@@ -166,7 +166,7 @@ def _rendered(
     add_generation_prompt: bool = True,
     tools: list[Turn] | None = None,
 ) -> str:
-    """Render as the engine does. Raises RenderError, and ExportError where transformers renders something else."""
+    """Render as the engine does. Raises RenderError, and ExportError if transformers renders something else."""
     from transformers.utils.chat_template_utils import render_jinja_template
 
     values = {"tools": tools, "add_generation_prompt": add_generation_prompt, **tokens}
@@ -182,7 +182,7 @@ def _rendered(
 
 
 def _limit_memory() -> None:
-    """Limit the memory if the system can; elsewhere the limit of time ends what grows for ever."""
+    """Limit the memory if the system can; elsewhere a time limit ends endless growth."""
     try:
         import resource
     except ImportError:  # Windows
@@ -193,7 +193,7 @@ def _limit_memory() -> None:
 def prove(
     folder: Path, source: Path, tokenizer: Any, chat: RenderedChat | None, advance: Advance = ignore, *, known: int = 0
 ) -> int:
-    """The number of texts that the tokenizer in `folder` reads and writes as the source does. Raises ExportError.
+    """Return the number of texts on which the tokenizer in `folder` agrees with its source. Raises ExportError.
 
     `tokenizer` is the source's in transformers, `source` the folder with its `tokenizer.json`. `known`: of an equal
     tokenizer, which was proven on so many; then only whole documents are tried.
@@ -225,7 +225,7 @@ def prove(
 
 
 def require_round_trip(tokenizer: Any, name: str) -> None:
-    """Raise ExportError unless a rebuilt tokenizer gives back every probe as it was."""
+    """Raise ExportError unless a rebuilt tokenizer encodes and decodes each probe without a change."""
     for text in PROBES:
         back = tokenizer.decode(tokenizer(text, add_special_tokens=False).input_ids)
         if back != text:
@@ -239,7 +239,7 @@ def require_round_trip(tokenizer: Any, name: str) -> None:
 
 
 def texts() -> list[str]:
-    """Return the texts that every tokenizer is tried on: scripts, code, numbers, white space, each character."""
+    """Return the texts on which each tokenizer is tried: scripts, code, numbers, white space, each character."""
     lines, *code = _TEXT_FILE.read_text(encoding="utf-8").split("%%\n")
     *scripts, emoji = lines.splitlines()
     return [
@@ -253,7 +253,7 @@ def texts() -> list[str]:
 
 
 def _written_otherwise(text: str) -> Iterator[str]:
-    """A text, its lines and words, and the same with other indentation, line ends and forms of its characters."""
+    """Yield a text, its lines and words, and variants with other indentation, line ends and characters."""
     yield text
     yield from text.splitlines()
     yield from text.split()
@@ -262,7 +262,7 @@ def _written_otherwise(text: str) -> Iterator[str]:
 
 
 def _mixtures(scripts: Sequence[str], emoji: Sequence[str]) -> Iterator[str]:
-    """Numbers, emoji and words of several scripts, put together by lot."""
+    """Yield numbers, emoji and words of several scripts in random combinations."""
     lot = random.Random(1)  # noqa: S311 - texts, not secrets
     words = " ".join(scripts).split()
     for form in _NUMBERS * 30:
@@ -274,7 +274,7 @@ def _mixtures(scripts: Sequence[str], emoji: Sequence[str]) -> Iterator[str]:
 
 
 def compare(folder: str, source: str, documents: list[Document], *, whole: bool = True) -> tuple[int, str]:
-    """Return how many texts were compared, and the first difference in a sentence; empty where there is none.
+    """Return the number of compared texts, and the first difference as a sentence; empty if there is none.
 
     `source` is a `tokenizer.json`. `whole`: compare all texts and each token, too.
     """
@@ -299,7 +299,7 @@ def compare(folder: str, source: str, documents: list[Document], *, whole: bool 
 
 
 def _of_the_vocabulary(source: Any) -> list[str]:
-    """Runs of tokens, each token in one of them, or as many as `_RUNS` take."""
+    """Return texts that cover each token of the vocabulary once, or as many tokens as `_RUNS` texts hold."""
     ids = sorted(source.get_vocab(with_added_tokens=True).values())
     random.Random(2).shuffle(ids)  # noqa: S311 - texts, not secrets
     runs = [ids[start : start + _RUN] for start in range(0, min(len(ids), _RUNS * _RUN), _RUN)]
@@ -315,7 +315,7 @@ def _document_faults(ours: Any, source: Any, documents: Sequence[Document]) -> I
 
 
 def _token_faults(ours: Any, source: Any) -> Iterator[str]:
-    """Texts have some of the tokens, and OpenVINO takes a few by their names for something else."""
+    """Yield the differences between single tokens: OpenVINO misreads the names of a few."""
     for batch in _batches([[index] for index in sorted(source.get_vocab(with_added_tokens=True).values())]):
         written = ours.decode(batch, skip_special_tokens=False)
         yield from _unlike("writes", batch, written, source.decode_batch(batch, skip_special_tokens=False))
@@ -334,7 +334,7 @@ def _faults(ours: Any, source: Any, probes: Sequence[str], *, composes: bool) ->
 
 
 def _streaming_faults(ours: Any, batch: Sequence[list[int]], texts: Sequence[str]) -> Iterator[str]:
-    """An answer is shown token by token: what was shown must stay, and become the whole text."""
+    """Yield the texts that change when they are decoded token by token, as an answer is shown."""
     step = _WINDOW // 2
     windows = [
         (ids[start : start + _WINDOW], text)
@@ -375,6 +375,6 @@ def _encoded(tokenizer: Any, batch: Sequence[str]) -> list[list[int]]:
 
 
 def _certain(text: str) -> str:
-    """Cut the U+FFFD at the end that may be the beginning of a character."""
+    """Remove U+FFFD at the end, which may be an incomplete character."""
     end = text[-_UNFINISHED:]
     return text[: len(text) - len(end)] + end.rstrip("\N{REPLACEMENT CHARACTER}")

@@ -28,7 +28,7 @@ LIFTED_LIMITS = {
 
 
 def load_tokenizer(source: Path) -> Any:
-    """The source's tokenizer, rebuilt where the source is a GGUF file. Raises ExportError.
+    """Return the source's tokenizer, rebuilt if the source is a GGUF file. Raises ExportError.
 
     `tokenizer.json` is taken as it is: WORKAROUND https://github.com/huggingface/transformers/issues/45488, where the
     class that a model names (Llama's, GPT-2's) puts its own splitting in the place of the file's.
@@ -53,7 +53,7 @@ def load_tokenizer(source: Path) -> Any:
 
 
 def load_config(source: Path, *, code: bool) -> Any:
-    """The configuration of the source's text model. Raises ExportError."""
+    """Return the configuration of the source's text model. Raises ExportError."""
     process.prepare()
     from transformers import AutoConfig
 
@@ -68,7 +68,7 @@ def load_config(source: Path, *, code: bool) -> Any:
 
 
 def load_weights(source: Path, advance: Advance = ignore, *, code: bool) -> Any:
-    """The source as a PyTorch model in its stored precision; f16 where it comes from a GGUF file."""
+    """Return the source as a PyTorch model in its stored precision; f16 for a GGUF file."""
     process.prepare()
     from transformers import AutoModelForCausalLM
 
@@ -88,7 +88,7 @@ def load_weights(source: Path, advance: Advance = ignore, *, code: bool) -> Any:
 
 
 def load_gguf(path: Path, advance: Advance = ignore, **options: Any) -> Any:
-    """Return what `from_pretrained` gives for these options, the weights in f16; raise what that raises."""
+    """Return what `from_pretrained` returns for these options, with weights in f16; raise what it raises."""
     import torch
     from transformers import AutoModelForCausalLM
 
@@ -105,9 +105,9 @@ def load_gguf(path: Path, advance: Advance = ignore, **options: Any) -> Any:
 def _spared_work(path: Path, advance: Advance) -> Iterator[Any]:
     """WORKAROUND transformers 5.5 reads the vocabulary twice and holds all weights in f32 before it makes them f16.
 
-    It takes these three functions from `gguf` anew at each call, so others can stand in for the time of one load:
-    the file is read once, quickly; weights become f16 one by one, which halves the memory; and the table of names,
-    made once per module otherwise, is kept. The result is the same, bit by bit.
+    It imports these three functions from `gguf` at each call, so that others can replace them for the time of one load:
+    the file is read once, quickly; weights become f16 one by one, which halves the memory; and the table of names, made
+    once per module otherwise, is kept. The result is the same, bit by bit.
     """
     import gguf
 
@@ -237,7 +237,7 @@ def _whole_tags() -> Iterator[None]:
 
 
 def require_all(info: dict[str, Any], source: Path) -> None:
-    """Weights that a file lacks, or has in another shape, would silently become random numbers."""
+    """Raise ExportError if weights are missing or misshapen, as they would silently become random numbers."""
     lost = [str(name) for kind in ("missing_keys", "mismatched_keys") for name in info[kind]]
     if lost:
         raise ExportError(
@@ -250,7 +250,7 @@ def require_all(info: dict[str, Any], source: Path) -> None:
 
 
 def first_line(error: BaseException) -> str:
-    """An error of a library, short enough for a sentence."""
+    """Return the first line of a library's error, short enough for a sentence."""
     lines = str(error).strip().splitlines()
     return lines[0].rstrip(".")[:300] if lines else type(error).__name__
 
@@ -263,7 +263,7 @@ _OPTIONAL = (_EMBEDDINGS, "model.t2d")  # from the target; of no use for guesses
 
 
 def require_head_fits(head: Path, target: Path, names: tuple[str, str], *, code: bool) -> None:
-    """Raise MismatchedDraftError unless the head was made for the target's measures. `names`: target first."""
+    """Raise MismatchedDraftError unless the sizes of a head fit the target. `names`: target first."""
     head_config, target_config = (load_config(path, code=code) for path in (head, target))
     if head_config.model_type != "llama" or head_config.num_hidden_layers != 1:
         raise ExportError(
@@ -296,7 +296,7 @@ def require_head_fits(head: Path, target: Path, names: tuple[str, str], *, code:
 
 
 def load_head(head: Path, target: Path, *, code: bool) -> Any:
-    """The head as a PyTorch model; embeddings that it lacks are its target's. Raises ExportError."""
+    """Return the head as a PyTorch model. Embeddings that it lacks are taken from its target. Raises ExportError."""
     process.prepare()
     from optimum.exporters.openvino.model_patcher import LlamaEagle3ForCausalLM
 

@@ -46,7 +46,7 @@ class _File:
 
 
 def inspect(path: Path) -> Sizes:
-    """Return the measures of a model. Raises ExportError, by name, for whatever is not known how to convert."""
+    """Return the sizes of a model. Raises ExportError, which names whatever is not supported."""
     file = _read(path)
     _config(file)
     return file.sizes
@@ -77,7 +77,8 @@ def convert(path: Path, folder: Path, weights: str, advance: Advance = ignore) -
 
 
 def exact(path: Path, store: Path) -> tuple[Any, packing.PackedTensors]:
-    """Return a model that computes with the file's own weights in f32, and what it reads them from, to be kept with it.
+    """Return a model that computes with the file's own weights in f32, and the tensors behind it, which must stay
+    alive.
 
     `store`: a file to write, for weights in types that have no blocks.
     """
@@ -93,7 +94,7 @@ def _build(file: _File, weights: str, store: Path, advance: Advance) -> tuple[An
 
 
 def _compression(file: _File, weights: str) -> dict[str, str]:
-    """Return what NNCF would note of the weights in the model."""
+    """Return the compression of the model's weights in NNCF's terms."""
     if weights == "fp16":
         return {}
     if weights == "gguf":
@@ -131,7 +132,7 @@ def _read(path: Path) -> _File:
 
 
 class _Settings:
-    """The settings of a file. One that is missing or absurd raises ValueError, one of another type TypeError."""
+    """The settings of a file. A missing or absurd one raises ValueError, one of another type TypeError."""
 
     def __init__(self, reader: Any, name: str) -> None:
         self._reader, self._name = reader, name
@@ -155,12 +156,12 @@ class _Settings:
         return float(number)
 
     def factor(self, key: str, neutral: float = 1.0) -> float:
-        """Return a factor, which 0 leaves out."""
+        """Return a factor, or `neutral` for 0, which means none."""
         return self.positive(key, neutral) if self(key, neutral) else neutral
 
 
 def _sizes(reader: Any, name: str, found: Mapping[str, Any]) -> Sizes:
-    """Raises ValueError for a setting that is unknown, missing or absurd, TypeError for one of another type."""
+    """Return the sizes of a model. Raises ValueError for a missing or absurd setting, TypeError for a wrong type."""
     of, kind = _Settings(reader, name), ARCHITECTURES[name]
     known_keys.require_known(reader.fields, partial(metadata.value, reader), reader.name, name, with_model=True)
     width, heads = of.count("embedding_length"), of.count("attention.head_count")
@@ -214,7 +215,7 @@ def _sizes(reader: Any, name: str, found: Mapping[str, Any]) -> Sizes:
 
 
 def _kv_heads(of: _Settings, kind: Architecture, heads: int) -> int:
-    """Return the heads of keys and values, which layers that have none may list as 0."""
+    """Return the number of key and value heads; layers without attention may list 0."""
     listed = of("attention.head_count_kv", heads)
     if not kind.recurrence or not isinstance(listed, list):
         return of.count("attention.head_count_kv", heads)
@@ -277,7 +278,7 @@ def _rotation(of: _Settings, head: int, context: int) -> Rotation:
 
 
 def _factors(of: _Settings, kind: Architecture, context: int, found: Mapping[str, Any]) -> str:
-    """Return the tensor that divides the frequencies: of two, the one for texts as long as the model takes."""
+    """Return the tensor of factors that divide the frequencies; of two, the one for the longest texts."""
     present = [f"{name}.weight" for name in kind.factors if f"{name}.weight" in found]
     if not present:
         return ""
@@ -285,21 +286,21 @@ def _factors(of: _Settings, kind: Architecture, context: int, found: Mapping[str
 
 
 def _attention_scale(of: _Settings, name: str, layers: int, share: float) -> float:
-    """Return the factor of the attention; 0 for the usual one. `share`: numbers of the width for each head."""
+    """Return the factor of the attention scores; 0 for the usual one. `share`: width divided by heads."""
     if layers == _GEMMA_27B.get(name):
         return 1.0 / math.sqrt(share)
     return of.factor("attention.scale", 0.0)
 
 
 def _window(window: Any, context: int) -> int:
-    """Return the tokens that a layer with a window sees; 0 for a window that no text fills."""
+    """Return the number of tokens in the window of a layer; 0 if the window is as long as the context."""
     if not isinstance(window, int) or window < 0:
         raise ValueError(f"its window is {window}")
     return window if window < context else 0
 
 
 def _local(pattern: Any, layers: int) -> tuple[bool, ...]:
-    """Return which layers have the window, by their list or by a period whose last layer has none; 0: all have it."""
+    """Return which layers have the window, from a list or a period whose last layer has none; all for a period of 0."""
     if isinstance(pattern, int) and pattern >= 0:
         return tuple(not pattern or (layer + 1) % pattern != 0 for layer in range(layers))
     if not isinstance(pattern, list) or len(pattern) != layers:
@@ -338,7 +339,7 @@ def _require_tensors(file: _File, name: str) -> None:
 
 
 def _config(file: _File) -> dict[str, Any]:
-    """Return what transformers would write as `config.json`."""
+    """Return the `config.json` that transformers would write."""
     kind, sizes = file.kind, file.sizes
     config = {
         "architectures": [kind.model_class],

@@ -1,4 +1,4 @@
-"""The decoder of a language model as an OpenVINO graph: one layer for all kinds, what differs between them as data.
+"""The decoder of a language model as an OpenVINO graph: one layer for all kinds, their differences as data.
 
 Nodes have the names that optimum gives them where the app looks for them: the last sum of a layer, the output head.
 """
@@ -333,7 +333,7 @@ class GraphBuilder:
         return self.ov.Model([ops.result(logits, name="logits")], self.sinks, list(self.inputs.values()), "decoder")
 
     def layer(self, x: Any, number: int) -> Any:
-        """Return what a layer makes of [batch, tokens, width]."""
+        """Return the output of a layer: [batch, tokens, width]."""
         before, behind, before_mlp, behind_mlp = (name and f"blk.{number}.{name}" for name in self.kind.norms)
         recurrence = self.sizes.recurrence
         mix = self.recurrence if recurrence and recurrence.layers[number] else self.attention
@@ -344,20 +344,20 @@ class GraphBuilder:
         return self.ops.add(x, h, name=f"__module.model.layers.{number}/aten::add/Add_1")
 
     def mlp(self, x: Any, number: int) -> Any:
-        """Return what the MLP, or the experts, make of the tokens."""
+        """Return the output of the MLP, or of the experts."""
         if self.sizes.experts is None:
             return self._gated(x, number, "")
         mixed = self._mixed(x, number, self.sizes.experts)
         return self.ops.add(self._gated(x, number, "_shexp"), mixed) if self.sizes.experts.shared else mixed
 
     def _gated(self, x: Any, number: int, suffix: str) -> Any:
-        """Return the product of a gate and what it lets through, brought back to the width."""
+        """Return the output of a gated MLP: act(gate) * up, projected back to the width."""
         gate, up = (self.linear(x, number, f"ffn_{name}{suffix}") for name in ("gate", "up"))
         gate = self.ops.gelu(gate, "TANH") if self.kind.activation == "gelu" else self.ops.swish(gate)
         return self.linear(self.ops.multiply(gate, up), number, f"ffn_down{suffix}")
 
     def _mixed(self, x: Any, number: int, experts: ExpertSizes) -> Any:
-        """Return the sum of the experts that the router chooses for each token, by their weights."""
+        """Return the weighted sum of the experts that the router chooses for each token."""
         names = {"router": "ffn_gate_inp", **{name: f"ffn_{name}_exps" for name in ("gate", "up", "down")}}
         tensors = {name: f"blk.{number}.{tensor}" for name, tensor in names.items()}
         inputs = {"x": x, "router": self.ops.constant(self.weights.full(f"{tensors['router']}.weight"))}
@@ -373,7 +373,7 @@ class GraphBuilder:
         return plain(inputs, attributes)
 
     def recurrence(self, x: Any, number: int) -> Any:
-        """Return what a layer makes of the tokens and its state of those before them."""
+        """Return the output of a recurrent layer."""
         ops, at, of = self.ops, f"blk.{number}.", self.sizes.recurrence
         assert of is not None
         if self.kind.recurrence == CONVOLUTION:
@@ -397,7 +397,7 @@ class GraphBuilder:
         return runtime.recurrence()([each.output(0) for each in inputs], rule=self.kind.recurrence, **attributes)
 
     def attention(self, x: Any, number: int) -> Any:
-        """Return the attention of the tokens to all before them, or to those of the window."""
+        """Return the output of the attention to all earlier tokens, or to those of the window."""
         ops, sizes, at = self.ops, self.sizes, f"blk.{number}."
         is_local = bool(sizes.local) and sizes.local[number]
         angles, mask = (self.local_angles, self.local_mask) if is_local else (self.angles, self.mask)
@@ -427,7 +427,7 @@ class GraphBuilder:
         return self.linear(y, number, "attn_output")
 
     def _attend_capped(self, q: Any, k: Any, v: Any, mask: Any, scale: Any) -> Any:
-        """Return the attention with a cap of its scores, which OpenVINO's own does not know."""
+        """Return the attention with capped scores, which OpenVINO's own operation does not support."""
         ops = self.ops
         scores = ops.matmul(ops.multiply(q, scale), k, transpose_a=False, transpose_b=True)
         shares = ops.softmax(ops.add(self._capped(scores, self.sizes.score_cap), mask), -1)
@@ -452,7 +452,7 @@ class GraphBuilder:
         return self.ops.matmul(x, weights, transpose_a=False, transpose_b=True, name=name)
 
     def norm(self, x: Any, tensor: str, order: NDArray[np.int64] | None = None, scale: float = 1.0) -> Any:
-        """Return the numbers divided by their root mean square, times a gain and a scale."""
+        """Return the RMS norm of x with a gain and a scale."""
         ops, epsilon = self.ops, self.sizes.epsilon / self.sizes.residual_scale**2
         mean = ops.reduce_mean(ops.power(x, self._float(2.0)), self._numbers(-1), keep_dims=True)
         reciprocal = ops.divide(self._float(1.0), ops.sqrt(ops.add(mean, self._float(epsilon))))
@@ -460,7 +460,7 @@ class GraphBuilder:
         return ops.multiply(ops.constant(gain), ops.multiply(x, reciprocal), name=f"__module.{tensor}")
 
     def _rows(self, name: str) -> tuple[str, NDArray[np.int64] | None]:
-        """Return the tensor that holds a matrix, and which of its rows; None: all, in order."""
+        """Return the tensor that holds a matrix, and the rows of it to take; None: all, in order."""
         linears = _linears(self.sizes) | _recurrent_linears(self.sizes)
         if self.kind.gated and name in {"attn_q", "attn_q_gate"}:
             pairs = np.arange(2 * linears["attn_q"][0]).reshape(-1, 2, self.sizes.head)
@@ -480,7 +480,7 @@ class GraphBuilder:
         return self.ops.reshape(x, self._numbers(0, 0, heads, self.sizes.head), special_zero=True)
 
     def _angles(self, rotation: Rotation | None) -> tuple[Any, Any] | None:
-        """Return cosines and sines [batch, 1, tokens, head] of the positions; None if nothing turns."""
+        """Return cosines and sines [batch, 1, tokens, head] of the positions; None without rotation."""
         if rotation is None:
             return None
         ops, half = self.ops, self.sizes.head // 2
@@ -501,7 +501,7 @@ class GraphBuilder:
         return ops.unsqueeze(pair[0], self._numbers(1)), ops.unsqueeze(pair[1], self._numbers(1))
 
     def _queries_scale(self) -> Any | None:
-        """Return what queries are multiplied by: [batch, 1, tokens, 1]; None if nothing."""
+        """Return the factor of the queries, [batch, 1, tokens, 1]; None if there is none."""
         ops, sizes = self.ops, self.sizes
         if not sizes.temperature or sizes.rotation is None:
             return None
@@ -518,7 +518,7 @@ class GraphBuilder:
         return ops.add(ops.multiply(x, cos), ops.multiply(turned, sin))
 
     def _cached(self, new: Any, name: str) -> Any:
-        """Append to the keys or values of earlier tokens; return all, once for each query that reads them."""
+        """Append keys or values to the cache. Return the whole cache, repeated for the queries that share a head."""
         ops, heads, kv_heads, size = self.ops, self.sizes.heads, self.sizes.kv_heads, self.sizes.head
         info = self.ov.op.util.VariableInfo()
         info.data_shape = self.ov.PartialShape([-1, kv_heads, -1, size])
@@ -535,7 +535,7 @@ class GraphBuilder:
         return ops.reshape(spread, self._numbers(0, heads, -1, size), special_zero=True)
 
     def _mask(self, window: int = 0) -> Any:
-        """Return what is added to the attention: [batch, 1, new tokens, all tokens]."""
+        """Return the mask that is added to the scores: [batch, 1, new tokens, all tokens]."""
         ops, truth = self.ops, self.ov.Type.boolean
         new, past_and_new = self._size(self.inputs["input_ids"], 1), self._size(self.inputs["attention_mask"], 1)
         new_count, count = (ops.squeeze(size, self._number(0)) for size in (new, past_and_new))

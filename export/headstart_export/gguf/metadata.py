@@ -1,4 +1,4 @@
-"""The metadata and tensors of GGUF files, read quickly, and refused where they are damaged or not known.
+"""The metadata and tensors of GGUF files, read quickly; damaged or unknown files are refused.
 
 The format's own library makes an object of every string of a vocabulary, several times half a minute for a large one.
 Here a long array is taken as one piece. A file is looked at in a process of its own first, because readers of this
@@ -37,7 +37,7 @@ _SHOWN = 200  # characters of a text from a file that a person may see
 
 
 def probe(path: Path) -> dict[str, Any]:
-    """Return what a sane file says of itself. Raises ExportError for another."""
+    """Return the description of a valid file, read in a process of its own. Raises ExportError for an invalid one."""
     found = _probed(path, tuple((part, part.stat().st_size, part.stat().st_mtime_ns) for part in parts(path)))
     if "refusal" in found:
         raise ExportError(Translatable.from_data(found["refusal"]))
@@ -56,7 +56,7 @@ def _probed(path: Path, _files: tuple[tuple[Path, int, int], ...]) -> dict[str, 
 
 
 def _look(path: str) -> dict[str, Any]:
-    """Return what `probe` does; of a file to refuse, the sentence."""
+    """Return the result of `_describe`, or the error as data; for `probe`."""
     try:
         return _describe(Path(path))
     except ExportError as error:
@@ -265,7 +265,7 @@ def _entries(reader: Any, kind: Any, start: int, count: int) -> tuple[list[Any],
 
 
 def _strings(data: memoryview, start: int, count: int) -> tuple[list[str], int]:
-    """`count` strings with their lengths in front, and the place after them."""
+    """Decode `count` length-prefixed strings. Return them and the place after them."""
     if count > len(data) // 8:
         raise ValueError(f"it ends at byte {len(data)}, but lists {count} texts")
     found = []
@@ -278,7 +278,7 @@ def _strings(data: memoryview, start: int, count: int) -> tuple[list[str], int]:
 
 
 def _describe(path: Path) -> dict[str, Any]:
-    """Return what `probe` does. Raises ExportError for whatever is wrong."""
+    """Return the description of a file. Raises ExportError for whatever is wrong."""
     reader = read(path)
     with _damage_as_sentence(path.name):
         if not reader.tensors:
@@ -312,7 +312,7 @@ def _describe(path: Path) -> dict[str, Any]:
 
 
 def _text(reader: Any, key: str) -> str | None:
-    """Return a field's text. Raises ValueError for a field of another kind."""
+    """Return a text field. Raises ValueError for a field of another type."""
     text = value(reader, key)
     if not isinstance(text, str | None):
         raise ValueError(f"its {key} is no text")
@@ -320,7 +320,7 @@ def _text(reader: Any, key: str) -> str | None:
 
 
 def _name(reader: Any, key: str) -> str | None:
-    """Return a field's text, which must be one that a person may read. Raises ValueError."""
+    """Return a text field that is safe to show. Raises ValueError."""
     text = _text(reader, key)
     if text is not None and text != shown(text):
         raise ValueError(f"its {key} is no name")
@@ -328,12 +328,12 @@ def _name(reader: Any, key: str) -> str | None:
 
 
 def shown(text: object) -> str:
-    """Return what a person may read of a text from a file, which may hold anything."""
+    """Return a text from a file in a form that is safe to show, as it may hold anything."""
     return "".join(filter(str.isprintable, text))[:_SHOWN] if isinstance(text, str) else ""
 
 
 def _require_vocabulary(reader: Any, model: object) -> None:
-    """Raise ValueError unless the lists of a tokenizer belong together."""
+    """Raise ValueError unless the lists of a tokenizer have consistent lengths."""
     for name in ("", ".tool_use"):
         _text(reader, f"tokenizer.chat_template{name}")
     tokens = value(reader, TOKENS)
@@ -357,7 +357,7 @@ def ends(reader: Any) -> list[int]:
 
 
 def token_id(reader: Any, mark: str) -> int | None:
-    """Return the id of a token with a meaning: "eos", "bos", "padding" ... Raises ExportError for no id of a token."""
+    """Return the id of a special token: "eos", "bos", "padding" ... Raises ExportError for an invalid id."""
     key = f"tokenizer.ggml.{mark}_token_id"
     index = value(reader, key)
     if index in _NONE:

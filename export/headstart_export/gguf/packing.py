@@ -1,9 +1,9 @@
-"""Weights of a GGUF file in the forms that an OpenVINO model stores, worked on a few rows at a time.
+"""Weights of a GGUF file in the forms that an OpenVINO model stores, converted a few rows at a time.
 
-`gguf` keeps the file's own blocks, which Headstart's kernels read; `int8` has a scale and a
-zero point for each row; `int4` is symmetric by groups, with INT8 embeddings and output head; `int4-mixed` also makes
-INT8 of what the file stores in more bits than most of its layers; `fp16` is the weights. `EXACT` is what quality is
-measured against: blocks, of which `dequantize_when_read` makes f32, and 16 bits for types that have none.
+`gguf` keeps the file's own blocks, which Headstart's kernels read; `int8` has a scale and a zero point for each row;
+`int4` is symmetric by groups, with INT8 embeddings and output head; `int4-mixed` also makes INT8 of what the file
+stores in more bits than most of its layers; `fp16` is the weights. `EXACT` is what quality is measured against: blocks,
+of which `dequantize_when_read` makes f32, and 16 bits for types that have none.
 """
 
 import functools
@@ -43,14 +43,14 @@ Parts = tuple[tuple[str, tuple[int, ...]], ...]
 
 @dataclass(frozen=True)
 class Packing:
-    """A form of a matrix: values, then scales and zero points if it has any."""
+    """The packing of a matrix in one form: values, then scales and zero points if it has any."""
 
     parts: Parts  # type and shape of a row of each
     pack: Callable[[Bytes], Arrays]  # from rows as the file has them to rows of each part
 
 
 def packing(tensor: Any, form: str) -> Packing:
-    """Return how a matrix of the file is stored in a form."""
+    """Return the packing of a tensor in a form."""
     width, kind = int(tensor.shape[0]), tensor.tensor_type.name
     row = int(tensor.n_bytes) * width // int(tensor.n_elements)  # bytes
     group = next((size for size in _INT4_GROUPS if width % size == 0), 0)
@@ -70,7 +70,7 @@ def packing(tensor: Any, form: str) -> Packing:
 
 
 def forms(tensors: Mapping[str, Any], form: str) -> dict[str, str]:
-    """Return the form of each matrix, by name, in a model of a form."""
+    """Return the form of each matrix, by name, in a model that is ordered in `form`."""
     matrices = {name: tensor for name, tensor in tensors.items() if len(tensor.shape) > 1}
     if form == EXACT:
         as_stored = BLOCKS | {"F32"}
@@ -88,7 +88,7 @@ def forms(tensors: Mapping[str, Any], form: str) -> dict[str, str]:
 
 
 def four_bit_group_and_share(tensors: Mapping[str, Any], form: str) -> tuple[int | None, float]:
-    """Return the fewest weights that share a scale of 4-bit weights, and their share of the layers' weights.
+    """Return the smallest group of 4-bit weights with one scale, and the share of 4-bit weights in the layers.
 
     None if a model of this form has no 4-bit weights.
     """
@@ -103,8 +103,8 @@ def four_bit_group_and_share(tensors: Mapping[str, Any], form: str) -> tuple[int
 class PackedTensors:
     """The tensors of a file by name, as nodes of a graph over a file of their own.
 
-    Both that file and this object must outlive the graph; the source is left when the context ends. `advance` hears of
-    the bytes that were read of it.
+    Both that file and this object must outlive the graph; the source file is closed at the end of the context.
+    `advance` gets the number of bytes read from it.
     """
 
     def __init__(self, tensors: Mapping[str, Any], form: str, store: Path, advance: Advance) -> None:
@@ -124,7 +124,7 @@ class PackedTensors:
         return name in self._tensors
 
     def vector(self, name: str, order: NDArray[np.int64] | None = None) -> Floats:
-        """Return a tensor of one axis. `order`: which numbers of the file to take."""
+        """Return a tensor of one axis. `order`: the order in which its numbers are taken."""
         tensor = self._tensors[name]
         self._count(int(tensor.n_bytes))
         values = _dequantize(tensor, tensor.data.reshape(1, -1)).reshape(-1)
@@ -133,16 +133,16 @@ class PackedTensors:
 
     @property
     def keeps_blocks(self) -> bool:
-        """True if matrices are nodes that only Headstart knows."""
+        """True if matrices are stored as blocks, in nodes that only Headstart reads."""
         return "gguf" in self._forms.values()
 
     def full(self, name: str) -> Floats:
-        """Return a small tensor unpacked."""
+        """Return a small tensor, dequantized."""
         tensor = self._tensors[name]
         return self.vector(name).reshape(*_leading(tensor), int(tensor.shape[0]))
 
     def matrix(self, name: str, order: NDArray[np.int64] | None = None) -> Any:
-        """Return a node that gives f32 [.., width]. `order`: which rows of the file to take, of a matrix."""
+        """Return a node that gives f32 [.., width]. `order`: the order in which rows of the matrix are taken."""
         import openvino
 
         operations, half = openvino.opset13, openvino.Type.f16
@@ -174,7 +174,7 @@ class PackedTensors:
         return self._forms[tensor.name] == "gguf" and tensor.tensor_type.name in {*BLOCKS, *LIKE}
 
     def _in_place(self, tensor: Any) -> Any:
-        """Return a constant over a matrix where the file has it."""
+        """Return a constant that maps a matrix in the file."""
         import openvino
 
         data = _rows(tensor)
@@ -241,12 +241,12 @@ def _rows(tensor: Any) -> Bytes:
 
 
 def _leading(tensor: Any) -> list[int]:
-    """Return the sizes of all axes but the last."""
+    """Return all dimensions but the last."""
     return [int(size) for size in reversed(tensor.shape[1:])]
 
 
 def dequantize_when_read(model: Any) -> None:
-    """Replace blocks by operations that give their f32 numbers anew in each pass, one matrix at a time."""
+    """Replace blocks by operations that dequantize them to f32 in each pass, one matrix at a time."""
     for node in blocks.nodes_with_blocks(model):
         stored = blocks.weights_of(node)
         for reader in list(node.output(0).get_target_inputs()):
@@ -264,7 +264,7 @@ def dequantize_when_read(model: Any) -> None:
 
 @functools.cache
 def _dequantized() -> Any:
-    """Return the class of the operation that gives the f32 numbers of blocks: all, or some rows of a table."""
+    """Return the class of the operation that dequantizes blocks: all, or some rows of a table."""
     import openvino
 
     class Dequantized(openvino.Op):  # type: ignore[misc]
@@ -322,7 +322,7 @@ def _require(name: str, *, is_finite: bool) -> None:
 
 
 def _places(start: int, sizes: list[int]) -> list[int]:
-    """Return where parts of these sizes begin, then where the last one ends."""
+    """Return the offsets of parts of these sizes, and the total."""
     places = []
     for size in sizes:
         start += -start % _ALIGNMENT
@@ -339,7 +339,7 @@ def _dequantize(tensor: Any, data: Bytes) -> Floats:
 
 
 def _q5_0(data: Bytes) -> Bytes:
-    """Return blocks of MXFP4 as blocks of Q5_0, which stand for the same weights.
+    """Convert blocks of MXFP4 to blocks of Q5_0 with the same weights.
 
     Both have 32 weights a block. The scale of MXFP4 is 2^(e - 128) for multiples up to 12; outside the range of f16 it
     becomes infinite or loses bits, and the file is refused or such tiny weights become 0.
@@ -360,7 +360,7 @@ _MXFP4 = np.array([0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12], np.
 
 
 def _int4(weights: Floats, group: int) -> Arrays:
-    """Round to 4 bits with a scale for each group, by which its largest weight becomes -8."""
+    """Round to 4 bits with a scale for each group, which maps the largest weight to -8."""
     grouped = weights.reshape(-1, group)
     largest = np.take_along_axis(grouped, np.abs(grouped).argmax(1)[:, None], 1)
     scale = (largest / -8).astype(np.float16)

@@ -1,4 +1,4 @@
-"""The turning of queries and keys by their positions, and its rules for texts longer than those of the training."""
+"""The rotation of queries and keys by their positions (RoPE), and its scaling for long texts."""
 
 import math
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ Frequencies = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Rotation:
-    """Rotary embeddings (Su et al. 2021). With `trained` they are stretched as YaRN does (Peng et al. 2023)."""
+    """Rotary embeddings (Su et al. 2021); with `trained`, stretched by YaRN (Peng et al. 2023)."""
 
     size: int  # numbers of a head that turn, the first ones
     base: float
@@ -36,20 +36,20 @@ class Rotation:
         return stretched
 
     def _place(self, turns: float) -> float:
-        """Return where, among the frequencies, the one stands that makes so many turns in a text of the training."""
+        """Return the index of the frequency that makes so many turns in a text of the training length."""
         return self.size * math.log(self.trained / (turns * 2 * math.pi)) / (2 * math.log(self.base))
 
 
 def yarn_gain(factor: float, multiplier: float = 1.0) -> float:
-    """Return the gain that the authors of YaRN propose for a factor."""
+    """Return the attention gain that the authors of YaRN propose for a factor."""
     return 0.1 * multiplier * math.log(factor) + 1.0 if factor > 1.0 else 1.0
 
 
 def order(head: int, size: int, *, paired: bool) -> NDArray[np.int64] | None:
-    """Return the numbers of a head in the order in which those that turn together stand in two halves.
+    """Return the order of a head's numbers in which the two that rotate together stand in different halves.
 
-    Those that do not turn, from `size` on, come behind the others in each half. `paired`: in the file, numbers that
-    turn together stand side by side. None: they stand so already.
+    Those that do not rotate, from `size` on, come behind the others in each half. `paired`: in the file, the two stand
+    side by side. None: they already stand so.
     """
     turning, still = np.arange(size), np.arange(size, head)
     first, second = (turning[0::2], turning[1::2]) if paired else np.split(turning, 2)

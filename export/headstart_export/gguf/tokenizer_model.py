@@ -58,7 +58,7 @@ SPLITTINGS = {
 
 
 def rebuild(path: Path) -> Any:
-    """The file's tokenizer as a `PreTrainedTokenizerFast`. Raises ExportError for a kind that is not supported."""
+    """Return the file's tokenizer as a `PreTrainedTokenizerFast`. Raises ExportError for an unsupported kind."""
     process.prepare()
     from transformers import PreTrainedTokenizerFast
 
@@ -74,15 +74,15 @@ def rebuild(path: Path) -> Any:
 
 
 def _templates(reader: Any) -> str | dict[str, str] | None:
-    """Return the chat template, or all by name where one is for tools."""
+    """Return the chat template, or all templates by name if there is one for tools."""
     default, for_tools = (metadata.value(reader, f"tokenizer.chat_template{name}") for name in ("", ".tool_use"))
     return {"default": default, "tool_use": for_tools} if default and for_tools else default or for_tools
 
 
 def token(reader: Any, mark: str) -> str | None:
-    """Return the text of a token with a meaning.
+    """Return the text of a special token.
 
-    None where that is an ordinary word: it would be read as a mark wherever it stands in a text.
+    None if that is an ordinary word: it would be read as a mark wherever it stands in a text.
     """
     index = metadata.token_id(reader, mark)
     if index is None:
@@ -113,7 +113,7 @@ def require_supported(model: str | None, splitting: str | None, name: str) -> No
 
 
 def build(reader: Any, name: str) -> Any:
-    """The tokenizer of a file that `read` read, for the library `tokenizers`. Raises ExportError."""
+    """Return the tokenizer of an open file, for the library `tokenizers`. Raises ExportError."""
     from tokenizers import AddedToken, processors
 
     of = functools.partial(_tokenizer_field, reader)
@@ -136,7 +136,7 @@ def build(reader: Any, name: str) -> Any:
 
 
 def _require_ids(rebuilt: Any, of: Callable[..., Any], name: str) -> None:
-    """Raise ExportError unless each token of the file has its own id and text in the tokenizer."""
+    """Raise ExportError unless each token of the file has the same id and text in the rebuilt tokenizer."""
     for index, (text, kind) in enumerate(zip(of("tokens"), of("token_type"), strict=True)):
         if kind in {UNUSED, UNKNOWN}:  # rows of the weights without a text
             continue
@@ -184,10 +184,10 @@ def _byte_level(of: Callable[..., Any], name: str) -> Any:
 
 
 def _sentencepiece(of: Callable[..., Any]) -> Any:
-    """Two neighbours become one piece where both together are one; the piece with the highest score comes first.
+    """Return the merges of a SentencePiece vocabulary: all ways to split a piece in two, the highest score first.
 
-    The file has no merges: they are all the ways to make a piece of two. Pieces of one score are white space, whose
-    runs must grow from the left, so the merge with the longer first half comes first.
+    Pieces of one score are white space, whose runs must grow from the left, so the merge with the longer first half
+    comes first.
     """
     from tokenizers import AddedToken, Tokenizer, decoders, models, normalizers
 

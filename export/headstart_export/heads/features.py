@@ -1,4 +1,4 @@
-"""Texts that a target wrote or read, with its hidden states at their tokens: what a head learns from.
+"""Texts that a target wrote or read, with its hidden states: the training data of a head.
 
 They are pairs of files in one folder, each written whole or not at all, so that an interrupted run can continue.
 """
@@ -43,7 +43,7 @@ class Text:
 
 
 def prompts() -> list[str]:
-    """Return the prompts for training, all classes mixed, always in the same order."""
+    """Return the prompts that test the head, each with its class."""
     return answers.combined(_groups())
 
 
@@ -74,7 +74,8 @@ class FeatureStore:
         return self._states(f"{number:04}").is_file()
 
     def write(self, number: int, pieces: Sequence[Sequence[int]], advance: Advance) -> int:
-        """Write file `number` unless it exists: answers, or `pieces` of texts. Return its number of learned tokens.
+        """Write file `number` unless it exists: answers, or `pieces` of texts. Return its number of tokens to learn
+        from.
 
         `advance` counts the tokens of this file.
         """
@@ -114,14 +115,14 @@ class FeatureStore:
 
     @contextlib.contextmanager
     def _file(self, name: str) -> Iterator[tuple[Path, list[object]]]:
-        """Yield the path for the states of a file, and the list for its texts. Write both at the end."""
+        """Context manager with the path for a file's states and the list for its texts, which are saved at the end."""
         half, texts = self.folder / f".{name}.npy", list[object]()
         yield half, texts
         self._texts(name).write_text(json.dumps(texts), encoding="utf-8")
         half.replace(self._states(name))
 
     def texts(self, names: Iterable[str]) -> Iterator[Text]:
-        """Yield the texts of finished files; their states are mapped from the disk."""
+        """Yield the texts of finished files, whose states are mapped from the disk."""
         for name in names:
             states, start = np.load(self._states(name), mmap_mode="r"), 0
             for kind, prompt, answer in self._load(name):
@@ -146,7 +147,7 @@ class FeatureStore:
 
 
 def pieces(folder: Path, texts: Iterable[str], max_pieces: int) -> list[list[int]]:
-    """Return pieces of texts as ids of the target in `folder`, none of them too short to learn from."""
+    """Return texts as pieces of ids of the target in `folder`, without pieces that are too short to learn from."""
     from tokenizers import Tokenizer
 
     tokenizer = Tokenizer.from_file(str(folder / vocabulary.FILE_NAME))

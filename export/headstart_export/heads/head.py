@@ -1,4 +1,4 @@
-"""`headstart-export head`: trains a Hydra head for an exported model, on this computer.
+"""`headstart-export head`: trains a Hydra head for an exported model on this computer.
 
 The target answers prompts and reads texts; from its hidden states the head learns to guess the next tokens. Texts,
 states and the state of the training are kept until the head is done, so that an interrupted run can continue.
@@ -106,7 +106,7 @@ def run(options: argparse.Namespace, cache: Path, progress: Progress) -> Path:
 
 
 def _unlist(head: Path) -> None:
-    """Take a head out of its model's list of files: without its entries nobody calls the model damaged."""
+    """Remove a head from its model's list of files, so that the model is not called damaged without it."""
     target = head.parent
     described = manifest.read_model(target)
     files = {name: file for name, file in described.files.items() if not name.startswith(f"{head.name}/")}
@@ -169,7 +169,7 @@ def _gather(options: argparse.Namespace, store: FeatureStore, begun: float, prog
 
 
 def _text_pieces(target: Path, paths: list[Path]) -> list[list[int]]:
-    """Return pieces of texts that the model did not write: users often ask about such texts."""
+    """Return pieces of texts that the model did not write, as users often ask about such texts."""
     texts: Iterable[str] = table.texts(paths) if paths else draft_vocab.texts_at_hand()
     pieces = features.pieces(target, texts, _MAX_PIECES)
     random.Random(0).shuffle(pieces)  # noqa: S311 - the same order at each call
@@ -198,7 +198,7 @@ def _train(
 
 
 def _chosen(store: FeatureStore, texts: list[Text], rows: int) -> Any:
-    """Return the tokens that the head guesses among, by rising id; a continued training gets the same ones."""
+    """Return the tokens that the head guesses among, by rising id. A resumed training gets the same ones."""
     path = store.folder / f"chosen-{rows}.npy"
     if not path.is_file():
         tokenizer = convert.load_tokenizer(store.target)
@@ -249,7 +249,7 @@ def _finish(
 
 
 def measure_acceptance(folder: Path, texts: list[Text]) -> dict[str, float]:
-    """Return by class the share of a finished head's first guesses that the target accepts."""
+    """Return for each class the share of a finished head's first guesses that the target accepts."""
     import openvino
 
     session = openvino.Core().compile_model(folder / convert.MODEL_FILE, "CPU", quality.SETTINGS).create_infer_request()

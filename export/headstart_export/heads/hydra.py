@@ -1,4 +1,4 @@
-"""A Hydra head as it ships: its file, the rows of its target, and its OpenVINO graph."""
+"""A trained Hydra head: its file, the target's rows, and its OpenVINO graph."""
 
 import json
 import re
@@ -44,7 +44,7 @@ class HeadWeights:
 
 
 class TargetWeights:
-    """Weights of an exported model, unpacked from its graph, by the names that they have on the hub."""
+    """Weights of an exported model, dequantized from its graph, by their names on the hub."""
 
     def __init__(self, folder: Path) -> None:
         self._openvino, self._core = openvino(), core()
@@ -58,7 +58,7 @@ class TargetWeights:
                     self._sources[named["name"]] = source
 
     def output_rows(self, ids: NDArray[np.int64]) -> NDArray[np.float16]:
-        """Return rows of the output head, unpacked block by block. Raises ExportError where there is none."""
+        """Return rows of the output head, dequantized block by block. Raises ExportError if there is none."""
         source = self._sources.get("lm_head", self._sources.get("embed_tokens"))
         if source is None:
             raise ExportError("Models of this kind can have no head: their output rows were not found.")
@@ -77,7 +77,7 @@ class TargetWeights:
 
 
 def save_lean(head: HeadWeights, folder: Path) -> None:
-    """Write what a head learned, its matrices in 8 bits. The target has the rest."""
+    """Save the trained matrices of a head in 8 bits, without what the target has."""
     from safetensors.numpy import save_file
 
     folder.mkdir(parents=True, exist_ok=True)
@@ -91,7 +91,7 @@ def save_lean(head: HeadWeights, folder: Path) -> None:
 
 
 def load_lean(source: Path | ZipPath, target: Path) -> HeadWeights:
-    """Read the head in the file `source`, for the exported model in `target`. Raises ExportError if it misfits."""
+    """Read the head in the file `source`, for the exported model in `target`. Raises ExportError if they do not fit."""
     from safetensors import SafetensorError
     from safetensors.numpy import load
 
@@ -117,8 +117,8 @@ def load_lean(source: Path | ZipPath, target: Path) -> HeadWeights:
 def save(head: HeadWeights, path: Path) -> None:
     """Write the graph of a head, with weights of 8 bits.
 
-    It reads HIDDEN_STATES [1, places, states] and NEXT [places], and gives logits [places, rows], its next hidden
-    state [places, hidden], and as MAPPING what to add to the number of a row to get its token.
+    Inputs: HIDDEN_STATES [1, places, states] and NEXT [places]. Outputs: logits [places, rows], the next hidden state
+    [places, hidden], and MAPPING, the difference between a row's token and its number.
     """
     import openvino
 
@@ -192,7 +192,7 @@ def describe(
 
 
 def to_8_bits(matrix: NDArray[Any]) -> tuple[NDArray[np.int8], NDArray[np.float16]]:
-    """Return whole numbers [rows, columns], and the scale of each row [rows, 1]."""
+    """Round to 8 bits. Return integers [rows, columns], and the scale of each row [rows, 1]."""
     values = matrix.astype(np.float32)
     scales = np.maximum(np.abs(values).max(axis=1, keepdims=True) / 127, 1e-7).astype(np.float16)
     return np.round(values / scales.astype(np.float32)).clip(-127, 127).astype(np.int8), scales

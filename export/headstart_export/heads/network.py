@@ -38,7 +38,7 @@ class HeadSizes:
 
 
 class Head(nn.Module):  # type: ignore[misc]
-    """A head in training. Its buffers are frozen."""
+    """A head in training, with frozen buffers."""
 
     rows: Tensor  # [rows, hidden], the target's output rows
     chosen: Tensor  # [rows], the token of each
@@ -79,13 +79,13 @@ class Head(nn.Module):  # type: ignore[misc]
             yield self.norm(hidden), [span + step for span in spans]
 
     def _embedded(self, tokens: Tensor) -> Tensor:
-        """Return the rows of tokens; zeros for a token without a row."""
+        """Return the embeddings of tokens; zeros for a token without a row."""
         row = torch.searchsorted(self.chosen, tokens).clamp(max=len(self.chosen) - 1)
         return self.rows[row].float() * (self.chosen[row] == tokens)[:, None]
 
 
 def begin(head: Head, target: TargetWeights, chosen: NDArray[np.int64], texts: Sequence[Text]) -> None:
-    """Set the frozen parts and the initial weights of a head.
+    """Initialise the frozen parts and the weights of a head.
 
     `chosen`: the tokens that it guesses among, rising. `texts`: their states give the usual size of each channel.
     """
@@ -100,7 +100,7 @@ def begin(head: Head, target: TargetWeights, chosen: NDArray[np.int64], texts: S
 
 
 def weights_of(head: Head) -> HeadWeights:
-    """Return what a head is made of, to save it."""
+    """Return the weights of a head, to save them."""
     learned = {name: weights.detach().float() for name, weights in head.named_parameters()}
     learned["fc.weight"] = learned["fc.weight"] / head.reading
     arrays = {name: weights.numpy() for name, weights in learned.items()}

@@ -1,4 +1,4 @@
-"""The training of a head: unrolled chains of guesses, compared with the target's probabilities."""
+"""The training of a head: chains of guesses are unrolled and compared with the target's probabilities."""
 
 import math
 import pickle
@@ -35,7 +35,7 @@ _NOTE_EVERY = 20.0  # seconds
 
 @dataclass(frozen=True)
 class Plan:
-    """The length of a training: passes through all texts, or seconds, whichever end first."""
+    """The length of a training: passes through all texts, or seconds, whichever ends first."""
 
     passes: int
     seconds: float
@@ -57,10 +57,10 @@ class _State:
 
 
 class Trainer:
-    """Trains a head, keeps the running mean of its weights, and measures it on texts that it does not learn from."""
+    """The trainer of a head. It averages the weights, and measures them on texts that are not learned from."""
 
     def __init__(self, head: Head, texts: Sequence[Text], trials: Sequence[Text], plan: Plan, path: Path) -> None:
-        """Continue from the file `path`, if this training left one. Raises ExportError."""
+        """Begin, or continue from the file `path` of an interrupted training. Raises ExportError."""
         self.head, self.plan, self._path = head, plan, path
         self._texts = [text for text in texts if long_enough(text, STEPS)]
         self._trials = [text for text in trials if long_enough(text, PLACES)]
@@ -77,11 +77,11 @@ class Trainer:
 
     @property
     def marks(self) -> tuple[CurvePoint, ...]:
-        """Learning curve so far."""
+        """The learning curve so far."""
         return tuple(self._state.marks)
 
     def learn(self, note: Callable[[str], None]) -> None:
-        """Train to the end, and put the mean of the last weights into the head. Raises ExportError."""
+        """Train to the end, and give the head the averaged weights. Raises ExportError."""
         state, begun = self._state, time.monotonic() - self._state.seconds
         saved = noted = state.seconds
         while not self._is_over():
@@ -112,7 +112,7 @@ class Trainer:
         return flat or state.passes >= self.plan.passes or state.seconds >= self.plan.seconds
 
     def _done(self) -> float:
-        """Return the share of the training that is done, by tokens or by time."""
+        """Return how much of the training is done, from 0 to 1, by tokens or by time."""
         share = self._state.tokens / (self.tokens * self.plan.passes)
         return min(1.0, max(share, self._state.seconds / self.plan.seconds))
 
@@ -121,7 +121,7 @@ class Trainer:
         return f"about {max(1, round(self._state.seconds * (1 - share) / share / 60))} min"
 
     def _step(self, batch: Sequence[Text]) -> None:
-        """Change the weights by one batch."""
+        """Update the weights with one batch."""
         state = self._state
         rate = min(1.0, (state.changes + 1) / _WARMUP_CHANGES) * min(
             1.0, max(_MIN_RATE, (1 - self._done()) / _DECAY_SHARE)
@@ -141,7 +141,7 @@ class Trainer:
                 mean.lerp_(weight, 1 - keep)
 
     def _mark(self, note: Callable[[str], None]) -> float:
-        """Measure the running mean. Return the tokens of a round of STEPS guesses, in the mean of all classes."""
+        """Measure the averaged weights. Return the mean tokens of a round of STEPS guesses over all classes."""
         self._swap()
         rates_by_class = acceptance(self.head, self._trials)
         self._swap()
@@ -154,7 +154,7 @@ class Trainer:
         return sum(map(_round_tokens, rates_by_class.values())) / len(rates_by_class)
 
     def _swap(self) -> None:
-        """Exchange the weights and their running mean."""
+        """Swap the weights and their average."""
         with torch.no_grad():
             for mean, weight in zip(self._mean, self._weights, strict=True):
                 previous = mean.clone()
@@ -174,7 +174,7 @@ class Trainer:
         part.replace(self._path)
 
     def _resume(self) -> None:
-        """Load the state; if the texts have changed, only the weights."""
+        """Load the saved state; only the weights, if the texts have changed."""
         try:
             checkpoint = torch.load(self._path, weights_only=True)
             loaded = [
@@ -200,7 +200,7 @@ def _count_learned(text: Text) -> int:
 
 
 def long_enough(text: Text, steps: int) -> bool:
-    """Tell whether a text has at least one place for a chain of `steps` guesses."""
+    """Return True if a text has room for a chain of `steps` guesses."""
     return len(text.ids) - steps >= text.given
 
 
@@ -216,17 +216,17 @@ def _batches(texts: Sequence[Text], seed: int) -> list[list[Text]]:
 
 
 def _round_tokens(rates: Sequence[float]) -> float:
-    """Return the tokens of a round of STEPS guesses, with the one that the target adds."""
+    """Return the expected tokens of a round of STEPS guesses, the target's own included."""
     return 1.0 + sum(math.prod(rates[: place + 1]) for place in range(STEPS))
 
 
 def _autocast() -> Any:
-    """Return a context that computes in bfloat16, if the processor supports it."""
+    """Return a context manager that computes in bfloat16, if the processor supports it."""
     return torch.autocast("cpu", torch.bfloat16, enabled=bool(torch.cpu.get_capabilities().get("avx512_bf16")))
 
 
 def _loss(head: Head, texts: Sequence[Text]) -> Tensor:
-    """Return the cross-entropy of the head and the target, in nats a guess: the weighted sum of the steps."""
+    """Return the cross-entropy of head and target in nats a guess, as a weighted sum of the steps."""
     read = [text.states[text.given :, -(text.states.shape[1] // STATES) :] for text in texts]
     loss = torch.zeros(())
     with _autocast():
@@ -243,7 +243,7 @@ def _loss(head: Head, texts: Sequence[Text]) -> Tensor:
 
 
 def acceptance(head: Head, texts: Sequence[Text]) -> dict[str, tuple[float, ...]]:
-    """Return by class and place in a chain the share of guesses that the target accepts after accepting those before.
+    """Return the acceptance rate by class and step: the share of accepted guesses after accepted ones.
 
     The texts are greedy answers of the target, so a guess is accepted if it is the text's next token.
     """

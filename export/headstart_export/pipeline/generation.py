@@ -1,4 +1,4 @@
-"""The ids that end an answer, and how it is sampled: the `generation_config.json` of a finished model."""
+"""The ids that end an answer, and the sampling defaults: the `generation_config.json` of a finished model."""
 
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -72,7 +72,7 @@ def write_generation_config(
 
 
 def _require_tokens(file: str, data: dict[str, Any], words: Mapping[int, str]) -> list[int]:
-    """Return the ids that end an answer. Raises ExportError unless this and other marks are tokens."""
+    """Return the ids that end an answer. Raises ExportError unless these and other special tokens exist."""
     for key in TOKEN_KEYS:
         for index in _as_list(data.get(key)):
             if type(index) is not int or index not in words:
@@ -87,5 +87,5 @@ def _require_tokens(file: str, data: dict[str, Any], words: Mapping[int, str]) -
 
 
 def _as_list(value: Any) -> list[Any]:
-    """Return ids that are written as one, as several, or as none."""
+    """Return ids as a list; the file may have one, several or none."""
     return value if isinstance(value, list) else [] if value in (None, -1) else [value]

@@ -1,6 +1,6 @@
-"""The short way from a GGUF file to a model: which files can take it, and the check that follows later.
+"""The direct way from a GGUF file to a model: supported files, and the conversion. Checks follow later.
 
-It needs neither PyTorch nor the converters: `gguf_model` writes the graph and takes the weights from the file.
+It needs neither PyTorch nor the converters: `gguf.converter` writes the graph and takes the weights from the file.
 """
 
 from importlib.util import find_spec
@@ -25,7 +25,7 @@ _DISK_PER_WEIGHT = 2.1  # where none of the file's types has blocks
 
 
 def takes(order: ModelOrder, source: Path) -> bool:
-    """Return whether the short way leads from the weights that were fetched to what is ordered.
+    """Return whether the fetched weights can be converted directly into what is ordered.
 
     Raises ExportError, before weights are read, for a file of a known kind that cannot be converted.
     """
@@ -41,7 +41,7 @@ def takes(order: ModelOrder, source: Path) -> bool:
 
 
 def find_refusal(path: str) -> dict[str, Any] | None:
-    """Return why a file cannot be converted, as `Translatable.as_data` gives it."""
+    """Return why a file cannot be converted, as data of a Translatable."""
     try:
         converter.inspect(Path(path))
     except ExportError as error:
@@ -50,13 +50,13 @@ def find_refusal(path: str) -> dict[str, Any] | None:
 
 
 def require_exporter(name: str) -> None:
-    """Raise ExporterNeededError where the converters are not installed."""
+    """Raise ExporterNeededError if the converters are not installed."""
     if find_spec("torch") is None or find_spec("nncf") is None:
         raise ExporterNeededError("{name} needs the exporter, which is not set up.", name=name)
 
 
 def best_form(order: ModelOrder) -> str:
-    """Return the form of the weights: blocks of 4 bits are faster only with own kernels, and guesses may be rough."""
+    """Return the best form of the weights: 4-bit blocks are faster only with own kernels, and drafts may be rough."""
     if order.weights == AS_IN_FILE:
         runs_own_kernels = precision.OWN in precision.candidates(manifest.Precision(AS_IN_FILE), "CPU")
         return AS_IN_FILE if runs_own_kernels else DEFAULT_WEIGHTS

@@ -1,4 +1,4 @@
-"""The work of an export: its place, its progress, and what several of its steps need."""
+"""The workspace and the progress of an export, for its steps."""
 
 import errno
 import json
@@ -33,7 +33,7 @@ class Job:
 
 
 def write_answers(folder: Path, parameters: int, job: Job, *, only_few: bool) -> list[Text]:
-    """Return the model's answers to as many prompts as its size permits; nothing where OpenVINO cannot run it so."""
+    """Return the model's answers to as many prompts as its size permits; none if OpenVINO cannot run it that way."""
     try:
         with job.progress.step("Having the model write, to count what it usually says") as advance:
             return answers.written(folder, parameters, job.counts_file, advance, only_few=only_few)
@@ -49,7 +49,7 @@ def read_config(folder: Path) -> dict[str, Any]:
 
 @contextmanager
 def explain_full_disk(output: Path, cache: Path) -> Iterator[None]:
-    """Context that raises NotEnoughSpaceError for a full disk, which libraries report in many words."""
+    """Context manager that raises NotEnoughSpaceError for a full disk, which libraries report in many words."""
     try:
         yield
     except (OSError, RuntimeError, ValueError, ExportError) as error:

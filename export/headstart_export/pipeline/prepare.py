@@ -1,4 +1,4 @@
-"""Fetching a model and looking at it: may its weights be used, does its tokenizer convert, does a draft fit."""
+"""Fetching and inspection of a model: its weights, its tokenizer, and whether a draft fits its target."""
 
 import filecmp
 from dataclasses import dataclass
@@ -23,9 +23,9 @@ from headstart_export.sources.weights import SourceInfo
 
 @dataclass(frozen=True)
 class ProvenTokenizer:
-    """A tokenizer's own files and its OpenVINO models in a folder, proven on so many texts.
+    """A tokenizer's own files and its OpenVINO models in a folder, and the number of texts on which it was proven.
 
-    `tail` is what its chat template puts behind an answer.
+    `tail`: the text that its chat template puts behind an answer.
     """
 
     folder: Path
@@ -35,10 +35,10 @@ class ProvenTokenizer:
 
 @dataclass(frozen=True)
 class Prepared:
-    """A model whose weights are here and may be used, with its tokenizer.
+    """A fetched and inspected model with its tokenizer.
 
-    `head_of`: where its target's weights are, if it is an EAGLE-3 head. `vectors`: how it makes them, if it writes
-    nothing. `lora`: what is merged into its weights.
+    `head_of`: the place of its target's weights, if it is an EAGLE-3 head. `vectors`: its recipe, if it makes vectors.
+    `lora`: an adapter to merge.
     """
 
     order: ModelOrder
@@ -53,7 +53,7 @@ class Prepared:
 
 
 def prepare(order: ModelOrder, job: Job, target: Prepared | None = None) -> Prepared:
-    """Fetch a model and look at it. `target`: what it is to draft for, which an EAGLE-3 head cannot be without."""
+    """Fetch and inspect a model. `target`: of a draft; an EAGLE-3 head needs it."""
     merged = adapter.inspect(order.adapter) if order.adapter else None
     fetched = fetching.fetch(order.recipe, job.cache, job.progress, code=order.code)
     fetching.require_same(fetched.source, job.space.output)
@@ -102,7 +102,7 @@ def prepare(order: ModelOrder, job: Job, target: Prepared | None = None) -> Prep
 
 
 def load_tokenizer(order: ModelOrder, fetched: Fetched, info: SourceInfo) -> Any:
-    """The source's, with the chat template that was ordered."""
+    """Return the source's tokenizer, with the chat template that was ordered."""
     tokenizer = convert.load_tokenizer(fetched.path)
     if info.is_gguf:
         tokenizer_proof.require_round_trip(tokenizer, fetched.path.name)
@@ -123,7 +123,7 @@ def _convert_tokenizer(
 ) -> ProvenTokenizer:
     """Convert a tokenizer, and prove it unless `check` does that later.
 
-    The texts of a tokenizer that is its target's but for the template are proven already.
+    If it equals its target's but for the template, the texts are proven already.
     """
     folder = job.space.scratch / f"{order.role}-tokenizer"
     chat = tokenizer_proof.render(tokenizer)
@@ -142,7 +142,7 @@ def _convert_tokenizer(
 
 
 def _is_equal(folder: Path, other: Path) -> bool:
-    """Tell whether two tokenizers are the same. Graphs are numbered on within a process, so they are not compared."""
+    """Tell whether two tokenizers are the same. Graphs are not compared: their names have running numbers."""
     names = (vocabulary.FILE_NAME, "openvino_tokenizer.bin", "openvino_detokenizer.bin")
     return all(filecmp.cmp(folder / name, other / name, shallow=False) for name in names)
 
@@ -162,7 +162,7 @@ def _head(order: ModelOrder, fetched: Fetched, info: SourceInfo, job: Job, targe
 
 
 def require_same_vocabulary(target: Prepared, draft: Prepared) -> int:
-    """Return how many ids the two tokenizers share. Raises MismatchedDraftError naming the first that differs.
+    """Return how many ids the two tokenizers share. Raises MismatchedDraftError, which names the first difference.
 
     Rows of the weights beyond the vocabulary are padding and do not count.
     """

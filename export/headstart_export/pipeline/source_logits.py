@@ -1,4 +1,4 @@
-"""The logits of a model's source on the fixed text, which the finished model is compared with."""
+"""The logits of a model's source on the fixed text, as the reference for the finished model."""
 
 from pathlib import Path
 from typing import Any
@@ -27,7 +27,7 @@ def from_torch(model: Prepared, ids: list[int], reference: Path, job: Job) -> tu
 
 
 def from_gguf(source: Path, ids: list[int], job: Job) -> Path:
-    """Save the logits of a file's own weights on the test text; return the place."""
+    """Save the logits of a file's own weights on the test text. Return their path."""
     reference = job.space.scratch / "reference.npy"
     with job.progress.step("Reading the test text with the weights of the file"):
         quality.save_logits(source, ids, reference)

@@ -1,4 +1,4 @@
-"""`headstart-export verify`: the proof of a finished model against its source, once more."""
+"""`headstart-export verify`: the proof of a finished model against its source, repeated."""
 
 import gc
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ _STEPS = 6  # compare files, get, tokenizer, load, read, check
 
 @dataclass(frozen=True)
 class Verified:
-    """A finished model's proofs of today. `texts` agree; `quality` was measured anew, as was `agreement`."""
+    """The new proofs of a finished model. `texts` agree; `quality` and `agreement` were measured again."""
 
     name: str
     texts: int
@@ -31,7 +31,7 @@ class Verified:
 
 
 def verify(order: Order, folder: Path, cache: Path, progress: Progress) -> list[Verified]:
-    """Prove the finished model or pair in `folder` against its source again. Raises HeadstartError where it differs."""
+    """Prove the finished model or pair in `folder` against its source again. Raises HeadstartError if it differs."""
     pair = manifest.read(folder)
     if isinstance(pair, manifest.PairManifest) != isinstance(order, PairOrder):
         raise ExportError(
@@ -51,7 +51,7 @@ def verify(order: Order, folder: Path, cache: Path, progress: Progress) -> list[
 
 
 def _compare(order: ModelOrder, folder: Path, job: Job, target: Prepared | None = None) -> Prepared:
-    """A source beside the finished model in `folder`, whose files and tokenizer are proven."""
+    """Compare a source with the finished model in `folder`, whose files and tokenizer are proven."""
     recorded = manifest.read_model(folder)
     merged = adapter.inspect(order.adapter) if order.adapter else None
     if (merged.described if merged else None) != recorded.adapter:

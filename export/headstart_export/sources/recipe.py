@@ -1,4 +1,4 @@
-"""Recipes as data in `models/*.toml`, and the orders that a command line makes of them."""
+"""Recipes as data in `models/*.toml`, and the orders that command lines make of them."""
 
 import difflib
 import re
@@ -38,7 +38,7 @@ _Purpose = Literal["chat", "completion", "embedding", "recognition", "transcript
 
 
 class HubSource(Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind", tag="hub"):
-    """A repository of the Hugging Face hub; `file` names a GGUF in it, else its safetensors are meant."""
+    """A repository of the Hugging Face hub: `file` names a GGUF file in it; without it, the safetensors are used."""
 
     id: _Text
     revision: _Text = "main"
@@ -47,13 +47,13 @@ class HubSource(Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind
     bytes: _Count = 0  # to download; 0: ask the hub
 
     def __post_init__(self) -> None:
-        """Only a file has a hash."""
+        """Raise ValueError for a hash without a file."""
         if self.sha256 and not self.file:
             raise ValueError("sha256 belongs to a file")
 
     @property
     def is_pinned(self) -> bool:
-        """Tell whether it names one content for ever: by a commit, or by the hash of its file."""
+        """True if it always names the same content, by a commit or by the hash of its file."""
         return bool(self.sha256 or _COMMIT.fullmatch(self.revision))
 
 
@@ -69,7 +69,7 @@ class PackageSource(Struct, frozen=True, forbid_unknown_fields=True, tag_field="
     content: Literal["gguf", "zip", "wheel"] = "gguf"
 
     def __post_init__(self) -> None:
-        """Only the number of a part may stand in braces."""
+        """Raise ValueError unless braces contain the number of a part."""
         for text in (self.package, self.member):
             try:
                 text.format(part=1, index=0)
@@ -78,12 +78,12 @@ class PackageSource(Struct, frozen=True, forbid_unknown_fields=True, tag_field="
 
     @property
     def packages(self) -> tuple[str, ...]:
-        """Each part's package."""
+        """The packages, one for each part."""
         return self._each(self.package)
 
     @property
     def members(self) -> tuple[str, ...]:
-        """Each part's path inside its package."""
+        """The path of each part inside its package."""
         return self._each(self.member)
 
     def _each(self, text: str) -> tuple[str, ...]:
@@ -100,19 +100,19 @@ Source = HubSource | PackageSource | LocalSource
 
 
 def is_gguf(source: Source) -> bool:
-    """Tell whether a source is a GGUF file rather than the folder of a model."""
+    """Return True for a source that is a GGUF file."""
     if isinstance(source, LocalSource):
         return source.path.is_file()
     return source.content == "gguf" if isinstance(source, PackageSource) else source.file is not None
 
 
 def needs_pytorch(source: Source) -> bool:
-    """Tell whether a model is made of a source by PyTorch."""
+    """Return True if the conversion of a source needs PyTorch."""
     return not (is_gguf(source) or is_wheel(source))
 
 
 def is_wheel(source: Source) -> bool:
-    """Tell whether a source is a package that is read as it is."""
+    """Return True for a source that is a wheel."""
     return isinstance(source, PackageSource) and source.content == "wheel"
 
 
@@ -168,13 +168,14 @@ class ModelRecipe(Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def further_bytes(self) -> int:
-        """The size of the further packages."""
+        """The bytes of the further packages."""
         return sum(source.bytes for source in self.further)
 
     def suited(self, weights: str) -> "ModelRecipe":
-        """The same with the sources for these weights: GGUF files for blocks and 4 bits, else the source weights.
+        """Return the recipe with the sources for these weights: GGUF files for blocks and 4 bits, else the source
+        weights.
 
-        Only a GGUF file in packages stands in for source weights, where the hub cannot be reached.
+        A GGUF file replaces source weights only if it is in packages, for the time when the hub cannot be reached.
         """
         files = tuple(filter(is_gguf, self.sources))
         folders = tuple(source for source in self.sources if source not in files)
@@ -197,7 +198,7 @@ class PairRecipe(Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"
     draft_tokens: str = ""  # these tokens, ranked once: a file of `draft_vocab/` beside the recipes
 
     def __post_init__(self) -> None:
-        """The draft's vocabulary is one that the command line takes, too."""
+        """Raise ValueError for a draft vocabulary that the command line would refuse."""
         rows(str(self.draft_vocab))
 
 
@@ -221,24 +222,24 @@ class ModelOrder(Struct, frozen=True):
 
     @property
     def may_be_imported(self) -> bool:
-        """Tell whether it does without PyTorch, as far as its options and its first source tell."""
+        """True if it needs no PyTorch, judging by its options and its first source."""
         if is_wheel(self.recipe.sources[0]):
             return True
         return is_gguf(self.recipe.sources[0]) and self._is_plain and self.weights in packing.FORMS
 
     @property
     def suited(self) -> "ModelOrder":
-        """The same with the sources that suit it."""
+        """The order with the sources that fit its weights."""
         return replace(self, recipe=self.recipe.suited(self.weights if self._is_plain else DEFAULT_WEIGHTS))
 
     @property
     def _is_plain(self) -> bool:
-        """Tell that nothing is asked for which only PyTorch does."""
+        """True if no option needs PyTorch."""
         return self.adapter is None and self.int4 == quantize.USUAL
 
     @property
     def calibrated(self) -> bool:
-        """Tell whether its weights are to be fitted to answers."""
+        """True if its weights are calibrated on answers."""
         return self.weights == quantize.INT4 and self.int4.calibration != "none"
 
 
@@ -281,12 +282,12 @@ def folder() -> Path:
 
 
 def names() -> list[str]:
-    """Every recipe there is."""
+    """Return the names of all recipes."""
     return sorted(path.stem for path in folder().glob("*.toml"))
 
 
 def find(name: str) -> Recipe | None:
-    """The recipe of this name, or None. Raises ExportError for a file that is wrong."""
+    """Return the recipe of this name; None if there is none. Raises ExportError for a faulty file."""
     return load(folder() / f"{name}.toml") if name in names() else None
 
 
@@ -299,7 +300,7 @@ def find_model(name: str) -> ModelRecipe:
 
 
 def load(path: Path) -> Recipe:
-    """Read one file. Raises ExportError with the field that is wrong."""
+    """Read a recipe file. Raises ExportError, which names the faulty field."""
     try:
         data = tomllib.loads(path.read_text(encoding="utf-8"))
         data["name"] = path.stem
@@ -309,7 +310,7 @@ def load(path: Path) -> Recipe:
 
 
 def rows(text: str) -> int:
-    """Return how many tokens "32k", "64k" or a number means; 0 for "full". Raises ValueError."""
+    """Return the number of tokens that "32k", "64k" or a number means; 0 for "full". Raises ValueError."""
     if text == FULL:
         return 0
     number, thousands = text.removesuffix("k"), text.endswith("k")
@@ -319,7 +320,7 @@ def rows(text: str) -> int:
 
 
 def understand(arguments: Arguments) -> Order:
-    """Return what is to be built. Raises ExportError when a source is unknown or options contradict each other."""
+    """Return the order of a command line. Raises ExportError for an unknown source and for contradicting options."""
     order = _understood(arguments)
     models = (order.target, order.draft) if isinstance(order, PairOrder) else (order,)
     if arguments.calibration not in (None, "none") and not any(model.calibrated for model in models):
@@ -397,7 +398,7 @@ def _recipe_pair(pair: PairRecipe, arguments: Arguments) -> PairOrder:
 
 
 def _suffix(arguments: Arguments, usual: str) -> str:
-    """The end of a model's name: its adapter, and weights other than the usual ones."""
+    """Return the end of a model's name: its adapter, and its weights if they are not the usual ones."""
     adapter = f"-{arguments.adapter.resolve().name.lower()}" if arguments.adapter else ""
     return adapter + (f"-{arguments.weights}" if arguments.weights not in (None, usual) else "")
 
@@ -427,7 +428,7 @@ def _draft_rows(option: str | None, usual: str = FULL) -> int:
 
 
 def _model(source: str, arguments: Arguments, role: str | None = None) -> ModelOrder:
-    """`role`: of a draft, which keeps its name whatever its weights."""
+    """Return the order of one model. `role`: of a draft, whose name does not depend on its weights."""
     recipe = find(source) or _unlisted(source)
     if isinstance(recipe, PairRecipe):
         raise ExportError(
@@ -463,7 +464,7 @@ def _template(arguments: Arguments) -> str | None:
 
 
 def _at(recipe: ModelRecipe, revision: str | None) -> ModelRecipe:
-    """The recipe at another revision, for which no mirror stands."""
+    """Return the recipe at another revision, without its mirrors."""
     if not revision:
         return recipe
     found = tuple(replace(source, revision=revision) for source in recipe.sources if isinstance(source, HubSource))

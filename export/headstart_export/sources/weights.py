@@ -42,7 +42,7 @@ ELSEWHERE_KEY = "transformers_weights"  # of config.json: names other files
 
 @dataclass(frozen=True)
 class SourceInfo:
-    """SourceInfo about the weights that an export needs."""
+    """The facts about source weights that an export needs."""
 
     parameters: int
     is_gguf: bool
@@ -55,7 +55,8 @@ class SourceInfo:
 
 
 def inspect(source: Path, *, code: bool) -> SourceInfo:
-    """Raise ExportError unless `source` is a sane GGUF file or a Hugging Face folder with whole safetensors.
+    """Return the facts about a model's source. Raise ExportError unless it is a sane GGUF file, or a Hugging Face
+    folder with complete safetensors.
 
     `code` permits a folder whose configuration asks for Python code of its own.
     """
@@ -153,7 +154,7 @@ def require_architecture(kind: object, name: str, *, in_gguf: bool = False) -> N
 
 
 def _weight_files(folder: Path) -> list[Path]:
-    """Return the files that transformers will load. Raises ExportError unless they are safetensors in it."""
+    """Return the files that transformers will load. Raises ExportError unless they are safetensors in the folder."""
     if (folder / SINGLE_FILE).exists():
         names = [SINGLE_FILE]
     elif (folder / INDEX_FILE).exists():
@@ -219,7 +220,7 @@ def _without_safetensors(folder: Path) -> ExportError:
 
 
 def _parameters(file: Path) -> int:
-    """Count the weights in a safetensors file, by its header. Raises ExportError if the file is not whole."""
+    """Count the weights in a safetensors file by its header. Raises ExportError for an incomplete file."""
     from safetensors import SafetensorError, safe_open
 
     try:
@@ -233,7 +234,7 @@ def _parameters(file: Path) -> int:
 
 
 def _licence(folder: Path) -> str | None:
-    """Return the licence in the first lines of the model card."""
+    """Return the licence from the beginning of the model card."""
     try:
         lines = (folder / "README.md").read_text(encoding="utf-8").splitlines()[:60]
     except (OSError, UnicodeDecodeError):

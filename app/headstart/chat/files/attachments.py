@@ -313,7 +313,7 @@ def _refusal(name: str, content: bytes) -> AttachmentError:
 
 
 def _table(text: str) -> str:
-    """Return values between commas, semicolons or tabs as a table of Markdown; empty if they are none."""
+    """Convert comma-, semicolon- or tab-separated values to a Markdown table; empty if the text is no table."""
     try:
         dialect = csv.Sniffer().sniff(text[:_HEAD], ",;\t|")
         dialect.doublequote = True  # the beginning may have none

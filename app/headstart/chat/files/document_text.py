@@ -183,7 +183,7 @@ def _locked(archive: zipfile.ZipFile) -> set[str]:
 
 
 def _require_unpacked_small(path: Path, archive: zipfile.ZipFile, largest: int = LARGEST_UNPACKED) -> None:
-    """Raise AttachmentError for an archive whose markup would fill the memory. Its files cannot be larger than said."""
+    """Raise AttachmentError for an archive whose markup would fill the memory. Declared sizes are upper bounds."""
     markup = (".xml", ".rels", ".xhtml", ".html", ".htm", ".opf", ".ncx")
     size = sum(entry.file_size for entry in archive.infolist() if entry.filename.lower().endswith(markup))
     if size > largest:

@@ -57,7 +57,6 @@ class _Writer(HTMLParser):
         return f"# {title}\n\n{text}".strip() if title and not has_heading else text
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """Begin an element."""
         values = {name: value or "" for name, value in attrs}
         if tag in _SKIPPED:
             self._skipped += 1
@@ -79,7 +78,7 @@ class _Writer(HTMLParser):
             self._language = language[1]
 
     def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """Begin and end an element, except one that nothing can be in."""
+        """Begin and end an element; one that cannot have content, such as `<br>`, is not ended."""
         self.handle_starttag(tag, attrs)
         if tag not in ("br", "img", "hr"):
             self.handle_endtag(tag)
@@ -104,7 +103,6 @@ class _Writer(HTMLParser):
             self._end_block(tag)
 
     def handle_data(self, data: str) -> None:
-        """Add text."""
         if self._is_title:
             self._title += data
         elif not self._skipped:
@@ -189,7 +187,7 @@ class _Writer(HTMLParser):
                 pass
 
     def _close(self) -> str:
-        """Put the marks of the last open element around its text, not around the spaces at its ends."""
+        """Put the marks of the last open element around its text, but not around the spaces at its ends."""
         tag, address, parts = self._inline.pop()
         text = "".join(parts)
         inner = text.strip()
@@ -202,7 +200,7 @@ class _Writer(HTMLParser):
         return tag
 
     def _taken(self) -> str:
-        """Return the text since the last block, and begin anew."""
+        """Return the text since the last block, and clear it."""
         while len(self._inline) > 1:
             self._close()
         text = "".join(self._inline[0][2])
@@ -210,7 +208,7 @@ class _Writer(HTMLParser):
         return text
 
     def _flush(self) -> None:
-        """Write the paragraph, heading or code so far."""
+        """Write the paragraph, heading or code that was collected."""
         text = self._taken()
         if self._is_code:
             code = text.strip("\n")

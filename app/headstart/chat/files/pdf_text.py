@@ -92,7 +92,7 @@ def pages(path: Path, reader: "PdfReader", start: int = 0, recognize: Recognize 
 
 
 def _is_unusable(text: str, min_letters: int = _MIN_LETTERS) -> bool:
-    """Return whether fonts without a table of characters gave signs without a meaning; some stand in every PDF."""
+    """Return whether most of a text is meaningless, as from fonts without a table of characters."""
     return len(text) >= min_letters and unusable_share(_UNKNOWN_GLYPH.sub("\ufffd", text)) > _MOST_UNUSABLE
 
 

@@ -1,4 +1,4 @@
-"""The text in pictures, on their own and in PDF files. A model recognises it, which the caller gives."""
+"""Text recognition in pictures and in the pictures of PDF files, by a model that the caller provides."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -76,7 +76,7 @@ def _require_pixels(name: str, picture: "Image") -> None:
 
 
 def flat(picture: "Image") -> "Image":
-    """Return a picture in colours of 8 bits, on white where it is transparent."""
+    """Return a picture in RGB with 8 bits a channel, on white where it was transparent."""
     from PIL import Image  # noqa: PLC0415
 
     if picture.mode.startswith("I;16"):

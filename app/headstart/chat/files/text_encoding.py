@@ -60,7 +60,7 @@ def unusable_share(text: str) -> float:
 
 
 def _plain(text: str) -> str:
-    """Return a text without marks at its ends, and with line feeds for the line ends of all systems."""
+    """Strip marks at the ends, such as a byte order mark, and turn all line ends into line feeds."""
     return _LINE_END.sub("\n", text.removeprefix("\ufeff").removesuffix("\x1a"))  # DOS ends a text with a Ctrl+Z
 
 
@@ -94,7 +94,7 @@ def _decoded(content: bytes, encoding: str) -> Iterator[DecodedText]:
 
 
 def _mended(content: bytes) -> Iterator[DecodedText]:
-    """Yield a text in UTF-8 of which a few bytes are damaged."""
+    """Yield the text in UTF-8 if only a few bytes of it are damaged."""
     text = content.decode("utf-8", "replace")
     damaged = text.count("\ufffd")
     if damaged * 10 < sum(character > "\x7f" for character in text) - damaged:
@@ -102,7 +102,7 @@ def _mended(content: bytes) -> Iterator[DecodedText]:
 
 
 def _detected(content: bytes) -> Iterator[str]:
-    """Yield the encodings that the letters speak for, first among the common ones."""
+    """Yield the encodings that charset-normalizer detects, common ones first."""
     from charset_normalizer import from_bytes, is_binary  # noqa: PLC0415 - only needed for what is not UTF-8
 
     if is_binary(content) and b"\0" not in content:

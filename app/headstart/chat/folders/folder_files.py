@@ -68,7 +68,7 @@ class Listing:
 
 
 class NoTextError(Exception):
-    """A file is no text, such as an image."""
+    """The file is not text; it may be an image."""
 
 
 class CancelledError(Exception):
@@ -120,7 +120,7 @@ def _take(listing: Listing, inside: str, entry: "os.DirEntry[str]") -> bool:
 
 
 def pieces(path: Path, start: int = 0, recognize: Recognize | None = None) -> Iterator[FileSection]:
-    """Yield the text of a file from `start` on, a page or a character. Raises AttachmentError and NoTextError."""
+    """Yield the text of a file in pieces, from a page or character on. Raises AttachmentError and NoTextError."""
     kind = attachments.document(path)
     if kind is DocumentKind.PDF:
         reader = pdf_text.open_pdf(path, MAX_PAGES)

@@ -126,7 +126,7 @@ IsWanted = Callable[[], bool]
 
 
 class FileReader(Protocol):
-    """Reads the text of files."""
+    """A reader of the text of files."""
 
     def read(self, path: Path, start: int, is_wanted: IsWanted) -> Iterator[FileSection]:
         """Yield the text of a file from a place on. Raises AttachmentError, NoTextError and CancelledError."""
@@ -134,7 +134,7 @@ class FileReader(Protocol):
 
 
 class Embedder(Protocol):
-    """Turns texts into vectors of the length 1."""
+    """A model that turns texts into vectors of length 1."""
 
     @property
     def name(self) -> str:
@@ -507,7 +507,7 @@ class FolderIndex:
             self._connection.executemany(insert, rows)
 
     def _follow_model(self, name: str) -> None:
-        """Forget the vectors of another model."""
+        """Delete the vectors of any other model."""
         if self._model() != name:
             with database.transaction(self._connection):
                 self._connection.execute("DELETE FROM vectors")
@@ -542,7 +542,7 @@ def forget(folder: Path) -> None:
 
 
 def _passages(piece: FileSection, headings: "_Headings") -> Iterator[tuple[int, str, str]]:
-    """Yield the passages of a piece, each with its page or line and the headings that it stands under."""
+    """Yield the passages of a piece, each with its page or line and its headings."""
     headings.begin(piece)
     line, counted = piece.place, 0
     for start, end in cut(piece.text):
@@ -644,7 +644,7 @@ _CAPITALS = re.compile(r"(?<=[a-z])(?=[A-Z])")
 
 
 def _same(names: Iterable[str], rows: Mapping[str, sqlite3.Row], path: Path) -> str | None:
-    """Return the one of these names whose file had the same content as the one at `path`."""
+    """Return which of these names belongs to a file with the same content as the one at `path`."""
     try:
         digest = _hash(path)
     except OSError:

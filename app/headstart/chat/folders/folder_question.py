@@ -1,4 +1,4 @@
-"""A question to the files in folders: the words it looks for, what it goes on from, and how files are to be listed."""
+"""Questions to the files in folders: which words to look for, and whether a question goes on from the one before."""
 
 import re
 import unicodedata
@@ -171,7 +171,7 @@ def terms(text: str) -> tuple[str, ...]:
 
 
 def _goes_on(text: str, own: tuple[str, ...], before: Sequence[tuple[str, str]]) -> bool:
-    """Return whether a question, of which these are its `own` words, has its subject from the questions before it."""
+    """Return whether a question refers to the questions before it. `own`: its words."""
     if not before:
         return False
     if not own or _GOES_ON.search(_MEANS_NOTHING.sub(" ", text)):

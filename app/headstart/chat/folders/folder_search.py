@@ -241,7 +241,7 @@ class FolderSearch:
 def _fits(
     parts: Sequence[tuple[_Scores, float]], passage: int, file: int, gains: Mapping[int, float] | None, part: float
 ) -> bool:
-    """Return whether a passage has this part of what makes one relevant, by the question's own words or by meaning."""
+    """Return whether a passage is relevant: whether words or meaning reach the share `part` of what is required."""
     scores = parts[0][0]
     share = scores.share(scores.found.get(passage, 0) | scores.named.get(file, 0))
     least = (MIN_SHARE_OF_PAIRS if scores.has_pairs else MIN_SHARE) * (ALONE if gains is None else 1.0)

@@ -88,7 +88,7 @@ def layout(dimensions: int) -> "np.dtype[np.void]":
 
 
 def rounded(vector: bytes) -> bytes:
-    """Return a vector of f32 as it is stored, in a quarter of the space."""
+    """Round a vector of f32 to the stored form, which takes a quarter of the space."""
     numbers = np.frombuffer(vector, "<f4")
     scale = max(float(np.abs(numbers).max()) / 127, 1e-9)
     row = np.array([(scale, np.rint(numbers / scale))], layout(len(numbers)))

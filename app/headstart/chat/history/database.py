@@ -87,7 +87,7 @@ class Key:
 
 
 def open_file(path: Path, key: Key | None) -> sqlite3.Connection:
-    """Open a file of either kind, and change nothing. The caller begins and ends transactions."""
+    """Open a plain or an encrypted database without changing it. The caller begins and ends transactions."""
     if key:
         return connect_with_cipher(path, key)
     connection = sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None)
@@ -117,13 +117,13 @@ def add_functions(connection: sqlite3.Connection) -> None:
 
 
 def settle(path: Path, key: Key | None) -> None:
-    """Write the log of changes into the file. Call it in a thread of its own: it is slow, but blocks no others."""
+    """Checkpoint: write the write-ahead log into the database file. It is slow but blocks no others."""
     with translate_errors(path), closing(open_file(path, key)) as connection:
         connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
 
 
 def sync(path: Path) -> None:
-    """Have the log of changes on the disk, so that a power cut loses none of them. It may take 0.1 s."""
+    """Flush the write-ahead log to the disk, so that a power cut loses no change. It may take 0.1 s."""
     # SQLite locks the history itself and its index in memory, but never the log: closing this does no harm.
     with suppress(FileNotFoundError), path.with_name(path.name + SIDE_FILES[0]).open("r+b") as log:
         os.fsync(log.fileno())
@@ -192,7 +192,7 @@ def is_damage(error: sqlite3.Error) -> bool:
 
 
 def _is_no_text(error: sqlite3.Error) -> bool:
-    """Return whether a column is no text. The sentence of the error has the column, which must not get into a log."""
+    """Return whether a column is not text. The error quotes the column, which must not get into a log."""
     return str(error).startswith("Could not decode to UTF-8")
 
 

@@ -57,7 +57,7 @@ class _Pages:
         return _decrypt(page, self._key, number) if self._key else page
 
     def _find_free(self) -> None:
-        """Note the pages that hold nothing, or what was deleted."""
+        """Note the free pages, which are empty or hold deleted rows."""
         (trunk,) = struct.unpack_from(">I", self._page(1), 32)
         while trunk and trunk not in self.free:
             page = self._page(trunk)

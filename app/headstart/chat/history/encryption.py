@@ -146,7 +146,7 @@ def _replace(connection: sqlite3.Connection, folder: Path, key: Key | None) -> N
 
 
 def _lock_plain(guard: sqlite3.Connection) -> bool:
-    """Lock a plain history against other writers, and return True. Return False for an encrypted one."""
+    """Lock a plain history against other writers and return True; return False for an encrypted one."""
     try:
         guard.execute("BEGIN IMMEDIATE")
     except sqlite3.DatabaseError as error:

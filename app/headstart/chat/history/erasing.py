@@ -77,7 +77,7 @@ def steps(connection: sqlite3.Connection, folder: Path, key: Key | None) -> Iter
 
 
 def _can_pause(connection: sqlite3.Connection, path: Path, order: Order, seconds: float) -> bool:
-    """Return whether nobody minds that nothing can be saved while the file is written anew: 1 s for 100 MB."""
+    """Return whether saving can be blocked unnoticed while the file is rewritten, which takes 1 s for 100 MB."""
     is_recent = 0.0 <= time.time() - order.since < seconds
     is_answering = connection.execute("SELECT 1 FROM message WHERE state = 'streaming'").fetchone()
     return not is_recent and not is_answering and path.stat().st_size <= READ_AT_START

@@ -259,7 +259,7 @@ NEWEST = len(STEPS)
 
 
 def migrate(connection: sqlite3.Connection, path: Path, key: Key | None = None) -> None:
-    """Bring the file to the newest version, after a backup. Raises HistoryError for a file of a newer program."""
+    """Migrate the file to the newest version, after a backup. Raises HistoryError for a file of a newer program."""
     version = schema_version(connection)
     if version > NEWEST:
         raise HistoryError(

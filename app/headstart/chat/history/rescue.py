@@ -278,7 +278,7 @@ def _is_readable(row: Mapping[str, Any]) -> bool:
 
 
 def _lift_orphans(target: sqlite3.Connection) -> list[int]:
-    """Put messages whose parents are lost below the last one before those. Return the ranks of their chats."""
+    """Move messages whose parents are lost below the last message before them. Return the ranks of their chats."""
     query = (
         "SELECT rank, chat, parent FROM message AS child WHERE parent IS NOT NULL AND NOT EXISTS "
         "(SELECT 1 FROM message WHERE chat = child.chat AND id = child.parent)"

@@ -83,7 +83,7 @@ def _node(key: str | None, node: Mapping[str, Any], default_model: str, left_out
 
 
 def _parts(role: str, message: Mapping[str, Any], left_out: LeftOut) -> tuple[Part, ...]:
-    """Return the parts of a message. What has an unknown kind and no text is counted."""
+    """Return the parts of a message. A part of an unknown kind without text is counted in `left_out`."""
     content = message.get("content")
     if isinstance(content, str):
         content = {"content_type": "text", "parts": [content]}
@@ -109,7 +109,7 @@ def _parts(role: str, message: Mapping[str, Any], left_out: LeftOut) -> tuple[Pa
 
 
 def _thoughts(content: Mapping[str, Any]) -> tuple[Part, ...]:
-    """Return the thoughts of a node, each under its summary. How long they took is no thought."""
+    """Return the thoughts of a node, each under its summary, without the time that they took."""
     texts: list[str] = []
     for thought in map(mapping, listing(content.get("thoughts"))):
         summary = text_of(thought.get("summary"))
@@ -129,7 +129,7 @@ def _text(kind: str, content: Mapping[str, Any], metadata: Mapping[str, Any], le
 
 
 def _piece(part: object, left_out: LeftOut) -> str:
-    """Return the text of a part. Images and sound leave a mark, and are counted."""
+    """Return the text of a part. Images and sounds are counted, and a mark takes their place."""
     if isinstance(part, str):
         return part
     kind, spoken = text_of(mapping(part).get("content_type")), text_of(mapping(part).get("text"))

@@ -110,7 +110,7 @@ def _result(content: object, left_out: LeftOut) -> str:
 
 
 def projects(content: object) -> tuple[Project, ...] | None:
-    """Return the projects of a projects.json, with instructions and files; None for another document."""
+    """Return the projects of a projects.json with their instructions and files; None for another document."""
     entries = entries_with(content, lambda entry: "prompt_template" in entry or isinstance(entry.get("docs"), list))
     if entries is None:
         return None

@@ -102,7 +102,7 @@ def _imported(files: Mapping[str, bytes]) -> Imported:
 
 
 def _read(content: object, chats: list[Bundle], left_out: LeftOut) -> str | None:
-    """Add the chats of a document. Return the program that wrote it; None if it is of none."""
+    """Add the chats of a document. Return the program that wrote it; None if it is not known."""
     for program in PROGRAMS:
         entries = program.entries(content)
         if entries is None:
@@ -143,7 +143,7 @@ def _documents(files: Mapping[str, bytes], left_out: LeftOut) -> Iterator[tuple[
 
 
 def _unpacked(path: Path) -> Iterator[tuple[str, bytes]]:
-    """Yield the files of an archive; those that cannot have chats without their content."""
+    """Yield the names and contents of an archive's files. A file that cannot hold chats has empty contents."""
     try:
         with zipfile.ZipFile(path) as archive:
             entries = [entry for entry in archive.infolist() if not entry.is_dir() and _is_content(entry.filename)]

@@ -147,7 +147,7 @@ def _inside(text: str) -> Iterator[Part]:
 
 
 def _output(items: object, left_out: LeftOut) -> Iterator[Part]:
-    """Yield the parts of an answer that newer versions keep apart."""
+    """Yield the parts of an answer that newer versions store as a list."""
     for item in map(mapping, listing(items)):
         kind, id_ = text_of(item.get("type")), text_of(item.get("call_id")) or text_of(item.get("id"))
         texts = [

@@ -1,4 +1,4 @@
-"""The shape that the chats of all programs are brought into, and the conversation made of it."""
+"""The common form into which chats of all programs are brought, and the conversation that is made of it."""
 
 import json
 import math
@@ -29,7 +29,7 @@ class Thought:
 
 @dataclass(frozen=True)
 class ImportedCall:
-    """A call of a tool, of which a later part may have the result."""
+    """A tool call whose result may follow in a later part."""
 
     name: str
     arguments: object  # a table, or its JSON
@@ -40,7 +40,7 @@ class ImportedCall:
 
 @dataclass(frozen=True)
 class Result:
-    """The result of a call: of the one with this id, else of the first that has none."""
+    """A tool's result: of the call with this id, or else of the first call without a result."""
 
     text: str
     id: str = ""
@@ -53,7 +53,7 @@ Part = str | Thought | ImportedCall | Result
 
 @dataclass(frozen=True)
 class MessageNode:
-    """A message, or a part of one: what follows each other of an assistant and its tools becomes one message."""
+    """A message or a part of one: consecutive nodes of an assistant and its tools become one message."""
 
     key: str
     parent: str | None
@@ -105,7 +105,7 @@ def bundle(
 
 @dataclass(frozen=True)
 class _Open:
-    """The last node of a message of an assistant that may go on."""
+    """The last node of an assistant's message that may continue."""
 
     node: MessageNode
     before: "_Open | None"
@@ -155,7 +155,7 @@ class _Builder:
         return self._write(Role.USER, [node], self._end(message, opened)), None
 
     def _end(self, message: int | None, opened: _Open | None) -> int | None:
-        """Return the id of the message of these nodes, which is written once."""
+        """Return the id of the message that is made of these nodes; write it if it is not written yet."""
         if opened is None:
             return message
         key = opened.node.key
@@ -186,7 +186,7 @@ class _Builder:
 
 
 def _linked(order: Sequence[MessageNode], nodes: Mapping[str, MessageNode]) -> tuple[dict[str, list[str]], list[str]]:
-    """Return the children of each node, and the nodes to begin at, whichever of the two says who answers whom."""
+    """Return the children of each node, and the root nodes. Nodes may name their parent, their children, or both."""
     parents = {key: node.parent for key, node in nodes.items() if node.parent and node.parent in nodes}
     parents = {key: parent for key, parent in parents.items() if parent != key}
     for node in order:
@@ -253,7 +253,7 @@ class _Text:
 
 
 def _arguments(value: object) -> str:
-    """Return the arguments of a call as the JSON of a table."""
+    """Return a tool call's arguments as a JSON object."""
     if isinstance(value, str):
         try:
             is_table = isinstance(json.loads(value), dict)
@@ -264,29 +264,29 @@ def _arguments(value: object) -> str:
 
 
 def mapping(value: object) -> Mapping[str, Any]:
-    """Return a table, empty for anything else."""
+    """Return a JSON object as a mapping; an empty one for any other value."""
     return value if isinstance(value, Mapping) else {}
 
 
 def listing(value: object) -> list[Any]:
-    """Return a list, empty for anything else."""
+    """Return a JSON array as a list; an empty one for any other value."""
     return value if isinstance(value, list) else []
 
 
 def text_of(value: object) -> str:
-    """Return a text, empty for anything else."""
+    """Return a string; an empty one for any other value."""
     return value if isinstance(value, str) else ""
 
 
 def key_of(value: object) -> str | None:
-    """Return the key of a message, which some programs number; None for anything else."""
+    """Return the id of a message, which may be a string or an integer; None for any other value."""
     if isinstance(value, str):
         return value
     return str(value) if isinstance(value, int) and not isinstance(value, bool) else None
 
 
 def seconds(value: object) -> float | None:
-    """Return a time in seconds since 1970, of one in seconds down to nanoseconds or in words; None if it is none."""
+    """Parse a timestamp in seconds to nanoseconds, or in ISO 8601, to seconds since 1970; None if it is neither."""
     if isinstance(value, str):
         try:
             value = float(value) if re.fullmatch(r"\d+(?:\.\d+)?", value) else datetime.fromisoformat(value).timestamp()
@@ -300,7 +300,7 @@ def seconds(value: object) -> float | None:
 
 
 def entries_with(content: object, has: Callable[[Mapping[str, Any]], bool]) -> list[object] | None:
-    """Return the entries of a list, or a single one, if any of them is a table that `has` accepts; else None."""
+    """Return a list of entries, or one entry as a list, if `has` accepts one of them; else None."""
     entries = content if isinstance(content, list) else [content]
     return entries if any(isinstance(entry, Mapping) and has(entry) for entry in entries) else None
 

@@ -227,7 +227,7 @@ def _processor() -> Finding:
 
 
 def _threads() -> Finding:
-    """Tell how many threads are used, and which limit leaves no more."""
+    """Report how many threads are used, and which limit keeps others idle."""
     limits = machine.threads()
     present = psutil.cpu_count(logical=True) or limits.affinity
     reason = "the processor has no more"

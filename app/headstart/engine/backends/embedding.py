@@ -71,7 +71,7 @@ class EmbeddingEngine:
         yield Finish(FinishReason.STOP, stats, (), tuple(vectors))
 
     def count(self, request: ConversationRequest | None, text: str) -> int:
-        """Return the tokens of a text. Raises MakesVectorsError for a request."""
+        """Count the tokens of a text. Raises MakesVectorsError for a request."""
         if request:
             raise MakesVectorsError(self.model.name)
         return len(self._tokenizer.encode(text).input_ids.data[0])
@@ -80,7 +80,7 @@ class EmbeddingEngine:
         self._request = None
 
     def _ids(self, text: str | Sequence[int], place: int) -> Sequence[int]:
-        """Return the tokens of a text. Raises SettingsError and ContextOverflowError."""
+        """Encode a text. Raises SettingsError and ContextOverflowError."""
         ids = self._tokenizer.encode(text).input_ids.data[0].tolist() if isinstance(text, str) else text
         if not ids or max(ids) >= self.model.tokenizer.vocabulary:
             raise SettingsError("Text {place} has no token that the model knows: correct it.", place=place)

@@ -68,4 +68,4 @@ class TranscriptionEngine:
         raise TranscribesError(self.model.name)
 
     def close(self) -> None:
-        """Leave the model: it goes with its last user."""
+        """Do nothing: the model is freed with its last user."""

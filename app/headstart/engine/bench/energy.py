@@ -1,4 +1,4 @@
-"""The energy that the processor says it took (RAPL), where Linux lets this process read it."""
+"""The processor's energy counters (RAPL), where Linux lets this process read them."""
 
 from pathlib import Path
 
@@ -16,7 +16,7 @@ class EnergyMeter:
         self._last = self._read()
 
     def joules(self) -> float | None:
-        """Return what was taken since the last call, or since the start; None where nobody tells."""
+        """Return the joules since the last call, or since the start; None if they cannot be read."""
         before, self._last = self._last, self._read()
         taken = 0
         for folder, longest in self._ranges.items():

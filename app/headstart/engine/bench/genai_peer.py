@@ -33,15 +33,15 @@ class PeerSource(Protocol):
 
     @property
     def words(self) -> str:
-        """The words for it in a sentence, as in "loading ..."."""
+        """The peer's name in a sentence, as in "loading ..."."""
 
     def open(self, options: PeerOptions) -> AbstractContextManager[Sequence[Contestant]]:
-        """Its contestants, with the models loaded while inside. Raises PeerError with the reason why it cannot race."""
+        """Context manager with the contestants, their models loaded. Raises PeerError if the peer cannot race."""
 
 
 @dataclass(frozen=True)
 class Peer:
-    """One contestant of another program; `write` continues the prompt's tokens."""
+    """One contestant of another program. `write` continues the prompt's tokens."""
 
     name: str
     encode: Callable[[BenchPrompt], list[int]]

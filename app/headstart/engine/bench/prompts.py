@@ -69,7 +69,7 @@ def read_kinds(text: str) -> tuple[str, ...]:
 
 @cache
 def _prompts(kind: str) -> tuple[BenchPrompt, ...]:
-    """Return prompts from entries: a message, or a list by user and assistant in turn. <name> is a text of the file."""
+    """Parse prompts: a message each, or a list by user and assistant in turn. `<name>` inserts a text of the file."""
     data = tomllib.loads(_FOLDER.joinpath(f"{kind}.toml").read_text(encoding="utf-8"))
     texts: dict[str, str] = data.get("texts", {})
     prompts = []

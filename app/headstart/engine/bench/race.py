@@ -112,11 +112,11 @@ class TimedAnswer:
 
     @property
     def ms_per_token(self) -> float | None:
-        """The time a token, without the time to first token; None for an answer of fewer than two tokens."""
+        """The time per token after the first; None for an answer of fewer than two tokens."""
         return self.decode_ms / (len(self.tokens) - 1) if len(self.tokens) > 1 else None
 
     def total_ms_per_token(self, tokens: int) -> float | None:
-        """Return the time a token of an answer of this length, first token included; None if unknown."""
+        """Return the time per token of an answer of this length, first token included; None if unknown."""
         if tokens < 2:
             return self.ttft_ms if tokens and self.tokens else None
         speed = self.ms_per_token

@@ -62,7 +62,7 @@ class Setting:
 
 @dataclass(frozen=True)
 class Memory:
-    """Memory of the process with Headstart's models loaded and warm, before a peer was."""
+    """Memory of the process with warm models, before a peer was loaded."""
 
     weights: int  # files of target and draft
     kv: int  # keys and values of the longest answer, target and draft
@@ -70,7 +70,7 @@ class Memory:
 
     @property
     def beyond(self) -> int | None:
-        """The peak beyond weights, keys and values."""
+        """The peak memory beyond weights, keys and values."""
         return None if self.peak_rss is None else self.peak_rss - self.weights - self.kv
 
 

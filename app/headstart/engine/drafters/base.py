@@ -64,11 +64,11 @@ class Drafter(Protocol):
 
     @property
     def can_share(self) -> bool:
-        """True if it can draft while other answers are written with the same models."""
+        """Return True if it can draft while the same models write other answers."""
         ...
 
     def begin(self, sequence: Sequence) -> None:
-        """Take in a prompt."""
+        """Read a prompt."""
         ...
 
     def can_draft(self, sequence: Sequence) -> bool:
@@ -76,7 +76,7 @@ class Drafter(Protocol):
         ...
 
     def uncached_tokens(self, sequence: Sequence) -> int:
-        """Return how many tokens a model must read before its first guess; 0: drafts cost nothing."""
+        """Return how many tokens a model must read before its first guess; 0 if it needs no model."""
         ...
 
     def propose(self, sequence: Sequence, should_continue: ShouldContinue) -> Draft:
@@ -87,5 +87,5 @@ class Drafter(Protocol):
         ...
 
     def accept(self, sequence: Sequence, held: int) -> None:
-        """Take in the tokens that were written. Of what was read, the first `held` tokens of the text still hold."""
+        """Follow the text after a round. Of what was read, the first `held` tokens of the text are still valid."""
         ...

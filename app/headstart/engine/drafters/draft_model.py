@@ -25,7 +25,7 @@ WINDOW, HEAD = 2048, 96  # tokens that are read of a longer uncached text: the m
 
 @dataclass
 class ModelDrafter:
-    """Drafts as long as the plan allows; n-grams continue its tokens."""
+    """A drafter with a model. It drafts as long as the plan allows, and n-grams continue its tokens."""
 
     runner: Runner | HydraRunner
     vocabulary: int  # ids the target knows; a wider output head is cut
@@ -37,7 +37,7 @@ class ModelDrafter:
     can_share = True
 
     def __post_init__(self) -> None:
-        """Drop ids that one of the models does not know."""
+        """Drop the token ids that one of the models does not know."""
         if self.draft_vocab is not None:
             width = min(self.vocabulary, self.runner.vocabulary)
             self.draft_vocab = self.draft_vocab[: np.searchsorted(self.draft_vocab, width)]
@@ -74,7 +74,7 @@ class ModelDrafter:
         return draft
 
     def disable(self, reason: str) -> None:
-        """Draft no more in this answer: a draft must never end an answer."""
+        """Stop drafting in this answer, as a failing draft must never end it."""
         _log.warning("the draft model %s: it is set aside for this answer", reason)
         self.is_disabled = True
 
@@ -122,7 +122,7 @@ class DraftModel(ModelDrafter):
         self._look_at(context)
 
     def can_draft(self, sequence: Sequence) -> bool:
-        """Return whether it is not disabled and a round fits its context."""
+        """Return whether the drafter is enabled and its context has room for a round."""
         return not self.is_disabled and sequence.max_candidates > 0 and self._has_room(sequence.context)
 
     def uncached_tokens(self, sequence: Sequence) -> int:
@@ -145,7 +145,7 @@ class DraftModel(ModelDrafter):
         return missing
 
     def forward(self, pending: abc.Sequence[int], cancel: CancelEvent | None) -> Logits:
-        """Make passes of one size: a change of size may cost more than a token."""
+        """Read tokens in passes of one size, since a change of size may cost more than a token."""
         cached = self.runner.tokens
         again = max(min(self.reads - len(pending), len(cached)), 0)
         ids = [*cached[len(cached) - again :], *pending]
@@ -166,16 +166,16 @@ class DraftModel(ModelDrafter):
         return len(context) - self._skipped + MAX_DRAFTED <= self.runner.context
 
     def _skip(self, context: abc.Sequence[int]) -> None:
-        """Read of a text its start and its end alone, at most half of what the draft's context holds."""
+        """Keep the start and the end of a text, at most half of the draft's context."""
         self._skipped = max(len(context) - self._window, 0)
 
     def _seen(self, context: abc.Sequence[int]) -> list[int]:
-        """Return the part of the text that it reads."""
+        """Return the part of the text that the draft reads."""
         start = min(HEAD, self._window // 2)
         return [*context[:start], *context[start + self._skipped :]] if self._skipped else list(context)
 
     def _lack(self, sequence: Sequence) -> int:
-        """Return how many tokens it would have to read."""
+        """Return how many tokens of the text the draft has not read."""
         text = self._seen(sequence.context)
         return len(text) - self._prefixes.known(text, sequence.keep)
 

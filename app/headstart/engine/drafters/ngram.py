@@ -96,14 +96,14 @@ class NgramDrafter:
         self.extend(sequence.context[len(self._text.tokens) :])
 
     def read(self, context: abc.Sequence[int]) -> None:
-        """Follow the text. Usually a few tokens were added; anything else is indexed anew."""
+        """Index the new tokens of a text; rebuild the index if it is another text."""
         count = len(self._text.tokens)
         if count > len(context) or common_prefix(self._text.tokens, context) < count:
             self._text, count = _Index(), 0
         self.extend(context[count:])
 
     def predict(self, tokens: abc.Sequence[int]) -> None:
-        """Take tokens that may follow the text that was read."""
+        """Index a prediction of how the text goes on."""
         self._prediction = _Index()
         for token in [*self._text.tokens[-_SIZES[-1] :], *tokens] if tokens else ():
             self._prediction.append(token)

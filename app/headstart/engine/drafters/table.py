@@ -39,7 +39,7 @@ class Table:
         self._chances = (columns["hits"] / (columns["seen"] + _UNSEEN)).data
 
     def find(self, key: int) -> tuple[float, int] | None:
-        """Return the chance of the likeliest token after a context, and the token; None: the context is unknown."""
+        """Return the likeliest token after a context and its probability; None if the context is unknown."""
         place = bisect_left(self._keys, key)
         if place < len(self._keys) and self._keys[place] == key:
             return self._chances[place], self._tokens[place]
@@ -85,7 +85,7 @@ class TableDrafter:
         return Draft(tuple(tokens), tuple(chances), origin=self.name)
 
     def _find(self, before: tuple[int, ...]) -> tuple[float, int] | None:
-        """Return the likeliest token after the longest known end of `before`, with its chance."""
+        """Return the likeliest token after the longest context in the table, with its probability."""
         entries = (self._table.find(manifests.table_key(before[start:])) for start in range(len(before)))
         return next((entry for entry in entries if entry), None)
 

@@ -75,7 +75,7 @@ def full_name(device: str) -> str:
 
 
 def _best(device: str, present: tuple[str, ...]) -> str:
-    """Return the first device in the order of OpenVINO's AUTO: graphics cards, built-in graphics, the processor.
+    """Return the device that OpenVINO's AUTO prefers: graphics cards, then built-in graphics, then the processor.
 
     An NPU counts only if it is listed.
     """
@@ -131,7 +131,7 @@ class Machine:
 
 
 def describe(device: str) -> Machine:
-    """Return what decides here how fast `device` is."""
+    """Return the properties of this machine that decide how fast `device` is."""
     return Machine(
         device=full_name(device),
         cores=cores(),

@@ -1,4 +1,4 @@
-"""The one door to OpenVINO: imported on first use, with its telemetry shut out."""
+"""The only access to OpenVINO, which is imported on first use with its telemetry disabled."""
 
 import functools
 import sys
@@ -16,7 +16,7 @@ _TELEMETRY = "openvino_telemetry"
 
 @functools.cache
 def openvino() -> Any:
-    """The `openvino` module. Its import would otherwise report to an analytics host from a forked child process."""
+    """Return the module `openvino`. Its import would otherwise report to an analytics host."""
     _shut_out_telemetry()
     import openvino as module  # noqa: PLC0415
 
@@ -29,7 +29,7 @@ def openvino() -> Any:
 
 @functools.cache
 def core() -> Any:
-    """The one `openvino.Core` of this process; it lives to the end.
+    """Return the one `openvino.Core` of this process, which lives to the end.
 
     WORKAROUND https://github.com/openvinotoolkit/openvino/pull/11894: the CPU plugin of each Core gives the thread a
     stack for signals and puts the former one back when it goes. With two plugins that overlap, that is freed memory,
@@ -44,7 +44,7 @@ def core() -> Any:
 
 
 def cpu_properties() -> dict[str, Any]:
-    """Return the properties of what a processor computes, unless its own say otherwise.
+    """Return properties for computing on the CPU, which other properties may override.
 
     On a processor with AMX, OpenVINO would compute in bf16. That gives other results, and for one core it ends the
     process.
@@ -53,9 +53,9 @@ def cpu_properties() -> dict[str, Any]:
 
 
 def thread_limit() -> dict[str, int]:
-    """Return the property that keeps OpenVINO within a quota of processor time; empty if it keeps within by itself.
+    """Return the property that keeps OpenVINO within a quota of processor time; empty if none is needed.
 
-    It knows the cores that a process may run on, but no quotas.
+    OpenVINO knows which cores a process may run on, but no quotas.
     """
     threads = machine.threads()
     is_exceeded = threads.quota is not None and threads.count < (psutil.cpu_count(logical=False) or threads.affinity)
@@ -165,7 +165,7 @@ def recurrence() -> Any:
 
 @functools.cache
 def openvino_genai() -> Any:
-    """The `openvino_genai` module, under the same rule."""
+    """Return the `openvino_genai` module, with telemetry disabled as in `openvino`."""
     _shut_out_telemetry()
     import openvino_genai as module  # noqa: PLC0415
 
@@ -173,7 +173,7 @@ def openvino_genai() -> Any:
 
 
 def telemetry_loaded() -> tuple[str, ...]:
-    """Modules of OpenVINO's telemetry that this process has after all: none, if the door holds."""
+    """Return the telemetry modules of OpenVINO that were loaded in spite of `openvino`; usually none."""
     return tuple(
         sorted(name for name, module in sys.modules.items() if name.startswith(_TELEMETRY) and module is not None)
     )
@@ -185,7 +185,7 @@ def _shut_out_telemetry() -> None:
 
 
 def missing_parts() -> tuple[str, ...]:
-    """A sentence for each part of OpenVINO that has not come along or does not load; loads it."""
+    """Load OpenVINO, and return a sentence for each part that is missing or does not load."""
     try:
         openvino_genai()
         import openvino_tokenizers as tokenizers  # noqa: PLC0415

@@ -26,7 +26,7 @@ def nodes_with_blocks(model: Any) -> list[Any]:
 
 
 def weights_of(node: Any) -> Weights | None:
-    """Return the weights that a node holds; None if it holds none."""
+    """Return the weights of a node that holds blocks; None for any other node."""
     if node.get_type_name() != GGUF_WEIGHTS:
         return None
     attributes = node.get_attributes()
@@ -51,7 +51,7 @@ def replace_blocks(model: Any) -> None:
 
 
 def decompressed(node: Any) -> Any:
-    """Return a node that gives nearly the same f32 [.., cols] from constants of OpenVINO."""
+    """Return a node that gives almost the same f32 weights [.., cols], from constants that OpenVINO supports."""
     weights, ov = weights_of(node), openvino()
     assert weights is not None
     operations, half = ov.opset13, ov.Type.f16
@@ -124,7 +124,7 @@ def _q4_k(data: Bytes) -> Arrays:
 
 
 def _with_minimum(rows: int, packed: Bytes, scale: Floats, minimum: Floats) -> Arrays:
-    """Give scale * u + minimum as scale * (u - zero). A group of almost equal weights becomes -minimum * (0 - 1)."""
+    """Convert scale * u + minimum to scale * (u - zero). A group of almost equal weights becomes -minimum * (0 - 1)."""
     rounded = scale.astype(np.float16)
     with np.errstate(divide="ignore", invalid="ignore"):
         zero = -minimum / rounded.astype(np.float32)

@@ -188,7 +188,7 @@ class _Mixture:
 
 
 def _constant(value: Any | None, count: int) -> Floats | None:
-    """Return the numbers of a constant by expert: [experts, numbers]."""
+    """Return the values of a constant for each expert: [experts, values]."""
     return None if value is None else np.array(value.get_node().data, np.float32).reshape(count, -1)
 
 

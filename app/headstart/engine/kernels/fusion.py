@@ -77,11 +77,11 @@ def compile_model(model: Any, device: str, properties: Mapping[str, str]) -> Com
 
 
 def fuse(model: Any, kernels: Library, threads: int, *, kv_bits: int = 0) -> Sequence[CompiledSteps]:
-    """Replace what can be replaced by operations; their pieces. Without any the model is as it was.
+    """Replace supported subgraphs by our own operations, and return these. Without any, the model is unchanged.
 
-    The model must be as it is going to be compiled: an output head that is edited later would not be found.
-    `kv_bits`, 16 or 8: replace paged attention, too, if all of it can be, and keep keys and values in so many bits;
-    inputs of the model for them then go.
+    Call it on the model in its final form: an output head that is edited later would not be found. `kv_bits`, 16 or 8:
+    replace paged attention, too, if all of it can be, and keep keys and values in so many bits; inputs of the model for
+    them then go.
     """
     experts = replace_experts(model, kernels, threads)
     graph = Graph(model)
@@ -117,12 +117,12 @@ def fuse(model: Any, kernels: Library, threads: int, *, kv_bits: int = 0) -> Seq
 
 
 def _table(node: Any) -> Weights | None:
-    """Return the table in blocks that a node takes rows of; None for any other node."""
+    """Return the table in blocks of which a node takes rows; None for any other node."""
     return weights_of(node.input_value(0).get_node()) if node.get_type_name() == "Gather" else None
 
 
 def _place_of(table: Weights, layouts: Sequence[tuple[Layout, Any, Any]]) -> tuple[int, int] | None:
-    """Return the layout and the step that multiply by the same weights alone; None if none does."""
+    """Return the layout and the step that multiply by the same weights and by no others; None if there is none."""
     for number, (layout, _, _) in enumerate(layouts):
         for place, step in enumerate(layout.steps):
             if len(step.weights) == 1 and step.weights[0].values.ctypes.data == table.values.ctypes.data:
@@ -131,7 +131,7 @@ def _place_of(table: Weights, layouts: Sequence[tuple[Layout, Any, Any]]) -> tup
 
 
 def _regions(graph: Graph, nodes: Sequence[Node]) -> Iterator[list[Node]]:
-    """Yield nodes that hang together, such that no path leaves them and enters again.
+    """Yield connected sets of nodes that no path leaves and enters again.
 
     A node's level is the number of nodes not in `nodes` between it and the inputs, along the path that has the most of
     them behind nodes in `nodes`. Any node on a path between two nodes of one level has that level, too, so it is in
@@ -170,7 +170,7 @@ def _regions(graph: Graph, nodes: Sequence[Node]) -> Iterator[list[Node]]:
 
 
 def _layout(graph: Graph, region: Sequence[Node], kv_bits: int) -> tuple[Layout, Sequence[Key], Sequence[Key]]:
-    """Return the steps of a region over numbered buffers, the values that it reads and those that it gives."""
+    """Return the steps of a region over numbered buffers, the values that it reads and the values that it computes."""
     by_key = {node.key: node for node in region}
     inside = {name for node in region for name in node.inside}
     sources = list(dict.fromkeys(key for node in region for key in node.sources if key not in by_key))
@@ -225,7 +225,7 @@ def _attention(
 
 
 def _joined(region: Sequence[Node]) -> Iterator[list[Node]]:
-    """Return the nodes in order. Plain products of the same values, such as q, k and v, stand together."""
+    """Return the nodes in order, with plain products of the same values, such as q, k and v, next to each other."""
     joined: set[Key] = set()
     for node in region:
         if node.key in joined:

@@ -293,7 +293,7 @@ class Library:
 
 
 def path() -> Path:
-    """Return the file of the library, present or not."""
+    """Return the path of the library file, which may not exist."""
     return Path(__file__).with_name(_NAMES.get(sys.platform, "libheadstart_kernels.so"))
 
 
@@ -335,14 +335,14 @@ class Ticket:
 
 
 class Tickets:
-    """The ticket of the pass under way over a compiled model, which makes one pass at a time."""
+    """The ticket of the pass in progress over a compiled model, which runs one pass at a time."""
 
     def __init__(self) -> None:
         self.current: Ticket | None = None
 
     @contextmanager
     def ticketed(self) -> Iterator[Ticket]:
-        """Announce a pass; its runs begin inside."""
+        """Context manager for one pass, whose runs begin inside; it gives the pass's ticket."""
         self.current = ticket = Ticket()
         try:
             yield ticket

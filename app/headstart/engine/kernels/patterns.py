@@ -186,14 +186,14 @@ def _compressed(node: Any) -> tuple[Any, Any, Any | None] | None:
 
 
 def _behind(node: Any) -> Any:
-    """Go back through conversions and reshaping."""
+    """Strip conversions and reshaping from a node, and return what comes before them."""
     while node.get_type_name() in _UNPACKING:
         node = node.input_value(0).get_node()
     return node
 
 
 def _halves(packed: Any) -> NDArray[np.uint8]:
-    """Return unsigned 4-bit numbers from two a byte, the lower half first."""
+    """Unpack unsigned 4-bit numbers, two a byte with the lower half first."""
     data = np.ascontiguousarray(packed).reshape(-1).view(np.uint8)
     return np.stack([data & 15, data >> 4], axis=1).reshape(-1)
 
@@ -345,7 +345,7 @@ class _Projected:
 
 
 def _projected(graph: Graph, value: Any, nodes: Mapping[Key, Node]) -> _Projected:
-    """Go back from an input of the attention to the node that it comes from."""
+    """Walk back from an input of the attention to the projection that it comes from."""
     heads = value.get_node().input_value(0).get_partial_shape() if value.get_node().get_input_size() else None
     size = int(heads[-1].get_length()) if heads is not None and len(heads) == _RANK and not heads[-1].is_dynamic else 0
     value, inside = _unmoved(value)
@@ -399,7 +399,7 @@ def _rotated(value: Any) -> tuple[Any, tuple[Key, ...], set[str]]:
 
 
 def _is_slice(node: Any, source: Any, start: int, stop: int | None) -> bool:
-    """Tell if it takes these of the last numbers of a source; `stop` None: all from `start` on."""
+    """Return True if a node slices the last axis of a source from `start` to `stop`; None: to the end."""
     if node.get_type_name() != "Slice" or key_of(node.input_value(0)) != key_of(source):
         return False
     begin, end, step, axis = (_scalar(value) for value in node.input_values()[1:5])
@@ -409,7 +409,7 @@ def _is_slice(node: Any, source: Any, start: int, stop: int | None) -> bool:
 
 
 def _unmoved(value: Any) -> tuple[Any, set[str]]:
-    """Return the value before nodes that only give its numbers another shape, and these nodes' names."""
+    """Skip nodes that only reshape; return the value before them, and their names."""
     inside = set()
     while (node := value.get_node()).get_type_name() in _LAYOUT:
         if node.get_type_name() == "Transpose" and not _keeps_order(node):
@@ -420,7 +420,7 @@ def _unmoved(value: Any) -> tuple[Any, set[str]]:
 
 
 def _keeps_order(transpose: Any) -> bool:
-    """Tell if the axes that are longer than 1 stay in their order."""
+    """Return True if a transposition only moves axes of size 1."""
     order, shape = _constant(transpose.input_value(1)), transpose.input_value(0).get_partial_shape()
     if order is None:
         return False
@@ -455,7 +455,7 @@ def _sum(graph: Graph, node: Any, nodes: Mapping[Key, Node]) -> tuple[Node, ...]
 
 
 def _is_row_of_numbers(value: Any) -> bool:
-    """Tell if it is f32 [.., width] with a known width."""
+    """Return True if a value is f32 [.., width] with a known width."""
     shape = value.get_partial_shape()
     is_known = not shape.rank.is_dynamic and len(shape) >= 2 and not shape[-1].is_dynamic
     return is_known and value.get_element_type() == openvino().Type.f32 and not _is_constant(value)
@@ -470,7 +470,7 @@ def key_of(output: Any) -> Key:
 
 
 def _constant(value: Any) -> NDArray[np.float32] | None:
-    """Return the numbers of a constant in one row; None for anything else."""
+    """Return a constant as a flat array; None for anything else."""
     node = _behind(value.get_node())
     if node.get_type_name() != "Constant" or node.get_element_type().bitwidth < 8:
         return None
@@ -478,13 +478,13 @@ def _constant(value: Any) -> NDArray[np.float32] | None:
 
 
 def _row(value: Any) -> NDArray[np.float32] | None:
-    """Return the numbers of a constant that has one for each number of a token, and no other axis."""
+    """Return a constant that has one number for each channel, and no other axis; None for anything else."""
     numbers, shape = _constant(value), value.get_partial_shape()
     return numbers if numbers is not None and len(shape) and shape[-1] == numbers.size else None
 
 
 def _scalar(value: Any) -> float | None:
-    """Return a constant number, or the product of two; None for anything else."""
+    """Return the number of a scalar constant, or of the product of two; None for anything else."""
     node = _behind(value.get_node())
     if node.get_type_name() == "Multiply":
         first, second = (_scalar(each) for each in node.input_values())

@@ -1,4 +1,4 @@
-"""The proof that our own kernels compute right on this processor, made once by a process of its own."""
+"""The self-test of our own kernels on this processor, made once in a process of its own."""
 
 import functools
 import hashlib
@@ -58,7 +58,7 @@ def build() -> str:
 
 
 def proven() -> Library | None:
-    """Return the library, if it multiplies right on this processor."""
+    """Return the library if it passes the self-test on this processor; else None."""
     return None if unsupported_reason() else library()
 
 
@@ -205,7 +205,7 @@ def _attended(q: NDArray[Any], k: NDArray[Any], v: NDArray[Any], sinks: NDArray[
 
 
 def _samples(random: np.random.Generator) -> list[tuple[Weights, NDArray[np.float32]]]:
-    """Yield weights in each format that exports have, and the numbers that they stand for: [rows, cols]."""
+    """Yield weights in each format that exports use, with their dequantized values: [rows, cols]."""
     shape = _ROWS, _COLS
     scales = random.uniform(0.01, 0.02, (_ROWS, 1)).astype(np.float16)
     group_scales = random.uniform(0.01, 0.02, (_ROWS, _COLS // _GROUP)).astype(np.float16)

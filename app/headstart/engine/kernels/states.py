@@ -28,7 +28,7 @@ _EPSILON = np.float32(1e-6)  # of the lengths of queries and keys
 
 
 class StateUpdate(Protocol):
-    """The way in which a layer goes on from a state, which is one array of numbers."""
+    """The rule by which a layer updates its state, which is one array of numbers."""
 
     width: int  # numbers of an input
     given: int  # numbers of an output
@@ -38,7 +38,7 @@ class StateUpdate(Protocol):
         ...
 
     def advance(self, state: Floats, x: Floats, out: Floats) -> Floats:
-        """Return the state after the tokens x [tokens, width]; write what they give, [tokens, given].
+        """Return the state after the tokens x [tokens, width], and write the outputs, [tokens, given], to `out`.
 
         Each token takes the same steps whatever comes with it, so passes of all sizes agree to the bit.
         """
@@ -100,7 +100,7 @@ class DeltaRule:
         return np.concatenate([rows, memory.reshape(-1)])
 
     def _step(self, memory: Floats, mixed: Floats, decay: Floats, correction: Floats, out: Floats) -> None:
-        """Take a token into the memory [heads, keys, values]; write what it reads there afterwards."""
+        """Update the memory [heads, keys, values] with one token, and write what is read from it then to `out`."""
         heads = mixed.reshape(-1, self._size)
         both, values = heads[: 2 * self._key_heads], heads[2 * self._key_heads :]
         both = both / np.sqrt((both * both).sum(1, keepdims=True) + _EPSILON)
@@ -195,7 +195,7 @@ class _Memory:
         self._count += len(x)
 
     def _forget(self, past: int, stop: int) -> None:
-        """Drop states that no text is likely to go on from."""
+        """Drop states from which no text is likely to continue."""
         parts = [place for place in self._states if place % _PART == 0]
         if self._is_large:  # the last ones, and fewer and fewer before them
             parts = [place for place in parts if place & (place - 1) == 0 or place > stop - 2 * _PART]
@@ -234,7 +234,7 @@ class States:
         return sum(self._sizes)
 
     def begin(self, turns: Sequence[SequencePart]) -> None:
-        """Make the next pass that of these parts, in order."""
+        """Begin a pass of these parts of sequences, in order."""
         self._turns = turns
 
     def run(self, layer: int, x: Floats, out: Floats) -> None:

@@ -339,9 +339,9 @@ def measure_all(resolved: ResolvedOptions, trial: Trial, *, again: bool = False)
 
 
 def pass_times(measurements: Measurements, hints: Sequence[str]) -> Mapping[str, Mapping[str, float]]:
-    """Return milliseconds by precision, for those that proved right and were timed:
+    """Return the measured milliseconds of each proven precision by kind of pass.
 
-    of one token, of a verification, and a round's share of a prompt that is read once.
+    The kinds: one token, a verification, and a round's share of a prompt that is read once.
     """
     verdicts = {hint: validation.find_verdict(measurements, properties(hint)) for hint in hints}
     return {

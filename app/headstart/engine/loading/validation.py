@@ -172,7 +172,7 @@ class _Order:
 
 
 class Trial:
-    """A trial of properties in a child process. `stop` ends it from another thread."""
+    """A trial of OpenVINO properties in a child process. `stop` ends it from another thread."""
 
     def __init__(self, command: Sequence[str] | None = None, patience: float | None = None) -> None:
         """`command` starts the engine's program, unless a test has another. `patience`: seconds of silence."""

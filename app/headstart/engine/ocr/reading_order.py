@@ -65,7 +65,7 @@ def _blocks(pieces: list[_Piece]) -> Iterator[list[_Piece]]:
 
 
 def _gutter(pieces: list[_Piece]) -> float | None:
-    """Return the middle of the space between two columns; None if there are none. A few lines may cross it."""
+    """Return the middle of the gap between two columns; None if there is no gap. A few lines may cross it."""
     if len(pieces) < 2 * _MIN_LINES:
         return None
     height = _median([piece.height for piece in pieces])

@@ -1,4 +1,4 @@
-"""Text recognition by the models of PP-OCR: a detector of lines, one of lines upside down, and a reader of a line."""
+"""Text recognition with the models of PP-OCR: one detects lines, one detects lines upside down, one reads a line."""
 
 import math
 from collections.abc import Sequence
@@ -111,16 +111,16 @@ class Recognizer:
 
 
 def _take_reading(request: Any, task: tuple[Any, list[_Reading], int]) -> None:
-    """Put what a finished request read into its place; called by the queue."""
+    """Store the result of a finished request; the queue calls this."""
     characters, readings, place = task
     logits, ids = (request.get_output_tensor(number).data[0] for number in range(2))
     readings[place] = _decoded(logits, ids[:, 0], characters)
 
 
 def _decoded(logits: Any, ids: Any, characters: Any) -> _Reading:
-    """Return the characters of a line, as CTC has them: repeated ones are one, those around a blank are two.
+    """Decode the characters of a line from CTC output: repetitions merge, unless a blank separates them.
 
-    `logits`: of the best and the second best character at each place, whose distance tells how sure the best is.
+    `logits`: of the best and the second best character at each place. Their distance tells how certain the best is.
     """
     is_new = (ids != 0) & np.diff(ids, prepend=0).astype(bool)
     if not is_new.any():
@@ -130,7 +130,7 @@ def _decoded(logits: Any, ids: Any, characters: Any) -> _Reading:
 
 
 def _plain(picture: Image.Image) -> Image.Image:
-    """Return a picture in colours, or in greys if it has no others: these take a third of the time."""
+    """Return a picture in RGB, or in grey if it has no colours, which takes a third of the time."""
     if picture.mode == "L":
         return picture
     colours = picture.convert("RGB")
@@ -140,7 +140,7 @@ def _plain(picture: Image.Image) -> Image.Image:
 
 
 def _levelled(boxes: Sequence[Box]) -> list[Box]:
-    """Return boxes with the angle of the page, which is more exact than theirs, but for those that are turned."""
+    """Return boxes with the angle of the page, which is more exact than their own, except for rotated ones."""
     if not boxes:
         return []
     page = float(np.median([box.angle for box in boxes]))

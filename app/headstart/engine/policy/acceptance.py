@@ -152,7 +152,7 @@ class Acceptance:
         self.free = defaultdict[str, FreeCalibration](FreeCalibration)  # by drafter
 
     def copied(self, draft: Draft, count: int) -> list[float]:
-        """Return the chances of the first `count` n-gram tokens after those of a draft model."""
+        """Return the acceptance probabilities of the first `count` n-gram tokens that follow a draft model's tokens."""
         return self.free[Origin.NGRAM].chances(_tail(draft, len(draft.confidences), count))
 
     def learn(self, outcome: Outcome) -> None:

@@ -55,7 +55,7 @@ class Tracked(Estimate):
         self._largest = np.full(len(means), math.inf)
 
     def observe(self, features: Sequence[float], value: float, noise: float) -> None:
-        """Learn from `value`, with the standard deviation `noise` of its own. Outliers are pulled in."""
+        """Learn from `value`, which has the standard deviation `noise` of its own. Outliers are clipped."""
         self._covariance += _COMMON_DRIFT**2 * np.outer(self.means, self.means) + self._drift
         limit = _CLIP * math.sqrt(noise * noise + self.variance(features))
         self.correct(features, min(limit, max(-limit, value - self.predict(features))), noise * noise)
@@ -144,7 +144,7 @@ class Curve:
         self._tracked.observe(features, ms / (first * passes), _NOISE * self._tracked.predict(features))
 
     def _learn_reading(self, tokens: int, context: int, ms: float) -> None:
-        """Learn the price of a long text from a pass over one: half of it is what was known before."""
+        """Learn the price of reading a long text from one pass; the earlier estimate keeps half of the weight."""
         known_ms = self.ms(tokens, context)
         price = max(self._point(_READING) + (ms - known_ms) * _READING / tokens / 2, self._points[BULK])
         self._table = _rising({**self._table, _READING: price})
@@ -232,7 +232,7 @@ class Costs:
         return [self.target.ms(size, batch_size * context) for size in sizes]
 
     def _change_ms(self, last_pass: LastPass) -> float:
-        """Return the price of a change of size, less what it cost so far to keep the last one."""
+        """Return the price of changing the size of the pass, less what keeping the last size has cost so far."""
         return max(self.target.switch_ms - last_pass.spent_ms, 0.0)
 
     def pass_of(self, drafter: str) -> int:
@@ -255,7 +255,6 @@ class Costs:
         return step, batch_size * (curve.ms(uncached, context) + 2 * curve.switch_ms) - step  # there and back
 
     def to_json(self) -> dict[str, Any]:
-        """Return the data that is kept between runs."""
         models = {name: curve.to_json() for name, curve in self._models.items()}
         return {"target": self.target.to_json(), "models": models}
 

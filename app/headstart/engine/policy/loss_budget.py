@@ -53,7 +53,7 @@ class DrafterBudget:
         self.allowance += steps
 
     def book(self, tokens: int, ms: float, plain_ms: float) -> None:
-        """Enter a round of this drafter that gave `tokens` in `ms`. A plain step costs `plain_ms`."""
+        """Book a round of this drafter that gave `tokens` in `ms`. A plain step costs `plain_ms`."""
         self.balance += tokens - ms / plain_ms
         self.saved_ms += plain_ms * tokens - ms
         self._pause_if_spent()
@@ -79,12 +79,12 @@ class Pace:
         self._tokens, self._ms = 0.0, 0.0
 
     def add(self, tokens: int, ms: float) -> None:
-        """Enter a round."""
+        """Add a round."""
         self._tokens = _PACE_MEMORY * self._tokens + tokens
         self._ms = _PACE_MEMORY * self._ms + ms
 
     def within(self, minimum: float, expected: float, maximum: float) -> float:
-        """Return the pace between two bounds. It begins at the expected one, of which a little is always mixed in."""
+        """Return the pace within bounds. It begins at the expected one, of which a little is always mixed in."""
         pace = (self._tokens + _PRIOR_STEPS) / (self._ms + _PRIOR_STEPS / expected)
         return min(maximum, max(minimum, pace))
 
@@ -110,12 +110,12 @@ class LossBudget:
         return sum(account.saved_ms for account in self.accounts.values())
 
     def steps_per_token(self, plain_ms: float) -> float:
-        """Return the plain steps that a token of this answer took in the mean, at most 1."""
+        """Return the mean number of plain steps that a token of this answer took, at most 1."""
         spent = max(self.written - self.saved_ms / plain_ms, 0.0)
         return min(1.0, (spent + _PRIOR_STEPS) / (self.written + _PRIOR_STEPS))
 
     def observe(self, outcome: Outcome, costs: Costs) -> None:
-        """Enter a round. A plain step is its own price."""
+        """Book a round. A plain step is booked at its own cost."""
         self.written += outcome.tokens
         state, switch_ms = outcome.state, costs.target.switch_ms
         ms, plain_ms = outcome.ms, costs.target.ms(1, state.context)

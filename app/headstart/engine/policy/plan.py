@@ -171,9 +171,9 @@ class _Planner:
         return DraftEstimate(prices, gain, reachable)
 
     def may_read(self, catch_up_ms: float, reachable: float, verify: list[float]) -> bool:
-        """Return whether a model may read a long text, after which it reaches `reachable` tokens a millisecond.
+        """Return whether a model should read a long text, after which it reaches `reachable` tokens a millisecond.
 
-        Where a head can guess without reading, the beginning of an answer has to have saved the time before.
+        If a head can draft without reading, a long text is read at the beginning only with time that was saved before.
         """
         plain_rate = 1 / verify[0]
         ready = [self.reachable_rate(name, verify) for name in self.state.uncached_tokens if not self.is_long(name)]
@@ -194,12 +194,12 @@ class _Planner:
         return best_rate(prices, [mean(first), *[mean(further)] * (len(verify) - 2)])
 
     def is_worth_prefilling(self, steps: float, speedup: float) -> bool:
-        """Return whether to read a long text now rather than later or never. It takes `steps` plain steps.
+        """Return whether to read a long text now rather than later or never. Reading takes `steps` plain steps.
 
-        `speedup` is that of the answer's rest, over what is written without reading. The answer may be as long as any
-        of the last ones that is longer than what is written, else as long again. Its tokens take less than a plain step
-        each if guesses have saved time so far. The measure is the mean logarithm of its time: twice the time is as bad
-        for a short answer as for a long one.
+        `speedup`: of the rest of the answer, against writing it without reading. Possible lengths of the answer are
+        those of the last answers, if longer than the text so far, or else twice the text. Each token counts as less
+        than a plain step if guesses have saved time so far. The cost is the mean logarithm of the time, so that twice
+        the time is as bad for a short answer as for a long one.
         """
         tokens, per_token = self.budget.written, self.budget.steps_per_token(self.plain_ms)
         written = per_token * tokens
@@ -231,7 +231,7 @@ class _Planner:
 
 
 class DraftSession:
-    """Follows a plan through one round: when a model stops drafting, and what of the draft is checked."""
+    """The execution of a plan in one round: when a model stops drafting, and which part of the draft is checked."""
 
     def __init__(self, plan: DraftPlan, policy: PolicyState) -> None:
         self.plan = plan
@@ -252,7 +252,7 @@ class DraftSession:
         return gain > max(0.0, self._tail_gain(draft, survival))
 
     def select(self, draft: Draft) -> Selection:
-        """Return the beginning of a draft that pays, with the branches that pay beside it."""
+        """Return the beginning of a draft that is worth checking, with the branches beside it."""
         plan = self.plan
         if not plan.is_drafted:
             return self._selection(draft, draft.beginning(plan.limit), plan.deferred_gain_ms)
@@ -318,7 +318,7 @@ class DraftSession:
         return self._policy.acceptance.copied(draft, min(len(draft.copied), self.plan.limit - len(draft.confidences)))
 
     def _tail_gain(self, draft: Draft, survival: float) -> float:
-        """Return the tokens, net of the worth of time, that the n-grams after the drafted tokens add."""
+        """Return the expected tokens from the n-grams after the drafted tokens, net of the worth of their time."""
         verify, rate, drafted = self.plan.prices.verify, self.plan.prices.rate, len(draft.confidences)
         best = gained = 0.0
         for j, chance in enumerate(self._tail_chances(draft), start=1):

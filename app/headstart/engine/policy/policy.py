@@ -45,7 +45,7 @@ class Policy:
 
     @property
     def ledger_ms(self) -> float:
-        """Milliseconds saved in this answer against plain decoding; negative: lost."""
+        """Milliseconds saved in this answer against plain decoding; negative if time was lost."""
         return self._budget.saved_ms
 
     @property
@@ -58,11 +58,11 @@ class Policy:
         return plan_round(state, self.state)
 
     def begin_round(self, state: RoundState) -> DraftSession:
-        """Plan a round, and return what follows the plan."""
+        """Plan a round. Return the session that follows the plan."""
         return DraftSession(self.plan(state), self.state)
 
     def shared_timing(self, plan: DraftPlan, selection: Selection) -> Timing:
-        """Return the expected time that a round takes of all answers that share its passes."""
+        """Return the expected time that a round costs all answers that share its passes."""
         state, costs = plan.state, self.costs
         if not plan.is_drafted:
             return Timing(verify_ms=costs.shared(selection.size, state.context, state.batch_size)[-1])

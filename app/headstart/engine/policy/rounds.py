@@ -86,7 +86,7 @@ class Outcome:
 
     @property
     def verified(self) -> int:
-        """Number of candidates checked, branches included."""
+        """Number of checked candidates, branches included."""
         return self.selection.checked.size
 
     @property
@@ -96,7 +96,7 @@ class Outcome:
 
     @cached_property
     def is_branch_taken(self) -> bool:
-        """Return whether the last accepted token is a branch."""
+        """Return True if the last accepted token is a branch."""
         return self.selection.checked.branch_taken(self.chosen) is not None
 
     @property
@@ -106,7 +106,7 @@ class Outcome:
 
     @property
     def is_plain(self) -> bool:
-        """Return whether the pass was that of a plain step."""
+        """Return True if the pass read one token, as in a plain step."""
         return self.size == 1
 
     @property

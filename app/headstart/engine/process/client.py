@@ -170,7 +170,7 @@ class EngineClient:
             self._publish(self._session.take(number, event))
 
     def _publish(self, outcome: Report | Lost | None) -> None:
-        """Put a report into the inbox of its answer, and what concerns the process or its model into all."""
+        """Put a report into the inbox of its answer, or into all inboxes if it concerns the process or its model."""
         if isinstance(outcome, Lost) or (isinstance(outcome, Failed) and outcome.order in ("", Load.__name__)):
             for inbox in list(self._inboxes.values()):
                 inbox.put(self._loss(outcome.cause) if isinstance(outcome, Lost) else outcome)

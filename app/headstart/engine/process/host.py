@@ -111,7 +111,7 @@ class QueuedRequest:
 
 
 class SharedEngine:
-    """The loaded model as the server sees it: its requests wait in line with the orders."""
+    """The loaded model as the server sees it; its requests wait in one queue with the orders."""
 
     def __init__(self, enqueue: Callable[[QueuedRequest], None]) -> None:
         self._enqueue = enqueue
@@ -163,7 +163,7 @@ class EnginePool:
 
 
 class IdleMarker:
-    """Wakes the queue when the last of several answers has ended."""
+    """A queue entry that wakes the worker when the last of several answers has ended."""
 
 
 class ServerHandle(Protocol):
@@ -240,7 +240,7 @@ class Host:
                 self._work.put(order)
 
     def _queue_for(self, request: Request) -> "queue.SimpleQueue[Work | None]":
-        """Return the queue of a request. One for tokens alone does not wait for answers, once there is a model."""
+        """Return the queue for a request. One that only asks for tokens waits for no answer once a model is loaded."""
         return self._side_orders if request.tokens_only and self._opened else self._work
 
     def serve(self) -> None:
@@ -516,7 +516,7 @@ def main(argv: Sequence[str] | None = None, models: ModelSource | None = None, s
 
 
 def _take_the_pipes() -> tuple[int, int]:
-    """Return descriptors for orders and reports that other code, such as a native library, cannot use."""
+    """Take over standard input and output, so that native libraries cannot write to them. Return both descriptors."""
     orders, reports = os.dup(0), os.dup(1)
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)

@@ -1,4 +1,4 @@
-"""The engine's process, and the rules of its life: what it is sent, when it is ended, and whether another follows."""
+"""The engine's process and its life cycle: what it is sent, when it is ended, and when it is restarted."""
 
 import contextlib
 import queue
@@ -163,7 +163,7 @@ class EngineProcess:
 
 @dataclass(frozen=True)
 class Lost:
-    """The end of a process."""
+    """The reason why a process ended, and what follows."""
 
     cause: Ended | HeadstartError
     is_expected: bool  # the session ended it to free a model or memory
@@ -180,7 +180,7 @@ class _Answer:
 
 
 class EngineSession:
-    """One model and its process: what the process is sent, when it is ended, and whether another one follows.
+    """One model and its process: what it is sent, when it is ended, and when it is restarted.
 
     It has no thread and waits for nothing: pass what the process sends to `take`, and call `poll` after `poll_delay`.
     """
@@ -287,7 +287,7 @@ class EngineSession:
             process.wait()
 
     def take(self, number: int, event: ProcessEvent) -> Report | Lost | None:
-        """Take what a process sent; return it unless it comes too late or only the session needs it."""
+        """Handle an event of a process. Return it, unless it comes too late or only the session needs it."""
         if number != self._number or (self._is_ending and not isinstance(event, Ended)):
             return None
         if isinstance(event, Ended):
@@ -367,7 +367,7 @@ class EngineSession:
         return report
 
     def _lose(self, cause: Ended | HeadstartError) -> Lost:
-        """Note that the process has ended, and start another if there is work."""
+        """Note the end of the process, and start another one if there is work."""
         is_expected, was_loading = self._is_expected, bool(self.options and not self.facts)
         self._number += 1
         self._forget_process()
@@ -387,7 +387,7 @@ class EngineSession:
         self.answers.clear()
 
     def _greet(self) -> None:
-        """Send a new process its model, then the orders that wait."""
+        """Send the model to a new process, then the waiting orders."""
         orders = [*([Load(self.options)] if self.options else []), *self.outbox]
         self.outbox.clear()
         for order in orders:

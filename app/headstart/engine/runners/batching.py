@@ -59,7 +59,7 @@ class Schedule:
         return bool(self._due[place]) and time.monotonic() < self._ended + _PATIENCE
 
     def arrive(self, place: int, work: Work) -> None:
-        """Note that a sequence wants a pass. The target waits for one that drafts, but not while its text is read."""
+        """Note that a sequence is ready for a pass. The target waits for drafting ones, but not for a prompt."""
         target, *drafting = self._due
         for due in drafting:
             due.discard(work.sequence)
@@ -136,7 +136,7 @@ class Batcher(Generic[W]):
         raise NotImplementedError
 
     def _wait(self, current: W, cancel: CancelEvent | None) -> list[W]:
-        """Wait until the pass is made, or until its thread is to make it. Return the batch then."""
+        """Wait until another thread has made the pass, or until this thread has to. Return the batch in that case."""
         schedule = self.schedule
         while not current.is_done:
             if current in self._waiting:
@@ -153,7 +153,7 @@ class Batcher(Generic[W]):
         return []
 
     def _together(self) -> list[W]:
-        """Return the works of the next pass: the one that waits longest, and as many others as there is room for."""
+        """Return the work of the next pass: the one that has waited longest, and as many others as fit."""
         together, room = list[W](), JOINED
         for work in self._waiting:
             if not together or work.count <= room:

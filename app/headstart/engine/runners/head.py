@@ -43,7 +43,7 @@ class HeadRunner(PagedRunner):
             self._given = None
 
     def _edit(self, model: Any) -> None:
-        """Read one hidden state in place of three, and give the layer's own in place of the mapping."""
+        """Make the graph read one hidden state in place of three, and output the layer's own."""
         self.listed, self.width = tokens_of_rows(model), read_one_state(model)
         sums = [node for node in model.get_ordered_ops() if node.get_type_name() == "Add"]
         last = [node for node in sums if ".midlayer/" in node.get_friendly_name()][-1]
@@ -83,7 +83,7 @@ class Taps:
 
 
 def read_one_state(model: Any) -> int:
-    """Let a head read one hidden state in place of several. Return its width."""
+    """Make a head read one hidden state in place of several. Return its width."""
     old, matrix = _given_states(model), _first_matrix(model)
     width: int = matrix.get_output_partial_shape(0)[-1].get_length()
     states = openvino().opset13.parameter([-1, -1, width], np.float32, name=HIDDEN_STATES)

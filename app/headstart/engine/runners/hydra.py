@@ -18,7 +18,7 @@ from headstart.engine.runners.runner import Hidden, Inputs, Logits, infer
 
 @dataclass(eq=False)
 class HeadPass:
-    """The work of one pass for one sequence: a guess."""
+    """One guess for a sequence, as its part of a pass."""
 
     token: int
     given: Hidden  # the hidden state of the token before: [1, width]

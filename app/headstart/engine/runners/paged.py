@@ -85,12 +85,12 @@ class PagedRunner:
         return self.batcher.sharing
 
     def at_work(self) -> AbstractContextManager[None]:
-        """Return a context to be inside while an answer is written; see Passes.at_work."""
+        """Context manager for writing an answer, during which other sequences wait for this one; see Passes.at_work."""
         return self.batcher.at_work(self._number)
 
     @property
     def min_tokens(self) -> int:
-        """The least tokens of a pass of a sequence. Padding fills it up."""
+        """The least number of tokens in a pass of a sequence; shorter passes are padded."""
         return self.batcher.min_tokens
 
     @min_tokens.setter

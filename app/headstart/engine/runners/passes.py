@@ -120,14 +120,14 @@ class Passes(Batcher[Pass]):
             row, token = row + work.rows, token + work.count
 
     def _recover(self, first: Pass) -> None:
-        """Read some tokens past the end of a sequence; the next pass overwrites them."""
+        """Make a cancelled model whole again by tokens past the end of a sequence; the next pass overwrites them."""
         self._finished = unlike(self._finished, self._cancelled)
         self._write([Pass([0] * self._finished, (), first.past, 1, first.table, first.sequence)])
         infer(self._request, self._tickets, None)
         self._cancelled = 0
 
     def _write(self, together: Sequence[Pass]) -> None:
-        """Write the inputs of a pass. The ones that count have a row for each sequence: [sequences]."""
+        """Write the inputs of a pass. Per-sequence inputs are [sequences]."""
         write, past = self._inputs.write, [work.past for work in together]
         self._states.begin([_part_of(work) for work in together])
         ends = [work.past + work.count for work in together]

@@ -104,7 +104,7 @@ def pass_ms(runner: Runner, tokens: int, repeats: int = _REPEATS) -> float:
 
 
 def switch_ms(runner: Runner, repeats: int = _REPEATS) -> float:
-    """Return the milliseconds that a pass costs more after one with another number of tokens, the median."""
+    """Return the extra milliseconds of a pass that follows one of another size, as a median."""
     differences = []
     for tokens in (min(VERIFY, runner.context), 1) * repeats:
         first = pass_ms(runner, tokens, repeats=1)

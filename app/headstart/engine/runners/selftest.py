@@ -44,7 +44,7 @@ class Invariance:
 
 
 def self_test(runner: Runner) -> str:
-    """Return what keeps this runner from being right; empty: nothing."""
+    """Return the reason why this runner must not be used; empty if there is none."""
     error = rollback_error(runner)
     if error > _MAX_ERROR:
         return f"logits differ by {error:.1%} of their deviation after a rollback"
@@ -53,7 +53,7 @@ def self_test(runner: Runner) -> str:
 
 
 def branch_error(runner: Runner) -> float:
-    """Return what it does to logits to check a token as a branch and keep it, in parts of what one token too many does.
+    """Return how far the logits change when a token is checked as a branch and kept, relative to one token too many.
 
     The larger of two: for the branch's own logits, and for those of what follows once it is kept. What comes before it
     is a single token, so that each of the others counts for much.
@@ -139,9 +139,9 @@ def _is_same_in_chunks(runner: Runner, part: Sequence[int]) -> bool:
 
 
 def _fill(runner: Runner, part: Sequence[int], room: int) -> int:
-    """Fill a cache that holds `part` with copies of it, and with others up to a place in a block; return the tokens.
+    """Fill a cache that holds `part`, up to a place within a block, and return the tokens.
 
-    Where nothing can be copied, only the others are read.
+    Copies of `part` are restored where possible; further tokens are read.
     """
     if runner.can_save and len(part) == _PART:
         saved = runner.save(0, len(part))
@@ -152,7 +152,7 @@ def _fill(runner: Runner, part: Sequence[int], room: int) -> int:
 
 
 def _passes(count: int, size: int) -> list[int]:
-    """Return passes of `size` tokens, the last of fewer or one more, that read `count` tokens; none has one token."""
+    """Return the sizes of passes over `count` tokens: `size`, the last smaller or one larger, none 1."""
     sizes, rest = [size] * (count // size), count % size
     if rest == 1:
         sizes[-1] += 1

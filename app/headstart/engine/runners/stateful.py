@@ -125,11 +125,11 @@ class StatefulRunner:
                 self._inputs.write(name, value)
 
     def _mask_with(self, count: int) -> Ids:
-        """Return the mask with this many more slots, of tokens that count."""
+        """Return the mask extended by `count` valid slots."""
         return np.concatenate([self._mask, np.ones(count, np.int64)])
 
     def _recover(self) -> None:
-        """Read some tokens and forget them. There are no others."""
+        """Make a cancelled model with an empty cache whole again: read some tokens and forget them."""
         self._finished = unlike(self._finished, self._cancelled)
         self._set_inputs([0] * self._finished, rows=1)
         infer(self._request, self._tickets, None)

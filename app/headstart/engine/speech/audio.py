@@ -1,4 +1,4 @@
-"""Sound as a model reads it: one channel, 16,000 numbers from -1 to 1 a second, of a recording or a microphone."""
+"""Sound as a model reads it: mono, 16,000 samples a second from -1 to 1, from a recording or a microphone."""
 
 import math
 import queue
@@ -107,6 +107,6 @@ def play(path: Path, stop: threading.Event, on_level: Callable[[float], object] 
 
 
 def level(block: Any) -> float:
-    """Return how loud a sound is, from 0 to 1, as ears have it: by decibels above a quiet room."""
+    """Return the perceived loudness of a sound from 0 to 1, by decibels above a quiet room."""
     power = float(np.square(block).mean()) if len(block) else 0.0
     return min(max(1 + math.log10(power + 1e-12) / _QUIET, 0.0), 1.0)

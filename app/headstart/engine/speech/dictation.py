@@ -1,4 +1,4 @@
-"""Dictation: what is said becomes text while it is said. Sound is forgotten once its text is final."""
+"""Dictation: speech becomes text while you speak. Sound is forgotten once its text is final."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ class Dictated:
 
 
 def dictate(transcriber: Transcriber, sound: Iterable[Any], language: str = "") -> Iterator[Dictated]:
-    """Yield what is said in sound that arrives in pieces."""
+    """Yield the text of speech that arrives in pieces."""
 
     def dictated(samples: Any, *, is_final: bool) -> Dictated:
         return Dictated(transcriber.transcribe(samples, language, is_draft=not is_final).text, is_final)

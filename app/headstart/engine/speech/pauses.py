@@ -25,7 +25,7 @@ class SpeechSpan(NamedTuple):
 
 
 class Pauses:
-    """The model that hears speech, loaded from its file."""
+    """Voice activity detection by the Silero model, loaded from its file."""
 
     def __init__(self, path: Path) -> None:
         """Load the model. Raises RuntimeError for a file that is not one."""

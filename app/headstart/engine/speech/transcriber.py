@@ -1,4 +1,4 @@
-"""A Whisper model that writes down what is said, by OpenVINO GenAI. Only speech goes to it: it invents words else."""
+"""Speech recognition by a Whisper model. It gets only speech, because it invents words for anything else."""
 
 from collections.abc import Iterator
 from itertools import pairwise
@@ -18,7 +18,7 @@ _BEAMS = 5  # texts that are followed at the same time, with half the word error
 
 
 class Transcriber:
-    """The model, and the one that finds pauses, loaded from a model folder."""
+    """A Whisper model, and the model that finds pauses, loaded from a model folder."""
 
     def __init__(self, folder: Path) -> None:
         """Load the models. Raises RuntimeError and OSError for files that are not those of such a model."""
@@ -29,11 +29,11 @@ class Transcriber:
 
     @property
     def languages(self) -> list[str]:
-        """The codes of the languages that it can be told; empty if it knows English alone."""
+        """The language codes that the model supports; empty if it knows only English."""
         return [token.strip("<|>") for token in self._config.lang_to_id] if self._config.is_multilingual else []
 
     def transcribe(self, samples: Any, language: str = "", *, is_draft: bool = False) -> SpeechTranscript:
-        """Return what is said; for the parameters see `follow`."""
+        """Transcribe sound; for the parameters see `follow`."""
         *_, transcript = self.follow(samples, language, is_draft=is_draft)
         return transcript
 
@@ -47,7 +47,8 @@ class Transcriber:
         temperature: float = 0.0,
         is_draft: bool = False,
     ) -> Iterator[SpeechTranscript]:
-        """Yield what is said in more and more of a recording, whose `seconds` say how far it is; the last is whole.
+        """Yield transcripts of more and more of a recording; `seconds` says how far each goes, and the last is
+        complete.
 
         `language`: a code; empty: the one that is heard first. `prompt`: a text before the recording, which has its
         spellings. `translate`: into English. `temperature`: above 0, words are drawn at random. `is_draft`: sooner,
@@ -95,7 +96,7 @@ class Transcriber:
 
 
 def _with_margins(spans: list[SpeechSpan], length: int) -> Iterator[SpeechSpan]:
-    """Yield spans with the silence around them, of which two that follow each other have half each."""
+    """Yield spans extended by the silence around them; two neighbours share the silence between them."""
     ends = [0, *((span.end + after.start) // 2 for span, after in pairwise(spans)), length]
     for span, (earliest, latest) in zip(spans, pairwise(ends), strict=bool(spans)):
         yield SpeechSpan(max(span.start - _MARGIN, earliest), min(span.end + _MARGIN, latest))

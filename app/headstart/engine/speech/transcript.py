@@ -37,7 +37,7 @@ def text_with_times(segments: Sequence[Segment]) -> str:
 
 
 def subrip(segments: Sequence[Segment]) -> str:
-    """Return subtitles as a file of the kind .srt has them."""
+    """Return subtitles in the SubRip format (.srt)."""
     parts = (
         f"{number}\n{_time(segment.start, ',')} --> {_time(segment.end, ',')}\n{segment.text}\n"
         for number, segment in enumerate(segments, start=1)
@@ -46,7 +46,7 @@ def subrip(segments: Sequence[Segment]) -> str:
 
 
 def web_vtt(segments: Sequence[Segment]) -> str:
-    """Return subtitles as a file of the kind .vtt has them."""
+    """Return subtitles in the WebVTT format (.vtt)."""
     parts = (f"{_time(segment.start, '.')} --> {_time(segment.end, '.')}\n{segment.text}\n" for segment in segments)
     return "\n".join(["WEBVTT\n", *parts])
 

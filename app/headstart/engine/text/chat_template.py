@@ -177,11 +177,11 @@ class ChatTemplate:
         return switch | ({"reasoning_effort": effort} if effort else {})
 
     def _opens(self, prompt: str) -> bool:
-        """Return whether a prompt ends in an open section."""
+        """Return whether a prompt ends within an open thinking section."""
         return self.marks is not None and prompt.rstrip().endswith(self.marks.begins.rstrip())
 
     def _beginning(self, prompt: str, continued: Message | None, thinking: bool | None) -> str:
-        """Return the beginning of the answer: a section that is left out, or the text to be continued."""
+        """Return the prefilled beginning of the answer: an empty thinking section, or the text to be continued."""
         marks, is_open, text = self.marks, self._opens(prompt), continued.content if continued else ""
         if continued and continued.thinking and marks:
             opening = "" if is_open else marks.opening
@@ -195,7 +195,7 @@ class ChatTemplate:
         return (marks.closing if marks and is_open and (text or thinking is False) else "") + text
 
     def _fitting(self, messages: Sequence[Message], tools: list[dict[str, Any]]) -> Sequence[Message]:
-        """Return the conversation as the template can hold it. Raises ChatTemplateError if it cannot.
+        """Return the conversation in a form that the template supports. Raises ChatTemplateError if there is none.
 
         System messages stand at the front, or in the turn of the user; turns of one role in a row are joined.
         """
@@ -249,7 +249,7 @@ class ChatTemplate:
 
     @cached_property
     def _takes_parts(self) -> bool:
-        """True if it reads lists of parts alone, as some templates of models that see do."""
+        """True if the template reads only lists of parts, as some templates of vision models do."""
         return not self._shows_content(as_parts=False) and self._shows_content(as_parts=True)
 
     def _shows_content(self, *, as_parts: bool) -> bool:
@@ -353,13 +353,16 @@ def _as_they_are(messages: Sequence[Message]) -> Sequence[Message]:
 
 
 def _probe_of(message: Message, probe: str) -> Message:
-    """Return a message to find in a rendered conversation. Of answers with calls, many templates show those alone."""
+    """Return a copy of a message that is easy to find in a rendered conversation.
+
+    It has no content if it has calls and had no content, as many templates show only the calls then.
+    """
     calls = tuple(replace(call, name=f"{probe}{number}") for number, call in enumerate(message.calls))
     return replace(message, content=probe if message.content or not calls else "", calls=calls, thinking="")
 
 
 def _calls_apart(messages: Sequence[Message]) -> Sequence[Message]:
-    """Make a turn of each call and its result, as templates need it that have room for one call in a turn."""
+    """Make one turn for each call and its result, for templates that allow one call in a turn."""
     turns, waiting = list[Message](), deque[Message]()
     for message in messages:
         if message.role != "tool":
@@ -387,13 +390,13 @@ def _joined(messages: Sequence[Message]) -> Sequence[Message]:
 
 
 def _system_in_turns(messages: Sequence[Message]) -> Sequence[Message]:
-    """Keep the system messages at the front, and make turns of the user of later ones."""
+    """Keep the system messages at the front, and turn later ones into turns of the user."""
     begun = list(itertools.takewhile(lambda message: message.role == "system", messages))
     return _joined([*begun, *(_as_user(message) for message in messages[len(begun) :])])
 
 
 def _without_system(messages: Sequence[Message]) -> Sequence[Message]:
-    """Make turns of the user of all system messages."""
+    """Turn all system messages into turns of the user."""
     return _joined([_as_user(message) for message in messages])
 
 

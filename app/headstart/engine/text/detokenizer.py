@@ -105,7 +105,7 @@ class StopStrings:
         self.found = ""  # the stop string that ended the text
 
     def push(self, text: str) -> tuple[str, bool]:
-        """Return the text that no stop string can claim any more, and whether a stop string follows it."""
+        """Return the text that cannot belong to a stop string, and whether a stop string follows it."""
         pending, certain, searched = self._held + text, "", 0
         if self._may_be_call:
             is_open, rest = tool_calls.unmarked(pending)
@@ -199,9 +199,9 @@ class Repetition:
 
 
 class _CountedList:
-    """Finds lists whose items differ by counters alone: 8. Frogs, 9. Frogs. A counter counts items or lines.
+    """Lists whose items differ only by counters, such as "8. Frogs, 9. Frogs". A counter counts items or lines.
 
-    Lines that count elsewhere, such as those of code, go on: self.a8 = a8, self.a9 = a9.
+    Lines with other counters, such as those of code, are not repetitions: self.a8 = a8, self.a9 = a9.
     """
 
     def __init__(self) -> None:

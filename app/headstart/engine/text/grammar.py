@@ -341,7 +341,7 @@ class GrammarConstraint:
         return self._limit_digits(mask, run) if self._is_json else mask
 
     def _reads(self, run: Sequence[int]) -> bool:
-        """Have the matcher read `run` after the answer. Return whether it can follow."""
+        """Make the matcher read `run` after the answer. Return whether it accepts that."""
         num_kept = common_prefix(self._read_ahead, run)
         self._roll_back(num_kept)
         following = list(run[num_kept:])
@@ -361,7 +361,7 @@ class GrammarConstraint:
         return ended if ended.any() else mask
 
     def _is_last_call(self, run: Sequence[int], room: int) -> bool:
-        """Return whether `run` ends with a call after which no other one may come.
+        """Return whether `run` ends with a call after which no other call may come.
 
         The model repeats itself, or there is no room for a call as long as those before.
         """
@@ -495,7 +495,7 @@ class _Ending:
         return end if is_ended else None
 
     def _pieces(self, matcher: Any, quotes: "_Quotes") -> Iterator[list[int]]:
-        """Yield what may come next, what ends the answer soonest first."""
+        """Yield the texts that may come next, beginning with those that end the answer soonest."""
         forced = matcher.compute_ff_tokens()
         if forced:
             yield list(forced)

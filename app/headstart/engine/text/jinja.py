@@ -1,4 +1,4 @@
-"""Chat templates in Jinja's sandbox: the bytes that transformers renders, within limits of time and size."""
+"""Chat templates in Jinja's sandbox, rendered as transformers does to the byte, within limits of time and size."""
 
 import json
 import re
@@ -76,7 +76,8 @@ class Template:
 
 
 def missing_constructs(source: str) -> list[str]:
-    """Return what a template uses and no renderer of Hugging Face templates has. Raises RenderError for a broken one.
+    """Return the constructs of a template that no renderer of Hugging Face templates has. Raises RenderError for a
+    broken one.
 
     A name that the template itself tests, as in `is defined`, is no function that it needs.
     """
@@ -138,7 +139,7 @@ class _Generation(Extension):
 
 
 class _Guards(NodeTransformer):
-    """Leads what a template repeats, joins and cuts through the environment, which counts it."""
+    """A code generator that routes loops, joins and slices of a template through the environment, which counts them."""
 
     def visit_For(self, node: nodes.For) -> nodes.For:  # noqa: N802 - of the base class
         self.generic_visit(node)
@@ -175,7 +176,7 @@ class _Environment(ImmutableSandboxedEnvironment):
         self.begin()
 
     def begin(self) -> None:
-        """Begin to count anew."""
+        """Reset the counts."""
         self._work, self._steps, self._end = 0, 0, time.thread_time() + MAX_SECONDS
 
     def spent(self, value: Any) -> Any:
@@ -218,7 +219,7 @@ class _Environment(ImmutableSandboxedEnvironment):
         return self.spent(super().call_binop(context, operator, left, right))
 
     def iterated(self, items: Iterable[Any]) -> Iterator[Any]:
-        """Yield what a loop goes over."""
+        """Yield the items of a loop, and count them."""
         for item in items:
             self._count(0)
             yield item
@@ -229,7 +230,7 @@ class _Environment(ImmutableSandboxedEnvironment):
         return "".join(map(str, parts))
 
     def cut(self, part: Any) -> Any:
-        """Return a part of a text or list, which `call` counts."""
+        """Return a slice of a text or list; `call` counts it."""
         return part
 
     def concat(self, parts: Iterable[str]) -> str:
@@ -250,7 +251,7 @@ class _Environment(ImmutableSandboxedEnvironment):
         return guarded
 
     def _require_small(self, name: str, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
-        """Count what a filter or method of a text would make, before it does. Raises TemplateRuntimeError."""
+        """Count the output of a filter or of a text's method before it runs. Raises TemplateRuntimeError."""
         values = (*args, *kwargs.values())
         texts = [each for each in values if isinstance(each, str)]
         if name in _PADDING and any(isinstance(each, int) and each > _MAX_WIDTH for each in values):

@@ -43,13 +43,13 @@ class Held:
     losses: tuple[Translatable, ...]  # what was left out, each a part of a sentence
 
     def require(self, refusal: Callable[[Translatable], SettingsError]) -> None:
-        """Raise what `refusal` makes of the first loss, if there is one."""
+        """Raise the error that `refusal` makes of the first lost part, if there is one."""
         if self.losses:
             raise refusal(self.losses[0])
 
 
 def hold(schema: str) -> Held:
-    """Return what can be held of a JSON schema. What cannot is left out, piece by piece, or else all of it."""
+    """Return what a grammar can hold of a JSON schema. The rest is left out piece by piece, or else all of it."""
     return _held(schema) if len(schema) <= _MAX_CACHED else _held.__wrapped__(schema)
 
 
@@ -88,7 +88,7 @@ def names(schema: Any) -> Iterator[str]:
 
 
 def _hold(data: dict[str, Any]) -> tuple[dict[str, Any] | None, list[Translatable]]:
-    """Return a schema without what cannot be held, and what that was; None if nothing can be held."""
+    """Return a schema without unsupported parts, and what these were; None if nothing can be held."""
     for node, _ in _nodes(data, ()):
         for key in [key for key, value in _NEUTRAL.items() if key in node and node[key] == value]:
             del node[key]
@@ -126,7 +126,7 @@ class _Trials:
 
 
 def _leave_out_unknown(data: dict[str, Any], trials: _Trials) -> Iterator[Translatable]:
-    """Leave out the keys of a schema that are at fault by themselves. Yield what they were."""
+    """Remove the keys that are unsupported by themselves from a schema. Yield what they were."""
     definitions = _definitions(data)
     for node, place in reversed(list(_nodes(data, ()))):
         for key, value in list(node.items()):
@@ -151,7 +151,7 @@ def _leave_out_unknown(data: dict[str, Any], trials: _Trials) -> Iterator[Transl
 def _part_at_fault(
     data: dict[str, Any], fault: str, trials: _Trials
 ) -> tuple[dict[str, Any], tuple[str, ...], str] | None:
-    """Return the key without which a schema has no fault, or else the first without which it has another one."""
+    """Return the key that has to be removed to fix a schema, or else the first whose removal changes the fault."""
     parts = [(node, place, key) for node, place in _nodes(data, ()) for key in node]
     parts.sort(key=lambda part: _LAST.index(part[2]) if part[2] in _LAST else -1)
     changing = None
@@ -292,7 +292,7 @@ def _is_formed(schema: dict[str, Any]) -> bool:
 
 
 def _unrolled(schema: dict[str, Any]) -> dict[str, Any]:
-    """Return a schema that contains itself up to a depth, and not without end."""
+    """Expand a recursive schema to a limited depth."""
     parts = {"#": {key: value for key, value in schema.items() if key not in ("$defs", "definitions")}}
     for group, definitions in _definitions(schema).items():
         if isinstance(definitions, dict):
@@ -339,7 +339,7 @@ def _unrolled(schema: dict[str, Any]) -> dict[str, Any]:
 
 
 def _reached(name: str, targets: dict[str, set[str]]) -> set[str]:
-    """Return the parts that a part leads to."""
+    """Return the parts that a part refers to."""
     found, waiting = set[str](), list(targets[name])
     while waiting:
         target = waiting.pop()

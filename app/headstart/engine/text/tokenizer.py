@@ -194,7 +194,7 @@ class Tokenizer:
         return None if any(tool.strict for tool in tools.callable) else self._template.tool_format
 
     def own_calls(self, request: ConversationRequest) -> Rewriter | None:
-        """Return what rewrites calls in the model's own format; None if the answer has none."""
+        """Return a converter of calls from the model's own format; None if the answer has none."""
         own = self.tool_format(request)
         if own is None or request.tools is None:
             return None
@@ -214,7 +214,7 @@ class Tokenizer:
         return list(self._native.decode(batch, skip_special_tokens=True))
 
     def _encode_pieces(self, pieces: Sequence[str]) -> list[int]:
-        """Encode each piece of one text by itself; control tokens in a piece count."""
+        """Encode each piece of one text by itself. Control tokens in a piece keep their meaning."""
         ids = self._parse(pieces[0])
         for piece in pieces[1:]:
             ids += self._parse_further(piece)
@@ -227,7 +227,7 @@ class Tokenizer:
         return ids
 
     def _parse_further(self, text: str) -> list[int]:
-        """Return the tokens of a text that continues another: without the space that some tokenizers prepend."""
+        """Return the tokens of a text that continues another one: without the space that some tokenizers prepend."""
         if not self._starts_with_space:
             return self._parse(text)
         for anchor in _ANCHORS:

@@ -28,12 +28,12 @@ def _escaped(text: str) -> str:
 
 @lru_cache(maxsize=64)
 def head(names: tuple[str, ...]) -> re.Pattern[str]:
-    """Return the pattern of a call up to its arguments, which gives the name as JSON."""
+    """Return the pattern of a call up to its arguments, with a group for the name as JSON."""
     return re.compile(rf'{name_pattern(names)}\s*,\s*"arguments"\s*:\s*(?=\S)')
 
 
 def may_be_head(text: str, names: tuple[str, ...]) -> bool:
-    """Return whether a text may go on to be the head of a call of one of these tools; a whole head may not."""
+    """Return whether a text may become the head of a call of one of these tools; False for a complete head."""
     compact = without_blanks(text)
     return any(beginning.startswith(compact) for beginning in _compact_heads(names))
 
@@ -45,7 +45,7 @@ def _compact_heads(names: tuple[str, ...]) -> list[str]:
 
 
 def unmarked(text: str) -> tuple[bool, str]:
-    """Return whether an answer may begin with a fence that is not whole yet, and the answer without it.
+    """Return whether an answer may still begin with a fence, and the answer without that fence.
 
     Models that are bad at the format answer with the JSON of a call alone, or in a block of code.
     """

@@ -75,9 +75,9 @@ class Hardware:
 def settings(
     hardware: Hardware, load: LoadOptions, close: tuple[str, str] | None = None, *, placed: bool = False
 ) -> dict[str, LoadOptions]:
-    """Return other ways to run the target by name. `placed`: the user chose the device.
+    """Return other ways to run the target, by name. `placed`: the user chose the device.
 
-    `close`: the precision in which it runs, and another that is about as fast.
+    `close`: the precision in use, and another that is about as fast.
     """
     others = () if placed else tuple(name for name in hardware.devices if name != load.device.upper())
     candidates = {f"on {name}": replace(load, device=name) for name in others}
@@ -88,7 +88,7 @@ def settings(
 
 
 def drafts(load: LoadOptions, others: Mapping[str, Path], rows: int | None = None) -> dict[str, LoadOptions]:
-    """Return other ways to draft by name. `rows`: the draft's exported output head, None if it has no list."""
+    """Return other ways to draft, by name. `rows`: the size of the draft's trimmed output head; None: it is whole."""
     candidates = {
         f"the draft {name}": replace(load, draft=folder) for name, folder in others.items() if folder != load.draft
     }
@@ -111,9 +111,7 @@ class CandidateTimes:
 
     @property
     def spread(self) -> Spread | None:
-        """The ratios default
-        candidate, pair by pair; None before the first.
-        """
+        """The ratios of the default's time to the candidate's, pair by pair; None before the first."""
         return spread(paired(self.base, self.mine))
 
     @property
@@ -168,7 +166,7 @@ def search(
 
 
 def decided(subject: str, trials: Sequence[CandidateTimes], ms: Mapping[str, float]) -> Stage:
-    """Return the stage of these trials. `ms` has the times by name; "" is the default."""
+    """Return the stage that these trials decide. `ms` has the times by name; "" is the default."""
 
     def row(name: str) -> dict[str, float]:
         return {ANSWER: ms[name]} if name in ms else {}

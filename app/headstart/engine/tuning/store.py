@@ -100,7 +100,7 @@ def _stored(options: LoadOptions, key: str, kind: type) -> Any:
 
 
 def _measurements(options: LoadOptions) -> Measurements:
-    """Return the measurements of these models; a pair is another subject than its target alone."""
+    """Return the measurements for these models. A pair has other measurements than its target alone."""
     target = manifests.read_model(options.target)
     subject = {
         "target": _weights_hash(target),

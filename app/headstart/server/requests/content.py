@@ -13,14 +13,14 @@ _MEDIA = {"image": "images", "screenshot": "images", "audio": "audio", "video": 
 
 
 def given(value: _Value | None, place: str, name: str) -> _Value:
-    """Return a field that the type of its object needs. Raises RefusedError if it is missing."""
+    """Return a required field. Raises RefusedError if it is missing."""
     if value is None:
         raise invalid(f"`{place}` lacks `{name}`: add it.", place.partition("[")[0])
     return value
 
 
 def texts_of(content: Content, place: str) -> list[str]:
-    """Return the texts of a message. Raises RefusedError for a part that is no text."""
+    """Return the texts of a message. Raises RefusedError for a part that is not text."""
     if isinstance(content, str):
         return [content]
     return [_text_of_part(part, f"{place}[{number}]") for number, part in enumerate(content)]
@@ -63,7 +63,7 @@ def note_of(type_: str) -> str:
 
 
 def unread(type_: str, place: str) -> RefusedError:
-    """Return the refusal of a part that is no text."""
+    """Return the refusal of a part that is not text."""
     kind = _media(type_)
     if kind:
         sentence = f"This model reads text only: leave out the {kind} in `{place}`."

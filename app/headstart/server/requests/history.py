@@ -68,7 +68,7 @@ class History:
         return invalid(sentence, param)
 
     def messages(self) -> tuple[Message, ...]:
-        """Return the conversation. A result that was not sent keeps its place, except for calls that end it."""
+        """Return the conversation. Calls without a result get a note as their result, unless they end it."""
         return tuple(self._messages())
 
     def _messages(self) -> Iterator[Message]:

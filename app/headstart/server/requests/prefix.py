@@ -61,7 +61,7 @@ def _without(message: Message, moved: list[str] | None, left_out: list[str]) -> 
 
 
 def _text_without(text: str, moved: list[str] | None, left_out: list[str]) -> str:
-    """Return a text without the lines that go elsewhere, which are added to the lists. Code stays as it is."""
+    """Return a text without the lines that move elsewhere; these are added to the lists. Code stays as it is."""
     kept, is_code = list[str](), False
     for line in text.split("\n"):
         is_code ^= line.lstrip().startswith(_FENCE)

@@ -190,7 +190,7 @@ class ChatPage(QFrame):
         self._title.show_text(title)
 
     def ask(self, pending: "tuple[Call, Offer | Proposal] | None") -> None:
-        """Ask about a call, or ask nothing more."""
+        """Show a call that waits for approval; None hides the question."""
         call, asked = pending or (None, None)
         self.call.ask((call, asked) if call and isinstance(asked, Offer) else None)
         proposal = None if asked is None or isinstance(asked, Offer) else asked

@@ -110,7 +110,7 @@ class ComparisonController(QObject):
 
     @property
     def _first(self) -> ChatMessage:
-        """The version in the first column, whose settings others get."""
+        """The version in the first column, whose settings a new version takes."""
         assert self._shown[0] is not None
         return self._session.message(self._shown[0])
 
@@ -223,5 +223,5 @@ class ComparisonController(QObject):
 
 
 def _is_plain(message: ChatMessage) -> bool:
-    """Return whether the answer was written without guessing ahead."""
+    """Return True if an answer was decoded without speculation."""
     return message.settings.get("speculation") == Mode.OFF

@@ -176,7 +176,7 @@ class ComposerController(QObject):
         return self._session.prepare(text, files, passages, excerpts, searched, edited=state.editing)
 
     def _passages(self, text: str, files: tuple[Attachment, ...]) -> tuple[Passage, ...]:
-        """Return the passages that match the message, from its long files and from cut files above it."""
+        """Return the passages that match the message, from its long files and from shortened files before it."""
         assert self._session
         conversation, state = self._session.conversation, self._state
         above = conversation.path if state.editing is None else conversation.upto(state.editing)[:-1]
@@ -244,7 +244,7 @@ class ComposerController(QObject):
             self._submit(text, files)
 
     def _drop_search(self) -> None:
-        """Forget a search and its result."""
+        """Drop a running search and its result."""
         self._search_number += 1
         self._search_timer.stop()
         self._state = self._state.found()
@@ -266,7 +266,7 @@ class ComposerController(QObject):
             self.count.count_for_sending(message.request, files, partial(self._send_if_fits, message, text, files))
 
     def _must_be_cut(self, message: PreparedMessage, files: tuple[Attachment, ...]) -> bool:
-        """Return whether the message is too long with whole files."""
+        """Return whether the message exceeds the context with whole files."""
         can_be_cut = not self._state.is_cut and any(map(is_long, files))
         return can_be_cut and self.count.is_too_long(message.request, message.settings)
 

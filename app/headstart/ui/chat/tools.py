@@ -92,7 +92,7 @@ class ToolsController(QObject):
 
     @property
     def online_names(self) -> tuple[str, ...]:
-        """The running servers that may go online: all but the clock that comes with Headstart."""
+        """The running tool servers that may use the network, except the built-in clock."""
         clock = server_of("", example())
         return tuple(server.name for server in self._servers.running if replace(server, name="") != clock)
 
@@ -101,7 +101,7 @@ class ToolsController(QObject):
 
     @Slot(object)
     def follow(self, settings: Settings) -> None:
-        """Start or end the servers as the settings say."""
+        """Start or end the servers according to the settings."""
         if settings.tools == self._is_on:
             return
         self._is_on = settings.tools
@@ -206,7 +206,7 @@ class CallBar(QFrame):
         return "" if self.isHidden() else self._question.text()
 
     def ask(self, pending: tuple[Call, Offer] | None) -> None:
-        """Ask about a call, or hide for None."""
+        """Ask about a call; None hides the bar."""
         self.setVisible(pending is not None)
         if pending is None:
             return

@@ -194,7 +194,7 @@ class AttachmentTray(QWidget):
         self._chips[attachment] = chip
 
     def _replace(self, chip: "AttachmentChip", way: str, attachment: Attachment) -> None:
-        """Take another reading of the file of a chip, at its place."""
+        """Insert another reading of a chip's file in place of the current one."""
         try:
             require_short(attachment)
         except AttachmentError as error:
@@ -332,7 +332,7 @@ class AttachmentChip(QFrame):
 
 
 def _sample(reading: ReadingOption) -> str:
-    """Return the beginning of the first line that tells a way to read a file from others."""
+    """Return the beginning of the first line in which a reading differs from the others."""
     lines = [" ".join(line.split()) for line in reading.attachment.text[:20_000].splitlines()]
     line = next((line for line in lines if not line.isascii()), next(filter(None, lines), ""))
     return line[:_MAX_SAMPLE].replace("&", "&&")

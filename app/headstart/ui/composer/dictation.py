@@ -20,13 +20,13 @@ _LEVEL_WIDTH = 36  # pixels
 
 
 def listener_command() -> tuple[str, ...]:
-    """Return the command of `headstart` that prints what is said into the microphone as JSON lines."""
+    """Return the `headstart` command that prints microphone speech as JSON lines."""
     start = (sys.executable,) if getattr(sys, "frozen", False) else (sys.executable, "-P", "-m", "headstart")
     return (*start, "dev", "listen")
 
 
 class DictationWidget(QWidget):
-    """The button of the microphone, and how loud it hears."""
+    """The button and the level display of the microphone."""
 
     toggled = Signal()
     released = Signal()
@@ -130,7 +130,7 @@ class DictationController(QObject):
             self._write(report["text"], is_final=report["is_final"])
 
     def _write(self, text: str, *, is_final: bool) -> None:
-        """Put the text of an utterance in the place of the one before."""
+        """Replace the text of the current utterance."""
         place = self._place
         if place.selectedText() != self._written:  # it was edited meanwhile
             place = self._place = self._edit.textCursor()

@@ -179,7 +179,7 @@ class FolderRow(QWidget):
         return "\n".join(filter(None, (words, self._unreadable(state.unreadable))))
 
     def _with_time(self, words: str, seconds: float | None) -> str:
-        """Add the time left, if it is known and worth a word."""
+        """Append the remaining time, if it is known and worth mentioning."""
         if seconds is None or seconds < _MIN_SECONDS:
             return words
         minutes = round(seconds / 60)

@@ -127,7 +127,7 @@ class FoldersController(QObject):
 
     @Slot(str)
     def prepare(self, project: str) -> None:
-        """Load the model and the vectors, because somebody begins a question in a project."""
+        """Load the model and the vectors in advance, as a question in a project is being written."""
         if not (project and self._folders(project)):
             return
         self._idle.start()
@@ -329,7 +329,7 @@ class FoldersController(QObject):
         return self._embedder
 
     def _follow_installed(self) -> None:
-        """Let go of the model if another one is to be used by now."""
+        """Release the model if another one should be used now."""
         found = self._find_embedder()
         if self._embedder and (found is None or found.name != self._embedder.name):
             with self._embedding:
@@ -366,7 +366,7 @@ class FoldersController(QObject):
 
 
 def _seconds_left(states: Sequence[FolderState], first: int, passed: float) -> float | None:
-    """Return the time until all passages have vectors, at the pace since the first of them."""
+    """Estimate the time until all passages have vectors, at the pace since the first of them."""
     done = sum(state.embedded for state in states) - first
     rest = sum(state.passages - state.embedded for state in states)
     return passed * rest / done if done > 0 else None

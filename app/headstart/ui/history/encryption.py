@@ -56,7 +56,7 @@ class PassphraseForm(QWidget):
         self._update()
 
     def say(self, text: str, kind: str = "success") -> None:
-        """Show how it went."""
+        """Show the outcome of a try."""
         self._state.say(text, kind)
 
     def refuse(self, text: str) -> None:
@@ -80,7 +80,7 @@ class PassphraseForm(QWidget):
         self._buttons.insertWidget(1, button)
 
     def clear(self) -> None:
-        """Forget all that was typed."""
+        """Clear all fields."""
         for field in self.fields:
             field.clear()
         self.shown.setChecked(False)

@@ -161,7 +161,7 @@ class Recovery(QObject):
         return store
 
     def _use(self, copy: Store, error: HistoryError) -> None:
-        """Say where the chats are until their folder can be written."""
+        """Show where chats are saved until the history's folder can be written."""
         self.is_standby = True
         kept = self.tr("Until then your chats are kept in {}, and go back by themselves.").format(copy.path.parent)
         self.outcome = sentences(translate_error(error), kept)
@@ -199,7 +199,7 @@ class Recovery(QObject):
         return True
 
     def _account(self, found: Rescue | None) -> str:
-        """Return sentences on what can be read, and what is lost."""
+        """Return sentences about what can be read and what is lost."""
         if not found:
             return self.tr("The file with your chats is damaged, and nothing of it can be read.")
         chats = self.tr("1 chat") if found.chats == 1 else self.tr("{} chats").format(whole(found.chats))
@@ -298,7 +298,7 @@ class Maintenance(QObject):
 
     @Slot()
     def sync(self) -> None:
-        """Have what was saved on the disk at once, on another thread."""
+        """Flush all saved changes to the disk now, on another thread."""
         if self._store.changes != self._synced and not self._sync_pool.activeThreadCount():
             self._synced = self._store.changes
             self._sync_pool.start(partial(_sync, self._store.path))
@@ -345,7 +345,7 @@ def _sync(path: Path) -> None:
 
 
 def _care(path: Path, key: Key | None, quiet_seconds: float, task: BackgroundTask) -> bool:
-    """Return whether all that was deleted is erased."""
+    """Run the due maintenance. Return whether all deleted text is erased."""
     folder = path.parent
     database.settle(path, key)
     is_erased = erasing.erase(folder, key, quiet_seconds)

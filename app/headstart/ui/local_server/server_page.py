@@ -158,7 +158,7 @@ class ServerAddress(Card):
 
 
 def _curl(url: str, model: str, key: str) -> str:
-    """Return a command for a terminal that asks the server something."""
+    """Return a curl command that sends a test request to the server."""
     body = json.dumps({"model": model, "messages": [{"role": "user", "content": "Hello"}]}, ensure_ascii=False)
     quoted = '"{}"'.format(body.replace('"', '\\"')) if sys.platform == "win32" else f"'{body}'"
     head = f'-H "Authorization: Bearer {key or _NO_KEY}" -H "Content-Type: application/json"'

@@ -276,7 +276,7 @@ class _BlockStart:
 
 
 class QuotedBlock(NamedTuple):
-    """The range of a quoted block in the document."""
+    """The range of a block quote in the document."""
 
     start: int
     end: int
@@ -284,7 +284,7 @@ class QuotedBlock(NamedTuple):
 
 
 class WideBlock(NamedTuple):
-    """Code or a table that is wider than the text. `scrolled` of its `room` moves, but for the head of code."""
+    """Code or a table that is wider than the text. Of its `room`, `scrolled` moves: all but the heading of code."""
 
     id: int  # stays while the block grows
     room: QRectF  # without margins
@@ -449,7 +449,7 @@ class DocumentWriter:
         cursor.setBlockCharFormat(QTextCharFormat())
 
     def _flatten_free_block(self, cursor: QTextCursor) -> None:
-        """Give the empty block after a frame no height until something is written into it."""
+        """Give the empty block after a frame a height of zero until it is used."""
         if self._has_free_block and self._blocks:
             cursor.movePosition(QTextCursor.MoveOperation.End)
             flat = QTextBlockFormat()
@@ -643,7 +643,7 @@ def _has_marker(item: ListItem) -> bool:
 
 
 def _box(item: ListItem) -> str:
-    """Return the check box of a task. That of Qt has a cross if it is done, which reads as wrong."""
+    """Return the check box of a task. Qt's own shows a cross for done tasks, which looks wrong."""
     return "" if item.checked is None else "☑ " if item.checked else "☐ "
 
 

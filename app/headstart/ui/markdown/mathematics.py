@@ -210,7 +210,7 @@ def _is_deep(formula: Formula) -> bool:
 
 
 def _middle_height(form: QTextFormat) -> float:
-    """Return how far Qt puts the middle of an object with AlignMiddle above the base line."""
+    """Return how far above the base line Qt places the middle of an object with AlignMiddle."""
     return QFontMetrics(form.toCharFormat().font()).xHeight() / 4
 
 

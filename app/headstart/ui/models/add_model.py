@@ -49,7 +49,7 @@ class ExporterNote(Card):
 
 
 class AddModel(QWidget):
-    """The form that names a model. `start_requested` has the words of `headstart-export`."""
+    """The form that names a model. `start_requested` carries the arguments of `headstart-export`."""
 
     start_requested = Signal(object)  # tuple[str, ...]
     path_chosen = Signal(str)

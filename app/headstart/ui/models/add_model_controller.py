@@ -249,7 +249,7 @@ class AddModelController(QObject):
 
     @property
     def is_fetching(self) -> bool:
-        """True while something runs that may use the network; nothing else here does."""
+        """Return True while something runs that may use the network. The page starts nothing else that does."""
         return self._fetching
 
     @Slot()
@@ -327,7 +327,7 @@ class AddModelController(QObject):
 
     @Slot()
     def _on_next(self) -> None:
-        """Do what the end of the last one offered: start a chat or try again."""
+        """Carry out the action that the last result offers: start a chat, or try again."""
         if self._model:
             self.chat_requested.emit(self._model)
         else:

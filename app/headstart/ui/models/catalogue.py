@@ -77,9 +77,9 @@ class CatalogueEntry(msgspec.Struct, frozen=True):
 
 @cache
 def recipes() -> tuple[CatalogueEntry, ...]:
-    """Return what suits most people first: medium-sized, for code, small, large; at the end what cannot chat.
+    """Return the recommended recipes, by purpose: general, code, small, large; at the end those that cannot chat.
 
-    The file is the output of `headstart-export --list --json`: the list is there before the exporter is.
+    The file is the output of `headstart-export --list --json`, so that the list is there before the exporter is.
     """
     all_recipes = msgspec.json.decode(forms.CATALOGUE.read_bytes(), type=tuple[CatalogueEntry, ...])
     return tuple(sorted(all_recipes, key=_rank))
@@ -249,7 +249,7 @@ class RecipeRow(QWidget):
 
 
 class _RecipeCard(Card):
-    """Rows of models. `start_requested` has the words of `headstart-export`."""
+    """Rows of models. `start_requested` carries the arguments of `headstart-export`."""
 
     start_requested = Signal(object)  # tuple[str, ...]
 
@@ -375,7 +375,7 @@ class Catalogue(_RecipeCard):
 
     @Slot()
     def _show_matches(self) -> None:
-        """Show what was searched for; without a search the first few, until all are asked for."""
+        """Show the matches of the search; without a search the first few, until all are requested."""
         words = self.search.text().casefold().split()
         matching = [
             offer for offer in self.rows if (offer.fits or not self.fitting.isChecked()) and offer.matches(words)

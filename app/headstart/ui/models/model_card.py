@@ -65,7 +65,7 @@ class NamedCard(Card):
         return beside(None, self._title, self._badge, growing=self._title)
 
     def _scale(self) -> None:
-        """Set the title's font, which has its own size and so does not follow changes."""
+        """Set the title's font. It has a size of its own, so it does not inherit changes."""
         font = self.font()
         font.setPointSizeF(font.pointSizeF() * _TITLE)
         font.setBold(True)
@@ -163,7 +163,7 @@ def _badges(entry: Entry) -> list[str]:
 
 
 def _lines(entry: Entry) -> list[tuple[str, str, str]]:
-    """Return text, kind of label and tooltip of each line."""
+    """Return text, kind of label and tooltip for each line."""
     if isinstance(entry, Broken):
         return [(translate_error(entry.reason), "danger", "")]
     models = model_choices.models_of(entry)

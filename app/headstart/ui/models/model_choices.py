@@ -173,7 +173,7 @@ class DraftCompatibility(QObject):
 
     @Slot(str)
     def _on_failed(self, sentence: str) -> None:
-        """Note the fault as the difference: a folder that cannot be read any more fits nothing."""
+        """Note the error as the difference: a folder that cannot be read fits no model."""
         key = next(key for key, task in self._tasks.items() if task is self.sender())
         self._on_compared((key, sentence))
 

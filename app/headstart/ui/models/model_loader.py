@@ -127,7 +127,7 @@ class ModelLoader(QObject):
             return ""
 
     def resolve(self, settings: Settings) -> Loadable:
-        """Return the models that these settings ask for. Raise a HeadstartError if there are none."""
+        """Return the models that these settings choose. Raises a HeadstartError if there are none."""
         return self._find(settings)
 
     def has_loaded(self, settings: Settings) -> bool:
@@ -138,7 +138,7 @@ class ModelLoader(QObject):
         return self.is_ready and self._options in (loadable, replace(loadable, ignore_memory=True))
 
     def info(self, settings: Settings) -> ModelInfo | None:
-        """Return what is known of the model in memory, if these settings ask for it."""
+        """Return the information about the loaded model; None unless these settings choose it."""
         return self.link.facts if self.has_loaded(settings) else None
 
     def unavailable_reason(self, settings: Settings) -> str:

@@ -74,7 +74,7 @@ class AddRemoteServer(Card):
         self._on_edited()
 
     def say(self, text: str, *, bad: bool = False) -> None:
-        """Show how adding went."""
+        """Show the outcome of adding a server."""
         self._state.say(text, bad=bad)
 
     def clear(self) -> None:

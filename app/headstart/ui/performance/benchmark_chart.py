@@ -102,7 +102,7 @@ _TRANSLATED: tuple[Any, ...] = (
 
 
 def kind_text(kind: str) -> str:
-    """Return the words for a class of prompts; an unknown one keeps its name."""
+    """Return the name of a class of prompts; an unknown one keeps its own."""
     return translate("Benchmark", "all prompts" if kind == ALL else kind)
 
 
@@ -115,7 +115,7 @@ def contestant_text(name: str) -> str:
 
 
 def advice_text(advice: Advice) -> str:
-    """Return the words for an advice, such as "draft, 5–8"."""
+    """Return an advice as text, such as "draft, 5–8"."""
     method = translate("Benchmark", "n-gram" if advice.method == NGRAM_ONLY else advice.method)
     if advice.lengths is None:
         return method

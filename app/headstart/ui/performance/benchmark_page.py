@@ -363,7 +363,7 @@ class BenchmarkPage(JobPage):
         return self.form.bench_size()
 
     def show_state(self, *, running: bool, reason: str = "") -> None:
-        """Show whether it runs. `reason` says why nothing can start, or is ""."""
+        """Show whether the benchmark runs. `reason` says why it cannot start; empty if it can."""
         super().show_state(running=running, reason=reason)
         self._empty.setVisible(self.report.isHidden() and not running)
         if not running:

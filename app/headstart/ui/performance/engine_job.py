@@ -64,7 +64,7 @@ class JobPage(Page):
         return self._sentence.text()
 
     def say(self, sentence: str) -> None:
-        """Show what is going on, or why nothing can start."""
+        """Show what is in progress, or why nothing can start."""
         self._sentence.setText(sentence)
         self.status_changed.emit((sentence or self.tr("running…")) if self.is_running else "")
 
@@ -79,7 +79,7 @@ class JobPage(Page):
         add(self.column, self._introduction, form, self.row, self.notice, *running_parts)
 
     def show_state(self, *, running: bool, reason: str = "") -> None:
-        """Show whether the job runs. `reason` says why nothing can start, or is ""."""
+        """Show whether the job runs. `reason` says why it cannot start; empty if it can."""
         self.start.setVisible(not running)
         self.start.setEnabled(not reason)
         self.start.setToolTip(reason)

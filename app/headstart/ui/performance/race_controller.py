@@ -62,7 +62,7 @@ class LaneReplay(QObject):
         self.finish()
 
     def stop(self) -> None:
-        """Leave everything as it is."""
+        """Stop, and keep what is shown."""
         self._timer.stop()
 
     def finish(self) -> None:
@@ -78,7 +78,7 @@ class LaneReplay(QObject):
             self.ended.emit()
 
     def show(self, now: float) -> None:
-        """Show what was there `now` milliseconds after the request."""
+        """Show the state at `now` milliseconds after the request."""
         for view, lane in zip(self._views, self._lanes, strict=True):
             rounds = bisect_right(lane.moments, now) if now < lane.total_ms else len(lane.steps)
             view.grow(lane.steps[view.rounds : rounds])
@@ -243,7 +243,7 @@ class RaceController(EngineJob):
             self._on_replay()
 
     def _setting_text(self) -> str:
-        """Return what was raced, and what the user should know about it."""
+        """Return which models and settings raced, with remarks for the user."""
         facts = self._link.facts
         assert facts
         guessing = self.tr("earlier text")

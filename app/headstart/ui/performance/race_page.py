@@ -87,7 +87,7 @@ class RaceResult:
 
     @property
     def speedup(self) -> float | None:
-        """The time of the plain lane over that of the other one, as the clocks show them; None if it says nothing."""
+        """The time of the plain lane divided by the other's, as the clocks show them; None if the times say nothing."""
         plain, other = (round(lane.total_ms, -1) for lane in (self.plain, self.speculative))
         is_comparable = self.plain.tokens == self.speculative.tokens > 1 and not self.is_repetitive
         return plain / other if is_comparable and other else None
@@ -135,7 +135,6 @@ class RaceLane(Card):
         self.clear()
 
     def clear(self) -> None:
-        """Go back to the start."""
         self._pieces.clear()
         self.rounds = self.tokens = 0
         self.text.clear()
@@ -144,7 +143,6 @@ class RaceLane(Card):
         self.show_share(0.0)
 
     def grow(self, steps: Iterable[Step]) -> None:
-        """Add rounds."""
         for step in steps:
             self.rounds += 1
             self.tokens += len(step.round.tokens)
@@ -338,7 +336,7 @@ class RacePage(JobPage):
         self.replay.setVisible(possible)
 
     def show_result(self, result: RaceResult | None, setting: str = "") -> None:
-        """Show speedup, comparison and what was raced; None hides them before and during the race."""
+        """Show speedup, comparison and settings of a race; None hides them before and during the race."""
         self._verdict.setVisible(result is not None)
         if result is None:
             return

@@ -78,7 +78,7 @@ class TuningController(EngineJob):
         return loadable if loadable.options.remote is None else None
 
     def _plan(self, loadable: Loadable) -> list[str]:
-        """Return what is tried, as far as the settings leave it open."""
+        """Return the steps that the settings leave open to tuning."""
         options = loadable.options
         is_open = Unset.DEVICE in options.unset
         first = self.tr("{}: in other precisions and with other numbers of threads").format(loadable.name)
@@ -199,13 +199,13 @@ class TuningController(EngineJob):
             self._on_entered()  # show what was known before
 
     def _reload(self) -> None:
-        """Load the model with the settings that are the fastest now."""
+        """Load the model again with the fastest settings."""
         with showing_errors(partial(self._page.notice.say, bad=True)):
             self._loader.reload(self._settings())
 
 
 def _drafts(options: LoadOptions, _task: BackgroundTask) -> dict[str, Path]:
-    """Return the drafts to compare with, if the choice is open."""
+    """Return other drafts to compare with, unless the draft is fixed."""
     folder = options.target
     if Unset.DRAFT not in options.unset or not (folder / manifest.FILE_NAME).is_file():
         return {}

@@ -1,4 +1,4 @@
-"""The page of tuning: what will be tried, how it goes, and what was found."""
+"""The page of tuning: its steps, its progress and its results."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -54,12 +54,12 @@ _SETTING_TEXTS: tuple[Any, ...] = (
 
 
 def subject_text(subject: str) -> str:
-    """Return the words for what is decided."""
+    """Return the title of a decision."""
     return translate("Tuning", _SUBJECT_TEXTS[subject])
 
 
 def setting_text(name: str) -> str:
-    """Return the words for a setting; an unknown one keeps its name."""
+    """Return the title of a setting; an unknown one keeps its name."""
     for template in _SETTING_TEXTS:
         match = re.fullmatch(re.escape(str(template)).replace(r"\{\}", "(.+)"), name)
         if match:
@@ -68,7 +68,7 @@ def setting_text(name: str) -> str:
 
 
 def step_text(step: TuningStep) -> str:
-    """Return the words for what a tuning does now."""
+    """Return the current step as a sentence."""
     if step.against is None:
         return translate("Tuning", _LOADING_TEXTS[step.subject])
     names = listed(setting_text(name) for name in step.against) or translate("Tuning", "nothing else")
@@ -78,7 +78,7 @@ def step_text(step: TuningStep) -> str:
 
 
 def outcome_text(row: Row) -> str:
-    """Return what became of a setting, or ""."""
+    """Return the outcome of a setting; empty if there is none."""
     if row.chosen:
         return translate("Tuning", "chosen")
     if row.failure:
@@ -270,12 +270,12 @@ class TuningPage(JobPage):
         return self.seconds.value()
 
     def show_state(self, *, running: bool, reason: str = "") -> None:
-        """Show whether it runs. `reason` says why nothing can start, or is ""."""
+        """Show whether tuning runs. `reason` says why it cannot start; empty if it can."""
         super().show_state(running=running, reason=reason)
         self.report.forget.setEnabled(not running and not reason)
 
     def show_plan(self, steps: Iterable[str]) -> None:
-        """Show what will be tried, in order."""
+        """Show the planned steps, in order."""
         self._plan.setText("\n".join(f"{number}. {step}" for number, step in enumerate(steps, start=1)))
 
     def begin(self, model: str) -> None:

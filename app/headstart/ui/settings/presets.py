@@ -104,7 +104,6 @@ def built_in() -> list[Preset]:
 
 
 def own_presets(presets: Mapping[str, str]) -> list[Preset]:
-    """Return the user's own presets."""
     return [Preset(name, text, None) for name, text in presets.items()]
 
 

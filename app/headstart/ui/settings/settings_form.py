@@ -52,7 +52,7 @@ def label(name: str, choice: str) -> str:
 
 
 def switched(value: bool | None) -> str:
-    """Return the text of a value that is on, off or automatic."""
+    """Format a value that is on, off or automatic."""
     words = {True: translate("Settings", "On"), False: translate("Settings", "Off")}
     return translate("Settings", "Automatic") if value is None else words[value]
 
@@ -259,7 +259,7 @@ class NumberEditor(SettingEditor):
 
     @Slot(str, float)
     def _on_corrected(self, typed: str, value: float) -> None:
-        """Show, until the next change, that another value was taken than the one typed."""
+        """Show, until the next change, that the typed value was replaced by another one."""
         words = self.tr("{typed} is out of bounds ({low} to {high}); {value} is used.").format(
             typed=typed,
             low=self._spin.textFromValue(self._spin.minimum()),
@@ -378,7 +378,7 @@ class NumberBox(QDoubleSpinBox):
         self.editingFinished.connect(self._on_editing_finished)
 
     def validate(self, text: str, position: int) -> tuple[QValidator.State, str, int]:
-        """Allow to type a number out of bounds: Qt swallows its keys, which turns it into another number unseen."""
+        """Accept out-of-range numbers while they are typed: Qt would drop keys, which makes other numbers unseen."""
         state, text, position = super().validate(text, position)
         is_number = self._number(text) is not None
         return QValidator.State.Intermediate if is_number and state == _INVALID else state, text, position

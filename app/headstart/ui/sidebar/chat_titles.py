@@ -45,7 +45,7 @@ class TitleController(QObject):
         loader.link.restarted.connect(self._cancel_all)  # the request may have ended the engine
 
     def close(self) -> None:
-        """Request nothing more."""
+        """Stop requesting titles."""
         self._cancel_all()
         self._composer.changed.disconnect(self._on_composer_changed)
 

@@ -106,7 +106,7 @@ class ProjectDialog(Dialog):
         return super().eventFilter(watched, event)
 
     def _fit(self) -> None:
-        """Make room for another folder, as far as the screen has any; the rest scrolls."""
+        """Make room for one more folder as far as the screen allows; the rest scrolls."""
         content = self._column.totalMinimumHeightForWidth(self._scroll.viewport().width())
         self._content.setMinimumHeight(content)
         height = content + self.height() - self._scroll.viewport().height()

@@ -257,7 +257,7 @@ class Sidebar(QFrame):
         return True
 
     def _show_aside(self, listing: SidebarContent) -> None:
-        """Show the way to the archive and to the bin, if there is something in them."""
+        """Show the buttons of the archive and of the bin, unless these are empty."""
         for way, words, count, place in (
             (self.archive, self.tr("Archive ({})"), listing.num_archived, ChatPlace.ARCHIVE),
             (self.bin, self.tr("Recently deleted ({})"), listing.num_deleted, ChatPlace.BIN),
@@ -343,7 +343,7 @@ class Sidebar(QFrame):
 
     @Slot()
     def _list_all(self) -> None:
-        """End the filters, and leave the archive or the bin."""
+        """End the filters, and return from the archive or the bin."""
         listing = self._listing
         if listing.place is not ChatPlace.LIST:
             self.place_requested.emit(ChatPlace.LIST)

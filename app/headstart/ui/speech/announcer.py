@@ -41,7 +41,7 @@ class Announcer(QObject):
         session.ended.connect(self._on_ended)
 
     def close(self) -> None:
-        """Follow no chat any more."""
+        """Stop announcing."""
         self._pause.stop()
         session, self._session = self._session, None
         if session:
@@ -50,7 +50,7 @@ class Announcer(QObject):
             session.ended.disconnect(self._on_ended)
 
     def _begin(self) -> None:
-        """Begin after the text that the answer has already."""
+        """Begin after the text that the answer has so far."""
         text = self._session.live.text if self._session and self._session.live else ""
         self._stream = SentenceStream(text, len(text))
 
@@ -73,7 +73,7 @@ class Announcer(QObject):
             self._pause.start()
 
     def _words(self, *, is_complete: bool) -> str:
-        """Return the sentences that are new; nothing is parsed while nobody listens."""
+        """Return the new sentences. Nothing is parsed while no screen reader is active."""
         taken = self._stream.take(is_complete=is_complete) if QAccessible.isActive() else []
         return " ".join(sentence.text for sentence in taken)
 

@@ -57,7 +57,7 @@ class ReadAloudController(QObject):
         session.ended.connect(self._on_ended)
 
     def close(self) -> None:
-        """Be silent and leave the speech service."""
+        """Stop, and disconnect from the speech service."""
         self._leave()
         if self._voice:
             self._voice.close()
@@ -89,7 +89,7 @@ class ReadAloudController(QObject):
 
     @Slot()
     def stop(self) -> None:
-        """Be silent at once."""
+        """Stop at once."""
         if self._voice and self._is_speaking:
             self._voice.stop()
         self._end()
@@ -146,7 +146,7 @@ class ReadAloudController(QObject):
         self.error_occurred.emit(remedy if sys.platform == "linux" else elsewhere)
 
     def _go_on(self) -> None:
-        """Speak the next sentence that is finished."""
+        """Speak the next complete sentence."""
         if self._message is None or self._is_speaking:
             return
         if not self._sentences:
@@ -192,7 +192,7 @@ class ReadAloudController(QObject):
 
 
 def _language_of(text: str) -> str:
-    """Return the language to speak a sentence in: Chinese, or that of the window."""
+    """Return the language in which to speak a sentence: Chinese, or the window's."""
     if _HAN.search(text):
         return "zh"
     window = QLocale().name().partition("_")[0]

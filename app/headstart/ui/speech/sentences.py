@@ -49,7 +49,7 @@ def _range(shown: list[Span]) -> tuple[int, int]:
 
 
 def _spoken(span: Span) -> str:
-    """Return the words for a span, with a space for each line break."""
+    """Return the spoken form of a span, with a space for each line break."""
     if span.style & Style.MATH:
         return translate("Speech", "formula")
     if span.address and "://" in span.text:  # an address is no text for the ear
@@ -79,7 +79,7 @@ def _paragraph(block: Paragraph) -> Iterator[Sentence]:
 
 
 def _marker(block: Paragraph) -> str:
-    """Return what is spoken before an item of a list."""
+    """Return the spoken form of a list item's marker."""
     if block.item is None:
         return ""
     if block.item.checked is not None:
@@ -88,7 +88,7 @@ def _marker(block: Paragraph) -> str:
 
 
 def _source(shown: tuple[Span, ...], texts: list[str], starts: list[int], offset: int) -> tuple[int, int]:
-    """Return the range of the source that shows the character at an offset of the joined texts."""
+    """Return the source range of the character at an offset of the joined texts."""
     number = bisect_right(starts, offset) - 1
     span = shown[number]
     if not span.exact or len(texts[number]) != len(span.text):
@@ -98,7 +98,7 @@ def _source(shown: tuple[Span, ...], texts: list[str], starts: list[int], offset
 
 
 def _boundaries(text: str) -> list[int]:
-    """Return where sentences begin, and the end, as Unicode has it; in "![" no sentence ends."""
+    """Return the offsets of sentences by Unicode's rules, and the end. A sign without a space ends none: "!["."""
     finder = QTextBoundaryFinder(QTextBoundaryFinder.BoundaryType.Sentence, text)
     places = [0]
     while (place := finder.toNextBoundary()) >= 0:

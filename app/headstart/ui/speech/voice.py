@@ -51,7 +51,7 @@ class Voice(QObject):
             self._connect()
 
     def stop(self) -> None:
-        """Be silent at once."""
+        """Stop at once."""
         if self._is_connected:
             self._message = None
             self._order(_CANCEL)
@@ -59,7 +59,7 @@ class Voice(QObject):
             self._orders.clear()
 
     def close(self) -> None:
-        """Be silent and leave the service."""
+        """Stop, and close the connection to the service."""
         self._socket.blockSignals(True)  # noqa: FBT003 - Qt's own signature
         if self._is_connected:
             self._socket.write(f"{_CANCEL}\r\n".encode())
@@ -103,7 +103,7 @@ class Voice(QObject):
                     self._take(int(match[1]), reply)
 
     def _take(self, code: int, reply: list[str]) -> None:
-        """Take a reply or an event, whose first line is the id of a sentence."""
+        """Handle a reply or an event, whose first line is the id of a sentence."""
         if code >= _EVENTS:
             if reply[0] == self._message and code in {_ENDED, _CANCELLED}:
                 self._message = None
@@ -122,7 +122,7 @@ class Voice(QObject):
 
     @Slot()
     def _on_error(self) -> None:
-        """Start the service, once, if nobody answers."""
+        """Start the service, once, if it does not answer."""
         program = shutil.which(PROGRAM)
         if self._message is None and not self._orders:
             self.close()
@@ -139,7 +139,7 @@ class Voice(QObject):
 
 
 def _address() -> Path:
-    """Return the socket of the service."""
+    """Return the path of the service's socket."""
     kind, _, address = os.environ.get("SPEECHD_ADDRESS", "").partition(":")
     if kind == "unix_socket" and address:
         return Path(address)

@@ -209,7 +209,7 @@ class LiveAnswer:
 
     @property
     def length(self) -> int:
-        """Characters so far."""
+        """The number of characters so far."""
         return len(self.text) + len(self.thinking)
 
     def own_stats(self) -> StoredStats:

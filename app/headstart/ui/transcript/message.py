@@ -91,7 +91,7 @@ class MessageContent:
 
 
 class Origins:
-    """Consecutive runs from offset 0. The text after the last run has no known origin."""
+    """The origins of a text, as consecutive runs from offset 0. Text after the last run has no known origin."""
 
     def __init__(self, runs: Iterable[OriginRun] = ()) -> None:
         self._ends: list[int] = []

@@ -102,13 +102,13 @@ def _question(conversation: Conversation, answer: ChatMessage) -> ChatMessage | 
 
 
 def _searched(conversation: Conversation, answer: ChatMessage) -> str:
-    """Return what was looked for in the project's folders, if that is more than the question."""
+    """Return what was searched for in the project's folders, if it is more than the question."""
     question = _question(conversation, answer)
     return question.searched if question and question.searched != question.text.strip() else ""
 
 
 def _search_notice(conversation: Conversation, answer: ChatMessage) -> str:
-    """Say that the project's folders have nothing on the question."""
+    """Return a notice if the search of the project's folders found nothing."""
     question = _question(conversation, answer)
     if not question or not question.searched or question.excerpts or answer.state is State.STREAMING:
         return ""

@@ -456,7 +456,7 @@ class MessageView(QWidget):
         self._update_parts()
 
     def begin_stream(self) -> None:
-        """More text will come."""
+        """Prepare for a streamed text."""
         self._set_state(replace(self._content, state=MessageState.STREAMING, notice="", stats="", actions=()))
 
     def append(self, text: str, runs: Sequence[OriginRun], thinking: str = "", seconds: int = 0) -> None:
@@ -704,7 +704,7 @@ class MessageView(QWidget):
         self.height_changed.emit(self.message_id)
 
     def _folded_theme(self) -> Theme:
-        """Return the colours of the unfolded part: thinking stands back behind the answer."""
+        """Return the colours of the unfolded part, which are paler than those of the answer."""
         return replace(self._theme, text=self._theme.muted) if self._source.thinking else self._theme
 
     def _close_fold(self) -> None:

@@ -76,19 +76,19 @@ class _SidewaysBar(QScrollBar):
 
 @dataclass
 class _WideArea:
-    """Something wide with its scroll bar."""
+    """A wide block and its scroll bar."""
 
     block: WideBlock
     bar: QScrollBar
 
     @property
     def rect(self) -> QRect:
-        """The part of the view in which something moves."""
+        """The part of the view that scrolls."""
         return self.block.scrolled.toAlignedRect()
 
 
 class TextView(QTextBrowser):
-    """The document that its `writer` writes, as high as its text: the parent sizes it with `height_for`."""
+    """The view of a document, which `writer` writes. Its parent sizes it with `height_for`."""
 
     text_resized = Signal()
 
@@ -161,7 +161,7 @@ class TextView(QTextBrowser):
         return QRectF(self.cursorRect(cursor))
 
     def height_for(self, width: int) -> int:
-        """Lay the text out for this width and return its height. What is wider gets a scroll bar of its own."""
+        """Lay the text out for this width and return its height. Wider blocks get a scroll bar of their own."""
         if width != self.lineWrapColumnOrWidth():
             self.setLineWrapColumnOrWidth(width)
         self.writer.fit(width)
@@ -200,7 +200,7 @@ class TextView(QTextBrowser):
 
     @contextmanager
     def _shifted(self, area: _WideArea | None) -> Iterator[None]:
-        """Let Qt see the document as an area is scrolled, and scroll the area as Qt scrolls the document."""
+        """Context manager that shows Qt the view as an area is scrolled, and keeps what Qt scrolls."""
         bar = self.horizontalScrollBar()
         before = bar.value()
         bar.setValue(area.bar.value() if area else 0)
@@ -212,7 +212,7 @@ class TextView(QTextBrowser):
             bar.setValue(before)
 
     def _cursor_area(self, position: int) -> tuple[QRect, _WideArea | None]:
-        """Return where the cursor would be at a position if nothing were scrolled, and the area around that."""
+        """Return the cursor's rectangle at a position without scrolling, and the scrolled area around it."""
         cursor = QTextCursor(self._document)
         cursor.setPosition(position)
         with self._shifted(None):
@@ -228,7 +228,7 @@ class TextView(QTextBrowser):
 
     @Slot()
     def _on_selection_changed(self) -> None:
-        """Paint everything: Qt asks for the unscrolled place only."""
+        """Repaint everything, because Qt repaints only the place without scrolling."""
         if self._wide:
             self.viewport().update()
 
@@ -381,7 +381,7 @@ class TextView(QTextBrowser):
                 super().paintEvent(QPaintEvent(rect))
 
     def _paint_edges(self, area: _WideArea) -> None:
-        """Shade the edges behind which something wide goes on, and close the frame of code."""
+        """Shade the edges where wide content continues, and close the frame of code."""
         painter, bar, room, right = QPainter(self.viewport()), area.bar, area.block.room, self.viewport().width()
         edges = ((room.left(), 1, bar.value() > 0), (right, -1, bar.value() < bar.maximum()))
         for x, inwards, goes_on in edges:
@@ -420,7 +420,7 @@ class TextView(QTextBrowser):
         return self._document.documentLayout().blockBoundingRect(self._document.findBlock(position)).top()
 
     def _room(self, position: int) -> QRectF:
-        """Return the place of the code or the table, or else of the block, at a position."""
+        """Return the rectangle of the code, the table or the block at a position."""
         block, layout = self._document.findBlock(position), self._document.documentLayout()
         frame = QTextCursor(block).currentFrame()
         return frame_rect(layout, frame) if frame.parentFrame() else layout.blockBoundingRect(block)
@@ -457,7 +457,7 @@ class TextView(QTextBrowser):
             self._show_tooltip(saved_text(Path(chosen)))
 
     def _show_tooltip(self, words: str) -> None:
-        """Show for a moment, at the pointer or the cursor, what was done."""
+        """Show a confirmation for a moment at the pointer or the cursor."""
         place = QCursor.pos() if self.underMouse() else self.mapToGlobal(self.cursorRect().bottomLeft())
         QToolTip.showText(place, words, self)
 

@@ -318,7 +318,7 @@ class Transcript(QScrollArea):
         self._go_to(self._current - 1)
 
     def clear_find(self) -> None:
-        """Remove the marks."""
+        """Remove the highlights of the search."""
         self._query, self._matches = "", []
         self._go_to(-1)
 
@@ -376,7 +376,7 @@ class Transcript(QScrollArea):
 
     @Slot(object, object)
     def _on_action(self, action: MessageAction, message: MessageId) -> None:
-        """Select messages, or pass another action on."""
+        """Select messages, or emit any other action."""
         index = self.index_of(message)
         if action is MessageAction.SELECT_UP_TO and self._selection:
             self._select((self._selection[0], index))
@@ -459,7 +459,7 @@ class Transcript(QScrollArea):
         entry.view = None
 
     def _refresh(self, anchor: Anchor | None = None) -> None:
-        """Build the visible messages and put everything in its place."""
+        """Build the visible messages and place everything."""
         anchor = anchor or self._anchor()
         self._arrange(anchor)
         # Measured heights differ from estimates, so other messages become visible meanwhile; it settles quickly.

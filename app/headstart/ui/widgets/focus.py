@@ -149,7 +149,7 @@ def pass_wheel(*fields: QWidget) -> None:
 
 
 def stops(columns: Iterable[QWidget]) -> list[QWidget]:
-    """Return the widgets that Tab visits, column after column."""
+    """Return the stops in reading order, row by row. A scroll area counts as one stop."""
     return [stop for column in columns for stop in _ordered_stops(column)]
 
 

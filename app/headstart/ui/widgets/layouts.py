@@ -106,7 +106,7 @@ class Flow(QLayout):
 
 
 class Card(QFrame):
-    """A frame with a title, whose content goes into `column`."""
+    """A frame with a title. Its content goes into `column`."""
 
     def __init__(self, parent: QWidget | None, title: str = "", *, spacing: int = SMALL) -> None:
         super().__init__(parent)
@@ -119,7 +119,7 @@ class Card(QFrame):
 
 
 class Spaced(QWidget):
-    """A widget with room around it, which is gone while the widget is hidden."""
+    """A widget with a margin around it, which disappears while the widget is hidden."""
 
     def __init__(self, inner: QWidget, margin: int, parent: QWidget) -> None:
         super().__init__(parent)
@@ -159,7 +159,7 @@ Part = QWidget | QLayout
 
 
 def row(*widgets: QWidget) -> QHBoxLayout:
-    """Create a row of widgets with the free room at its end."""
+    """Create a row of widgets with free space at its end."""
     row = beside(None, *widgets)
     row.addStretch(1)
     return row
@@ -168,7 +168,7 @@ def row(*widgets: QWidget) -> QHBoxLayout:
 def beside(
     parent: QWidget | None, *parts: Part, margin: int = 0, spacing: int = SMALL, growing: Part | None = None
 ) -> QHBoxLayout:
-    """Create a row with the same margin on each side; the part `growing` takes the free room."""
+    """Create a row with the same margin on each side. The part `growing` takes the free space."""
     row = QHBoxLayout(parent) if parent else QHBoxLayout()
     _fill(row, parts, margin, spacing, growing)
     return row
@@ -225,7 +225,7 @@ def scrolled(inner: QWidget, parent: QWidget, *, sideways: bool = False) -> QScr
 def two_columns(name: str, parent: QWidget, *, widened: int) -> QTreeWidget:
     """Create a list of two columns that is operated by the keys of another widget.
 
-    The column `widened` takes the free room. `name` is for screen readers.
+    The column `widened` takes the free space. `name` is for screen readers.
     """
     columns = QTreeWidget(parent)
     columns.setAccessibleName(name)

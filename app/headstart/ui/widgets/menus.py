@@ -80,5 +80,5 @@ def _round(window: QWidget) -> None:
 
 
 def _is_opaque() -> bool:
-    """Return whether a see-through corner may be black: X11 without a compositor. A mask is less smooth, but safe."""
+    """Return whether a transparent corner might be black: X11 without a compositor. A mask is less smooth, but safe."""
     return QGuiApplication.platformName() == "xcb"

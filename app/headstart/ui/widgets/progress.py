@@ -229,7 +229,7 @@ class ActivityLine(QFrame):
 
     @Slot(str)
     def follow(self, words: str) -> None:
-        """Show the state of the work. "" means that it has ended, which is shown until the page is."""
+        """Show the state of the work. An empty text means that the work has ended, which is shown until its page is."""
         self._has_ended = self._is_away and not words and bool(self._label.text())
         shown = self.tr("ended") if self._has_ended else words
         self._label.show_text(f"{self._title} · {shown}" if shown else "")

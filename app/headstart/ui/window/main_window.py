@@ -164,7 +164,7 @@ class MainWindow(QMainWindow):
         self.hidden_changed.emit(True)  # noqa: FBT003 - Qt's own signature
 
     def _size_sides(self) -> None:
-        """Give sidebar and panel their widths in the size of text of now; the pages get the rest."""
+        """Set the widths of sidebar and panel in the current size of text; the pages get the rest."""
         total = self._split.width() if self.isVisible() else self.width()
         sides = {part: scaled(width, self._text_font) for part, width in self._widths.items()}
         wanted = sum(width for part, width in sides.items() if not part.isHidden())
@@ -175,7 +175,7 @@ class MainWindow(QMainWindow):
 
     @Slot()
     def _remember_sides(self) -> None:
-        """Remember the widths that the user gave to sidebar and panel, in the usual size of text."""
+        """Store the widths that the user gave to sidebar and panel, in the default size of text."""
         sidebar, _, panel = self._split.sizes()
         for part, width in ((self.sidebar, sidebar), (self.panel, panel)):
             if width:  # 0 while it is hidden

@@ -1,4 +1,4 @@
-"""The model that answers: it is loaded, shown, and replaced as models are chosen, added and removed."""
+"""The model that answers: loading, display, and replacement as models are chosen, added and removed."""
 
 from collections.abc import Callable
 from functools import partial
@@ -79,7 +79,7 @@ class ModelInUse(QObject):
 
     @Slot(str, object)
     def show_error(self, sentence: str, cause: Cause | None = None) -> None:
-        """Show an error; if the cause is the model, with the way to one."""
+        """Show an error. If the model is the cause, offer the page of models."""
         notice, adding = self._window.chat.notice, self._models.adding
         if cause is not Cause.MODEL:
             notice.say(sentence, bad=True, cause=cause)
@@ -162,7 +162,7 @@ class ModelInUse(QObject):
             self._window.chat.notice.say(model_choices.warning(server), cause=Cause.REACH)
 
     def _model_words(self, *, is_loaded: bool) -> tuple[str, str, str, str]:
-        """Return the name, details for the tooltip, and what is still to come, in full and in brief."""
+        """Return the name, details for the tooltip, and what remains to be loaded, in full and in brief."""
         session, loader, facts = self._chats.current, self._loader, self._loader.link.facts
         if loader.status:
             return loader.status, loader.progress, "", ""

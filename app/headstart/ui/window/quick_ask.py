@@ -136,7 +136,7 @@ class QuickAsk(Dialog):
 
     @Slot()
     def _arrange(self) -> None:
-        """Give the answer its height."""
+        """Set the height of the answer to that of its text."""
         self.answer.setFixedHeight(self.answer.height_for(self._scroll.viewport().width()))
 
     @Slot(int)
@@ -208,7 +208,7 @@ class QuickAskController(QObject):
 
     @Slot(object)
     def follow(self, settings: Settings) -> None:
-        """Apply what closing the window means now."""
+        """Apply the current meaning of closing the window."""
         self._settings = settings
         self._window.hides_on_close = settings.keep_in_tray and self.icon is not None
 

@@ -161,7 +161,7 @@ class WindowCommands(QObject):
 
     @Slot()
     def _escape(self) -> None:
-        """Close the nearest thing: page, search, find bar, comparison, selected messages, reading, edit, answer."""
+        """Close the innermost thing: page, search, find bar, comparison, selected messages, reading, edit, answer."""
         window, chat_controller = self._window, self._chat_controller
         if window.pages.currentWidget() is not window.chat:
             window.show_page(window.chat)

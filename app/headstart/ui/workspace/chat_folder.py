@@ -103,12 +103,12 @@ class ChatFolder(QObject):
         self._store.remember(_OF_PROJECT.format(self._project), str(self._path) if on and self._path else None)
 
     def propose(self, call: Call, done: Callable[["Proposal | ToolResult"], None]) -> None:
-        """Find out in the background what a call would do; `done` gets it."""
+        """Determine in the background what a call would do; pass it to `done`."""
         assert self._workspace
         self._run(partial(self._workspace.propose, call), done)
 
     def run(self, proposal: "Proposal", cancel: CancelEvent, done: Callable[[ToolResult], None]) -> None:
-        """Do in the background what was proposed; `done` gets the result."""
+        """Carry out a proposal in the background; pass the result to `done`."""
         assert self._workspace
         self._run(partial(self._workspace.run, proposal, cancel), done)
 
@@ -130,7 +130,7 @@ class ChatFolder(QObject):
 
 
 def follow_projects(store: Store, renamed: Mapping[str, str]) -> None:
-    """Let folders go with renamed projects: old names to new ones, "" for deleted ones. Raises HistoryError."""
+    """Rename the projects of folders: old names to new ones, "" for deleted ones. Raises HistoryError."""
     for old, new in renamed.items():
         folder = store.recall(_OF_PROJECT.format(old))
         if folder is not None and old != new:

@@ -80,7 +80,7 @@ class ProposalBar(QFrame):
         self.text.setFont(font)
 
     def ask(self, proposal: Proposal | None) -> None:
-        """Ask about a step, or hide for None."""
+        """Ask about a proposal; None hides the bar."""
         self._proposal = proposal
         self.setVisible(proposal is not None)
         if proposal is None:
@@ -104,7 +104,7 @@ class ProposalBar(QFrame):
 
     @Slot()
     def _on_edit(self) -> None:
-        """Show the whole new text, to be changed."""
+        """Show the whole new text, so that the user can edit it."""
         assert self._proposal
         self._show_text(self._proposal.new_text or "", self.tr("The new text of the file"), is_diff=False)
         self.text.setReadOnly(False)

@@ -86,7 +86,7 @@ def load(resolved: ResolvedOptions) -> "GenaiEngine":
 
 @dataclass(frozen=True)
 class Guessing:
-    """A way to guess, with its settings in GenAI's names."""
+    """One kind of guessing, with its settings by GenAI's names."""
 
     way: Way
     settings: Mapping[str, int] = field(default_factory=dict)
@@ -110,7 +110,7 @@ class GenAIAnswer:
     has_rounds: bool = True  # a batch is a round
 
     def take(self, batch: Batch) -> Iterator[Prefill | Step]:
-        """Take a batch. Yield its step, unless it has no tokens."""
+        """Add a batch. Yield its step, unless it has no tokens."""
         if not self.max_tokens and batch.end is not FinishReason.CANCELLED:  # GenAI writes at least one token
             batch = Batch((), batch.milliseconds, batch.end and FinishReason.LENGTH)
         if batch.end is not None:

@@ -27,7 +27,7 @@ _ENDS = {"STOP": FinishReason.STOP, "LENGTH": FinishReason.LENGTH}
 
 
 class Way(StrEnum):
-    """A way to guess; each pipeline is built for one."""
+    """The kinds of guessing; each needs a pipeline of its own."""
 
     PLAIN = "plain"
     DRAFT = "draft"
@@ -131,7 +131,7 @@ Writer = SteppedWriter | StreamedWriter
 
 @dataclass(frozen=True)
 class Blueprint:
-    """The ingredients of a pipeline. Each model has OpenVINO properties for its device."""
+    """Everything that a pipeline is built from. Each model has OpenVINO properties for its device."""
 
     options: LoadOptions
     target: dict[str, Any]
@@ -139,7 +139,7 @@ class Blueprint:
     room: int = 0  # tokens of this text and of earlier ones in the KV cache; 0: as many as one text needs
 
     def build(self, way: Way) -> Writer:
-        """Return a pipeline that guesses in one way. Raises DeviceError."""
+        """Build a pipeline for one kind of guessing. Raises DeviceError."""
         options = self.options
         chosen = self.target | ({"prompt_lookup": True} if way is Way.LOOKUP else {})
         try:
@@ -173,7 +173,7 @@ def make_blueprint(options: LoadOptions, models: Sequence[VerifiedModel], room: 
 
 
 def _stepped(options: LoadOptions, chosen: dict[str, Any], room: int) -> Any:
-    """Return a pipeline that is driven step by step. `room` is that of its Blueprint."""
+    """Return a pipeline that is driven step by step. `room`: see Blueprint."""
     genai = openvino_genai()
     scheduler = genai.SchedulerConfig()
     scheduler.enable_prefix_caching = True  # conversations grow at the end
@@ -236,7 +236,7 @@ def _tensor(ids: tuple[int, ...]) -> Any:
 
 
 def _streamer(take: Callable[[tuple[int, ...]], bool]) -> Any:
-    """Return an object of GenAI's own class, which exists only once GenAI is loaded. `take` says whether to go on."""
+    """Return a streamer, whose class exists only once GenAI is loaded. `take` returns whether to go on."""
     genai = openvino_genai()
 
     class Streamer(genai.StreamerBase):  # type: ignore[misc,name-defined]

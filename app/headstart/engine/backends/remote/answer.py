@@ -102,7 +102,7 @@ class _Chunk(Struct):
 
 
 class RemoteAnswer:
-    """An answer so far. Thinking comes in a field of its own, or in tags at the beginning of the text."""
+    """An answer so far. Thinking comes in a field of its own, or between tags at the beginning of the text."""
 
     def __init__(self, remote: Remote, continued: Message | None) -> None:
         """`continued` is the answer that goes on, if one does."""

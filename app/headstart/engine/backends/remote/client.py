@@ -1,4 +1,4 @@
-"""Connections to a server: tries and waits, and the events of a stream."""
+"""Connections to a server: retries, waits, and the events of a stream."""
 
 import asyncio
 import ssl

@@ -137,7 +137,7 @@ def _messages(messages: Sequence[Message]) -> Iterator[Body]:
 
 
 def _tools(tools: Tools) -> Body:
-    """Return the fields of the tools that an answer may call."""
+    """Return the request fields for the tools that an answer may call."""
     offered = [
         {
             "type": "function",

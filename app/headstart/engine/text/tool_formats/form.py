@@ -43,14 +43,14 @@ class CallFormat:
 
 
 def expect(text: str, at: int, *literals: str) -> int:
-    """Return the place behind literals that stand at a place one after the other, with blanks before each."""
+    """Skip literals that follow each other, with blanks before each, and return the place behind them."""
     for literal in literals:
         _, at = expect_one(text, at, (literal,))
     return at
 
 
 def expect_one(text: str, at: int, literals: Sequence[str]) -> tuple[str, int]:
-    """Return the literal that stands at a place, after blanks, and the place behind it."""
+    """Return which literal stands at a place, after blanks, and the place behind it."""
     at = skip_blanks(text, at)
     for literal in literals:
         if text.startswith(literal, at):

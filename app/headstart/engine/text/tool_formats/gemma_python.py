@@ -25,7 +25,7 @@ def _read(text: str, tools: Sequence[Tool]) -> Found:
 
 
 def _call(node: ast.expr, tools: Sequence[Tool]) -> Call:
-    """Return the call that an expression is, alone or printed. Raises ValueError for values that are no literals."""
+    """Return the call that an expression is, alone or in `print`. Raises ValueError for values that are no literals."""
     match node:
         case ast.Call(ast.Name("print"), [ast.Call() as printed], []):
             return _call(printed, tools)

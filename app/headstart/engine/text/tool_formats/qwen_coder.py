@@ -40,7 +40,7 @@ def _properties(tool: Tool) -> dict[str, Any]:
 
 
 def _value(written: str, schema: Any) -> Any:
-    """Return the value of a parameter: a text where the schema says so, and else JSON if it is JSON."""
+    """Parse the value of a parameter: a string if the schema says so, else JSON if it is valid."""
     kind = schema.get("type") if isinstance(schema, dict) else None
     if kind == "string":
         return written

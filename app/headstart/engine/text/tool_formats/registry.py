@@ -15,7 +15,7 @@ FORMATS = (
 
 
 def format_of(rendered: str, probe: Tool, arguments: str) -> CallFormat | None:
-    """Return the format in which a rendered conversation has a call of the tool `probe`; None if it is not known."""
+    """Return the format that a template uses for the call of the tool `probe`; None if it is not known."""
     for format_ in FORMATS:
         marks = (*format_.marks, *filter(None, [format_.bare]))
         places = (at for mark in marks for at in range(len(rendered)) if rendered.startswith(mark, at))

@@ -1,4 +1,4 @@
-"""The text of an answer with its calls as Hermes writes them, whatever the format of the model."""
+"""Conversion of calls in an answer from the model's own format to that of Hermes."""
 
 from collections.abc import Mapping, Sequence
 
@@ -10,7 +10,7 @@ _BETWEEN_CALLS = "; \t\r\n"
 
 
 class Rewriter:
-    """Rewriter of one answer, piece by piece. It holds back only what may be a call; all else is text as it stands."""
+    """A converter of one answer, piece by piece. It holds back only what may be a call; other text passes unchanged."""
 
     def __init__(
         self, format_: CallFormat, tools: Sequence[Tool], most: int, marks: Mapping[int, str] | None = None
@@ -49,7 +49,7 @@ class Rewriter:
         return written
 
     def _next_place(self) -> tuple[int, bool]:
-        """Return the next place where a call may begin, and whether it would do so without a mark."""
+        """Return the next place where a call may begin, and whether it is one without a mark."""
         if self._is_start:
             text = self._held.lstrip(_BETWEEN_CALLS)
             if text.startswith(self._format.bare):
@@ -58,7 +58,7 @@ class Rewriter:
         return min(whole, default=self._place_of_beginning()), False
 
     def _place_of_beginning(self) -> int:
-        """Return the place at the end of the text where a mark may have begun."""
+        """Return the place at the end of the text where an incomplete mark begins; the length if there is none."""
         longest = max(map(len, self._format.marks)) - 1
         places = range(max(0, len(self._held) - longest), len(self._held))
         ends = (at for at in places if any(mark.startswith(self._held[at:]) for mark in self._format.marks))
@@ -85,7 +85,7 @@ class Rewriter:
         return text
 
     def _take(self, found: Found) -> str:
-        """Return the calls that were found, in the format of Hermes."""
+        """Convert calls to the format of Hermes, and remember them."""
         self._held, self.taken = self._held[found.end :], self.taken + found.end
         self._is_start = bool(self._format.bare)
         before = len(self._calls)
