@@ -196,5 +196,6 @@ def _run(*command: str, folder: Path | None = None) -> str:
         raise PackagingError(f"{command[0]} is not here; on Debian: apt-get install dpkg-dev gzip coreutils.")
     process = subprocess.run(command, cwd=folder, env=dict(os.environ), capture_output=True, text=True, check=False)
     if process.returncode:
-        raise PackagingError(f"{command[0]} failed: {process.stderr.strip()[-2000:]}")
+        errors = "\n".join(line for line in process.stderr.splitlines() if "error:" in line)  # amid pages of warnings
+        raise PackagingError(f"{command[0]} failed: {errors or process.stderr.strip()[-2000:]}")
     return process.stdout.strip()

@@ -27,7 +27,7 @@ build() { # FOLDER OUTPUT: the last commit of this repository
 
 need git python3 python3-venv
 need "libpython$(python3 -c 'import sys; print("%d.%d" % sys.version_info[:2])')" binutils dpkg-dev gzip libdbus-1-3 libegl1 libfontconfig1 libgl1 libglib2.0-0 libxcb-cursor0 libxcb-icccm4 \
-    libxcb-keysyms1 libxkbcommon0 libxkbcommon-x11-0
+    libwayland-cursor0 libwayland-egl1 libxcb-keysyms1 libxkbcommon0 libxkbcommon-x11-0
 build first "$output"
 if [ "$mode" = twice ]; then
     build second "$work/again"

@@ -204,3 +204,19 @@ def test_foreign_files_are_not_replaced(archive: Path, tmp_path: Path) -> None:
     assert done.returncode == 1
     assert "is not Headstart" in done.stderr
     assert mine.is_dir()
+
+
+def test_failed_tool_is_reported_by_its_errors(tmp_path: Path) -> None:
+    needs("dpkg-shlibdeps", "cc")
+    (tmp_path / "needed.c").write_text("int needed(void) { return 1; }", encoding="utf-8")
+    (tmp_path / "user.c").write_text("int needed(void); int user(void) { return needed(); }", encoding="utf-8")
+    program = tmp_path / "program"
+    program.mkdir()
+    for command in (
+        "cc -shared -Wl,-soname,libneeded.so.1 -o libneeded.so needed.c",
+        "cc -shared -o program/user.so user.c -L. -lneeded",
+    ):
+        subprocess.run(command.split(), cwd=tmp_path, check=True)
+    with pytest.raises(deb.PackagingError, match=r"cannot find library libneeded\.so") as caught:
+        deb.dependencies(program, tmp_path / "work")
+    assert "warning:" not in str(caught.value)
