@@ -1,12 +1,13 @@
 """The search in folders: how often the passage with the answer is found, and how often nothing is put in where none is.
 
-PYTHONPATH=app python app/bench/folders.py [--words] [--half first|second|fresh] [--misses] [--large N]
+PYTHONPATH=app python app/bench/folders.py [--words] [--half tuned|proved] [--misses] [--large N]
 
 Three folders: English manuals (the topics of Python's reference, the GNU licence, a module's source, a story), mixed
 office files (price lists, people, invoices, mail, Word, Excel, PowerPoint), and German and Chinese ones. The questions
-are in folders.toml: a third of them follow others in their chat, a sixth ask for a file by its name, a sixth have no
-answer. The first half of them was written before the search was. Prints JSON: of how many questions the best five
-passages hold the answer, or, without an answer, of how many there is none; and the milliseconds that a search takes.
+are in folders.toml: of those with an answer, two fifths follow others in their chat, and a fifth ask for a file by its
+name; 78 of 228 have none. The search was tuned with one half, and is proved with the other. Prints JSON: of how many
+questions the best five passages hold the answer, or, without an answer, of how many there is none; and the milliseconds
+that a search takes.
 The installed model that turns texts into vectors is used, unless --words. --large adds N passages of other files.
 """
 
@@ -47,6 +48,7 @@ PARTS = (
 FIRST = ("Jane", "Tom", "Ines", "Omar", "Lena", "Raj", "Vera", "Hugo", "Mina", "Carl")
 LAST = ("Doe", "Okafor", "Lindqvist", "Pereira")
 STREETS = ("Harbour Lane", "Mill Road", "Church Street", "Station Hill", "Orchard Close")
+HALVES = {"tuned": ("first", "second", "more"), "proved": ("fresh", "proof")}
 _DAY = 24 * 3600
 
 
@@ -212,7 +214,7 @@ def _relations(parts: dict[str, str]) -> dict[str, str]:
 def questions(half: str | None = None) -> list[dict[str, Any]]:
     """Return the questions of a half, or all."""
     found: list[dict[str, Any]] = tomllib.loads((BENCH / "folders.toml").read_text(encoding="utf-8"))["question"]
-    return [question for question in found if half in (None, question["half"])]
+    return [question for question in found if half is None or question["half"] in HALVES[half]]
 
 
 def is_right(question: dict[str, Any], found: list[Excerpt]) -> bool:
@@ -288,7 +290,7 @@ def main() -> None:
     """Search, and count."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--words", action="store_true", help="by words alone, without a model")
-    parser.add_argument("--half", choices=("first", "second", "fresh"), help="only the questions of this half")
+    parser.add_argument("--half", choices=HALVES, help="only the questions of this half")
     parser.add_argument("--misses", action="store_true", help="name what was not found")
     parser.add_argument("--large", type=int, default=0, metavar="N", help="passages of other files to be added")
     given = parser.parse_args()

@@ -105,6 +105,38 @@ def test_nothing_is_found_where_nothing_fits(index: FolderIndex, folder: Path, h
     assert index.find([str(folder)], question, embedder if has_model else None) == []
 
 
+@pytest.mark.parametrize(
+    ("question", "is_found"),
+    [
+        ("What parts, tyres and windscreen has the Volvo?", False),
+        ("What parts, tyres and windscreen has the Corvo?", True),
+        ("What parts, tyres and windscreen has the Corwo?", True),  # a slip
+        ("I come from Volvo. What parts, tyres and windscreen has the Corvo?", True),
+        ("Which Parts, Tyres And Windscreen Has The Volvo?", True),  # a title: its capitals say nothing
+        ("What parts, tyres and windscreen are there on Monday?", True),
+        ("Welche parts, tyres und windscreen hat der Volvo?", True),  # every noun has a capital there
+        ("What parts, tyres and windscreen has type F21?", False),
+    ],
+)
+def test_question_on_a_name_that_is_nowhere_finds_nothing(
+    index: FolderIndex, folder: Path, question: str, is_found: bool
+) -> None:
+    assert bool(found(index, folder, understand(question))) == is_found
+
+
+def test_name_that_is_nowhere_is_found_by_a_near_meaning(index: FolderIndex, folder: Path) -> None:
+    embedder = TopicEmbedder()
+    embed_all(index, folder, embedder)
+    assert index.find([str(folder)], understand("What do tyres for the Volvo cost?"), embedder)
+
+
+def test_name_in_another_project_is_not_known(index: FolderIndex, folder: Path, tmp_path: Path) -> None:
+    write(tmp_path / "other" / "cars.md", "The Volvo is blue.")
+    index.keep([str(folder), str(tmp_path / "other")])
+    update(index, tmp_path / "other", DirectReader())
+    assert found(index, folder, understand("What do tyres for the Volvo cost?")) == []
+
+
 def test_renamed_file_is_found_by_its_new_name(index: FolderIndex, folder: Path) -> None:
     (folder / "Jane Doe.md").rename(folder / "Omar Pereira.md")
     update(index, folder, DirectReader())

@@ -2,7 +2,7 @@
 
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from headstart.chat import search
@@ -99,6 +99,14 @@ _MONTHS = (
 _MONTH = {name: number for number, names in enumerate(_MONTHS, start=1) for name in names.split()}
 _YEAR = r"((?:19|20)\d\d)"
 _DATE = re.compile(rf"\b({'|'.join(_MONTH)})\s+(?:of\s+)?{_YEAR}\b|{_YEAR}\s*年\s*(\d{{1,2}})\s*月", re.IGNORECASE)
+_CODE = re.compile(r"[A-Z]{1,4}\d{1,6}")  # such as F21, an error or a model: a name in any language
+_BEGINS = re.compile(r"(?:^|[.!?:\n])[^\w.!?:]*$")  # what stands before the first word of a sentence
+_GERMAN = re.compile(  # all of its nouns have capitals
+    r"\b(?:der|das|dem|ist|sind|wie|wer|wo|wann|warum|und|für|ein|eine[nmrs]?|mit|von|welche[nmrs]?)\b", re.IGNORECASE
+)
+_DAYS = "monday tuesday wednesday thursday friday saturday sunday christmas easter"
+_NO_NAMES = frozenset((*_MONTH, *_DAYS.split(), "mr", "mrs", "prof"))
+_MIN_NAME = 3  # letters
 _ASKS = re.compile(r"[?？]|^\s*(?:why|how|when|where|who|warum|wieso|wann|wo|wer|为什么)\b", re.IGNORECASE)
 _SENTENCE = re.compile(r"[^.!?。！？\n]*[?？]")
 
@@ -119,6 +127,7 @@ class Question(NamedTuple):
     lists: bool = False  # files are asked for, not what stands in them
     is_newest: bool = False  # newer files go first
     dates: tuple[str, ...] = ()  # as names of files have them
+    names: tuple[str, ...] = ()  # words of the names of persons, places and products
 
 
 def understand(text: str, before: Sequence[tuple[str, str]] = ()) -> Question:
@@ -126,10 +135,11 @@ def understand(text: str, before: Sequence[tuple[str, str]] = ()) -> Question:
     is_newest, lists = bool(_NEWEST.search(text)), bool(_LISTS.search(text))
     bare = _NEWEST.sub(" ", text)
     own = terms(_OF_LISTS.sub(" ", bare) if lists else bare)
-    dates = tuple(_dates(text))
+    dates, names = tuple(_dates(text)), tuple(_names(text))
     if not _goes_on(text, own, before) or (lists and own):
         is_search = own or lists or dates or is_newest
-        return Question(text, (SearchTerms(own, 1.0),), text.strip() if is_search else "", lists, is_newest, dates)
+        searched = text.strip() if is_search else ""
+        return Question(text, (SearchTerms(own, 1.0),), searched, lists, is_newest, dates, names)
     parts, joined = list[SearchTerms](), list[str]()
     if not own:  # "yes" to what the answer offered
         offered = _SENTENCE.findall(before[-1][1])
@@ -155,7 +165,7 @@ def understand(text: str, before: Sequence[tuple[str, str]] = ()) -> Question:
     parts = [SearchTerms(own, 1.0), *(part for part in parts if part.terms)]
     if not own:  # thanks, or an addition without a word of its own
         return Question(text, (SearchTerms((), 1.0),))
-    return Question(whole, tuple(parts), f"{text.strip()} ({subject})", lists, is_newest, dates)
+    return Question(whole, tuple(parts), f"{text.strip()} ({subject})", lists, is_newest, dates, names)
 
 
 def terms(text: str) -> tuple[str, ...]:
@@ -188,6 +198,21 @@ def _goes_on(text: str, own: tuple[str, ...], before: Sequence[tuple[str, str]])
         return size < (_MIN_CJK_AFTER_MODAL if _MODAL.match(text) else _MIN_CJK_SUBJECT)
     is_parallel = _MIN_SUBJECT <= len(subject) >= len(set(terms(question)) - _PREDICATES)
     return len(new) < _MIN_SUBJECT and not is_parallel
+
+
+def _names(text: str) -> Iterator[str]:
+    """Yield the words of a question that are names by their capital letters."""
+    is_german = _GERMAN.search(text)
+    for run in search.RUN.finditer(text):
+        word, is_first = run[0], _BEGINS.search(text[: run.start()])
+        if _CODE.fullmatch(word):
+            yield word.lower()
+        elif word[0].isupper() and not (is_german or is_first or word.isupper()):
+            name = search.plain(word.lower())
+            if name in _STOP_WORDS:  # A Title Has Capitals Everywhere
+                return
+            if len(name) >= _MIN_NAME and name not in _NO_NAMES:
+                yield name
 
 
 def _dates(text: str) -> list[str]:

@@ -1,5 +1,6 @@
 """The search in the index of folders: which passages fit a question, by words, by names and by meaning."""
 
+import difflib
 import math
 import re
 import sqlite3
@@ -20,6 +21,7 @@ WEIGHT_OF_NAMES = 0.3  # of the share of the question's words that are in the fi
 MIN_SHARE = 0.42  # of the weight of the question's words, in the passage and in the name of its file; or else
 MIN_GAIN = 0.09  # of the cosine above that of questions on other subjects, as a share of what is possible
 MIN_SHARE_OF_PAIRS = 0.2  # of CJK characters: pairs overlap, and every other one is no word
+UNKNOWN = 4.0  # times as much if the question has names, and the folders none of them
 ALONE = 0.5  # of these shares is enough without a model for the meaning
 # Questions that have no answer in most folders: models and languages differ in the cosines that these have.
 OTHER_SUBJECTS = (
@@ -40,6 +42,8 @@ _MAX_LISTED = 100  # files in a list
 _DATE = re.compile(r"(?<!\d)((?:19|20)\d\d)(?:[-_. ]?(0[1-9]|1[0-2])(?:[-_. ]?([0-2]\d|3[01]))?)?(?!\d)")
 _MIN_STEM = 6  # letters of a word whose ending may differ in a name
 _ENDING = 2  # letters
+_MIN_SPELLED = 5  # letters of a name that may be misspelled, behind the first two
+_SPELLED, _MIN_SIMILAR = 2, 0.8
 
 
 @dataclass
@@ -116,7 +120,10 @@ class FolderSearch:
         dated = self._dated(question)
         for passage, file in owners.items():
             totals[passage] += WEIGHT_OF_NAMES * (file in dated)
-        is_relevant = any(file in dated or _fits(parts, passage, file, gains, 1.0) for passage, file in owners.items())
+        needed = 1.0 if not question.names or any(map(self._is_known, question.names)) else UNKNOWN
+        is_relevant = any(
+            file in dated or _fits(parts, passage, file, gains, needed) for passage, file in owners.items()
+        )
         fitting = [
             passage
             for passage, file in owners.items()
@@ -155,6 +162,29 @@ class FolderSearch:
             queries.append(f'"{term[:-_ENDING]}" *')
         query = "SELECT rowid FROM file_words WHERE file_words MATCH ?"
         return [row[0] for row in self._connection.execute(query, (" OR ".join(queries),))]
+
+    def _is_known(self, name: str) -> bool:
+        """Return whether the folders have a word, or one that is spelled nearly so."""
+        words = [name, *(self._similar(name) if len(name) >= _MIN_SPELLED else ())]
+        if any(file in self._files for word in words for file in self._named(word)):
+            return True
+        found = self._connection.execute(
+            "SELECT 1 FROM passage JOIN file ON file.rank = passage.file WHERE passage.rank IN "  # noqa: S608
+            f"(SELECT rowid FROM passage_words WHERE passage_words MATCH ?) AND folder IN ({self._folders}) LIMIT 1",
+            (" OR ".join(f'"{word}"' for word in words),),
+        )
+        return bool(found.fetchone())
+
+    def _similar(self, word: str) -> list[str]:
+        """Return the words of the index that are spelled nearly as this one."""
+        vocabulary = []
+        for table in ("passage_words", "file_words"):
+            made = f"CREATE VIRTUAL TABLE IF NOT EXISTS temp.all_{table} USING fts5vocab(main, {table}, row)"
+            self._connection.execute(made)
+            query = f"SELECT term FROM all_{table} WHERE term BETWEEN ? AND ? AND abs(length(term) - ?) < 2"  # noqa: S608
+            start = word[:_SPELLED]
+            vocabulary += [row[0] for row in self._connection.execute(query, (start, f"{start}\U0010ffff", len(word)))]
+        return difflib.get_close_matches(word, vocabulary, cutoff=_MIN_SIMILAR)
 
     def _dated(self, question: Question) -> set[int]:
         """Return the files that the question names by a date and by another word."""
