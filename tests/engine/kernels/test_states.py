@@ -6,7 +6,16 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from headstart.engine.kernels.states import Convolution, DeltaRule, SequencePart, States, StateUpdate
+from headstart.engine.kernels.library import Library, library
+from headstart.engine.kernels.states import (
+    Convolution,
+    DeltaRule,
+    SequencePart,
+    States,
+    StateUpdate,
+    kept_bytes,
+    update_memories,
+)
 
 Floats = NDArray[np.float32]
 
@@ -21,6 +30,9 @@ RULES: dict[str, StateUpdate] = {
     # A memory of which few copies are kept.
     "large delta rule": DeltaRule(RANDOM.standard_normal((4 * 192, 2)).astype(np.float32), DECAYS[:2], BIASES[:2], 1),
 }
+if own := library():
+    WIDE = RANDOM.standard_normal((CHANNELS * 4, TAPS)).astype(np.float32)
+    RULES["delta rule of our own kernels"] = DeltaRule(WIDE, DECAYS, BIASES, KEY_HEADS, own, threads=2)
 
 
 def inputs(rule: StateUpdate, seed: int) -> Floats:
@@ -109,3 +121,49 @@ def test_last_tokens_need_not_be_read_again(name: str) -> None:
         states.run(0, x[start : start + 7], np.empty((7, rule.given), np.float32))
     assert [states.known(0, place) for place in (700, 699, 640)] == [700, 699, 640]
     assert 0 < states.known(0, 600) <= 600
+
+
+@pytest.mark.parametrize("tokens", [1, 50])
+@pytest.mark.parametrize(("heads", "key_heads", "size"), [(4, 2, 32), (3, 1, 64), (2, 2, 160)])
+def test_kernels_compute_the_delta_rule_as_numpy(
+    kernels: Library, heads: int, key_heads: int, size: int, tokens: int
+) -> None:
+    chance = np.random.default_rng(1)
+    mixed = chance.standard_normal((tokens, 2 * key_heads + heads, size)) * size**-0.5
+    arrays = [each.astype(np.float32) for each in (mixed, *chance.random((2, tokens, heads)))]
+    begun = chance.standard_normal((heads, size, size)).astype(np.float32)
+    right, expected = np.empty((tokens, heads * size), np.float32), begun.copy()
+    update_memories(key_heads, arrays, expected, right)
+    found = []
+    before = kernels.isa
+    for threads, isa in enumerate(kernels.isas, start=1):
+        kernels.use(isa)
+        memory, out = begun.copy(), np.full_like(right, np.nan)
+        kernels.delta_rule(key_heads, arrays, memory, out, threads)
+        found.append((memory, out))
+        assert np.allclose(out, right, atol=1e-5), isa
+        assert np.allclose(memory, expected, atol=1e-5), isa
+        assert all(map(np.array_equal, found[0], found[-1])), isa
+    if before:
+        kernels.use(before)
+
+
+@pytest.mark.parametrize("sizes", [(4, 2, 48), (3, 2, 32), (2, 0, 32), (1, 2, 32), (1, 1, 544)])
+def test_unsupported_delta_rule_is_known(kernels: Library, sizes: tuple[int, int, int]) -> None:
+    assert not kernels.has_delta_rule(*sizes)
+
+
+@pytest.mark.parametrize("name", RULES)
+@pytest.mark.parametrize("count", [1, 7, 1024])
+def test_states_of_a_text_take_what_is_estimated(name: str, count: int) -> None:
+    rule, tokens = RULES[name], 1024 if count < 7 else 2048
+    states, x = States([rule]), np.tile(inputs(rule, 0), (2, 1))[:1024]
+    most = 0
+    for start in range(0, tokens - count + 1, count):
+        states.begin([SequencePart(0, start, count)])
+        states.run(0, x[:count], np.empty((count, rule.given), np.float32))
+        most = max(most, sum(each.nbytes for each in states._layers[0][0]._states.values()))
+    estimated = kept_bytes(rule.start().size, rule.width, tokens, 1024)
+    most += states._layers[0][0]._rows.nbytes
+    assert most <= estimated
+    assert count > 1 or most > 0.6 * estimated

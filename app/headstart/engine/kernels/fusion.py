@@ -59,9 +59,9 @@ def compile_model(model: Any, device: str, properties: Mapping[str, str]) -> Com
     """
     own = {name: value for name, value in properties.items() if name != KERNELS}
     pieces: Sequence[CompiledSteps] = ()
-    states = replace_recurrences(model)
+    kernels = proven() if properties.get(KERNELS) else None
+    states = replace_recurrences(model, kernels, devices.cores())
     if properties.get(KERNELS):
-        kernels = proven()
         if kernels is None:
             raise RuntimeError(f"our own kernels are not used: {unsupported_reason()}")
         pieces = fuse(

@@ -19,8 +19,9 @@ from numpy.typing import NDArray
 from headstart.errors import SettingsError
 
 Bytes = NDArray[np.uint8]
+Floats = NDArray[np.float32]
 
-_ABI = 6
+_ABI = 7
 _REASONS = {-1: "the steps or the sequences of a program do not fit together", -3: "the run was cancelled"}
 BLOCK = 32  # rows that are packed together
 OUTPUTS = 4  # of a step, at most
@@ -134,6 +135,23 @@ class Sequences(Structure):
         ("block_begins", c_void_p),
         ("mask", c_void_p),
         ("mask_begins", c_void_p),
+        ("window_blocks", c_void_p),
+    )
+
+
+class KernelDelta(Structure):
+    """The hk_delta of the library: heads that each keep a memory of values by keys."""
+
+    _fields_ = (
+        ("heads", c_int32),
+        ("key_heads", c_int32),
+        ("size", c_int32),
+        ("tokens", c_int32),
+        ("mixed", c_void_p),
+        ("decays", c_void_p),
+        ("corrections", c_void_p),
+        ("memory", c_void_p),
+        ("out", c_void_p),
     )
 
 
@@ -205,6 +223,7 @@ class Library:
         functions.hk_kv_record_size.argtypes, functions.hk_kv_record_size.restype = [c_int] * 2, c_size_t
         functions.hk_move_kv.argtypes, functions.hk_move_kv.restype = [POINTER(KernelAttention), *[c_int] * 4], None
         functions.hk_read.argtypes, functions.hk_read.restype = [c_void_p, c_size_t, c_int], c_uint64
+        functions.hk_delta_rule.argtypes = [POINTER(KernelDelta), c_int]
         functions.hk_run.argtypes = [POINTER(KernelProgram), c_int, POINTER(c_void_p), c_int]
 
     @property
@@ -286,6 +305,22 @@ class Library:
             raise RuntimeError(_REASONS[failed])
         if failed:
             raise MemoryError
+
+    def has_delta_rule(self, heads: int, key_heads: int, size: int) -> bool:
+        """Return True if the delta rule is supported for these sizes."""
+        return not self._functions.hk_delta_rule(KernelDelta(heads, key_heads, size), 1)
+
+    def delta_rule(self, key_heads: int, arrays: Sequence[Floats], memory: Floats, out: Floats, threads: int) -> None:
+        """Compute the gated delta rule for some tokens, in place of `memory`, [heads, size, size].
+
+        `arrays`: queries, keys and values [tokens, .., size], decays and corrections [tokens, heads]. Raises
+        RuntimeError for sizes that are not supported.
+        """
+        heads, size, _ = memory.shape
+        assert all(array.flags.c_contiguous and array.dtype == np.float32 for array in (*arrays, memory, out))
+        addresses = [array.ctypes.data for array in (*arrays, memory, out)]
+        if self._functions.hk_delta_rule(KernelDelta(heads, key_heads, size, len(out), *addresses), threads):
+            raise RuntimeError("the sizes of a delta rule are not supported")
 
     def read(self, memory: Bytes, threads: int) -> None:
         """Read all of it, to measure how fast that can be."""

@@ -29,6 +29,7 @@ from headstart.engine.kernels.library import (
     use_isa,
 )
 from headstart.engine.kernels.operation import KvCache, Layout, PlannedStep, pack
+from headstart.engine.kernels.states import update_memories
 from headstart.engine.supervision import ending, program
 from headstart.errors import Translatable
 
@@ -145,7 +146,8 @@ def self_test(kernels: Library) -> str:
             error = np.abs(result - right).max() / np.abs(right).max()
             if not error <= _MAX_ERROR:  # NaN included
                 return f"{weights.format.name} differs by {error:.1g} for {tokens} tokens in {kernels.isa}"
-    return next((fault for bits in _MAX_ATTENTION_ERRORS if (fault := _attention_fault(kernels, bits, random))), "")
+    faults = (_attention_fault(kernels, bits, random) for bits in _MAX_ATTENTION_ERRORS)
+    return next((fault for fault in faults if fault), "") or _delta_fault(kernels, random)
 
 
 def _attention_fault(kernels: Library, bits: int, random: np.random.Generator) -> str:
@@ -181,6 +183,29 @@ def _attention_fault(kernels: Library, bits: int, random: np.random.Generator) -
     if not error <= _MAX_ATTENTION_ERRORS[bits]:
         return f"attention in {bits} bits differs by {error:.1g} in {kernels.isa}"
     return "" if np.array_equal(whole, in_parts) else f"attention in {bits} bits depends on the pass in {kernels.isa}"
+
+
+def _delta_fault(kernels: Library, random: np.random.Generator) -> str:
+    """Return what is wrong with the delta rule; empty if nothing is."""
+    mixed = random.standard_normal((_LENGTH, 2 * _KV_HEADS + _HEADS, _SIZE)) * _SIZE**-0.5
+    shares = random.uniform(0.0, 1.0, (2, _LENGTH, _HEADS))  # that stay, and that are corrected
+    arrays = [each.astype(np.float32) for each in (mixed, *shares)]
+    begun = random.standard_normal((_HEADS, _SIZE, _SIZE)).astype(np.float32)
+    right, memory = np.empty((_LENGTH, _HEADS * _SIZE), np.float32), begun.copy()
+    update_memories(_KV_HEADS, arrays, memory, right)
+    results = []
+    for sizes in ([_LENGTH], [_LENGTH - 7, 1, 6]):
+        result, memory, past = np.empty_like(right), begun.copy(), 0
+        for count in sizes:
+            part = slice(past, past + count)
+            kernels.delta_rule(_KV_HEADS, [each[part] for each in arrays], memory, result[part], threads=1)
+            past += count
+        results.append(result)
+    whole, in_parts = results
+    error = np.abs(whole - right).max() / np.abs(right).max()
+    if not error <= _MAX_ERROR:
+        return f"the delta rule differs by {error:.1g} in {kernels.isa}"
+    return "" if np.array_equal(whole, in_parts) else f"the delta rule depends on the pass in {kernels.isa}"
 
 
 def _turned(x: NDArray[Any], gain: NDArray[Any], angles: NDArray[Any]) -> NDArray[np.float64]:

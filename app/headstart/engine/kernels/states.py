@@ -6,7 +6,7 @@ inputs from there on: the state at a place between them is computed again, by th
 
 import functools
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headstart.engine.hardware.runtime import RECURRENCE, openvino
+from headstart.engine.kernels.library import Library
 
 Floats = NDArray[np.float32]
-
 CONVOLUTION, DELTA = "convolution", "delta"  # what a layer computes
 
 _STEP = 32  # tokens between two states at the end of a text
@@ -72,13 +72,27 @@ class DeltaRule:
     An input is [queries, keys, values, decay, correction]; a convolution over the first three comes before.
     """
 
-    def __init__(self, weights: Floats, decays: Floats, biases: Floats, key_heads: int) -> None:
-        """`weights`: of the convolution. `decays` and `biases`: [heads]; head h reads keys h % `key_heads`."""
+    def __init__(
+        self,
+        weights: Floats,
+        decays: Floats,
+        biases: Floats,
+        key_heads: int,
+        kernels: Library | None = None,
+        threads: int = 1,
+    ) -> None:
+        """`weights`: of the convolution. `decays` and `biases`: [heads]; head h reads keys h % `key_heads`.
+
+        `kernels` compute it if they support its sizes, else NumPy.
+        """
         self._convolution, self._decays, self._biases = Convolution(weights), decays, biases
         self._heads, self._key_heads = len(decays), key_heads
         self._size = self._convolution.width // (2 * key_heads + self._heads)
         self.width, self.given = self._convolution.width + 2 * self._heads, self._heads * self._size
         self._shape = self._heads, self._size, self._size
+        self._update: Callable[[int, Sequence[Floats], Floats, Floats], None] = update_memories
+        if kernels and kernels.has_delta_rule(self._heads, key_heads, self._size):
+            self._update = functools.partial(kernels.delta_rule, threads=threads)
 
     def start(self) -> Floats:
         memory = np.zeros(self._heads * self._size**2, np.float32)
@@ -92,28 +106,42 @@ class DeltaRule:
         mixed *= _sigmoid(mixed)
         decays, corrections = (np.ascontiguousarray(each) for each in np.split(x[:, channels:], 2, axis=1))
         decays = np.exp(self._decays * np.logaddexp(np.float32(0.0), decays + self._biases))
-        corrections = _sigmoid(corrections)
-        memory = state[split:].reshape(self._shape).copy()
-        for token in range(len(x)):
-            given = out[token].reshape(self._heads, self._size)
-            self._step(memory, mixed[token], decays[token], corrections[token], given)
-        return np.concatenate([rows, memory.reshape(-1)])
+        both = mixed[:, : 2 * self._key_heads * self._size].reshape(-1, self._size)
+        lengths = np.sqrt((both * both).sum(1) + _EPSILON).reshape(len(x), 2, self._key_heads, 1)
+        lengths[:, 0] *= np.float32(self._size**0.5)
+        heads = mixed.reshape(len(x), -1, self._size)
+        heads[:, : 2 * self._key_heads] /= lengths.reshape(len(x), -1, 1)
+        after = np.concatenate([rows, state[split:]])
+        memory = after[len(rows) :].reshape(self._shape)
+        self._update(self._key_heads, (heads, decays, _sigmoid(corrections)), memory, out)
+        return after
 
-    def _step(self, memory: Floats, mixed: Floats, decay: Floats, correction: Floats, out: Floats) -> None:
-        """Update the memory [heads, keys, values] with one token, and write what is read from it then to `out`."""
-        heads = mixed.reshape(-1, self._size)
-        both, values = heads[: 2 * self._key_heads], heads[2 * self._key_heads :]
-        both = both / np.sqrt((both * both).sum(1, keepdims=True) + _EPSILON)
-        times = self._heads // self._key_heads
-        queries, keys = (np.tile(each, (times, 1)) for each in np.split(both, 2))
+
+def update_memories(key_heads: int, arrays: Sequence[Floats], memory: Floats, out: Floats) -> None:
+    """Compute a delta rule for some tokens, as `Library.delta_rule` does."""
+    times = len(memory) // key_heads
+    given = out.reshape(len(out), len(memory), -1)
+    for token, (heads, decay, correction) in enumerate(zip(*arrays, strict=True)):
+        queries, keys = (np.tile(each, (times, 1)) for each in np.split(heads[: 2 * key_heads], 2))
         memory *= decay[:, None, None]
         known = np.einsum("hkv,hk->hv", memory, keys)
-        memory += keys[:, :, None] * ((values - known) * correction[:, None])[:, None, :]
-        np.einsum("hkv,hk->hv", memory, queries * np.float32(self._size**-0.5), out=out)
+        memory += keys[:, :, None] * ((heads[2 * key_heads :] - known) * correction[:, None])[:, None, :]
+        np.einsum("hkv,hk->hv", memory, queries, out=given[token])
 
 
 def _sigmoid(x: Floats) -> Floats:
     return np.float32(1.0) / (np.float32(1.0) + np.exp(-x))
+
+
+def kept_bytes(size: int, width: int, tokens: int, pass_tokens: int) -> int:
+    """Return the most bytes that a layer keeps of a text, which is read in passes of so many tokens.
+
+    These are states of `size` numbers, and the last inputs, of `width` numbers.
+    """
+    parts, in_pass = tokens // _PART, pass_tokens // _PART
+    kept = parts.bit_length() + 4 + _BACK // _STEP if size > _LARGE else parts + _BACK  # as _Memory._forget has them
+    states = 1 + kept + in_pass
+    return (states * size + 2 * _BACK * width) * np.dtype(np.float32).itemsize
 
 
 class _Memory:
@@ -278,10 +306,10 @@ class States:
             layer[sequence].restore(place, state.copy())
 
 
-def replace_recurrences(model: Any) -> States:
+def replace_recurrences(model: Any, kernels: Library | None, threads: int) -> States:
     """Replace the layers that keep states by operations that compute them; return their states."""
     nodes = [node for node in model.get_ordered_ops() if node.get_type_name() == RECURRENCE]
-    states = States([_rule(node) for node in nodes])
+    states = States([_rule(node, kernels, threads) for node in nodes])
     for number, node in enumerate(nodes):
         new = _operation()([node.input_value(0)], functools.partial(states.run, number), node)
         new.set_friendly_name(node.get_friendly_name())
@@ -292,13 +320,20 @@ def replace_recurrences(model: Any) -> States:
     return states
 
 
-def _rule(node: Any) -> StateUpdate:
+def sizes(model: Any) -> Sequence[tuple[int, int]]:
+    """Return the numbers of a state and of an input of each layer that keeps states."""
+    nodes = [node for node in model.get_ordered_ops() if node.get_type_name() == RECURRENCE]
+    rules = [_rule(node, None, 1) for node in nodes]
+    return [(rule.start().size, rule.width) for rule in rules]
+
+
+def _rule(node: Any, kernels: Library | None, threads: int) -> StateUpdate:
     weights, *vectors = (np.array(value.get_node().data, np.float32) for value in node.input_values()[1:])
     attributes = node.get_attributes()
     if attributes["rule"] == CONVOLUTION:
         return Convolution(weights)
     decays, biases = vectors
-    return DeltaRule(weights, decays, biases, int(attributes["key_heads"]))
+    return DeltaRule(weights, decays, biases, int(attributes["key_heads"]), kernels, threads)
 
 
 @functools.cache

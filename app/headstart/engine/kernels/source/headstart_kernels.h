@@ -10,7 +10,7 @@
 #define HK_API __attribute__((visibility("default")))
 #endif
 
-enum { HK_ABI = 6, HK_BLOCK = 32 /* rows of a block */, HK_OUTPUTS = 4 };
+enum { HK_ABI = 7, HK_BLOCK = 32 /* rows of a block */, HK_OUTPUTS = 4 };
 
 /* How weights are stored. Activations are rounded to INT8 in groups of 32 columns. */
 enum hk_format {
@@ -138,6 +138,20 @@ HK_API void hk_move_kv(const hk_attention *attention, int block, int slot, int n
 
 /* Run all steps for `tokens` tokens in `threads` threads, one run at a time in a process. Every result depends on its
    row and token alone: it has the same bits for every number of tokens and threads, and for every instruction set.
+/* The gated delta rule over `heads` memories, of values by keys, for some tokens: a memory decays, then what it has for
+   the token's key is corrected towards the value, then it is read by the query. Head h reads those of h % key_heads. */
+typedef struct hk_delta {
+    int32_t heads, key_heads, size, tokens; /* size: of keys and of values, a multiple of 32 */
+    const float *mixed;                     /* [tokens, queries and keys of key_heads, values of heads, size] */
+    const float *decays, *corrections;      /* [tokens, heads] */
+    float *memory;                          /* [heads, size, size] */
+    float *out;                             /* [tokens, heads, size] */
+} hk_delta;
+
+/* Returns 0, or -1 for sizes that are not supported. A token's result has the same bits for every number of tokens and
+   threads, and for every instruction set. */
+HK_API int hk_delta_rule(const hk_delta *delta, int threads);
+
    Returns 0, -1 when the steps or sequences do not fit together, -2 when memory runs out, or -3 when it was cancelled:
    then outputs hold anything. */
 HK_API int hk_run(const hk_program *program, int tokens, float *const *externals, int threads);

@@ -26,7 +26,9 @@ INLINE ints dot8(ints sums, ints u, ints x)
 }
 
 #include "attention.h"
+#include "delta.h"
 #include "products.h"
 
-const struct kernels avx2_kernels = {TILE, quantize, inverse_rms, scale, gate, mul_mat_block, rope_and_store_kv, attend, merge_ranges, move_kv};
+const struct kernels avx2_kernels = {TILE, quantize, inverse_rms, scale, gate, mul_mat_block,
+                                     rope_and_store_kv, attend, merge_ranges, move_kv, delta_rule};
 #endif

@@ -4,8 +4,9 @@
 
 #define TILE 8
 #include "attention.h"
+#include "delta.h"
 #include "products.h"
 
-const struct kernels avx512vnni_kernels = {TILE, quantize,       inverse_rms, scale,
-                                           gate, mul_mat_block, rope_and_store_kv, attend, merge_ranges, move_kv};
+const struct kernels avx512vnni_kernels = {TILE, quantize, inverse_rms, scale, gate, mul_mat_block,
+                                           rope_and_store_kv, attend, merge_ranges, move_kv, delta_rule};
 #endif

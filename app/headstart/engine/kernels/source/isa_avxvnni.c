@@ -14,7 +14,9 @@ INLINE ints finish_scaled(ints sums, pairs p, ints f) { return add_ints(sums, mu
 INLINE ints dot8(ints sums, ints u, ints x) { return _mm256_dpbusd_avx_epi32(sums, u, x); }
 
 #include "attention.h"
+#include "delta.h"
 #include "products.h"
 
-const struct kernels avxvnni_kernels = {TILE, quantize, inverse_rms, scale, gate, mul_mat_block, rope_and_store_kv, attend, merge_ranges, move_kv};
+const struct kernels avxvnni_kernels = {TILE, quantize, inverse_rms, scale, gate, mul_mat_block,
+                                        rope_and_store_kv, attend, merge_ranges, move_kv, delta_rule};
 #endif

@@ -51,6 +51,7 @@ enum {
     SPAN = 4, /* tiles that read a block together */
     MAX_SPAN = SPAN * MAX_TILE,
     INT8_HEADER = HK_BLOCK * 4,
+    DELTA_PART = 32, /* values of a head that are computed together */
 };
 
 /* The rounded activations of `tokens` tokens. */
@@ -94,6 +95,8 @@ struct kernels {
     /* Copy a token's key and value from one record of the cache to another. */
     void (*move_kv)(const hk_attention *a, uint8_t *from, int slot, uint8_t *to, int new_slot);
 };
+    /* The delta rule over DELTA_PART values of a head from `first` on. */
+    void (*delta_rule)(const hk_delta *d, int head, int first);
 
 /* Products of many tokens, in tiles of more. */
 struct kernels_of_many {
@@ -114,6 +117,27 @@ const struct kernels_of_many *kernels_of_many_in_use(void); /* NULL: none */
 INLINE int smaller(int a, int b) { return a < b ? a : b; }
 
 INLINE int blocks_of(int rows) { return rows / HK_BLOCK + (rows % HK_BLOCK > 0); }
+/* Set rounding and small numbers as the C standard has them, whatever the thread had set: that is returned. */
+INLINE unsigned use_standard_floats(void)
+{
+#if defined(__x86_64__)
+    unsigned before = __builtin_ia32_stmxcsr();
+    __builtin_ia32_ldmxcsr(0x1f80);
+    return before;
+#else
+    return 0;
+#endif
+}
+
+INLINE void use_floats(unsigned before)
+{
+#if defined(__x86_64__)
+    __builtin_ia32_ldmxcsr(before);
+#else
+    (void)before;
+#endif
+}
+
 
 /* Numbers of a key that have 16 bits in a cache of 8. */
 INLINE int wide_of(int size, int bits) { return bits == 8 ? size / 8 : 0; }

@@ -1,5 +1,6 @@
 /* Plain C, for processors without a set of their own, and as what the others are tested against. */
 #include "attention.h"
+#include "delta.h"
 #include "elementwise.h"
 #include "formats.h"
 
@@ -101,4 +102,5 @@ static void mul_mat(int format, int group, const uint8_t *block, const struct q8
     }
 }
 
-const struct kernels plain_kernels = {MAX_TILE, quantize, inverse_rms, scale, gate, mul_mat, rope_and_store_kv, attend, merge_ranges, move_kv};
+const struct kernels plain_kernels = {MAX_TILE, quantize, inverse_rms, scale, gate, mul_mat,
+                                      rope_and_store_kv, attend, merge_ranges, move_kv, delta_rule};

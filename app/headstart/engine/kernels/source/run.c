@@ -384,17 +384,11 @@ static void run_steps(void *job, int thread)
     }
 }
 
-/* Rounding and small numbers as the C standard has them, whatever the calling thread has set. */
 static void run_in_thread(void *job, int thread)
 {
-#if defined(__x86_64__)
-    unsigned before = __builtin_ia32_stmxcsr();
-    __builtin_ia32_ldmxcsr(0x1f80);
+    unsigned before = use_standard_floats();
     run_steps(job, thread);
-    __builtin_ia32_ldmxcsr(before);
-#else
-    run_steps(job, thread);
-#endif
+    use_floats(before);
 }
 
 static int is_buffer(const hk_program *program, int buffer, int width)
