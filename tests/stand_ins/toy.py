@@ -56,6 +56,9 @@ class ToyRunner:
     def rollback(self, length: int, branch: int | None = None) -> None:
         del self._tokens[length:]
 
+    def hold(self, *lengths: int) -> None:
+        pass
+
     def save(self, start: int, stop: int) -> Saved:
         raise NotImplementedError
 

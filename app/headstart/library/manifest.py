@@ -203,6 +203,14 @@ class Transcription:
 
 
 @dataclass(frozen=True)
+class StateSize:
+    """The size of the state that a layer keeps of a text, beside keys and values or in place of them."""
+
+    size: int  # numbers of a state
+    width: int  # numbers of an input
+
+
+@dataclass(frozen=True)
 class Manifest:
     """The description of one model folder."""
 
@@ -226,6 +234,9 @@ class Manifest:
     kind: str = "model"
     schema: int = SCHEMA
     notes: tuple[str, ...] = ()
+    window: int = 0  # tokens that layers with a window see, the widest one; 0: there are none, or it is not known
+    window_kv_bytes_per_token: int = 0  # those of `kv_bytes_per_token` that layers with a window keep
+    states: tuple[StateSize, ...] = ()  # of layers that keep states; none from before they were counted
     shortlist: Shortlist | None = None
     table: TableSpec | None = None  # None: it has none, or one that texts were added to
     learned: LearnedHead | None = None

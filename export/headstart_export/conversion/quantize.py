@@ -8,8 +8,9 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from headstart.engine.hardware.runtime import core
+from headstart.engine.kernels import patterns, states
 from headstart.errors import ExportError
-from headstart.library.manifest import BLOCKS, Precision
+from headstart.library.manifest import BLOCKS, Precision, StateSize
 from headstart_export import process
 
 INT4 = "int4"
@@ -94,6 +95,30 @@ def shapes(path: Path) -> tuple[int, int]:
         shape = variable.info.data_shape  # [?, kv heads, ?, head size]
         numbers += shape[1].get_length() * shape[3].get_length()
     return model.output("logits").partial_shape[2].get_length(), 2 * numbers
+
+
+@dataclass(frozen=True)
+class Forgotten:
+    """The layers of a model that do not keep all of a text."""
+
+    window: int  # tokens that the widest window has; 0: there is none
+    kv_bytes_per_token: int  # f16 keys and values of layers with a window
+    states: tuple[StateSize, ...]  # of layers that keep states
+
+
+def forgotten(path: Path) -> Forgotten:
+    """Return the layers of an IR that do not keep all of a text. Windows are found where attention can have pages."""
+    from openvino._offline_transformations import paged_attention_transformation
+
+    model = core().read_model(path)
+    sizes = tuple(StateSize(size, width) for size, width in states.sizes(model))
+    try:
+        paged_attention_transformation(model)
+    except RuntimeError:
+        return Forgotten(0, 0, sizes)
+    windows = tuple(patterns.windows(model))
+    widest = max((window for window, _ in windows), default=0)
+    return Forgotten(widest, 2 * sum(numbers for _, numbers in windows), sizes)
 
 
 def require(mode: str | None, precision: Precision) -> None:

@@ -108,6 +108,7 @@ def attend(
     *,
     threads: int = 1,
     seen: Sequence[NDArray[np.uint8]] = (),
+    window_blocks: Sequence[int] = (),
 ) -> Floats:
     """Return the result of a pass over the tokens of each text from one place to another."""
     q, k, v = (np.concatenate([getattr(each, name)[a:b] for each, a, b in parts]) for name in "qkv")
@@ -138,6 +139,8 @@ def attend(
         np.concatenate([each.ravel() for each in seen]) if seen else np.zeros(0, np.uint8),
         np.cumsum([0, *(each.size for each in seen)] if seen else [0] * (len(parts) + 1)).astype(np.int32),
     ]
+    if window_blocks:
+        arrays.append(np.array(window_blocks, np.int32))
     sequences = Sequences(len(parts), *(each.ctypes.data for each in arrays))
     widths = (c_int32 * len(buffers))(*(each.shape[1] for each in buffers))
     program = KernelProgram(pointer(step), 1, widths, len(buffers), len(buffers), pointer(sequences))
@@ -274,6 +277,29 @@ def test_what_is_not_seen_changes_no_bit(kernels: Library, form: Form, past: int
     for threads, isa in enumerate(each_isa(kernels), start=1):
         found = attend(kernels, cache, form, [(mixed, past, past + 5)], seen=[seen], threads=threads)
         assert np.array_equal(found[[0, 1, 4]], whole[past : past + 3]), isa
+
+
+@pytest.mark.parametrize("form", [form for form in FORMS if form.window], ids=str)
+@pytest.mark.parametrize("count", [1, 2, 40])
+def test_what_fell_out_of_the_window_is_not_read(kernels: Library, form: Form, count: int) -> None:
+    """Its blocks have no numbers. Layers with a window have blocks of their own."""
+    blocks, past = [*range(17)], 500
+    one = text(past + count, form.size, blocks)
+    whole = attend(kernels, empty(kernels, 17, form), form, [(one, 0, past + count)])
+    cache = empty(kernels, 18, form)
+    attend(kernels, cache[:17], form, [(one, 0, past)])
+    fallen = (past + 1 - form.window) // 32
+    cache[:fallen] = EMPTY
+    cache[17] = cache[15]
+    others = [0 if block < fallen else 17 if block == 15 else block for block in blocks]
+    seen = [np.tril(np.ones((count, count), np.uint8))] if count == 2 else []
+    for threads, isa in enumerate(each_isa(kernels), start=1):
+        found = attend(
+            kernels, cache, form, [(one, past, past + count)], threads=threads, seen=seen, window_blocks=others
+        )
+        assert np.array_equal(found, whole[past:]), isa
+    with pytest.raises(RuntimeError, match="do not fit"):
+        attend(kernels, cache, form, [(one, past, past + count)], window_blocks=[*others[:15], 18, 18])
 
 
 @pytest.mark.parametrize("bits", [16, 8])

@@ -135,7 +135,7 @@ def test_any_program_equals_its_steps(kernels: Library, data: st.DataObject) -> 
 QUERY, KEY, VALUE, COSINE, SINE, OUT = range(6)  # buffers of attention
 EMPTY = 0xFF  # a cache that nothing was written to, nor may be read from: two such bytes are no number
 CAPS = st.sampled_from((0.0, 30.0))
-PLACES = ("past", "begins", "blocks", "block_begins", "mask", "mask_begins")  # arrays of hk_sequences
+PLACES = ("past", "begins", "blocks", "block_begins", "mask", "mask_begins", "window_blocks")  # arrays of hk_sequences
 SHAPE = ("heads", "kv_heads", "size", "key", "value", "cosine", "sine", "bits", "window", "blocks")
 
 
@@ -178,6 +178,7 @@ def attending(data: st.DataObject, kernels: Library) -> Pass:
         "past": np.zeros(len(counts), np.int32),
         "begins": np.cumsum([0, *counts]).astype(np.int32),
         "blocks": np.array(data.draw(st.permutations(range(blocks))), np.int32),
+        "window_blocks": np.array(data.draw(st.permutations(range(blocks))), np.int32),
         "block_begins": np.cumsum([0, *needed]).astype(np.int32),
         "mask": np.concatenate([mask.ravel() for mask in masks]),
         "mask_begins": np.cumsum([0, *(mask.size for mask in masks)]).astype(np.int32),

@@ -16,15 +16,17 @@ from bench.toy import PROGRAM
 from headstart import cli
 from headstart.engine.engine import ConversationRequest, KvPrecision, LoadOptions, Message, Step
 from headstart.engine.hardware import devices
+from headstart.engine.kernels.windows import kept_tokens
 from headstart.engine.loading import memory
 from headstart.engine.loading.load_options import ResolvedOptions
 from headstart.engine.loading.memory import instead_of, release, released
 from headstart.engine.opening import resolve
 from headstart.engine.process.client import EngineClient
+from headstart.engine.runners.runner import PREFILL_CHUNK
 from headstart.engine.supervision import Journal, program
 from headstart.errors import BrokenModelError, EngineLostError, HeadstartError, MemoryBudgetError, OutOfMemoryError
 from headstart.library import manifest
-from headstart.library.manifest import Manifest, ModelSpec, TokenizerSpec
+from headstart.library.manifest import Manifest, ModelSpec, StateSize, TokenizerSpec
 from tests.engine.answers import load
 from tests.stand_ins.model_folders import write_model, write_pair
 
@@ -80,6 +82,39 @@ def test_cache_of_8_bits_makes_room_for_nearly_twice_the_context(
             "headstart.engine.kernels.library.library", lambda has_kernels=has_kernels: has_kernels or None
         )
         assert memory.cache(qwen, 8192, 8) / in_16_bits == pytest.approx(share, abs=0.001)
+
+
+def test_estimate_counts_what_layers_with_a_window_keep(
+    qwen: tuple[Manifest, Manifest], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    target = qwen[0]
+    windowed = replace(target, window=512, window_kv_bytes_per_token=24_576)
+    monkeypatch.setattr("headstart.engine.kernels.library.library", lambda: True)
+    kept = kept_tokens(512, PREFILL_CHUNK)
+    for context in (kept - 1, 32_768):
+        fallen = max(context - kept, 0)
+        assert memory.cache([target], context, 16) - memory.cache([windowed], context, 16) == 24_576 * fallen
+        assert memory.cache([windowed], context, 16, is_own=False) == memory.cache([target], context, 16)
+    free = memory.need([target], 16_384).total
+    fitting = memory.largest_context([windowed], free)
+    assert fitting
+    assert fitting > 32_768
+    assert memory.share(windowed, 32_768) < memory.share(target, 32_768)
+    assert memory.room([windowed], 32_768, 16, 2**34) == memory.room([target], 32_768, 16, 2**34)
+    monkeypatch.setattr("headstart.engine.kernels.library.library", lambda: None)
+    assert memory.cache([windowed], 32_768, 16) == memory.cache([target], 32_768, 16)
+
+
+def test_estimate_counts_states(qwen: tuple[Manifest, Manifest]) -> None:
+    """Large states are kept at few places of a text, so they grow little with it."""
+    target = qwen[0]
+    small, large = (replace(target, states=(StateSize(size, 2048),)) for size in (4096, 2**20))
+    grown = {
+        model.states[0].size: memory.cache([model], 8192, 16) - memory.cache([target], 8192, 16)
+        for model in (small, large)
+    }
+    assert grown[4096] == 4 * ((1 + 32 + 96 + 4) * 4096 + 192 * 2048)
+    assert 16 * MIB * 4 < grown[2**20] < 24 * MIB * 4
 
 
 def test_largest_context_fits(qwen: tuple[Manifest, Manifest]) -> None:

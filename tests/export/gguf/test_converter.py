@@ -319,6 +319,24 @@ def test_mixed_int4_keeps_8_bits_for_what_the_file_stores_in_more(make: Make) ->
     assert [each for each, form in forms.items() if form == "int8"] == [name]
 
 
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("gemma3", quantize.Forgotten(WINDOW, 2 * 2 * KV_HEADS * HEAD, ())),  # of one of two layers
+        ("llama", quantize.Forgotten(0, 0, ())),
+        ("gemma2", quantize.Forgotten(0, 0, ())),
+        ("lfm2", quantize.Forgotten(0, 0, (manifest.StateSize(2 * WIDTH, WIDTH),))),
+        # A convolution over queries, keys and values, and a memory for each of four heads.
+        ("qwen35", quantize.Forgotten(0, 0, (manifest.StateSize(3 * 256 + 4 * 32**2, 256 + 2 * 4),))),
+    ],
+)
+def test_layers_that_do_not_keep_all_of_a_text_are_known(
+    name: str, expected: quantize.Forgotten, make: Make, tmp_path: Path
+) -> None:
+    converter.convert(make(name, "Q8_0"), tmp_path / name, "gguf")
+    assert quantize.forgotten(tmp_path / name / "openvino_model.xml") == expected
+
+
 def test_facts_say_what_a_file_holds(make: Make) -> None:
     sizes = converter.inspect(make(kind="Q4_0"))
     assert (sizes.layers, sizes.width, sizes.vocabulary, sizes.context) == (LAYERS, WIDTH, ROWS, CONTEXT)

@@ -31,6 +31,7 @@ from headstart.engine.kernels.operation import (
 from headstart.engine.kernels.patterns import PAGED_ATTENTION, PLACES, Graph, Heads, Key, Node, are_alike, find, key_of
 from headstart.engine.kernels.selftest import proven, unsupported_reason
 from headstart.engine.kernels.states import States, replace_recurrences
+from headstart.engine.kernels.windows import Windows
 
 _KV_BITS = {"f16": 16, "u8": 8}  # of the keys and values of our own attention
 KERNELS = "HEADSTART_KERNELS"  # among the properties of a compiled model, not one of OpenVINO's: see compile_model
@@ -44,12 +45,13 @@ class Compiled:
     tickets: Tickets  # of its passes
     states: States  # of layers that keep more of a text than keys and values
     attentions: Sequence[KernelAttention] = ()  # our own, in the order of the layers; empty if OpenVINO's are used
+    windows: Windows | None = None  # of our own attention; None: no layer has one
 
     def kv_cache(self, blocks: int) -> KvCache:
         """Make room for the keys and values of our own attention. Call it once."""
         own = library()
         assert own is not None
-        return KvCache(own, self.attentions, blocks)
+        return KvCache(own, self.attentions, blocks, self.windows)
 
 
 def compile_model(model: Any, device: str, properties: Mapping[str, str]) -> Compiled:
@@ -70,10 +72,13 @@ def compile_model(model: Any, device: str, properties: Mapping[str, str]) -> Com
     replace_experts(model, None, 1)
     replace_blocks(model)
     compiled, tickets = core().compile_model(model, device, own), Tickets()
+    attentions = [attention for piece in pieces for attention in piece.attentions]
+    widest = max((attention.window for attention in attentions), default=0)
+    windows = Windows(widest) if widest else None
     for piece in pieces:
-        piece.tickets = tickets
+        piece.tickets, piece.windows = tickets, windows
         piece.threads = int(compiled.get_property("INFERENCE_NUM_THREADS"))
-    return Compiled(compiled, tickets, states, [attention for piece in pieces for attention in piece.attentions])
+    return Compiled(compiled, tickets, states, attentions, windows)
 
 
 def fuse(model: Any, kernels: Library, threads: int, *, kv_bits: int = 0) -> Sequence[CompiledSteps]:

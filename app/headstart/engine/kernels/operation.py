@@ -27,6 +27,7 @@ from headstart.engine.kernels.library import (
     Weights,
     large_pages,
 )
+from headstart.engine.kernels.windows import Windows
 
 _PLACES = 6  # arrays of hk_sequences
 _FEW_BITS = 8  # of keys and values
@@ -110,6 +111,7 @@ class CompiledSteps:
         self.weights = [step.room for step in steps if step.size]
         self.attentions = [step.planned.attention for step in steps if step.planned.attention]
         self.threads, self.tickets = 1, Tickets()
+        self.windows: Windows | None = None  # None: layers with a window have the blocks of all others
         self._library = library
         # Not the weights as they were.
         self._kept = [(step.room, step.kept, step.planned.arrays) for step in steps]
@@ -131,7 +133,8 @@ class CompiledSteps:
         if places:
             begins = places[1]
             without = () if len(places) == _PLACES else (begins[:0], np.zeros_like(begins))
-            sequences = pointer(Sequences(places[0].size, *map(_address, (*places, *without))))
+            windows = [self.windows.blocks] if self.windows else []
+            sequences = pointer(Sequences(places[0].size, *map(_address, (*places, *without, *windows))))
         ticket = self.tickets.current
         program = KernelProgram(
             self._steps,
@@ -182,22 +185,31 @@ def pack(library: Library, layouts: Sequence[Layout], threads: int) -> list[Comp
     return [CompiledSteps(library, layout, of_layout) for layout, of_layout in zip(layouts, packed, strict=True)]
 
 
+Place = tuple[int, int]  # a block of keys and values, and a token of it
+
+
 class KvCache:
     """The keys and values of our own attention, in blocks of BLOCK tokens."""
 
-    def __init__(self, library: Library, attentions: Sequence[KernelAttention], blocks: int) -> None:
+    def __init__(
+        self, library: Library, attentions: Sequence[KernelAttention], blocks: int, windows: Windows | None = None
+    ) -> None:
         """Give each attention room for this many blocks; memory is used as it fills."""
-        self._library, self._attentions = library, attentions
+        self._library, self._attentions, self.windows = library, attentions, windows
+        self.has_window = [bool(windows and attention.window) for attention in attentions]
+        if windows:
+            windows.grow(blocks)
         self.layers: list[Bytes] = []  # [blocks, bytes of a block]
         for attention in attentions:
             size = attention.kv_heads * library.kv_record_size(attention.size, attention.bits)
             self.layers.append(large_pages(blocks * size).reshape(blocks, size))
             attention.cache, attention.blocks = self.layers[-1].ctypes.data, blocks
 
-    def move(self, place: tuple[int, int], target: tuple[int, int]) -> None:
-        """Copy a token's keys and values to another place; a place is a block, and a token of it."""
-        for attention in self._attentions:
-            self._library.move_kv(attention, place, target)
+    def move(self, place: Place, target: Place, *, in_windows: bool = False) -> None:
+        """Copy a token's keys and values to another place, in the layers without a window or in those with one."""
+        for attention, has_window in zip(self._attentions, self.has_window, strict=True):
+            if has_window == in_windows:
+                self._library.move_kv(attention, place, target)
 
 
 class Rows:

@@ -2,7 +2,7 @@
 
 import math
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -20,6 +20,7 @@ PAGED_ATTENTION = "PagedAttentionExtension"
 # branches, the tokens of a pass that each token sees.
 PLACES = ("past_lens", "subsequence_begins", "block_indices", "block_indices_begins", "qq_bias", "qq_bias_begins")
 _FIRST_PLACE, _SCALE_AT, _WINDOW_AT, _SINKS_AT = 5, 9, 10, 20  # among its inputs
+_KEYS_AND_VALUES = (1, 2)
 _RANK = 4  # of queries, keys and values by head
 _INT4_GROUPS = (32, 64, 128)  # columns of INT4 weights that share a scale
 _STEP = 32  # columns that are multiplied at a time; the width of a product is a multiple
@@ -287,6 +288,14 @@ def _root_mean_square(source: Any, node: Any) -> tuple[float | None, Sequence[st
     if int(axes[0]) not in {-1, last}:
         return None, ()
     return epsilon, [*inside, total.get_name(), mean.get_name(), square.get_name()]
+
+
+def windows(model: Any) -> Iterator[tuple[int, int]]:
+    """Yield the window of each paged attention that has one, and the numbers of its keys and values for a token."""
+    for node in model.get_ordered_ops():
+        if node.get_type_name() == PAGED_ATTENTION and (window := _scalar(node.input_value(_WINDOW_AT))):
+            widths = [node.input_value(number).get_partial_shape()[-1] for number in _KEYS_AND_VALUES]
+            yield int(window), sum(width.get_length() for width in widths)
 
 
 def _attention(graph: Graph, node: Any, nodes: Mapping[Key, Node]) -> tuple[Node, ...] | None:

@@ -1,5 +1,6 @@
 """The memory that models take, the check that it is free, and errors when it runs out."""
 
+import bisect
 import ctypes
 import errno
 import math
@@ -89,24 +90,27 @@ def context_of(model: Manifest, requested: int | None) -> int:
     return min(model.context_length, requested or DEFAULT_CONTEXT)
 
 
-def need(models: Iterable[Manifest], context: int | None = None, bits: int = 16) -> Need:
-    """Return the memory of a target, and of models beside it, at a context (None: the usual one)."""
+def need(models: Iterable[Manifest], context: int | None = None, bits: int = 16, *, is_own: bool = True) -> Need:
+    """Return the memory of a target, and of models beside it, at a context (None: the usual one).
+
+    `is_own`: our own kernels compute the attention; others keep what fell out of a window.
+    """
     manifests = tuple(models)
     return Need(
         weights=sum(_weights(model) for model in manifests),
-        context=sum(context_of(model, context) * _per_token(model, bits) for model in manifests),
+        context=sum(_of_context(model, context_of(model, context), bits, is_own=is_own) for model in manifests),
         program=_PROGRAM + _PER_WORD * manifests[0].tokenizer.vocabulary,
     )
 
 
-def share(model: Manifest, context: int | None, bits: int = 16) -> int:
+def share(model: Manifest, context: int | None, bits: int = 16, *, is_own: bool = True) -> int:
     """Return the bytes of one model beside loaded ones: its weights and its context."""
-    return _weights(model) + context_of(model, context) * _per_token(model, bits)
+    return _weights(model) + _of_context(model, context_of(model, context), bits, is_own=is_own)
 
 
-def cache(models: Iterable[Manifest], context: int | None, bits: int) -> int:
-    """Return the bytes of the keys and values of all models when the context is full."""
-    return sum(context_of(model, context) * _kv_bytes(model, bits) for model in models)
+def cache(models: Iterable[Manifest], context: int | None, bits: int, *, is_own: bool = True) -> int:
+    """Return the bytes of the keys and values of all models, and of their states, when the context is full."""
+    return sum(_cache_bytes(model, context_of(model, context), bits, is_own=is_own) for model in models)
 
 
 def prefix_cache_bytes(free: int) -> int:
@@ -115,9 +119,9 @@ def prefix_cache_bytes(free: int) -> int:
 
 
 def room(models: Iterable[Manifest], context: int | None, bits: int, free: int) -> int:
-    """Return the tokens to make room for: a context, and earlier texts as far as `free` bytes allow."""
+    """Return the tokens to make room for in OpenVINO's cache: a context, and earlier texts as `free` bytes allow."""
     manifests = tuple(models)
-    left = free - need(manifests, context, bits).total
+    left = free - need(manifests, context, bits, is_own=False).total
     return context_of(manifests[0], context) + prefix_cache_bytes(left) // _kv_bytes(manifests[0], bits)
 
 
@@ -127,22 +131,45 @@ def largest_context(models: Iterable[Manifest], free: int, bits: int = 16) -> in
     bare = need(manifests, 1, bits)
     if bare.total > free:
         return None
-    per_token = sum(_per_token(model, bits) for model in manifests)
-    return (free - bare.weights - bare.program) // per_token // _CONTEXT_STEP * _CONTEXT_STEP or None
+    left = free - bare.weights - bare.program
+    contexts = range(_CONTEXT_STEP, left // _PER_TOKEN + 1, _CONTEXT_STEP)
+    fitting = bisect.bisect_right(
+        contexts, left, key=lambda tokens: sum(_of_context(model, tokens, bits, is_own=True) for model in manifests)
+    )
+    return fitting * _CONTEXT_STEP or None
 
 
 def _weights(model: Manifest) -> int:
     return round(model.size_bytes * _WEIGHTS + _READING * math.sqrt(model.size_bytes)) + _GRAPH
 
 
-def _per_token(model: Manifest, bits: int) -> int:
-    return _kv_bytes(model, bits) + _PER_TOKEN
+def _of_context(model: Manifest, tokens: int, bits: int, *, is_own: bool) -> int:
+    """Return the bytes that grow with a text of so many tokens."""
+    return _cache_bytes(model, tokens, bits, is_own=is_own) + tokens * _PER_TOKEN
+
+
+def _cache_bytes(model: Manifest, tokens: int, bits: int, *, is_own: bool) -> int:
+    """Return the bytes of the keys and values of a text, and of its states."""
+    size = tokens * _kv_bytes(model, bits)
+    if not model.window and not model.states:
+        return size
+    from headstart.engine.kernels.states import kept_bytes  # noqa: PLC0415 - they load NumPy
+    from headstart.engine.kernels.windows import kept_tokens  # noqa: PLC0415
+    from headstart.engine.runners.runner import PREFILL_CHUNK  # noqa: PLC0415
+
+    if model.window and is_own and _has_own_kernels():
+        fallen = max(tokens - kept_tokens(model.window, PREFILL_CHUNK), 0)
+        size -= fallen * round(model.window_kv_bytes_per_token * _kv_share(bits))
+    return size + sum(kept_bytes(state.size, state.width, tokens, PREFILL_CHUNK) for state in model.states)
 
 
 def _kv_bytes(model: Manifest, bits: int) -> int:
     """Return the bytes of keys and values per token."""
-    kv_share = _OWN_KV_SHARE if bits == 8 and _has_own_kernels() else _KV_SHARES[bits]
-    return round(model.kv_bytes_per_token * kv_share)
+    return round(model.kv_bytes_per_token * _kv_share(bits))
+
+
+def _kv_share(bits: int) -> float:
+    return _OWN_KV_SHARE if bits == 8 and _has_own_kernels() else _KV_SHARES[bits]
 
 
 def _has_own_kernels() -> bool:
@@ -151,17 +178,21 @@ def _has_own_kernels() -> bool:
     return library() is not None
 
 
-def require(resolved: ResolvedOptions) -> None:
-    """Raise MemoryBudgetError with both numbers and the ways out, unless the user wants to try anyway."""
+def require(resolved: ResolvedOptions, *, is_own: bool = True) -> None:
+    """Raise MemoryBudgetError with both numbers and the ways out, unless the user wants to try anyway.
+
+    `is_own`: see `need`.
+    """
     options = resolved.options
     if options.ignore_memory:
         return
     bits = kv_bits(options.kv_precision)
     models = tuple(spec.manifest for spec, _ in resolved.models)
-    on_devices = Counter[str]()  # bytes on devices that have memory of their own
+    on_devices, counted = Counter[str](), 0  # bytes on devices that have memory of their own; what `need` says of them
     for spec, device in resolved.models:
         if devices.memory(device) is not None:
-            on_devices[device] += share(spec.manifest, options.context, bits)
+            on_devices[device] += share(spec.manifest, options.context, bits, is_own=False)
+            counted += share(spec.manifest, options.context, bits, is_own=is_own)
     for device, needed in on_devices.items():
         size = devices.memory(device) or 0
         if needed > size:
@@ -175,8 +206,8 @@ def require(resolved: ResolvedOptions) -> None:
     head = resolved.head
     all_models = (*models, head.manifest) if head and head != resolved.draft else models
     shared = [models[0], head.manifest] if head else models[:1]  # by answers at the same time
-    others = (options.parallel - 1) * cache(shared, options.context, bits)
-    needed, free = need(all_models, options.context, bits).total + others - on_devices.total(), free_memory()
+    others = (options.parallel - 1) * cache(shared, options.context, bits, is_own=is_own)
+    needed, free = need(all_models, options.context, bits, is_own=is_own).total + others - counted, free_memory()
     if needed > free:
         present = Translatable("{free} is free", free=amount(free))
         raise _over_budget(

@@ -22,13 +22,14 @@ from headstart.engine.hardware.runtime import core, openvino
 from headstart.engine.kernels.fusion import Compiled, compile_model
 from headstart.engine.kernels.library import BLOCK
 from headstart.engine.kernels.operation import KvCache
+from headstart.engine.kernels.windows import WindowTable
 from headstart.engine.runners.graph import Ids, gather_rows, keep_rows
 from headstart.engine.runners.passes import CHUNK, Pass, Passes
 from headstart.engine.runners.runner import Branch, Hidden, Interrupted, Joined, Logits, Saved
 
 _CACHE_INPUTS = ("key_cache.", "value_cache.")
 Edit = Callable[[Any], None]  # edits a model's graph before any other change
-_COUNT = 8  # bytes at the end of what is saved, of a model with states: the tokens behind which they are, or 0
+_COUNT = 8  # bytes of a number in what is saved
 _SPARE = 2  # places beyond the context: a recovery takes up to three, and the next call finds one or more
 
 
@@ -131,6 +132,8 @@ class PagedRunner:
         for runner, _ in ids:
             runner._read_again(None)
         together = [runner._pass(new, (), 1) for runner, new in ids]
+        for (runner, _), current in zip(ids, together, strict=True):
+            runner._make_room(current)
         self.batcher.read(together)
         for runner, new in ids:
             runner._tokens.extend(new)
@@ -143,28 +146,51 @@ class PagedRunner:
         if branch is not None:
             self._keep(length, branch)
 
+    def hold(self, *lengths: int) -> None:
+        if self._windows:
+            self._windows.hold(lengths)
+
     def save(self, start: int, stop: int) -> Saved:
-        blocks = slice(self._first + start // self.block, self._first - (-stop // self.block))
-        arrays = [cache[blocks].view(np.uint8).ravel() for cache in self.caches]
+        first, last = start // self.block, -(-stop // self.block)
+        blocks, present = slice(self._first + first, self._first + last), np.ones(last - first, bool)
+        arrays = [cache[blocks].view(np.uint8).ravel() for cache in self._caches_of_all]
+        if self._windows:
+            present, places = self._windows.present(first, last)
+            arrays += [cache[places].view(np.uint8).ravel() for cache in self._caches_of_windows]
         if self._states:
             states = self._states.save(self._number, stop)
             room = np.zeros(self._states.size, np.float32)
             room[: len(states)] = states
             arrays += [room.view(np.uint8), np.array([stop - start if len(states) else 0]).view(np.uint8)]
+        if self._windows:
+            arrays += [present.view(np.uint8), np.array([len(present)]).view(np.uint8)]
         return np.concatenate(arrays)
 
     def restore(self, tokens: Sequence[int], saved: Saved) -> bool:
         first, num_blocks = len(self._tokens) // self.block, -(-len(tokens) // self.block)
-        of_block = [cache[:1].nbytes for cache in self.caches]
+        of_all, of_windows = (
+            [cache[:1].nbytes for cache in caches] for caches in (self._caches_of_all, self._caches_of_windows)
+        )
         of_states = 4 * self._states.size + _COUNT if self._states else 0
-        present, rest = divmod(saved.size - of_states, sum(of_block))
-        if rest or present < num_blocks or len(self._tokens) % self.block:
+        if self._windows:
+            saved, in_windows = _without_map(saved)
+            present = len(in_windows)
+        else:
+            in_windows, present = np.zeros(0, bool), (saved.size - of_states) // sum(of_all)
+        num_in_windows = int(in_windows.sum())
+        is_whole = saved.size == present * sum(of_all) + num_in_windows * sum(of_windows) + of_states
+        if not is_whole or present < num_blocks or len(self._tokens) % self.block:
             return False
         start = 0
-        for cache, size in zip(self.caches, of_block, strict=True):
+        for cache, size in zip(self._caches_of_all, of_all, strict=True):
             slots = cache[self._first + first : self._first + first + num_blocks].view(np.uint8)
             slots[...] = saved[start : start + num_blocks * size].reshape(slots.shape)
             start += present * size
+        if self._windows:
+            places = self._windows.restore(first, in_windows[:num_blocks])
+            for cache, size in zip(self._caches_of_windows, of_windows, strict=True):
+                cache[places] = saved[start : start + len(places) * size].reshape(len(places), size)
+                start += num_in_windows * size
         self._tokens.extend(tokens)
         # States are those behind all that was saved. Without them, tokens are read again before the next pass.
         if self._states and saved[-_COUNT:].view(np.int64)[0] == len(tokens):
@@ -180,6 +206,8 @@ class PagedRunner:
         from_, to = (divmod(self._first * self.block + token, self.block) for token in (source, place))
         if self._own is not None:
             self._own.move(from_, to)
+            if self._windows:
+                self._own.move(self._windows.place(source), self._windows.place(place), in_windows=True)
         else:
             for cache in self.caches:  # [blocks, heads, tokens of a block, size]
                 cache[to[0], :, to[1]] = cache[from_[0], :, from_[1]]
@@ -195,6 +223,7 @@ class PagedRunner:
         return logits
 
     def _run(self, current: Pass, cancel: CancelEvent | None) -> Logits:
+        self._make_room(current)
         logits = self.batcher.run(current, cancel).logits
         assert logits is not None
         self.joined = current.joined
@@ -204,14 +233,31 @@ class PagedRunner:
         return logits
 
     def _read_again(self, cancel: CancelEvent | None) -> None:
-        """Read the last tokens again if the states behind them were not kept."""
-        while (known := self._states.known(self._number, len(self._tokens))) < len(self._tokens):
-            self._run(replace(self._pass(self._tokens[known : known + CHUNK], (), 1), past=known), cancel)
+        """Read the last tokens again if the states or the windows behind them were not kept."""
+        while (known := self._known(len(self._tokens))) < len(self._tokens):
+            stop = known - known % self.block + CHUNK  # the end of a block, so that it has all its tokens
+            try:
+                self._run(replace(self._pass(self._tokens[known:stop], (), 1), past=known), cancel)
+            except BaseException:
+                if self._windows:
+                    self._windows.forget(known)
+                raise
+
+    def _known(self, length: int) -> int:
+        """Return the last place up to `length` behind which a pass can be made."""
+        known = self._windows.known(length) if self._windows else length
+        states = self._states.known(self._number, known)
+        return known if states == known else self._known(states)
 
     def _pass(self, ids: Sequence[int], branches: Sequence[Branch], rows: int) -> Pass:
         padding = max(self.min_tokens - len(ids) - len(branches), 0)
         ids = [*ids, *[0] * padding]
-        return Pass(ids, branches, len(self._tokens), rows, self._table, self._number, padding)
+        return Pass(ids, branches, len(self._tokens), rows, self._table, None, self._number, padding)
+
+    def _make_room(self, current: Pass) -> None:
+        """Make room for a pass in the layers with a window."""
+        if self._windows:
+            current.window_table = self._windows.make_room(current.past, current.count, len(self._tokens))
 
     def _sibling(self, number: int) -> Self:
         """Return another sequence over the same model."""
@@ -241,24 +287,32 @@ class PagedRunner:
             tensor = ov.Tensor(port.element_type, ov.Shape(shape))
             self.caches.append(tensor.data)
             self.batcher.bind(port, tensor)
+        self._caches_of_all, self._caches_of_windows = self.caches, list[NDArray[Any]]()
 
     def _bind_own_cache(self, compiled: Compiled, context: int, sequences: int) -> None:
         """Make room for the keys and values of our own attention."""
         self.block = BLOCK
-        self._own = compiled.kv_cache(sequences * self._make_passes(compiled, context, sequences))
-        self.caches = self._own.layers
+        blocks = self._make_passes(compiled, context, sequences)
+        self._own = compiled.kv_cache(sequences * blocks)
+        self.caches, with_window = self._own.layers, self._own.has_window
+        self._caches_of_all, self._caches_of_windows = (
+            [cache for cache, has_window in zip(self.caches, with_window, strict=True) if has_window == is_one]
+            for is_one in (False, True)
+        )
 
     def _make_passes(self, compiled: Compiled, context: int, sequences: int) -> int:
         """Prepare for sequences of this many tokens. Return the blocks of one. `self.block` is already known."""
         blocks = -(-(context + _SPARE) // self.block)
         self.context, self.caches = context, list[NDArray[Any]]()
         self.batcher = Passes(compiled, self.block, sequences=sequences, can_branch=self.can_branch)
+        self._pool = compiled.windows
         self._bind_table(0, blocks)
         return blocks
 
     def _bind_table(self, number: int, blocks: int) -> None:
         self._number, self._first = number, number * blocks  # numbers of this sequence and of its first block
         self._table = self._first + np.arange(blocks, dtype=np.int32)
+        self._windows = WindowTable(self._pool, blocks) if self._pool else None
 
 
 class BranchingRunner(PagedRunner):
@@ -270,6 +324,14 @@ class BranchingRunner(PagedRunner):
     """
 
     can_branch = True
+
+
+def _without_map(saved: Saved) -> tuple[Saved, NDArray[np.bool_]]:
+    """Return what is saved, and which of its blocks layers with a window have; none if it cannot be read."""
+    count = int(saved[-_COUNT:].view(np.int64)[0]) if saved.size >= _COUNT else 0
+    if not 0 < count <= saved.size - _COUNT:
+        return saved, np.zeros(0, bool)
+    return saved[: -_COUNT - count], saved[-_COUNT - count : -_COUNT] != 0
 
 
 def _paged_model(folder: Path, edit: Edit | None, *, allow_qq_bias: bool) -> Any:

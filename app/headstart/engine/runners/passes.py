@@ -39,6 +39,7 @@ class Pass:
     past: int  # tokens in the cache
     rows: int  # logits to give: those of the last ones
     table: NDArray[np.int32]  # the blocks of the sequence
+    window_table: NDArray[np.int32] | None = None  # those of layers with a window; None: no layer has one
     sequence: int = 0  # its number
     padding: int = 0
     given: Hidden | None = None  # the hidden states that a head reads beside its tokens
@@ -68,7 +69,7 @@ class Passes(Batcher[Pass]):
         super().__init__()
         model = compiled.model
         self._request, self._tickets = model.create_infer_request(), compiled.tickets
-        self._states = compiled.states
+        self._states, self._windows = compiled.states, compiled.windows
         self._inputs = Inputs(self._request, model)
         self._block, self._can_branch, self._sequences = block, can_branch, sequences
         self.min_tokens = 1  # of each sequence in a pass
@@ -122,7 +123,8 @@ class Passes(Batcher[Pass]):
     def _recover(self, first: Pass) -> None:
         """Make a cancelled model whole again by tokens past the end of a sequence; the next pass overwrites them."""
         self._finished = unlike(self._finished, self._cancelled)
-        self._write([Pass([0] * self._finished, (), first.past, 1, first.table, first.sequence)])
+        again = Pass([0] * self._finished, (), first.past, 1, first.table, first.window_table, first.sequence)
+        self._write([again])
         infer(self._request, self._tickets, None)
         self._cancelled = 0
 
@@ -131,7 +133,13 @@ class Passes(Batcher[Pass]):
         write, past = self._inputs.write, [work.past for work in together]
         self._states.begin([_part_of(work) for work in together])
         ends = [work.past + work.count for work in together]
-        blocks = [work.table[: -(-end // self._block)] for work, end in zip(together, ends, strict=True)]
+        counts = [-(-end // self._block) for end in ends]
+        blocks = [work.table[:count] for work, count in zip(together, counts, strict=True)]
+        if self._windows:
+            tables = [work.window_table for work in together]
+            self._windows.blocks = np.concatenate(
+                [table[:count] for table, count in zip(tables, counts, strict=True) if table is not None]
+            )
         begins = _begins([work.count for work in together])
         ids = [token for work in together for token in (*work.ids, *(branch.token for branch in work.branches))]
         write("input_ids", np.array(ids, np.int64))
@@ -139,7 +147,7 @@ class Passes(Batcher[Pass]):
         write("past_lens", past)
         write("subsequence_begins", begins)
         write("block_indices", np.concatenate(blocks))
-        write("block_indices_begins", _begins([len(table) for table in blocks]))
+        write("block_indices_begins", _begins(counts))
         write("max_context_len", max(ends))
         ends = [end - work.padding for work, end in zip(together, begins[1:], strict=True)]
         rows = [np.arange(end - work.rows, end) for work, end in zip(together, ends, strict=True)]

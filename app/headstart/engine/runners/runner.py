@@ -106,8 +106,15 @@ class Runner(Protocol):
         """
         ...
 
+    def hold(self, *lengths: int) -> None:
+        """Expect to go on from these places of the text again; those named before are no longer expected."""
+        ...
+
     def save(self, start: int, stop: int) -> Saved:
-        """Return a copy of the keys and values of the tokens from `start`, a multiple of 256, to `stop`."""
+        """Return a copy of the keys and values of the tokens from `start`, a multiple of 256, to `stop`.
+
+        Some that fell out of a window may lack. Tokens are read again where a text goes on from these.
+        """
         ...
 
     def restore(self, tokens: Sequence[int], saved: Saved) -> bool:

@@ -105,6 +105,9 @@ class StatefulRunner:
         if holes > min(_MAX_HOLES, max(_MIN_HOLES, _HOLE_SHARE * len(self._mask))):
             self._compact()
 
+    def hold(self, *lengths: int) -> None:
+        """Do nothing: all of the cache is kept."""
+
     def save(self, start: int, stop: int) -> Saved:
         raise NotImplementedError
 

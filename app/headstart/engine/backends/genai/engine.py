@@ -71,7 +71,7 @@ def load(resolved: ResolvedOptions) -> "GenaiEngine":
         options, longest_prompt = replace(options, context=context), context // 2 // _NPU_STEP * _NPU_STEP
         resolved = replace(resolved, options=options)
     # It runs no head of ours, and writes one answer at a time.
-    memory.require(replace(resolved, head=None, options=replace(options, parallel=1)))
+    memory.require(replace(resolved, head=None, options=replace(options, parallel=1)), is_own=False)
     verified = [loading.verify_files(spec, device) for spec, device in resolved.models]
     context = memory.context_of(models[0], options.context)
     if longest_prompt is None:

@@ -126,7 +126,8 @@ INLINE uint8_t *values_of_record(const hk_attention *a, uint8_t *record)
 
 INLINE uint8_t *record_of(const hk_attention *a, const struct sequence *s, int kv_head, int block)
 {
-    return (uint8_t *)a->cache + ((size_t)s->blocks[block] * a->kv_heads + kv_head) * kv_record_size(a->size, a->bits);
+    const int32_t *blocks = a->window > 0 ? s->window_blocks : s->blocks;
+    return (uint8_t *)a->cache + ((size_t)blocks[block] * a->kv_heads + kv_head) * kv_record_size(a->size, a->bits);
 }
 
 /* Rotate the halves of a head's numbers: x[i] and x[i + size / 2] by an angle (Su et al. 2021, as Hugging Face lays it

@@ -81,6 +81,8 @@ typedef struct hk_sequences {
     /* [..], [count + 1]: which tokens of the pass each of them sees; none: those before it, and itself. */
     const uint8_t *mask;
     const int32_t *mask_begins;
+    /* [..], as `blocks`, of layers with a window: a block that fell out of it is not read. NULL: the same blocks. */
+    const int32_t *window_blocks;
 } hk_sequences;
 
 typedef struct hk_step {
@@ -136,8 +138,6 @@ HK_API size_t hk_kv_record_size(int size, int bits);
 /* Copy a token's keys and values from one place of a cache to another one. */
 HK_API void hk_move_kv(const hk_attention *attention, int block, int slot, int new_block, int new_slot);
 
-/* Run all steps for `tokens` tokens in `threads` threads, one run at a time in a process. Every result depends on its
-   row and token alone: it has the same bits for every number of tokens and threads, and for every instruction set.
 /* The gated delta rule over `heads` memories, of values by keys, for some tokens: a memory decays, then what it has for
    the token's key is corrected towards the value, then it is read by the query. Head h reads those of h % key_heads. */
 typedef struct hk_delta {
@@ -152,6 +152,8 @@ typedef struct hk_delta {
    threads, and for every instruction set. */
 HK_API int hk_delta_rule(const hk_delta *delta, int threads);
 
+/* Run all steps for `tokens` tokens in `threads` threads, one run at a time in a process. Every result depends on its
+   row and token alone: it has the same bits for every number of tokens and threads, and for every instruction set.
    Returns 0, -1 when the steps or sequences do not fit together, -2 when memory runs out, or -3 when it was cancelled:
    then outputs hold anything. */
 HK_API int hk_run(const hk_program *program, int tokens, float *const *externals, int threads);

@@ -66,6 +66,7 @@ struct sequence {
     int first, count;      /* of the pass */
     int past;              /* tokens before them */
     const int32_t *blocks; /* of the cache, in the order of the text */
+    const int32_t *window_blocks; /* the same, of layers with a window */
     /* Which tokens of the pass each of them sees: [count][count]; NULL: those before it, and itself. */
     const uint8_t *mask;
 };
@@ -94,9 +95,9 @@ struct kernels {
                          float *out);
     /* Copy a token's key and value from one record of the cache to another. */
     void (*move_kv)(const hk_attention *a, uint8_t *from, int slot, uint8_t *to, int new_slot);
-};
     /* The delta rule over DELTA_PART values of a head from `first` on. */
     void (*delta_rule)(const hk_delta *d, int head, int first);
+};
 
 /* Products of many tokens, in tiles of more. */
 struct kernels_of_many {
@@ -116,7 +117,6 @@ const struct kernels_of_many *kernels_of_many_in_use(void); /* NULL: none */
 
 INLINE int smaller(int a, int b) { return a < b ? a : b; }
 
-INLINE int blocks_of(int rows) { return rows / HK_BLOCK + (rows % HK_BLOCK > 0); }
 /* Set rounding and small numbers as the C standard has them, whatever the thread had set: that is returned. */
 INLINE unsigned use_standard_floats(void)
 {
@@ -138,6 +138,7 @@ INLINE void use_floats(unsigned before)
 #endif
 }
 
+INLINE int blocks_of(int rows) { return rows / HK_BLOCK + (rows % HK_BLOCK > 0); }
 
 /* Numbers of a key that have 16 bits in a cache of 8. */
 INLINE int wide_of(int size, int bits) { return bits == 8 ? size / 8 : 0; }

@@ -182,11 +182,12 @@ static void add_rows(const struct run *run, const hk_step *step, int first, int 
 
 static struct sequence sequence_at(const hk_sequences *given, int number)
 {
-    int first = given->begins[number], mask = given->mask_begins[number];
+    int first = given->begins[number], mask = given->mask_begins[number], block = given->block_begins[number];
     return (struct sequence){.first = first,
                              .count = given->begins[number + 1] - first,
                              .past = given->past[number],
-                             .blocks = given->blocks + given->block_begins[number],
+                             .blocks = given->blocks + block,
+                             .window_blocks = (given->window_blocks ? given->window_blocks : given->blocks) + block,
                              .mask = given->mask_begins[number + 1] > mask ? given->mask + mask : NULL};
 }
 
@@ -499,9 +500,9 @@ static int sequences_fit(const hk_program *program, int tokens)
         if (s->mask_begins[i] < 0 || (masked && masked != count * count)) return 0;
         int needed = blocks_of(s->past[i] + (int)count);
         if (s->block_begins[i] < 0 || blocks < needed) return 0;
-        for (int block = 0; block < needed; block++) {
-            int number = s->blocks[s->block_begins[i] + block];
-            if (number < 0 || number >= blocks_of_cache) return 0;
+        for (int block = s->block_begins[i]; block < s->block_begins[i] + needed; block++) {
+            int number = s->blocks[block], other = s->window_blocks ? s->window_blocks[block] : number;
+            if (number < 0 || number >= blocks_of_cache || other < 0 || other >= blocks_of_cache) return 0;
         }
     }
     return 1;
