@@ -18,8 +18,12 @@ from headstart.errors import ToolError
 from headstart.tools.loop import STOPPED, ToolResult
 from headstart.tools.servers import ToolServers, configured
 
-SERVER = Path(__file__).with_name("clock_server.py")
-CLOCK = {"command": sys.executable, "args": [str(SERVER)], "env": {"API_KEY": "hunter2"}}
+CLOCK = {
+    "command": sys.executable,
+    "args": ["-IS", str(Path(__file__).with_name("plain_server.py"))],
+    "env": {"API_KEY": "hunter2"},
+}
+PACKAGED_CLOCK = {**CLOCK, "args": [str(Path(__file__).with_name("clock_server.py"))]}
 
 
 def write(path: Path, **servers: Any) -> Path:
@@ -38,8 +42,8 @@ def call(servers: ToolServers, name: str, arguments: str = "{}", cancel: CancelE
 
 @pytest.fixture(scope="module")
 def clock(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ToolServers]:
-    """The server of these tests."""
-    with closing(ToolServers(write(tmp_path_factory.mktemp("tools"), clock=CLOCK), call=3)) as servers:
+    """A server made with the usual package."""
+    with closing(ToolServers(write(tmp_path_factory.mktemp("tools"), clock=PACKAGED_CLOCK), call=3)) as servers:
         servers.start()
         yield servers
 
