@@ -16,12 +16,12 @@ from headstart.engine.runners.precision import OWN, Properties, plain, propertie
 from headstart.engine.runners.runner import Branch, Logits
 from headstart.engine.runners.stateful import StatefulRunner
 from headstart_export.checks import quality
-from headstart_export.gguf import converter
-from tests.conftest import USER_CACHE, built_once
+from headstart_export.gguf import converter, metadata, tokenizer_model
+from tests.conftest import USER_CACHE, built_once, kept
 from tests.export.gguf import tiny_gguf, torch_logits
 from tests.export.gguf.tiny_decoders import EXPERTS, IDS, KINDS, LAYERS
 
-TOKENS = 320
+TOKENS, LOGITS = 320, "logits.npy"
 PAGED = [kind for kind in KINDS if kind != "gemma2"]  # whose attention OpenVINO can compute over pages
 RECURRENT = {"lfm2": [1] * (LAYERS // 2), "qwen35": [1] * (LAYERS // 4)}  # layers with attention, one by one
 REFUSED = (5, 6, 7)  # guesses that are forgotten
@@ -99,10 +99,16 @@ def test_real_file_keeps_its_quality(name: str, tmp_path: Path) -> None:
     path = USER_CACHE / "gguf" / f"{digest}.gguf"
     if not path.is_file():
         pytest.skip(f"{path} is not there: run `headstart-export {name}`")
-    logits = tmp_path / "logits.npy"
-    command = [sys.executable, "-m", "tests.export.gguf.torch_logits", str(path), str(TOKENS), str(logits)]
-    subprocess.run(command, check=True, capture_output=True)
-    expected, ids = np.load(logits), torch_logits.text_ids(path, TOKENS)
+
+    def compute(folder: Path) -> None:
+        folder.mkdir()
+        command = [sys.executable, "-m", "tests.export.gguf.torch_logits", str(path), str(TOKENS), str(folder / LOGITS)]
+        subprocess.run(command, check=True, capture_output=True)
+
+    computed_by = (torch_logits, quality, metadata, tokenizer_model)
+    sources = [quality.TEXT_FILE, *(Path(str(module.__file__)) for module in computed_by)]
+    expected = np.load(kept(f"logits-{digest[:16]}-{TOKENS}", sources, compute) / LOGITS, mmap_mode="r")
+    ids = torch_logits.text_ids(path, TOKENS)
     for form, bound in bounds.items():
         converter.convert(path, tmp_path / form, form)
         runner = PagedRunner(tmp_path / form, "CPU", reference(), TOKENS)
