@@ -202,7 +202,7 @@ def test_readable_history_folder_is_a_note() -> None:
 
 def test_empty_library_names_the_first_export() -> None:
     (said,) = _said(doctor.check_models(), Level.NOTE)
-    assert "`headstart-export smollm2-135m-instruct`" in said
+    assert "`headstart models add smollm2-135m-instruct`" in said
 
 
 def test_largest_fitting_pair_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -183,7 +183,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--force", action="store_true", help="replace the output if it exists, once the new one is done"
     )
-    parser.add_argument("--if-missing", action="store_true", help="do nothing if the output exists")
+    parser.add_argument("--if-missing", action="store_true", help="do nothing if the output exists, without --force")
     parser.add_argument(
         "--defer-checks",
         action="store_true",
@@ -273,7 +273,7 @@ def _export(options: argparse.Namespace) -> None:
     order = _order(options)
     output = options.output or paths.models_folder() / order.name
     manifest.require_name(output.absolute().name)
-    if options.if_missing and (output / manifest.FILE_NAME).is_file():
+    if options.if_missing and not options.force and (output / manifest.FILE_NAME).is_file():
         reporter.note(f"{order.name} is exported already.")
     else:
         if options.server:

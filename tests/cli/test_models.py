@@ -27,7 +27,7 @@ def root(headstart_home: Path) -> Path:
 
 def test_empty_library_says_how_to_fill_it(capsys: Captured) -> None:
     assert main(["models"]) == 0
-    assert "`headstart-export smollm2-135m-instruct`" in capsys.readouterr().out
+    assert "`headstart models add smollm2-135m-instruct`" in capsys.readouterr().out
 
 
 def test_list_prints_a_table(root: Path, capsys: Captured) -> None:
@@ -162,6 +162,8 @@ def test_run_takes_the_precision_that_you_ask_for(
 
     monkeypatch.setattr(export_program, "export", recorded)
     write_model(headstart_home / "models" / "own-int4")
+    assert main(["models", "add", "org/again", "--force"]) == 0
+    assert asked.pop() == ("org/again", "--force")
     load = RecordingLoad()
     for words in (["own", "--weights", "int4"], ["org/other", "--weights", "int8"], ["org/third"]):
         assert main(["run", *words, "--prompt", "Hi"], load) == 0

@@ -117,7 +117,7 @@ def test_unknown_name_lists_what_exists(root: Path) -> None:
 
 @pytest.mark.parametrize("name", ["three", None])
 def test_empty_library_names_the_command_to_run(root: Path, name: str | None) -> None:
-    with pytest.raises(ModelNotFoundError, match="run `headstart-export smollm2-135m-instruct`"):
+    with pytest.raises(ModelNotFoundError, match="run `headstart models add smollm2-135m-instruct`"):
         library.choose(name)
     assert library.installed() == ()
     assert not root.exists()

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from headstart.errors import BrokenModelError, SettingsError
-from headstart.library import manifest
+from headstart.library import library, manifest
 from headstart.library.manifest import PairManifest, Precision
 from tests.stand_ins.model_folders import CREATED, JOINED, describe, write_model, write_pair
 
@@ -90,7 +90,7 @@ def test_other_version_is_refused(folder: Path, content: bytes, reason: str) -> 
 
 def test_missing_manifest_names_the_exporter(tmp_path: Path) -> None:
     with pytest.raises(
-        BrokenModelError, match=r"is not a Headstart model: manifest\.json is missing.*headstart-export"
+        BrokenModelError, match=r"is not a Headstart model: manifest\.json is missing.*headstart models add"
     ):
         manifest.read(tmp_path)
 
@@ -126,8 +126,19 @@ def misreading(folder: Path, patterns: bytes, source: manifest.Source | None = N
 
 def test_joined_patterns_of_earlier_exports_are_reported(folder: Path) -> None:
     packages, hub = manifest.Source("packages", "some"), manifest.Source("hub", "org/model", "c0ffee")
-    assert misreading(folder, JOINED, packages) == f"model {SENTENCE} with `headstart-export model --force`."
-    assert misreading(folder, JOINED, hub) == f"model {SENTENCE} with `headstart-export org/model --force`."
+    assert misreading(folder, JOINED, packages) == f"model {SENTENCE} with `headstart models add model --force`."
+    assert misreading(folder, JOINED, hub) == f"model {SENTENCE} with `headstart models add org/model --force`."
+    for recipe in (manifest.Source("hub", "org/files", "c0ffee", "ab"), packages):
+        assert "`headstart models add model --force`" in misreading(folder, JOINED, recipe)
+    own = manifest.Source("gguf", "own.gguf", sha256="ab", path="/files/own.gguf")
+    assert "`headstart models add /files/own.gguf --force`" in misreading(folder, JOINED, own)
+
+
+def test_part_of_a_pair_is_exported_again_with_its_pair(tmp_path: Path) -> None:
+    target = write_pair(tmp_path / "pair") / "target"
+    (target / "tokenizer.json").unlink()
+    with pytest.raises(BrokenModelError, match=r"export it again with `headstart models add pair --force`\."):
+        library.find("pair", tmp_path)
 
 
 def test_digits_in_words_are_compared_with_the_source(folder: Path) -> None:

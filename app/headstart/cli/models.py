@@ -46,6 +46,7 @@ class AddModelFlags:
     weights: str | None = flag(
         None, "precision: gguf (as in its GGUF file), int8 (precise), int4 (fast), int8-sym or fp16"
     )
+    force: bool = flag(default=False, help="replace the model if it is installed, once the new one is done")
     yes: bool = flag(default=False, help="do not ask before the exporter is set up")
 
 
@@ -85,10 +86,10 @@ def commands() -> CommandGroup:
 def _add(arguments: AddModelFlags, _load: Load) -> int:
     folder = Path(arguments.source).expanduser()
     options = {"draft": arguments.draft, "weights": arguments.weights}
-    more = [f"--{name}={value}" for name, value in options.items() if value]
+    more = [f"--{name}={value}" for name, value in options.items() if value] + ["--force"] * arguments.force
     if paths.exists(folder) and (folder / manifest.FILE_NAME).is_file():
         if more:
-            raise SettingsError(f"{folder} is exported already; leave out --draft and --weights.")
+            raise SettingsError(f"{folder} is exported already; leave out --draft, --weights and --force.")
         name = _copy_model(folder)
     else:
         name = export_model(arguments.source, more, yes=arguments.yes).name

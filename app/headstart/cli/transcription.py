@@ -73,7 +73,7 @@ def find_model(name: str | None = None, language: str = "") -> Model:
         if model is None:
             raise ModelNotFoundError(
                 "No model that writes down speech is installed; get Whisper on the page of models "
-                "(`headstart-export whisper-base`)."
+                "(`headstart models add whisper-base`)."
             )
         return model
     entry = library.find(name)

@@ -29,7 +29,7 @@ from headstart.library.manifest import Manifest, PairManifest
 NO_DRAFT = manifest.NO_DRAFT
 ELSEWHERE = "remote:"  # before the name of a model on another computer
 _MAX_DRAFTS = 3  # most drafts that are tried for a target
-FIRST_EXPORT = "headstart-export smollm2-135m-instruct"
+FIRST_EXPORT = "headstart models add smollm2-135m-instruct"
 _COMMAND = f"`{FIRST_EXPORT}`"
 
 
@@ -325,7 +325,10 @@ def _checked_model(name: str, folder: Path, described: Manifest) -> Model:
     faults = manifest.damaged_files(folder, described, hashes=False)
     if faults:
         raise BrokenModelError(
-            "{name} is damaged: {faults}; export it again with headstart-export.", name=name, faults=listed(faults)
+            "{name} is damaged: {faults}; export it again with {command}.",
+            name=name,
+            faults=listed(faults),
+            command=manifest.command_to_replace(folder, described),
         )
     if described.fault is not None:
         raise BrokenModelError(Translatable.from_data(described.fault))

@@ -304,7 +304,7 @@ def read(folder: Path) -> Manifest | PairManifest:
         data = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise BrokenModelError(
-            "{folder} is not a Headstart model: {file_name} is missing; export it with headstart-export.",
+            "{folder} is not a Headstart model: {file_name} is missing; export it with `headstart models add`.",
             folder=folder,
             file_name=FILE_NAME,
         ) from None
@@ -401,15 +401,24 @@ def misreading(folder: Path, manifest: Manifest) -> Translatable:
     """Return a sentence about wrong tokens of a model from before tokenizers were proven; empty for most models."""
     if manifest.tokenizer.proof is not None or not _joins_splits(folder):
         return Translatable()
-    source = manifest.source
-    name = manifest.name if source.kind == "packages" or source.sha256 else source.id
-    command = f"`headstart-export {name} --force`"
     return Translatable(
         "{name} reads blank space before a digit, as in a list, as wrong tokens, which makes its answers "
         "worse; export it again with {command}.",
         name=manifest.name,
-        command=command,
+        command=command_to_replace(folder, manifest),
     )
+
+
+def command_to_replace(folder: Path, manifest: Manifest) -> str:
+    """Return the command that exports an installed model again; a part of a pair is exported with its pair."""
+    source = manifest.source
+    if (folder.parent / FILE_NAME).is_file():
+        name = folder.parent.name
+    elif source.kind == "packages" or (source.kind == "hub" and source.sha256):  # of a recipe
+        name = manifest.name
+    else:
+        name = source.path or source.id
+    return f"`headstart models add {name} --force`"
 
 
 def _joins_splits(folder: Path) -> bool:

@@ -3,12 +3,15 @@
 import json
 import math
 import re
+import shutil
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from headstart.errors import ExportError
+from headstart.library import exporter
 from headstart_export import embedding
 from headstart_export.conversion import adapter
 from headstart_export.gguf import decoder, metadata, tokenizer_model
@@ -146,10 +149,11 @@ def require_architecture(kind: object, name: str, *, in_gguf: bool = False) -> N
     related = (listed for listed in recipe.names() if family and family[0] and listed.startswith(family[0]))
     raise ExportError(
         "{name} is a model of the kind {kind!r}, which cannot be exported; take {recipe}, or another of a kind that "
-        "`headstart-export --list --architectures` names.",
+        "`{program} --list --architectures` names.",
         name=name,
         kind=kind,
         recipe=next(related, _USUAL),
+        program=exporter.PROGRAM if shutil.which(exporter.PROGRAM) else sys.argv[0],
     )
 
 

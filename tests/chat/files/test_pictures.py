@@ -67,7 +67,7 @@ def test_picture_without_text_is_refused(tmp_path: Path) -> None:
 
 def test_picture_names_the_model_that_is_missing(tmp_path: Path) -> None:
     _picture().save(tmp_path / "a.png")
-    with pytest.raises(AttachmentError, match=r"^a\.png is a picture, .*headstart-export pp-ocrv6"):
+    with pytest.raises(AttachmentError, match=r"^a\.png is a picture, .*headstart models add pp-ocrv6"):
         attachments.attach(tmp_path / "a.png")
 
 

@@ -393,7 +393,7 @@ def test_damaged_model_file_is_named(
 ) -> None:
     folder = altered(tiny_target)
     damage(folder / name)
-    with pytest.raises(BrokenModelError, match=rf"tiny-target is damaged: {name} .*headstart-export"):
+    with pytest.raises(BrokenModelError, match=rf"tiny-target is damaged: {name} .*headstart models add"):
         load(LoadOptions(folder))
 
 
@@ -428,7 +428,7 @@ def test_large_file_is_hashed_once(tiny_target: Path, altered: Alter, monkeypatc
 
 def test_missing_model_is_reported(tiny_target: Path, tmp_path: Path) -> None:
     nothing = tmp_path / "nothing"
-    with pytest.raises(BrokenModelError, match=r"nothing is not a Headstart model.*headstart-export"):
+    with pytest.raises(BrokenModelError, match=r"nothing is not a Headstart model.*headstart models add"):
         load(LoadOptions(nothing))
     with pytest.raises(BrokenModelError, match="nothing is not a Headstart model"):
         load(LoadOptions(tiny_target, nothing))

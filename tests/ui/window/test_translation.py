@@ -23,10 +23,12 @@ from headstart.engine.backends.genai.pipelines import Way
 from headstart.engine.backends.remote.errors import refusal
 from headstart.engine.engine import ConversationRequest, EngineKind, LoadOptions, Remote, Sampling
 from headstart.engine.hardware import devices
+from headstart.engine.hardware.measurements import Measurements
 from headstart.engine.loading import loading
 from headstart.engine.process.watchdog import Activity, HangReport
 from headstart.errors import HeadstartError, HistoryError, MismatchedDraftError, Translatable, listed
 from headstart.library import library
+from headstart.library.manifest import ModelSpec
 from headstart.server import server
 from headstart.settings import about
 from headstart.ui.actions import COMMANDS
@@ -34,7 +36,7 @@ from headstart.ui.models.add_model_controller import ExportRun
 from headstart.ui.translation import FOLDER, Translation, choose_locale, language_of, translate_error
 from tests import translations
 from tests.source.source_tree import Module
-from tests.stand_ins.model_folders import resolved_model
+from tests.stand_ins.model_folders import resolved_model, write_model
 from tests.translations import Message, is_of_a_terminal
 from tests.ui.conftest import Speak
 
@@ -413,6 +415,13 @@ def _answered(status: int, words: str, *, has_key: bool = False) -> object:
     raise refusal(SERVER, httpx.Response(status, json={"error": {"message": words}}, request=asked))
 
 
+def _unloadable(device: str) -> object:
+    with TemporaryDirectory() as folder:
+        model = ModelSpec.read(write_model(Path(folder, "small")))
+    measurements = Measurements(Path(folder), "small", {})
+    raise loading.load_error(loading.VerifiedModel(Path("/m/small"), model.manifest, device, measurements), "no")
+
+
 def _raised(error: HeadstartError) -> object:
     raise error
 
@@ -434,7 +443,7 @@ CASES: dict[str, tuple[Callable[[], object], str]] = {
         "“Headstart”, “Temperature” to 0, or “Speed-up” to “Off”.",
     ),
     "device": (
-        lambda: _raised(loading.load_error(Path("/m/small"), "GPU", "no")),
+        lambda: _unloadable("GPU"),
         "GPU refuses small (no). Try it with “Device” set to CPU.",
     ),
     "missing device": (
@@ -451,7 +460,7 @@ CASES: dict[str, tuple[Callable[[], object], str]] = {
         "There is no model 'big': none is installed yet.",
     ),
     "broken": (
-        lambda: _raised(loading.load_error(Path("/m/small"), "CPU", "no")),
+        lambda: _unloadable("CPU"),
         f"{Path('/m/small')} cannot be loaded (no). Export it again on the page of models.",
     ),
     "key": (lambda: _answered(401, "no"), "office wants a key (no); add the server again with its “Key”."),

@@ -186,7 +186,7 @@ def _transcript(path: Path, transcribe: Transcribe | None, on_progress: Callable
     if transcribe is None:
         raise ModelMissingError(
             "{name} is a recording, and no model that writes down speech is installed; get Whisper on the page of "
-            "models (`headstart-export whisper-base`), then attach it again.",
+            "models (`headstart models add whisper-base`), then attach it again.",
             model="Whisper",
             name=path.name,
         )

@@ -84,7 +84,7 @@ def pages(path: Path, reader: "PdfReader", start: int = 0, recognize: Recognize 
     if has_pictures and recognize is None:
         raise ModelMissingError(
             "{path} holds pictures of pages but no text, as scans do, and no model that reads text in pictures is "
-            "installed; get PP-OCRv6 on the page of models (`headstart-export pp-ocrv6`), then attach it again.",
+            "installed; get PP-OCRv6 on the page of models (`headstart models add pp-ocrv6`), then attach it again.",
             model="PP-OCRv6",
             path=path.name,
         )

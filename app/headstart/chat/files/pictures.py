@@ -29,7 +29,7 @@ def read_picture(
     if recognize is None:
         raise ModelMissingError(
             "{name} is a picture, and no model that reads text in pictures is installed; get PP-OCRv6 on the page of "
-            "models (`headstart-export pp-ocrv6`), then attach it again.",
+            "models (`headstart models add pp-ocrv6`), then attach it again.",
             model="PP-OCRv6",
             name=path.name,
         )

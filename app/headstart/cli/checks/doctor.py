@@ -421,7 +421,8 @@ def _invariances() -> Iterator[Finding]:
 def _model(entry: Model | Pair | Broken, free: int) -> Finding:
     if isinstance(entry, Broken):
         return _MODELS.problem(
-            f"{entry.name} cannot be used ({entry.reason.rstrip('.')}).", "Export it again with headstart-export."
+            f"{entry.name} cannot be used ({entry.reason.rstrip('.')}).",
+            f"If you do not need it, `headstart models remove {entry.name}` deletes it.",
         )
     try:
         if isinstance(entry, Pair):

@@ -149,7 +149,7 @@ def load_model(spec: ModelSpec, config: RunnerConfig, watcher: Watcher | None = 
                 runner = _build(kind, model.folder, model.device, chosen, config, draft_vocab)
                 warm_up(runner)
         except RuntimeError as error:
-            raise load_error(model.folder, model.device, first_line(error)) from None
+            raise load_error(model, first_line(error)) from None
     slowness: Translatable | None = None
     if config.decides and config.precision is Precision.AUTO and (slowness := _note_without_kernels(model, chosen)):
         notes = (slowness,) if hint_of(requested) == OWN else (slowness, *notes)
@@ -198,7 +198,7 @@ def load_head(spec: ModelSpec, config: RunnerConfig) -> LoadedModel:
     except RuntimeError as error:
         reason = _reason(error)
     if reason:
-        raise load_error(model.folder, model.device, reason)
+        raise load_error(model, reason)
     return LoadedModel(runner, model, plain())
 
 
@@ -235,9 +235,10 @@ def verify_files(spec: ModelSpec, device: str) -> VerifiedModel:
         faults = [Translatable("it cannot be read ({error})", error=error)]
     if faults:
         raise BrokenModelError(
-            "{name} is damaged: {names}. Export it again with headstart-export.",
+            "{name} is damaged: {names}. Export it again with {command}.",
             name=manifest.name,
             names=listed(faults),
+            command=manifests.command_to_replace(folder, manifest),
         )
     if stamps != seen:
         measurements.put("verified", stamps)
@@ -264,7 +265,7 @@ def select_runner(model: VerifiedModel) -> RunnerClass:
     if isinstance(proven, str) and proven in RUNNERS:
         return RUNNERS[proven]
     if isinstance(refused, str):
-        raise load_error(folder, device, refused)
+        raise load_error(model, refused)
     reasons = []
     for name, kind in RUNNERS.items():
         try:
@@ -278,7 +279,7 @@ def select_runner(model: VerifiedModel) -> RunnerClass:
     _log.info("no runner fits %s on %s: %s", folder, device, reasons)
     if device != "CPU":
         measurements.put(_REFUSED, "; ".join(reasons))
-    raise load_error(folder, device, "; ".join(reasons))
+    raise load_error(model, "; ".join(reasons))
 
 
 def unsupported_reason(model: VerifiedModel) -> str:
@@ -290,14 +291,20 @@ def unsupported_reason(model: VerifiedModel) -> str:
     return ""
 
 
-def load_error(folder: Path, device: str, reason: str) -> BrokenModelError | UnfitError:
+def load_error(model: VerifiedModel, reason: str) -> BrokenModelError | UnfitError:
     """Return the error for a device that does not take the model."""
-    if device == "CPU":
+    if model.device == "CPU":
         return BrokenModelError(
-            "{folder} cannot be loaded ({reason}). Export it again with headstart-export.", folder=folder, reason=reason
+            "{folder} cannot be loaded ({reason}). Export it again with {command}.",
+            folder=model.folder,
+            reason=reason,
+            command=manifests.command_to_replace(model.folder, model.manifest),
         )
     return UnfitError(
-        "{device} refuses {name} ({reason}). Try --device CPU.", device=device, name=folder.name, reason=reason
+        "{device} refuses {name} ({reason}). Try --device CPU.",
+        device=model.device,
+        name=model.folder.name,
+        reason=reason,
     )
 
 
@@ -436,7 +443,7 @@ def _choose_arithmetic(
             )
             return chosen, (note,) if reason else ()
         reason = reason or verdict.reason
-    raise load_error(model.folder, model.device, Translatable("{why}, in f32 too", why=reason))
+    raise load_error(model, Translatable("{why}, in f32 too", why=reason))
 
 
 def _note_without_kernels(model: VerifiedModel, chosen: Properties) -> Translatable | None:

@@ -192,7 +192,7 @@
         <translation>{file} is damaged; “New key” writes it anew.</translation>
     </message>
     <message>
-        <source>{folder} cannot be loaded ({reason}). Export it again with headstart-export.</source>
+        <source>{folder} cannot be loaded ({reason}). Export it again with {command}.</source>
         <translation>{folder} cannot be loaded ({reason}). Export it again on the page of models.</translation>
     </message>
     <message>
@@ -204,7 +204,7 @@
         <translation>{folder} holds an adapter ({adapter_file}); name its model, and this folder as the adapter.</translation>
     </message>
     <message>
-        <source>{folder} is not a Headstart model: {file_name} is missing; export it with headstart-export.</source>
+        <source>{folder} is not a Headstart model: {file_name} is missing; export it with `headstart models add`.</source>
         <translation>{folder} is not a Headstart model: {file_name} is missing; export it on the page of models.</translation>
     </message>
     <message>
@@ -248,23 +248,23 @@
         <translation>{name} has these models: {names}; add {name} again with one of them under “Model”.</translation>
     </message>
     <message>
-        <source>{name} is a model of the kind {kind!r}, which cannot be exported; take {recipe}, or another of a kind that `headstart-export --list --architectures` names.</source>
+        <source>{name} is a model of the kind {kind!r}, which cannot be exported; take {recipe}, or another of a kind that `{program} --list --architectures` names.</source>
         <translation>{name} is a model of the kind {kind!r}, which cannot be exported; choose {recipe} instead.</translation>
     </message>
     <message>
-        <source>{name} is a picture, and no model that reads text in pictures is installed; get PP-OCRv6 on the page of models (`headstart-export pp-ocrv6`), then attach it again.</source>
+        <source>{name} is a picture, and no model that reads text in pictures is installed; get PP-OCRv6 on the page of models (`headstart models add pp-ocrv6`), then attach it again.</source>
         <translation>{name} is a picture, and no model that reads text in pictures is installed; get PP-OCRv6 on the page of models, then attach it again.</translation>
     </message>
     <message>
-        <source>{name} is a recording, and no model that writes down speech is installed; get Whisper on the page of models (`headstart-export whisper-base`), then attach it again.</source>
+        <source>{name} is a recording, and no model that writes down speech is installed; get Whisper on the page of models (`headstart models add whisper-base`), then attach it again.</source>
         <translation>{name} is a recording, and no model that writes down speech is installed; get Whisper on the page of models, then attach it again.</translation>
     </message>
     <message>
-        <source>{name} is damaged: {faults}; export it again with headstart-export.</source>
+        <source>{name} is damaged: {faults}; export it again with {command}.</source>
         <translation>{name} is damaged: {faults}; export it again on the page of models.</translation>
     </message>
     <message>
-        <source>{name} is damaged: {names}. Export it again with headstart-export.</source>
+        <source>{name} is damaged: {names}. Export it again with {command}.</source>
         <translation>{name} is damaged: {names}. Export it again on the page of models.</translation>
     </message>
     <message>
@@ -328,7 +328,7 @@
         <translation>{pair} is the recipe of a pair: it names both models, so leave “Draft model” empty.</translation>
     </message>
     <message>
-        <source>{path} holds pictures of pages but no text, as scans do, and no model that reads text in pictures is installed; get PP-OCRv6 on the page of models (`headstart-export pp-ocrv6`), then attach it again.</source>
+        <source>{path} holds pictures of pages but no text, as scans do, and no model that reads text in pictures is installed; get PP-OCRv6 on the page of models (`headstart models add pp-ocrv6`), then attach it again.</source>
         <translation>{path} holds pictures of pages but no text, as scans do, and no model that reads text in pictures is installed; get PP-OCRv6 on the page of models, then attach it again.</translation>
     </message>
     <message>

@@ -424,8 +424,8 @@
         <translation>正在设置导出工具</translation>
     </message>
     <message>
-        <source>This is not a model. Choose a folder that headstart-export made, a folder with config.json and weights, or a .gguf file.</source>
-        <translation>这不是模型：需要由 headstart-export 生成的文件夹、含有 config.json 和权重的文件夹，或 .gguf 文件。</translation>
+        <source>This is not a model. Choose a folder that Headstart exported, a folder with config.json and weights, or a .gguf file.</source>
+        <translation>这不是模型：需要由 Headstart 导出的文件夹、含有 config.json 和权重的文件夹，或 .gguf 文件。</translation>
     </message>
     <message>
         <source>Adding {}</source>
@@ -3193,7 +3193,7 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>{name} 是这里无法读取的文档格式；请另存为 .docx 或 PDF 后再附加。</translation>
     </message>
     <message>
-        <source>{name} is a model of the kind {kind!r}, which cannot be exported; take {recipe}, or another of a kind that `headstart-export --list --architectures` names.</source>
+        <source>{name} is a model of the kind {kind!r}, which cannot be exported; take {recipe}, or another of a kind that `{program} --list --architectures` names.</source>
         <translation>{name} 是 {kind!r} 类型的模型，无法导出；请改用 {recipe}。</translation>
     </message>
     <message>
@@ -3293,7 +3293,7 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>{path} 中没有可以读取的文字，图片中也没有。</translation>
     </message>
     <message>
-        <source>{path} holds pictures of pages but no text, as scans do, and no model that reads text in pictures is installed; get PP-OCRv6 on the page of models (`headstart-export pp-ocrv6`), then attach it again.</source>
+        <source>{path} holds pictures of pages but no text, as scans do, and no model that reads text in pictures is installed; get PP-OCRv6 on the page of models (`headstart models add pp-ocrv6`), then attach it again.</source>
         <translation>{path} 像扫描件一样只有页面图片而没有文字，并且没有安装识别图片文字的模型；请在模型页面获取 PP-OCRv6，然后重新附加。</translation>
     </message>
     <message>
@@ -3773,7 +3773,7 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>无法将 {folder} 复制到 {root}（{strerror}）；没有保留任何内容。</translation>
     </message>
     <message>
-        <source>{folder} cannot be loaded ({reason}). Export it again with headstart-export.</source>
+        <source>{folder} cannot be loaded ({reason}). Export it again with {command}.</source>
         <translation>无法加载 {folder}（{reason}）。请在模型页面重新导出。</translation>
     </message>
     <message>
@@ -3801,7 +3801,7 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>{folder} 已安装；它就在模型文件夹中。</translation>
     </message>
     <message>
-        <source>{folder} is not a Headstart model: {file_name} is missing; export it with headstart-export.</source>
+        <source>{folder} is not a Headstart model: {file_name} is missing; export it with `headstart models add`.</source>
         <translation>{folder} 不是 Headstart 模型：缺少 {file_name}；请在模型页面导出。</translation>
     </message>
     <message>
@@ -3949,7 +3949,7 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>{name} 是无法在此读取的图片；请将其保存为 PNG 或 JPEG，然后附加。</translation>
     </message>
     <message>
-        <source>{name} is a picture, and no model that reads text in pictures is installed; get PP-OCRv6 on the page of models (`headstart-export pp-ocrv6`), then attach it again.</source>
+        <source>{name} is a picture, and no model that reads text in pictures is installed; get PP-OCRv6 on the page of models (`headstart models add pp-ocrv6`), then attach it again.</source>
         <translation>{name} 是图片，而没有安装识别图片文字的模型；请在模型页面获取 PP-OCRv6，然后重新附加。</translation>
     </message>
     <message>
@@ -3957,7 +3957,7 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>{name} 是无法在此读取的录音类型；请将其保存为 WAV、MP3、FLAC、Ogg 或 Opus，然后附加。</translation>
     </message>
     <message>
-        <source>{name} is a recording, and no model that writes down speech is installed; get Whisper on the page of models (`headstart-export whisper-base`), then attach it again.</source>
+        <source>{name} is a recording, and no model that writes down speech is installed; get Whisper on the page of models (`headstart models add whisper-base`), then attach it again.</source>
         <translation>{name} 是录音，而没有安装把语音写成文字的模型；请在模型页面获取 Whisper，然后重新附加。</translation>
     </message>
     <message>
@@ -3977,11 +3977,11 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>{name} 正忙{in_brackets}；请稍后再试。</translation>
     </message>
     <message>
-        <source>{name} is damaged: {faults}; export it again with headstart-export.</source>
+        <source>{name} is damaged: {faults}; export it again with {command}.</source>
         <translation>{name} 已损坏：{faults}；请在模型页面重新导出。</translation>
     </message>
     <message>
-        <source>{name} is damaged: {names}. Export it again with headstart-export.</source>
+        <source>{name} is damaged: {names}. Export it again with {command}.</source>
         <translation>{name} 已损坏：{names}。请在模型页面重新导出。</translation>
     </message>
     <message>

@@ -424,8 +424,8 @@
         <translation>正在設定匯出工具</translation>
     </message>
     <message>
-        <source>This is not a model. Choose a folder that headstart-export made, a folder with config.json and weights, or a .gguf file.</source>
-        <translation>這不是模型：需要由 headstart-export 產生的資料夾、內含 config.json 與權重的資料夾，或 .gguf 檔案。</translation>
+        <source>This is not a model. Choose a folder that Headstart exported, a folder with config.json and weights, or a .gguf file.</source>
+        <translation>這不是模型：需要由 Headstart 匯出的資料夾、內含 config.json 與權重的資料夾，或 .gguf 檔案。</translation>
     </message>
     <message>
         <source>Adding {}</source>
@@ -3193,7 +3193,7 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>{name} 是這裡無法讀取的文件格式；請另存為 .docx 或 PDF 後再附加。</translation>
     </message>
     <message>
-        <source>{name} is a model of the kind {kind!r}, which cannot be exported; take {recipe}, or another of a kind that `headstart-export --list --architectures` names.</source>
+        <source>{name} is a model of the kind {kind!r}, which cannot be exported; take {recipe}, or another of a kind that `{program} --list --architectures` names.</source>
         <translation>{name} 是 {kind!r} 類型的模型，無法匯出；請改用 {recipe}。</translation>
     </message>
     <message>
@@ -3293,7 +3293,7 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>{path} 中沒有可以讀取的文字，圖片中也沒有。</translation>
     </message>
     <message>
-        <source>{path} holds pictures of pages but no text, as scans do, and no model that reads text in pictures is installed; get PP-OCRv6 on the page of models (`headstart-export pp-ocrv6`), then attach it again.</source>
+        <source>{path} holds pictures of pages but no text, as scans do, and no model that reads text in pictures is installed; get PP-OCRv6 on the page of models (`headstart models add pp-ocrv6`), then attach it again.</source>
         <translation>{path} 像掃描檔一樣只有頁面圖片而沒有文字，並且沒有安裝辨識圖片文字的模型；請在模型頁面取得 PP-OCRv6，然後重新附加。</translation>
     </message>
     <message>
@@ -3773,7 +3773,7 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>無法將 {folder} 複製到 {root}（{strerror}）；沒有保留任何內容。</translation>
     </message>
     <message>
-        <source>{folder} cannot be loaded ({reason}). Export it again with headstart-export.</source>
+        <source>{folder} cannot be loaded ({reason}). Export it again with {command}.</source>
         <translation>無法載入 {folder}（{reason}）。請在模型頁面重新匯出。</translation>
     </message>
     <message>
@@ -3801,7 +3801,7 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>{folder} 已安裝；它就在模型資料夾中。</translation>
     </message>
     <message>
-        <source>{folder} is not a Headstart model: {file_name} is missing; export it with headstart-export.</source>
+        <source>{folder} is not a Headstart model: {file_name} is missing; export it with `headstart models add`.</source>
         <translation>{folder} 不是 Headstart 模型：缺少 {file_name}；請在模型頁面匯出。</translation>
     </message>
     <message>
@@ -3949,7 +3949,7 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>{name} 是無法在此讀取的圖片；請將其儲存為 PNG 或 JPEG，然後附加。</translation>
     </message>
     <message>
-        <source>{name} is a picture, and no model that reads text in pictures is installed; get PP-OCRv6 on the page of models (`headstart-export pp-ocrv6`), then attach it again.</source>
+        <source>{name} is a picture, and no model that reads text in pictures is installed; get PP-OCRv6 on the page of models (`headstart models add pp-ocrv6`), then attach it again.</source>
         <translation>{name} 是圖片，而沒有安裝辨識圖片文字的模型；請在模型頁面取得 PP-OCRv6，然後重新附加。</translation>
     </message>
     <message>
@@ -3957,7 +3957,7 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>{name} 是無法在此讀取的錄音類型；請將其儲存為 WAV、MP3、FLAC、Ogg 或 Opus，然後附加。</translation>
     </message>
     <message>
-        <source>{name} is a recording, and no model that writes down speech is installed; get Whisper on the page of models (`headstart-export whisper-base`), then attach it again.</source>
+        <source>{name} is a recording, and no model that writes down speech is installed; get Whisper on the page of models (`headstart models add whisper-base`), then attach it again.</source>
         <translation>{name} 是錄音，而沒有安裝把語音寫成文字的模型；請在模型頁面取得 Whisper，然後重新附加。</translation>
     </message>
     <message>
@@ -3977,11 +3977,11 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>{name} 忙碌中{in_brackets}；請稍後再試。</translation>
     </message>
     <message>
-        <source>{name} is damaged: {faults}; export it again with headstart-export.</source>
+        <source>{name} is damaged: {faults}; export it again with {command}.</source>
         <translation>{name} 已損毀：{faults}；請在模型頁面重新匯出。</translation>
     </message>
     <message>
-        <source>{name} is damaged: {names}. Export it again with headstart-export.</source>
+        <source>{name} is damaged: {names}. Export it again with {command}.</source>
         <translation>{name} 已損毀：{names}。請在模型頁面重新匯出。</translation>
     </message>
     <message>

@@ -286,7 +286,7 @@ class AddModelController(QObject):
             self._card.begin(path.name)
             self._card.end(
                 self.tr(
-                    "This is not a model. Choose a folder that headstart-export made, a folder with config.json and "
+                    "This is not a model. Choose a folder that Headstart exported, a folder with config.json and "
                     "weights, or a .gguf file."
                 ),
                 bad=True,
