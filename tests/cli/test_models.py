@@ -37,10 +37,18 @@ def test_list_prints_a_table(root: Path, capsys: Captured) -> None:
     (write_model(root / "ruin") / "tokenizer.json").unlink()
     assert main(["list"]) == 0
     assert capsys.readouterr().out.splitlines()[:3] == [
-        "name   kind   precision    size     RAM      quality        licence",
-        "model  model  int8         135 MB   493 MB   not measured   MIT",
-        "pair   pair   int8 + int8  3.56 GB  4.04 GB  98.7% + 98.7%  Apache-2.0",
+        "name   kind   precision    size     RAM      quality        tools         licence",
+        "model  model  int8         135 MB   493 MB   not measured   not measured  MIT",
+        "pair   pair   int8 + int8  3.56 GB  4.04 GB  98.7% + 98.7%  not measured  Apache-2.0",
     ]
+
+
+def test_how_well_a_model_calls_tools_stands_in_the_terminal(root: Path, capsys: Captured) -> None:
+    write_model(root / "qwen2.5-coder-1.5b-instruct")
+    assert main(["models"]) == 0
+    assert "6 of 30" in capsys.readouterr().out
+    assert main(["models", "show", "qwen2.5-coder-1.5b-instruct"]) == 0
+    assert "Calls tools badly: 6 of 30 small tasks on a folder were done right." in capsys.readouterr().out
 
 
 def test_manifest_cannot_steer_the_terminal(root: Path, capsys: Captured) -> None:

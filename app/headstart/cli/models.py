@@ -20,14 +20,15 @@ from headstart.engine.engine import ConversationRequest, LoadOptions, Message, V
 from headstart.engine.hardware.measurements import measured_ms
 from headstart.engine.loading import memory
 from headstart.errors import ExporterNeededError, ExportError, ModelNotFoundError, SettingsError
-from headstart.library import exporter, import_folder, library, manifest
+from headstart.library import catalogue, exporter, import_folder, library, manifest
 from headstart.library.library import Broken, Entry, Model, Pair
 from headstart.library.manifest import Precision
 from headstart.tools.loop import ToolLoop
 
-_COLUMNS = ("name", "kind", "precision", "size", "RAM", "quality", "licence")
+_COLUMNS = ("name", "kind", "precision", "size", "RAM", "quality", "tools", "licence")
 _MEMORY_NOTE = f"RAM: when loaded and {memory.DEFAULT_CONTEXT} tokens of context (or the whole, if less) are full"
 _QUALITY_NOTE = "quality: share of tokens on which the compressed model agrees with its source weights"
+_TOOLS_NOTE = f"tools: small tasks on a folder that it did right by calls of tools, of {catalogue.TASKS}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -261,6 +262,8 @@ def _model_rows(model: Model) -> list[tuple[str, str]]:
     }
     if speed := speed_here(info):
         facts["speed here"] = speed
+    if (recipe := catalogue.find(info)) and recipe.tasks_done:
+        facts["tools"] = recipe.tasks_done
     if info.embedding:
         length = ", of the length 1" if info.embedding.normalized else ""
         facts["vectors"] = f"{info.embedding.dimensions} dimensions{length}; pooling: {info.embedding.pooling}"
@@ -347,6 +350,7 @@ def _print_table(entries: tuple[Entry, ...]) -> None:
         print_rows([_COLUMNS, *map(_row, usable)])
         print(_MEMORY_NOTE)
         print(_QUALITY_NOTE)
+        print(_TOOLS_NOTE)
     for entry in entries:
         if isinstance(entry, Broken):
             print(harmless(f"{entry.name} cannot be used: {entry.reason}"))
@@ -363,6 +367,7 @@ def _row(entry: Model | Pair) -> tuple[str, ...]:
         _bytes(sum(model.manifest.size_bytes for model in models)),
         _bytes(memory.need(model.manifest for model in library.loaded_models(entry)).total),
         " + ".join(_quality(model) for model in models if not model.manifest.is_hydra),
+        _tools(models[0]),
         ", ".join(dict.fromkeys(model.manifest.licence for model in models)),
     )
 
@@ -381,6 +386,11 @@ def _quality(model: Model) -> str:
     if vectors:
         return f"cosine {vectors.agreement:.4f}"
     return f"{quality.top1_agreement:.1%}" if quality else "not measured"
+
+
+def _tools(model: Model) -> str:
+    recipe = catalogue.find(model.manifest)
+    return f"{recipe.tasks} of {catalogue.TASKS}" if recipe and recipe.tasks is not None else "not measured"
 
 
 def _entry_json(entry: Entry) -> dict[str, object]:

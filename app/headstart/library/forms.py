@@ -1,15 +1,10 @@
 """The two forms of a model, installed side by side: precise, and fast under a name with FAST at its end."""
 
-import json
 from dataclasses import dataclass
-from functools import cache
-from pathlib import Path
 
-from headstart.library import library
+from headstart.library import catalogue, library
 from headstart.library.library import Model, Pair
 from headstart.library.manifest import FAST
-
-CATALOGUE = Path(__file__).with_name("catalogue.json")  # output of `headstart-export --list --json`
 
 
 @dataclass(frozen=True)
@@ -34,9 +29,8 @@ def other_form(name: str) -> OtherForm | None:
     entry = next((entry for entry in library.installed() if entry.name == other), None)
     if isinstance(entry, Model | Pair):
         return OtherForm(other, other != precise, entry.target if isinstance(entry, Pair) else entry)
-    return OtherForm(other, other != precise, None) if precise in _recipe_names() else None
+    return OtherForm(other, other != precise, None) if _is_recipe(precise) else None
 
 
-@cache
-def _recipe_names() -> frozenset[str]:
-    return frozenset(recipe["name"] for recipe in json.loads(CATALOGUE.read_bytes()))
+def _is_recipe(name: str) -> bool:
+    return any(entry.name == name for entry in catalogue.entries())

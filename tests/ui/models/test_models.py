@@ -22,9 +22,10 @@ from headstart.engine.loading.validation import Verdict, store_verdict
 from headstart.errors import Translatable
 from headstart.library import exporter as exporting
 from headstart.library import manifest
+from headstart.library.catalogue import CatalogueEntry
 from headstart.library.library import installed
 from headstart.ui.engine_request import installed_model
-from headstart.ui.models.catalogue import Catalogue, CatalogueEntry, facts, offers, recipes
+from headstart.ui.models.catalogue import Catalogue, facts, offers, recipes
 from headstart.ui.models.model_card import ModelCard
 from headstart.ui.program import Program
 from headstart.ui.settings.settings_form import ChoiceEditor

@@ -1183,14 +1183,6 @@
         <translation>可以让更大的模型更快。</translation>
     </message>
     <message>
-        <source>Calls tools: {done} of {tasks} small tasks on a folder were done right.</source>
-        <translation>调用工具：{tasks} 个文件夹小任务中正确完成了 {done} 个。</translation>
-    </message>
-    <message>
-        <source>Calls tools badly: {done} of {tasks} small tasks on a folder were done right.</source>
-        <translation>不擅长调用工具：{tasks} 个文件夹小任务中只正确完成了 {done} 个。</translation>
-    </message>
-    <message>
         <source>{download} to download · {result} on the disk · licence: {licence}</source>
         <translation>下载 {download} · 磁盘占用 {result} · 许可证：{licence}</translation>
     </message>
@@ -2264,6 +2256,14 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
 </context>
 <context>
     <name>Faults</name>
+    <message>
+        <source>Calls tools: {done} of {tasks} small tasks on a folder were done right.</source>
+        <translation>调用工具：{tasks} 个文件夹小任务中正确完成了 {done} 个。</translation>
+    </message>
+    <message>
+        <source>Calls tools badly: {done} of {tasks} small tasks on a folder were done right.</source>
+        <translation>不擅长调用工具：{tasks} 个文件夹小任务中只正确完成了 {done} 个。</translation>
+    </message>
     <message>
         <source> on page {number}</source>
         <translation>（第 {number} 页）</translation>

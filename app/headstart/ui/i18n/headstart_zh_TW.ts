@@ -1183,14 +1183,6 @@
         <translation>可以讓更大的模型更快。</translation>
     </message>
     <message>
-        <source>Calls tools: {done} of {tasks} small tasks on a folder were done right.</source>
-        <translation>呼叫工具：{tasks} 個資料夾小任務中正確完成了 {done} 個。</translation>
-    </message>
-    <message>
-        <source>Calls tools badly: {done} of {tasks} small tasks on a folder were done right.</source>
-        <translation>不擅長呼叫工具：{tasks} 個資料夾小任務中只正確完成了 {done} 個。</translation>
-    </message>
-    <message>
         <source>{download} to download · {result} on the disk · licence: {licence}</source>
         <translation>下載 {download} · 磁碟佔用 {result} · 授權條款：{licence}</translation>
     </message>
@@ -2264,6 +2256,14 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
 </context>
 <context>
     <name>Faults</name>
+    <message>
+        <source>Calls tools: {done} of {tasks} small tasks on a folder were done right.</source>
+        <translation>呼叫工具：{tasks} 個資料夾小任務中正確完成了 {done} 個。</translation>
+    </message>
+    <message>
+        <source>Calls tools badly: {done} of {tasks} small tasks on a folder were done right.</source>
+        <translation>不擅長呼叫工具：{tasks} 個資料夾小任務中只正確完成了 {done} 個。</translation>
+    </message>
     <message>
         <source> on page {number}</source>
         <translation>（第 {number} 頁）</translation>

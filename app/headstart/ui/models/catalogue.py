@@ -6,16 +6,14 @@ from enum import Enum
 from functools import cache
 from itertools import pairwise
 
-import msgspec
 from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtWidgets import QCheckBox, QGridLayout, QLabel, QLineEdit, QVBoxLayout, QWidget
 
-from headstart.library import forms
+from headstart.library.catalogue import CatalogueEntry, entries
 from headstart.library.exporter import FETCHED, SIZE
-from headstart.library.manifest import FAST, estimated_memory
 from headstart.ui.formatting import rough_size, sentences
 from headstart.ui.models.add_model import AddModel
-from headstart.ui.translation import translate
+from headstart.ui.translation import translate, translate_error
 from headstart.ui.widgets.announcements import announce
 from headstart.ui.widgets.labels import Fold, Heading, StatusLine, button, muted, section
 from headstart.ui.widgets.layouts import Card, add, row, stacked
@@ -31,7 +29,6 @@ _FOR_CODE = re.compile(r"code|coding", re.IGNORECASE)
 _SMALL_MODEL = 1_000_000_000  # parameters; below, answers are short and know little
 _LARGE_MODEL = 7_000_000_000  # parameters; from here on answers come slowly
 _ROWS = 6  # of the catalogue, before all are asked for
-_TASKS = 30  # of app/bench/folder_tasks.py
 _GATED = "Gated: "  # beginning of a note about a model that needs an account on the hub
 
 
@@ -41,48 +38,10 @@ class Strength(Enum):
     GENERAL = "most things"
 
 
-class CatalogueEntry(msgspec.Struct, frozen=True):
-    """A model or pair to get by name. Sizes are in bytes, of the largest download and result."""
-
-    name: str
-    kind: str  # "model" or "pair"; the next fields of a pair, up to `tasks`, are those of its target
-    title: str
-    licence: str
-    checked: str
-    role: str
-    purpose: str  # "chat", "completion", "embedding", "recognition" or "transcription"
-    parameters: int
-    tasks: int | None  # that it did right of thirty small ones on a folder; None: not measured
-    notes: tuple[str, ...]
-    download: int
-    needs_pytorch: bool
-    result: int
-    result_int4: int
-
-    @property
-    def fast_name(self) -> str:
-        """The exporter's name for this model with INT4 weights."""
-        return self.name + FAST
-
-    @property
-    def memory(self) -> int:
-        """Bytes that the loaded model takes, roughly, with a full context if it writes."""
-        return estimated_memory(self.result)
-
-    @property
-    def has_smaller_form(self) -> bool:
-        """Return whether INT4 makes it smaller: it does not if it has the 4-bit blocks of a GGUF file."""
-        return self.result_int4 < self.result
-
-
 @cache
 def recipes() -> tuple[CatalogueEntry, ...]:
-    """Return the recommended recipes, by purpose: general, code, small, large; at the end those that cannot chat.
-
-    The file is the output of `headstart-export --list --json`, so that the list is there before the exporter is.
-    """
-    all_recipes = msgspec.json.decode(forms.CATALOGUE.read_bytes(), type=tuple[CatalogueEntry, ...])
-    return tuple(sorted(all_recipes, key=_rank))
+    """Return the recommended recipes, by purpose: general, code, small, large; at the end those that cannot chat."""
+    return tuple(sorted(entries(), key=_rank))
 
 
 def _rank(recipe: CatalogueEntry) -> tuple[bool, bool, int, bool, int]:
@@ -156,16 +115,6 @@ def good_at(recipe: CatalogueEntry) -> str:
     return words
 
 
-def tasks_done(recipe: CatalogueEntry) -> str:
-    """Say how well it calls tools; empty if that was not measured."""
-    if recipe.tasks is None:
-        return ""
-    words = translate("Catalogue", "Calls tools: {done} of {tasks} small tasks on a folder were done right.")
-    if recipe.tasks * 2 < _TASKS:
-        words = translate("Catalogue", "Calls tools badly: {done} of {tasks} small tasks on a folder were done right.")
-    return words.format(done=recipe.tasks, tasks=_TASKS)
-
-
 def facts(recipe: CatalogueEntry, free: int) -> str:
     """Describe a model's cost; `free` is the memory that a model can take in bytes, or 0 if unknown."""
     words = translate("Catalogue", "{download} to download · {result} on the disk · licence: {licence}").format(
@@ -180,8 +129,8 @@ def facts(recipe: CatalogueEntry, free: int) -> str:
             needed=rough_size(recipe.memory), free=rough_size(free)
         )
         words = f"{words}\n{fit}"
-    if done := tasks_done(recipe):
-        words = f"{words}\n{done}"
+    if done := recipe.tasks_done:
+        words = f"{words}\n{translate_error(done)}"
     if recipe.needs_pytorch:
         more = translate("Catalogue", "Needs PyTorch, fetched once for all models: {fetched}, and {size} on the disk.")
         words = f"{words}\n{more.format(fetched=rough_size(FETCHED), size=rough_size(SIZE))}"

@@ -8,12 +8,11 @@ from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QWidget
 from headstart import paths, remotes
 from headstart.engine.engine import Remote
 from headstart.engine.hardware.measurements import measured_ms
-from headstart.library import forms
+from headstart.library import catalogue, forms
 from headstart.library.library import Broken, Entry, Model, Pair
 from headstart.library.manifest import Precision
 from headstart.ui.formatting import decimal, format_size, whole
 from headstart.ui.models import model_choices
-from headstart.ui.models.catalogue import recipes, tasks_done
 from headstart.ui.translation import translate, translate_error
 from headstart.ui.widgets.labels import ElidedLabel, StatusLine, button, label, muted
 from headstart.ui.widgets.layouts import Card, add, beside, row
@@ -169,14 +168,9 @@ def _lines(entry: Entry) -> list[tuple[str, str, str]]:
     models = model_choices.models_of(entry)
     faults = [(translate_error(model.misreading), "danger", "") for model in models if model.misreading]
     lines = [(_part_line(model, entry), "muted", _quality_details(model)) for model in models]
-    more = (*_tasks_done(models[0]), *_other_form(entry))
-    return [*lines, *((line, "muted", "") for line in more), *faults]
-
-
-def _tasks_done(model: Model) -> Iterator[str]:
-    """Yield a line about its calls of tools, if they were measured with these weights."""
-    same = (recipe for recipe in recipes() if recipe.name == model.manifest.name and recipe.kind == "model")
-    yield from filter(None, map(tasks_done, same))
+    recipe = catalogue.find(models[0].manifest)
+    tasks = [translate_error(recipe.tasks_done)] if recipe and recipe.tasks_done else []
+    return [*lines, *((line, "muted", "") for line in (*tasks, *_other_form(entry))), *faults]
 
 
 def _other_form(entry: Model | Pair) -> Iterator[str]:
