@@ -347,7 +347,11 @@ class Program(QObject):
         self.server.port_chosen.connect(lambda port: self.settings.change(server_port=port))
         self.settings.changed.connect(self.server.follow)
         self.window.actions_by_name["dictate"].triggered.connect(self.dictation.toggle)
-        self.dictation.error_occurred.connect(self.chat_controller.show_error)
+        for over in (self.dictation.begun, self.chats.opened):
+            over.connect(lambda *_: self.window.chat.notice.retract(Cause.DICTATION))
+        self.dictation.error_occurred.connect(
+            lambda sentence: self.chat_controller.show_error(sentence, Cause.DICTATION)
+        )
         self.dictation.model_requested.connect(self._on_model_requested)
         self.window.chat.composer.submitted.connect(self.dictation.cancel)
         self.chats.opened.connect(self.dictation.cancel)

@@ -2,14 +2,17 @@
 
 import json
 import sys
+from collections.abc import Callable
 
 import pytest
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QPlainTextEdit
 from pytestqt.qtbot import QtBot
 
+from bench.profile import toy_model
+from bench.toy import PROGRAM
 from headstart.ui.composer.dictation import DictationController, DictationWidget
-from headstart.ui.program import Program
+from headstart.ui.program import EngineSource, Program
 from tests.ui.person import WAIT, words
 
 _REPORTS = """
@@ -83,8 +86,11 @@ def test_second_click_stops_and_what_was_said_is_still_written(qtbot: QtBot, dic
     dictation.wait_for("one")
     assert dictation.widget.button.isChecked()
     dictation.click()
-    dictation.wait_for("One two.")
     assert not dictation.widget.button.isChecked()
+    assert "Writing…" in words(dictation.widget)
+    dictation.wait_for("One two.")
+    qtbot.waitUntil(lambda: not dictation.widget.is_busy, timeout=WAIT)
+    assert "Writing…" not in words(dictation.widget)
     assert dictation.errors == []
 
 
@@ -110,6 +116,21 @@ def test_missing_microphone_is_said_in_a_sentence(qtbot: QtBot, dictation: Dicta
     qtbot.waitUntil(lambda: bool(dictation.errors), timeout=WAIT)
     dictation.click()
     assert dictation.errors == ["No microphone can be used."]
+
+
+def test_next_dictation_takes_the_error_of_the_last_one_away(
+    qtbot: QtBot, open_program: Callable[..., Program]
+) -> None:
+    script = _REPORTS.format(reports=json.dumps([{"error": "No microphone can be used."}]), last="[]", code=1)
+    app = open_program(engine=EngineSource(PROGRAM, toy_model, listener=(sys.executable, "-c", script)))
+    notice, dictate = app.window.chat.notice, app.window.actions_by_name["dictate"]
+    dictate.trigger()
+    qtbot.waitUntil(notice.isVisible, timeout=WAIT)
+    dictate.trigger()
+    qtbot.waitUntil(lambda: not app.window.chat.composer.dictation.is_busy, timeout=WAIT)
+    assert notice.isVisible()
+    dictate.trigger()
+    assert not notice.isVisible()
 
 
 def test_without_a_model_you_see_where_to_get_one(qtbot: QtBot, app: Program) -> None:

@@ -418,7 +418,7 @@ class Composer(QFrame):
         beside = sides + think + MEDIUM + 4 * SMALL + TINY
         microphone = self.dictation.sizeHint().width() + SMALL
         for has_microphone in (True, False):  # the name of the model matters more
-            self.dictation.setVisible(has_microphone or self.dictation.is_listening)
+            self.dictation.setVisible(has_microphone or self.dictation.is_busy)
             taken = beside + (0 if self.dictation.isHidden() else microphone)
             for text in self._model_texts:
                 button.setText(text)

@@ -12,6 +12,7 @@ from headstart.library.library import find_transcription
 from headstart.ui.line_process import Ending, LineProcess
 from headstart.ui.translation import translate_error
 from headstart.ui.widgets.icons import icon_button
+from headstart.ui.widgets.labels import muted
 from headstart.ui.widgets.layouts import beside, set_margins
 from headstart.ui.widgets.theme import TINY, scaled
 
@@ -40,7 +41,11 @@ class DictationWidget(QWidget):
         self._level = QProgressBar(self, textVisible=False, maximum=100)
         self._level.setFixedWidth(scaled(_LEVEL_WIDTH, self.font()))
         self._level.setAccessibleName(self.tr("Level of the microphone"))
-        set_margins(beside(self, self.button, self._level, spacing=TINY), start=0, top=0, end=0, bottom=0)
+        self._writing = muted(self.tr("Writing…"), self)
+        self._writing.setWordWrap(False)
+        set_margins(
+            beside(self, self.button, self._level, self._writing, spacing=TINY), start=0, top=0, end=0, bottom=0
+        )
         self.button.pressed.connect(self.toggled)
         self.button.released.connect(self.released)
         self.show_listening(is_on=False)
@@ -49,11 +54,25 @@ class DictationWidget(QWidget):
         """Show whether the microphone is on."""
         self.is_listening = is_on
         self.button.setChecked(is_on)
-        text = self.tr("Stop dictating") if is_on else self.tr("Dictate: click, or hold while you speak (Ctrl+D)")
-        self.button.setToolTip(text)
-        self.button.setAccessibleName(text)
+        self._name(self.tr("Stop dictating") if is_on else self.tr("Dictate: click, or hold while you speak (Ctrl+D)"))
         self._level.setValue(0)
         self._level.setVisible(is_on)
+        self._writing.hide()
+
+    def show_writing(self) -> None:
+        """Show that the microphone is off, and that the last words are still being written down."""
+        self.show_listening(is_on=False)
+        self._name(self.tr("Your last words are being written down"))
+        self._writing.show()
+
+    def _name(self, text: str) -> None:
+        self.button.setToolTip(text)
+        self.button.setAccessibleName(text)
+
+    @property
+    def is_busy(self) -> bool:
+        """True while it listens, and while the last words are being written down."""
+        return self.is_listening or not self._writing.isHidden()
 
     def show_level(self, level: float) -> None:
         """Show how loud it is, from 0 to 1."""
@@ -63,6 +82,7 @@ class DictationWidget(QWidget):
 class DictationController(QObject):
     """Controller of a dictation: its text goes into the message box where the cursor is. Nothing of it is kept."""
 
+    begun = Signal()
     error_occurred = Signal(str)
     model_requested = Signal(str, str)  # a name to look for, and the reason: none that writes down speech is installed
 
@@ -95,6 +115,7 @@ class DictationController(QObject):
             reason = self.tr("Dictation needs Whisper: get one of these models, then press the microphone again.")
             self.model_requested.emit("Whisper", reason)
             return
+        self.begun.emit()
         self._place, self._written, self._is_failed = self._edit.textCursor(), "", False
         self._place.clearSelection()
         self._held.start()
@@ -111,7 +132,7 @@ class DictationController(QObject):
 
     def _stop(self) -> None:
         self._process.finish()
-        self._widget.show_listening(is_on=False)
+        self._widget.show_writing()
 
     @Slot()
     def _on_released(self) -> None:

@@ -248,7 +248,7 @@
         <translation>{name} has these models: {names}; add {name} again with one of them under “Model”.</translation>
     </message>
     <message>
-        <source>{name} is a model of the kind {kind!r}, which cannot be exported; take {recipe}, or another of a kind that `{program} --list --architectures` names.</source>
+        <source>{name} is a model of the kind {kind!r}, which cannot be exported; take {recipe}, or another of a kind that {command} names.</source>
         <translation>{name} is a model of the kind {kind!r}, which cannot be exported; choose {recipe} instead.</translation>
     </message>
     <message>

@@ -1872,6 +1872,14 @@
         <source>Dictate: click, or hold while you speak (Ctrl+D)</source>
         <translation>听写：点击，或在说话时按住 (Ctrl+D)</translation>
     </message>
+    <message>
+        <source>Your last words are being written down</source>
+        <translation>正在写下最后说的话</translation>
+    </message>
+    <message>
+        <source>Writing…</source>
+        <translation>正在写下…</translation>
+    </message>
 </context>
 <context>
     <name>DocumentReader</name>
@@ -3193,7 +3201,7 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>{name} 是这里无法读取的文档格式；请另存为 .docx 或 PDF 后再附加。</translation>
     </message>
     <message>
-        <source>{name} is a model of the kind {kind!r}, which cannot be exported; take {recipe}, or another of a kind that `{program} --list --architectures` names.</source>
+        <source>{name} is a model of the kind {kind!r}, which cannot be exported; take {recipe}, or another of a kind that {command} names.</source>
         <translation>{name} 是 {kind!r} 类型的模型，无法导出；请改用 {recipe}。</translation>
     </message>
     <message>

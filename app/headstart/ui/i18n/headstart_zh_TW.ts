@@ -1872,6 +1872,14 @@
         <source>Dictate: click, or hold while you speak (Ctrl+D)</source>
         <translation>聽寫：點擊，或在說話時按住 (Ctrl+D)</translation>
     </message>
+    <message>
+        <source>Your last words are being written down</source>
+        <translation>正在寫下最後說的話</translation>
+    </message>
+    <message>
+        <source>Writing…</source>
+        <translation>正在寫下…</translation>
+    </message>
 </context>
 <context>
     <name>DocumentReader</name>
@@ -3193,7 +3201,7 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>{name} 是這裡無法讀取的文件格式；請另存為 .docx 或 PDF 後再附加。</translation>
     </message>
     <message>
-        <source>{name} is a model of the kind {kind!r}, which cannot be exported; take {recipe}, or another of a kind that `{program} --list --architectures` names.</source>
+        <source>{name} is a model of the kind {kind!r}, which cannot be exported; take {recipe}, or another of a kind that {command} names.</source>
         <translation>{name} 是 {kind!r} 類型的模型，無法匯出；請改用 {recipe}。</translation>
     </message>
     <message>

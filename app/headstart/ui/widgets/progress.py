@@ -38,6 +38,7 @@ class Cause(StrEnum):
     TAGS = "tags"
     REACH = "reach"  # where messages go
     TOOLS = "tools"  # a server did not start
+    DICTATION = "dictation"
 
 
 class NoticeBar(QFrame):
