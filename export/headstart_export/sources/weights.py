@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 from headstart.errors import ExportError
-from headstart.library import exporter
 from headstart_export import embedding
 from headstart_export.conversion import adapter
 from headstart_export.gguf import decoder, metadata, tokenizer_model
@@ -147,13 +146,14 @@ def require_architecture(kind: object, name: str, *, in_gguf: bool = False) -> N
         )
     family = re.match("[a-z]*", str(kind))
     related = (listed for listed in recipe.names() if family and family[0] and listed.startswith(family[0]))
+    program = "headstart-export" if shutil.which("headstart-export") else sys.argv[0]
     raise ExportError(
         "{name} is a model of the kind {kind!r}, which cannot be exported; take {recipe}, or another of a kind that "
-        "`{program} --list --architectures` names.",
+        "{command} names.",
         name=name,
         kind=kind,
         recipe=next(related, _USUAL),
-        program=exporter.PROGRAM if shutil.which(exporter.PROGRAM) else sys.argv[0],
+        command=f"`{program} --list --architectures`",
     )
 
 

@@ -135,15 +135,15 @@ def test_unsupported_kind_is_refused_with_an_alternative(tmp_path: Path, kind: o
     folder = tmp_path / "model"
     folder.mkdir()
     (folder / "config.json").write_text(json.dumps({"model_type": kind}), encoding="utf-8")  # no weights are needed
-    with refused(ExportError, name="model", kind=kind, recipe=instead, program=ANY):
+    with refused(ExportError, name="model", kind=kind, recipe=instead, command=ANY):
         weights.inspect(folder, code=True)
 
 
 @pytest.mark.parametrize(
     ("kind", "tokenizer", "values"),
     [
-        ("mamba", "gpt2", {"kind": "mamba", "recipe": "qwen3-4b", "program": ANY}),
-        ("nomic-bert", "bert", {"kind": "nomic-bert", "recipe": "qwen3-4b", "program": ANY}),
+        ("mamba", "gpt2", {"kind": "mamba", "recipe": "qwen3-4b", "command": ANY}),
+        ("nomic-bert", "bert", {"kind": "nomic-bert", "recipe": "qwen3-4b", "command": ANY}),
         ("opt", "gpt2", {"kind": "opt"}),  # from .safetensors files alone
         ("llama", "bert", {"model": "bert"}),  # the tokenizer's kind
     ],
