@@ -318,7 +318,7 @@ def _show(application: QApplication, program: Program, chat: str, *, quick: bool
     program.window.closing.connect(application.quit, Qt.ConnectionType.QueuedConnection)
     program.start()
     window = program.window
-    window.resize(window.size().boundedTo(window.screen().availableSize()))
+    window.fit_screen()
     if chat and program.store.chat(chat):
         program.chats.open(chat)
     if quick:

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication, QKeySequence
 from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QStyle
 from pytestqt.qtbot import QtBot
 
 from headstart.ui.program import Program
@@ -45,6 +46,30 @@ def test_find_in_chat_counts_and_escape_closes_it(qtbot: QtBot, app: Program) ->
     assert bar._count.text() == "2 of 4"
     QTest.keyClick(app.window, Qt.Key.Key_Escape)
     assert bar.isHidden()
+
+
+def test_restored_window_fits_on_a_smaller_screen(open_program: Callable[..., Program]) -> None:
+    window = open_program().window
+    room = window.screen().availableGeometry()
+    window.setGeometry(300, 200, room.width() + 400, room.height() + 200)
+    state = window.state()
+    restored = open_program().window
+    restored.restore(state)
+    restored.fit_screen()
+    assert room.contains(restored.geometry())
+    title = restored.style().pixelMetric(QStyle.PixelMetric.PM_TitleBarHeight)
+    assert restored.geometry().top() - room.top() >= title > 0
+
+
+def test_long_draft_shows_its_lines_when_it_is_opened_again(qtbot: QtBot, open_program: Callable[..., Program]) -> None:
+    app = open_program()
+    app.window.chat.composer.set_text("many words " * 200)
+    qtbot.waitUntil(lambda: app.window.chat.composer.edit.height() > 100, timeout=WAIT)
+    height = app.window.chat.composer.edit.height()
+    app = open_program()
+    edit = app.window.chat.composer.edit
+    assert edit.text().startswith("many words")
+    qtbot.waitUntil(lambda: edit.height() == height, timeout=WAIT)
 
 
 def test_narrow_window_folds_the_sidebar(open_program: Callable[..., Program]) -> None:

@@ -3,7 +3,7 @@
 import re
 from functools import partial
 
-from PySide6.QtCore import QByteArray, Qt, Signal, Slot
+from PySide6.QtCore import QByteArray, QPoint, QRect, Qt, Signal, Slot
 from PySide6.QtGui import QCloseEvent, QFont, QHideEvent, QResizeEvent, QShowEvent
 from PySide6.QtWidgets import (
     QLineEdit,
@@ -11,6 +11,7 @@ from PySide6.QtWidgets import (
     QPlainTextEdit,
     QSplitter,
     QStackedWidget,
+    QStyle,
     QTextEdit,
     QWidget,
 )
@@ -125,6 +126,19 @@ class MainWindow(QMainWindow):
             self._size_sides()
         for name in _SIDE_ACTIONS if shown else ():
             self.actions_by_name[name].setChecked(name in shown[0].split())
+
+    def fit_screen(self) -> None:
+        """Make the window no larger than the screen, with room for its title bar, and move it there if it is beyond."""
+        if self.isMaximized() or self.isFullScreen():
+            return
+        title = self.style().pixelMetric(QStyle.PixelMetric.PM_TitleBarHeight)
+        room, place = self.screen().availableGeometry().adjusted(0, title, 0, 0), self.geometry()
+        place.setSize(place.size().boundedTo(room.size()))
+        self.resize(place.size())
+        if not room.contains(place):
+            left = max(room.left(), min(place.left(), room.right() + 1 - place.width()))
+            top = max(room.top(), min(place.top(), room.bottom() + 1 - place.height()))
+            self.setGeometry(QRect(QPoint(left, top), place.size()))
 
     def focusNextPrevChild(self, forward: bool) -> bool:
         """Move the focus through sidebar, page and panel. Qt also calls this when it hides the focused widget."""
