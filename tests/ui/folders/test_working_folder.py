@@ -5,8 +5,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QApplication
+from PySide6.QtCore import QPoint, Qt
+from PySide6.QtWidgets import QApplication, QWidget
 from pytestqt.qtbot import QtBot
 
 from headstart.chat.conversation import Project
@@ -15,6 +15,7 @@ from headstart.ui.transcript.message import MessageState
 from headstart.ui.workspace.folder_dialog import FolderDialog
 from headstart.ui.workspace.proposal_bar import ProposalBar
 from headstart.workspace.folder import IS_SUPPORTED
+from tests.ui import reach
 from tests.ui.person import WAIT, ask, shown, texts, write
 
 Open = Callable[..., Program]
@@ -88,6 +89,26 @@ def test_change_is_shown_and_made_when_it_is_allowed(qtbot: QtBot, app: Program,
     assert question.isHidden()
     (step,) = shown(app)[-1].attached
     assert (step.name, step.text) == ("edit_file notes.txt", "-two\n+2\n\nChanged notes.txt.")
+
+
+@pytest.mark.parametrize(("zoom", "size"), [(100, (690, 470)), (200, (1100, 900))])
+def test_long_change_leaves_room_for_the_answers(
+    qtbot: QtBot, app: Program, place: Path, zoom: int, size: tuple[int, int]
+) -> None:
+    (place / "notes.txt").write_text("\n".join(map(str, range(60))), encoding="utf-8")
+    app.settings.change(zoom=zoom)
+    app.window.resize(*size)
+    write(app, toy("write_file", path="notes.txt", content="\n".join(f"{line} of 60" for line in range(60))))
+    question = bar(qtbot, app)
+    answers = (question.once, question.always, question.edit, question.refuse)
+
+    def bottom(widget: QWidget) -> int:
+        return widget.mapTo(question, QPoint(0, widget.height())).y()
+
+    qtbot.waitUntil(lambda: bottom(question.refuse) <= question.height(), timeout=WAIT)
+    assert not reach.cut(question)
+    assert all(each.mapTo(question, QPoint(0, 0)).y() >= bottom(question.text) for each in answers)
+    question.refuse.click()
 
 
 def test_refused_change_is_not_made(qtbot: QtBot, app: Program, place: Path) -> None:

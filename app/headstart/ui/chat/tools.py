@@ -41,7 +41,7 @@ from headstart.ui.settings_controller import CurrentSettings
 from headstart.ui.translation import showing_errors, translate_error
 from headstart.ui.widgets.announcements import announce
 from headstart.ui.widgets.focus import mark_as_stop
-from headstart.ui.widgets.labels import StatusLine, button, label, muted
+from headstart.ui.widgets.labels import LinesField, StatusLine, button, label, muted
 from headstart.ui.widgets.layouts import (
     Dialog,
     TitledField,
@@ -180,20 +180,17 @@ class CallBar(QFrame):
         super().__init__(parent)
         set_style_class(self, "bar")
         self._question = label("", self, selectable=True)
-        self._arguments = QPlainTextEdit(self)
+        self._arguments = LinesField(_MAX_LINES, self)
         self._arguments.setReadOnly(True)
-        self._arguments.setTabChangesFocus(True)
         self._arguments.setAccessibleName(self.tr("What the tool would be given"))
-        set_style_class(self._arguments, "field")
         self.once = button(self.tr("Call once"), self)
         self.always = button(self.tr("Always in this chat"), self)
         self.refuse = button(self.tr("Do not call"), self)
         self.always.setToolTip(self.tr("Until Headstart is closed."))
-        row = beside(None, self.once, self.always, self.refuse)
-        row.insertStretch(0, 1)
-        for each in (self.once, self.always, self.refuse):
+        answers = (self.once, self.always, self.refuse)
+        for each in answers:
             mark_as_stop(each)
-        column = stacked(self, self._question, self._arguments, row, spacing=TINY)
+        column = stacked(self, self._question, self._arguments, flowing(answers, self), spacing=TINY)
         set_margins(column, start=SMALL, top=TINY, end=SMALL, bottom=SMALL)
         self.once.clicked.connect(lambda: self.decided.emit(True, False))  # noqa: FBT003 - arguments of a signal
         self.always.clicked.connect(lambda: self.decided.emit(True, True))  # noqa: FBT003
@@ -217,10 +214,8 @@ class CallBar(QFrame):
         self._question.setTextFormat(Qt.TextFormat.PlainText)
         announce(self, question, urgent=True)
         arguments = escape_invisible(json.dumps(json.loads(call.arguments), ensure_ascii=False, indent=2))
-        self._arguments.setPlainText(arguments)
+        self._arguments.show_text(arguments)
         self._arguments.setVisible(arguments != "{}")
-        lines = min(arguments.count("\n") + 1, _MAX_LINES)
-        self._arguments.setFixedHeight(self._arguments.fontMetrics().lineSpacing() * lines + 2 * MEDIUM)
 
 
 class ServerDialog(Dialog):

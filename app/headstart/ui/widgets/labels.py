@@ -15,7 +15,35 @@ from PySide6.QtWidgets import QHBoxLayout, QLabel, QLineEdit, QPlainTextEdit, QP
 from headstart.ui.widgets.announcements import announce
 from headstart.ui.widgets.icons import icon
 from headstart.ui.widgets.stylesheet import set_style_class, set_style_property
-from headstart.ui.widgets.theme import SMALL, mono_families
+from headstart.ui.widgets.theme import MEDIUM, SMALL, mono_families
+
+_MIN_LINES = 2  # of a field whose text scrolls
+
+
+class LinesField(QPlainTextEdit):
+    """A text without wrapping, as high as its lines, up to a number of them; it scrolls where there is less room."""
+
+    def __init__(self, max_lines: int, parent: QWidget) -> None:
+        super().__init__(parent)
+        self._max_lines, self._lines = max_lines, 1
+        self.setTabChangesFocus(True)
+        self.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Maximum)
+        set_style_class(self, "field")
+
+    def show_text(self, text: str) -> None:
+        self.setPlainText(text)
+        self._lines = min(text.count("\n") + 1, self._max_lines)
+        self.updateGeometry()
+
+    def sizeHint(self) -> QSize:
+        return QSize(super().sizeHint().width(), self._height(self._lines))
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(super().minimumSizeHint().width(), self._height(min(self._lines, _MIN_LINES)))
+
+    def _height(self, lines: int) -> int:
+        return self.fontMetrics().lineSpacing() * lines + 2 * MEDIUM
 
 
 def label(text: str, parent: QWidget, kind: str = "", *, selectable: bool = False) -> QLabel:

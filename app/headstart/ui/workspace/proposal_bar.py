@@ -2,16 +2,16 @@
 
 from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtGui import QColor, QPalette, QSyntaxHighlighter, QTextCharFormat
-from PySide6.QtWidgets import QFrame, QPlainTextEdit, QWidget
+from PySide6.QtWidgets import QFrame, QWidget
 
 from headstart.ui.formatting import escape_invisible, sentences
 from headstart.ui.translation import translate_error
 from headstart.ui.widgets.announcements import announce
 from headstart.ui.widgets.focus import mark_as_stop
-from headstart.ui.widgets.labels import StatusLine, button, label
-from headstart.ui.widgets.layouts import beside, set_margins, stacked
+from headstart.ui.widgets.labels import LinesField, StatusLine, button, label
+from headstart.ui.widgets.layouts import flowing, set_margins, stacked
 from headstart.ui.widgets.stylesheet import set_style_class, set_style_property
-from headstart.ui.widgets.theme import MEDIUM, SMALL, TINY, Theme, mono_families
+from headstart.ui.widgets.theme import SMALL, TINY, Theme, mono_families
 from headstart.workspace.tools import EDIT, READ, Proposal
 
 _MAX_LINES = 14  # of a change; more scroll
@@ -45,21 +45,17 @@ class ProposalBar(QFrame):
         self._proposal: Proposal | None = None
         self._question, self._warning = label("", self, selectable=True), StatusLine(self)
         self._question.setTextFormat(Qt.TextFormat.PlainText)
-        self.text = QPlainTextEdit(self)
-        self.text.setTabChangesFocus(True)
-        self.text.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
-        set_style_class(self.text, "field")
+        self.text = LinesField(_MAX_LINES, self)
         self._highlighter = DiffHighlighter(self.text.document())
         self.once = button(self.tr("Allow"), self, "primary")
         self.always = button("", self)
         self.edit = button(self.tr("Edit…"), self)
         self.refuse = button(self.tr("Do not allow"), self)
         self.always.setToolTip(self.tr("Until Headstart is closed."))
-        row = beside(None, self.once, self.always, self.edit, self.refuse)
-        row.insertStretch(0, 1)
-        for each in (self.once, self.always, self.edit, self.refuse):
+        answers = (self.once, self.always, self.edit, self.refuse)
+        for each in answers:
             mark_as_stop(each)
-        column = stacked(self, self._question, self._warning, self.text, row, spacing=TINY)
+        column = stacked(self, self._question, self._warning, self.text, flowing(answers, self), spacing=TINY)
         set_margins(column, start=SMALL, top=TINY, end=SMALL, bottom=SMALL)
         self.once.clicked.connect(lambda: self._decide(always=False))
         self.always.clicked.connect(lambda: self._decide(always=True))
@@ -115,10 +111,8 @@ class ProposalBar(QFrame):
         self._highlighter.is_on = is_diff
         self.text.setReadOnly(True)
         self.text.setAccessibleName(name)
-        self.text.setPlainText(text.removesuffix("\n") if is_diff else text)
+        self.text.show_text(text.removesuffix("\n") if is_diff else text)
         self.text.setVisible(bool(text))
-        lines = min(text.count("\n") + 1, _MAX_LINES)
-        self.text.setFixedHeight(self.text.fontMetrics().lineSpacing() * lines + 2 * MEDIUM)
         self.text.setBackgroundRole(QPalette.ColorRole.Base)
 
     def _decide(self, *, always: bool) -> None:
