@@ -297,6 +297,12 @@ def test_ready_mark_moves_nothing(qtbot: QtBot, points: int) -> None:
         QApplication.processEvents()
         return [part.geometry() for part in (composer.model_button, composer._reach, composer._count, composer._send)]
 
+    composer.resize(4 * composer.sizeHint().width(), composer.sizeHint().height())
+    composer.show_ready(ready=True)
+    assert composer._ready.isVisible()
+    composer.show_count(TokenCount(ConversationRequest((Message("user", "Hi"),)), 8315, 8192))
+    assert not composer._ready.isVisible()  # what is too long cannot be sent
+    composer.show_count(TokenCount(ConversationRequest((Message("user", "Hi"),)), 7315, 8192))
     was_shown = set()
     for width in range(4 * composer.sizeHint().width(), composer.minimumSizeHint().width(), -7):
         composer.show_ready(ready=False)

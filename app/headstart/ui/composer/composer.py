@@ -111,6 +111,10 @@ class MessageEdit(QPlainTextEdit):
         if event.type() == QEvent.Type.FontChange:
             self._fit()
 
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._fit()  # a draft was opened before its lines had their width
+
     def focusInEvent(self, event: QFocusEvent) -> None:
         super().focusInEvent(event)
         self.focused.emit(True)  # noqa: FBT003 - Qt's own signature
@@ -338,6 +342,7 @@ class Composer(QFrame):
 
     def hide_count(self) -> None:
         self._count_texts = ("", "")
+        set_style_property(self._count, "over", False)  # noqa: FBT003 - a value
         self._count.setAccessibleDescription("")
         self._fit()
 
@@ -401,7 +406,8 @@ class Composer(QFrame):
         if room < 0:
             self._count.setText(short)
         self._ready.setText(self.tr("Ready ·") if self._count.text() else self.tr("Ready"))
-        self._ready.setVisible(self._is_ready and self._ready.sizeHint().width() + SMALL <= room)
+        can_be_sent = self._is_ready and not self._count.property("over")
+        self._ready.setVisible(can_be_sent and self._ready.sizeHint().width() + SMALL <= room)
 
     def _fit_model(self) -> int:
         """Show the longest name of the model that leaves room for the count or the progress; return that room."""
