@@ -1,9 +1,11 @@
 """Walks through a window as somebody does who has a keyboard and a screen reader only."""
 
 from collections.abc import Iterator
+from typing import Any
 
+import numpy as np
 from PySide6.QtCore import Qt
-from PySide6.QtGui import QAccessible
+from PySide6.QtGui import QAccessible, QImage
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import (
     QAbstractButton,
@@ -19,10 +21,15 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from headstart.ui.widgets.focus import bring_into_view
+
 CONTROLS = (
     QAbstractButton, QAbstractItemView, QAbstractSpinBox, QComboBox, QLineEdit, QPlainTextEdit, QTabBar, QTextEdit,
 )  # fmt: skip
 _LONGEST = 400  # steps
+_STEPS = np.arange(256) / 255
+_LINEAR = np.where(_STEPS <= 0.04045, _STEPS / 12.92, ((_STEPS + 0.055) / 1.055) ** 2.4).astype(np.float32)
+_LEAST_MARK = 60  # pixels; a caret has less
 
 
 def controls(window: QWidget) -> Iterator[QWidget]:
@@ -43,6 +50,30 @@ def walked(window: QWidget) -> list[QWidget]:
         found.append(focused)
         QTest.keyClick(focused, Qt.Key.Key_Tab)
     raise AssertionError(f"Tab does not come round: {[told(widget) for widget in found[-20:]]}")
+
+
+def unmarked(window: QWidget) -> list[str]:
+    """Return the stops of Tab whose focus cannot be seen: it changes too few pixels by a contrast of 3 (WCAG)."""
+    unseen = []
+    for widget in walked(window):
+        widget.setFocus(Qt.FocusReason.TabFocusReason)
+        bring_into_view(widget)
+        focused = _luminance(window)
+        widget.clearFocus()
+        plain = _luminance(window)
+        contrast = (np.maximum(focused, plain) + 0.05) / (np.minimum(focused, plain) + 0.05)
+        if (count := int((contrast >= 3).sum())) < _LEAST_MARK:
+            unseen.append(f"{told(widget)}: {count} pixels")
+    return unseen
+
+
+def _luminance(window: QWidget) -> Any:
+    """Return the luminance of each pixel, as WCAG 2 has it."""
+    QApplication.processEvents()
+    picture = window.grab().toImage().convertToFormat(QImage.Format.Format_RGB888)
+    rows = np.frombuffer(bytes(picture.constBits()), np.uint8).reshape(picture.height(), picture.bytesPerLine())
+    channels = rows[:, : 3 * picture.width()].reshape(picture.height(), picture.width(), 3)
+    return _LINEAR[channels] @ np.array([0.2126, 0.7152, 0.0722], np.float32)
 
 
 def unreached(window: QWidget) -> list[str]:

@@ -38,7 +38,7 @@ from headstart.ui.transcript.message_view import MessageView, SourceList
 from headstart.ui.transcript.text_view import TextView
 from headstart.ui.widgets import theme
 from headstart.ui.widgets.legend import Legend
-from headstart.ui.widgets.theme import DARK, LIGHT
+from headstart.ui.widgets.theme import DARK, LIGHT, TINY
 from tests.chat.history.trees import QUOTING
 from tests.ui.corpus import EVERYTHING
 
@@ -123,6 +123,18 @@ def test_streamed_message_equals_the_finished_one(show: Show, seed: int) -> None
     assert view.content.text == source
     assert sum(run.length for run in view.content.origins) == len(source)
     assert view.content.state is MessageState.DONE
+
+
+@pytest.mark.parametrize(("width", "are_beside"), [(700, True), (200, False)])
+def test_buttons_of_a_question_stand_beside_it_if_there_is_room(show: Show, width: int, are_beside: bool) -> None:
+    view = show(MessageContent("q", "user", "Why is the sky blue?"))
+    height = view.set_width(width)
+    footer = view._footer.geometry()
+    assert (footer.right() < view._bubble.left()) == are_beside
+    assert (footer.top() > view._bubble.bottom()) != are_beside
+    assert (height == view._bubble.height() + TINY) == are_beside  # the answer follows at once
+    assert 0 <= footer.top() <= footer.bottom() < height
+    assert footer.left() >= 0
 
 
 def test_stopped_answer_keeps_its_text_and_says_so(show: Show) -> None:

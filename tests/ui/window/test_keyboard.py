@@ -74,6 +74,21 @@ def test_tab_leads_to_every_control_of_every_dialog(app: Program, name: str) -> 
     assert not dialog.isVisible()
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("theme", ["light", "dark", "contrast"])
+def test_focus_is_seen_everywhere_in_a_chat(full: Program, theme: str) -> None:
+    full.settings.change(theme=theme)
+    full.window.show_page(full.window.chat)
+    QApplication.processEvents()
+    assert not reach.unmarked(full.window)
+
+
+@pytest.mark.parametrize("theme", ["light", "dark", "contrast"])
+def test_focus_is_seen_everywhere_in_the_preferences(app: Program, theme: str) -> None:
+    app.settings.change(theme=theme)
+    assert not reach.unmarked(_opened(app, "preferences"))
+
+
 def test_tab_follows_the_reading_order(full: Program) -> None:
     full.window.show_page(full.window.chat)
     QApplication.processEvents()
@@ -84,8 +99,9 @@ def test_tab_follows_the_reading_order(full: Program) -> None:
     firsts = [next(at for at, widget in enumerate(order) if part.isAncestorOf(widget)) for part in parts]
     turned = firsts[3:] + firsts[:3]  # it began in the composer
     assert turned == sorted(turned)
-    texts = [widget.accessibleName() for widget in order if widget.accessibleName().startswith("Message from")]
-    assert texts == ["Message from You", "Message from toy"]
+    names = [widget.accessibleName() for widget in order]
+    assert [name for name in names if name.startswith("Message from")] == ["Message from You", "Message from toy"]
+    assert names[names.index("Message from You") + 1] == "Copy message"  # which stands before it
     QTest.keyClick(order[0], Qt.Key.Key_Backtab)
     assert QApplication.focusWidget() is order[-1]
 

@@ -21,7 +21,7 @@ from headstart.parameters import SamplingParams
 from headstart.ui.formatting import decimal
 from headstart.ui.performance.engine_job import NO_FIGURE, JobPage
 from headstart.ui.settings.settings_form import NumberBox, title
-from headstart.ui.widgets.focus import pass_wheel
+from headstart.ui.widgets.focus import FocusRing, pass_wheel
 from headstart.ui.widgets.labels import Heading, button, label, muted, section
 from headstart.ui.widgets.layouts import Card, TitledField, add, beside, flowing, stacked
 from headstart.ui.widgets.legend import Legend
@@ -125,6 +125,7 @@ class RaceLane(Card):
         self.text.setAccessibleName(self.tr("Text of: {}").format(title))
         self.text.setFrameShape(QFrame.Shape.NoFrame)
         self.text.setMinimumHeight(_MIN_TEXT_HEIGHT)
+        FocusRing(self.text)
         head, name = QHBoxLayout(), section(title, self)
         name.setWordWrap(True)  # or two lanes are wider than a small page
         head.addLayout(stacked(None, name, self._speed, spacing=TINY), 1)

@@ -62,9 +62,8 @@ def paint_background(painter: QPainter, option: QStyleOptionViewItem, theme: The
         ground = QColor(theme.raised)
         ground.setAlphaF(1.0 if is_open or state & flag.State_Selected else _HOVER_ALPHA)
         painter.setBrush(ground)
-        has_focus = bool(state & flag.State_HasFocus)
-        painter.setPen(QColor(theme.accent) if has_focus else Qt.PenStyle.NoPen)
-        painter.drawRoundedRect(area.adjusted(TINY, 1, -TINY, -1), RADIUS - 2, RADIUS - 2)
+        painter.setPen(QPen(QColor(theme.link), 2) if state & flag.State_HasFocus else Qt.PenStyle.NoPen)
+        painter.drawRoundedRect(area.adjusted(TINY + 1, 2, -TINY - 1, -2), RADIUS - 2, RADIUS - 2)
     if is_open:
         painter.setPen(Qt.PenStyle.NoPen)
         painter.setBrush(QColor(theme.accent))

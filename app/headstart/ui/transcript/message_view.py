@@ -17,10 +17,11 @@ from PySide6.QtGui import (
     QMouseEvent,
     QPainter,
     QPaintEvent,
+    QPalette,
     QPen,
     QTextCursor,
 )
-from PySide6.QtWidgets import QBoxLayout, QLabel, QPushButton, QStyle, QToolButton, QWidget
+from PySide6.QtWidgets import QBoxLayout, QLabel, QPushButton, QStyle, QStyleOptionToolButton, QToolButton, QWidget
 
 from headstart.chat.conversation import Attachment
 from headstart.markdown.blocks import Block, plain_text
@@ -38,6 +39,7 @@ from headstart.ui.transcript.message import (
     attached_blocks,
 )
 from headstart.ui.transcript.text_view import TextView
+from headstart.ui.widgets.focus import mark_as_last, paint_ring
 from headstart.ui.widgets.icons import show_icon
 from headstart.ui.widgets.labels import ElidedLabel
 from headstart.ui.widgets.layouts import Flow, beside
@@ -89,13 +91,29 @@ class MessageHeader(QWidget):
 _ALWAYS_SHOWN = frozenset({"previous", "next", "details"})  # buttons
 
 
-class FooterButton(QToolButton):
+class _PlainButton(QToolButton):
+    """A flat button without a style sheet, which the transcript avoids for speed."""
+
+    def initStyleOption(self, option: QStyleOptionToolButton) -> None:
+        super().initStyleOption(option)
+        option.state &= ~QStyle.StateFlag.State_HasFocus  # Fusion's own mark is too pale
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        super().paintEvent(event)
+        if self.hasFocus():
+            painter = QPainter(self)
+            paint_ring(painter, self.rect(), self.palette().color(QPalette.ColorRole.Link))
+            painter.end()
+
+
+class FooterButton(_PlainButton):
     """A button that may show only while its footer is revealed. It keeps its place, and Tab reaches it."""
 
     def __init__(self, name: str, footer: "MessageFooter") -> None:
         super().__init__(footer)
         self.setObjectName(name)
         self._footer, self._is_always_shown = footer, name in _ALWAYS_SHOWN
+        mark_as_last(self)
 
     def paintEvent(self, event: QPaintEvent) -> None:
         if self._is_always_shown or self._footer.is_revealed:
@@ -395,6 +413,7 @@ def _set_text_colour(widget: QWidget, colour: str) -> None:
 
 COMPARE_ENTRY = "compare"  # name of an action of the menu
 _BUBBLE = 0.75  # of the width, at most
+_AROUND_TEXT = (-SMALL, -TINY, SMALL, TINY)  # of the ring of a text that has the focus
 _MAX_NAMES = 3  # attached files named while they are folded
 
 
@@ -414,10 +433,10 @@ class MessageView(QWidget):
         self._origins_visible = False
         self._selected = False
         self._header, self._footer = MessageHeader(self.perform, self), MessageFooter(self.perform, self)
-        self._text = TextView(theme, font, self)
+        self._text = self._text_view(theme)
         self._unfolded: TextView | None = None
         self._folded: list[Block] = []  # blocks of `_unfolded`
-        self._fold = QToolButton(self)
+        self._fold = _PlainButton(self)
         self._fold.setAutoRaise(True)
         self._fold.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
         self._fold.clicked.connect(self._on_fold_clicked)
@@ -583,10 +602,22 @@ class MessageView(QWidget):
             )
             rows = [row for row in rows if row not in said]
             y += TINY
-        height = self._stack(rows, QRect(0, y, width, 0), width) + SMALL
+            if self._footer in rows and self._put_beside(width - breadth, width):
+                rows.remove(self._footer)
+        height = self._stack(rows, QRect(0, y, width, 0), width) + SMALL if rows else y
         if self.size() != QSize(width, height):
             self.resize(width, height)
         return height
+
+    def _put_beside(self, room: int, width: int) -> bool:
+        """Put the buttons of a question before its bubble, if there is room: below, they part it from the answer."""
+        needed = self._footer.sizeHint().width() + TINY
+        if needed > room:
+            return False
+        height = self._footer.height_for(needed)
+        rect = QRect(room - needed, max(self._bubble.height() - height - TINY, 0), needed - TINY, height)
+        self._footer.setGeometry(QStyle.visualRect(self.layoutDirection(), QRect(0, 0, width, height), rect))
+        return True
 
     def _stack(self, rows: Sequence[QWidget], place: QRect, width: int) -> int:
         """Put rows below each other from the top of `place`, with room at its sides. Return where they end."""
@@ -635,7 +666,8 @@ class MessageView(QWidget):
     def paintEvent(self, _event: QPaintEvent) -> None:
         ground = self._theme.bubble if self._content.role != "assistant" else ""
         area = self._bubble if self._is_question else self.rect()
-        if not ground and not self._selected and not self._unfolded:
+        focused = next((text for text in self._texts() if text.shows_focus), None)
+        if not ground and not self._selected and not self._unfolded and not focused:
             return
         painter = QPainter(self)
         if self._unfolded:
@@ -645,6 +677,8 @@ class MessageView(QWidget):
         painter.setPen(QPen(QColor(self._theme.accent), 2) if self._selected else Qt.PenStyle.NoPen)
         painter.setBrush(QColor(ground) if ground else Qt.BrushStyle.NoBrush)
         painter.drawRoundedRect(QRectF(area).adjusted(1, 1, -1, -1), RADIUS, RADIUS)
+        if focused:
+            paint_ring(painter, focused.geometry().adjusted(*_AROUND_TEXT), QColor(self._theme.link))
         painter.end()
 
     def enterEvent(self, event: QEnterEvent) -> None:
@@ -693,7 +727,7 @@ class MessageView(QWidget):
 
     def _on_fold_clicked(self) -> None:
         if self._unfolded is None:
-            self._unfolded = TextView(self._folded_theme(), self._font, self)
+            self._unfolded = self._text_view(self._folded_theme())
             self._unfolded.setAccessibleName(self._fold.accessibleName())
             self._folded = []
             self._show_unfolded()
@@ -713,6 +747,11 @@ class MessageView(QWidget):
             self._unfolded.deleteLater()
             self._unfolded = None
 
+    def _text_view(self, theme: Theme) -> TextView:
+        view = TextView(theme, self._font, self)
+        view.focus_changed.connect(self.update)
+        return view
+
     def _texts(self) -> list[TextView]:
         return [text for text in (self._text, self._unfolded, self._passage) if text]
 
@@ -722,7 +761,7 @@ class MessageView(QWidget):
         if is_other and self._sources:
             source = self._content.sources[number]
             passage = attached_blocks([Attachment(source.file, source.text)])
-            self._open_number, self._passage = number, TextView(self._theme, self._font, self)
+            self._open_number, self._passage = number, self._text_view(self._theme)
             self._passage.writer.show(passage.blocks, source=passage.source)
             self._passage.setAccessibleName(self._sources.buttons()[number].accessibleName())
             self._passage.show()

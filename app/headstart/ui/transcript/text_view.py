@@ -14,6 +14,7 @@ from PySide6.QtGui import (
     QContextMenuEvent,
     QCursor,
     QDesktopServices,
+    QFocusEvent,
     QFont,
     QGuiApplication,
     QHelpEvent,
@@ -52,6 +53,7 @@ from headstart.ui.markdown.mathematics import SIGN
 from headstart.ui.markdown.preview import PreviewDialog, file_suffix
 from headstart.ui.transcript.message import OriginRun, Origins
 from headstart.ui.translation import translate_error
+from headstart.ui.widgets.focus import is_by_key
 from headstart.ui.widgets.layouts import initial_path, remember_folder, style_dialog
 from headstart.ui.widgets.menus import Menu
 from headstart.ui.widgets.progress import saved_text
@@ -91,6 +93,8 @@ class TextView(QTextBrowser):
     """The view of a document, which `writer` writes. Its parent sizes it with `height_for`."""
 
     text_resized = Signal()
+    focus_changed = Signal()
+    shows_focus = False  # a key has moved the focus here; the parent paints the ring
 
     def __init__(self, theme: Theme, font: QFont, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -119,6 +123,16 @@ class TextView(QTextBrowser):
         self.anchorClicked.connect(self._on_link)
         self._document.documentLayout().documentSizeChanged.connect(self.text_resized)
         self.selectionChanged.connect(self._on_selection_changed)
+
+    def focusInEvent(self, event: QFocusEvent) -> None:
+        super().focusInEvent(event)
+        self.shows_focus = is_by_key(event)
+        self.focus_changed.emit()
+
+    def focusOutEvent(self, event: QFocusEvent) -> None:
+        super().focusOutEvent(event)
+        self.shows_focus = False
+        self.focus_changed.emit()
 
     # Appearance
 

@@ -16,6 +16,7 @@ from headstart.markdown.blocks import plain_text
 from headstart.markdown.parser import parse
 from headstart.ui.transcript.message import THINKING, MessageAction, MessageContent, MessageId
 from headstart.ui.transcript.message_view import MessageView, author
+from headstart.ui.widgets.focus import FocusRing
 from headstart.ui.widgets.icons import icon_button
 from headstart.ui.widgets.stylesheet import hide_idle_bar, sheet
 from headstart.ui.widgets.theme import MEDIUM, SMALL, TEXT_WIDTH, Theme, palette
@@ -184,6 +185,7 @@ class Transcript(QScrollArea):
         self.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOn)
         self.verticalScrollBar().setSingleStep(40)
         hide_idle_bar(self)
+        FocusRing(self)
         label, dark = self.tr("Jump to the newest message"), QPalette.ColorRole.WindowText
         self._newest = icon_button("unfolded", label, self, "chip", dark)
         self._newest.hide()

@@ -3,13 +3,15 @@
 from collections.abc import Iterable
 
 import shiboken6
-from PySide6.QtCore import QEvent, QObject, QPoint, QRect, Qt, QTimer, Slot
-from PySide6.QtGui import QInputMethodEvent, QKeyEvent
+from PySide6.QtCore import QEvent, QObject, QPoint, QRect, QRectF, Qt, QTimer, Slot
+from PySide6.QtGui import QColor, QFocusEvent, QInputMethodEvent, QKeyEvent, QPainter, QPaintEvent, QPalette, QPen
 from PySide6.QtWidgets import QAbstractButton, QAbstractScrollArea, QApplication, QPlainTextEdit, QWidget
 
-from headstart.ui.widgets.theme import SMALL
+from headstart.ui.widgets.theme import SMALL, TINY
 
 _KEY_TYPES = (QEvent.Type.KeyPress, QEvent.Type.ShortcutOverride)
+_RING = 2  # pixels
+_IS_LAST = "last in its row"  # the property that `mark_as_last` sets
 _STOPS = "stops"  # the property that `mark_as_stop` sets
 _CONTAINERS = ("page", "panel", "sidebar")  # object names of the parts of a window
 
@@ -127,9 +129,53 @@ class InputMethodGuard(QObject):
             now.installEventFilter(self)  # again each time: the filter installed last is the first to see a key
 
 
+class FocusRing(QWidget):
+    """A ring over a scroll area while a key has moved the focus there."""
+
+    def __init__(self, area: QAbstractScrollArea) -> None:
+        super().__init__(area)
+        self._area = area
+        self.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
+        self.hide()
+        area.installEventFilter(self)
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        if isinstance(event, QFocusEvent):
+            self.resize(self._area.size())
+            self.raise_()
+            self.setVisible(event.gotFocus() and is_by_key(event))
+        elif event.type() == QEvent.Type.Resize:
+            self.resize(self._area.size())
+        return super().eventFilter(watched, event)
+
+    def paintEvent(self, _event: QPaintEvent) -> None:
+        painter = QPainter(self)
+        paint_ring(painter, self.rect(), self.palette().color(QPalette.ColorRole.Link))
+        painter.end()
+
+
+def is_by_key(event: QFocusEvent) -> bool:
+    """Return whether a key has moved the focus, so that its place must be shown."""
+    reasons = Qt.FocusReason
+    return event.reason() in (reasons.TabFocusReason, reasons.BacktabFocusReason, reasons.ShortcutFocusReason)
+
+
+def paint_ring(painter: QPainter, rect: QRect, colour: QColor) -> None:
+    """Paint the ring around what has the focus, for parts without a style sheet."""
+    painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+    painter.setPen(QPen(colour, _RING))
+    painter.setBrush(Qt.BrushStyle.NoBrush)
+    painter.drawRoundedRect(QRectF(rect).adjusted(_RING / 2, _RING / 2, -_RING / 2, -_RING / 2), TINY, TINY)
+
+
 def mark_as_stop(button: QAbstractButton) -> None:
     """Mark a button that stops what another one has begun."""
     button.setProperty(_STOPS, True)  # noqa: FBT003 - Qt's own signature
+
+
+def mark_as_last(widget: QWidget) -> None:
+    """Mark what Tab visits at the end of its row, wherever it stands there: the buttons of a message after its text."""
+    widget.setProperty(_IS_LAST, True)  # noqa: FBT003 - Qt's own signature
 
 
 class _WheelFilter(QObject):
@@ -194,8 +240,11 @@ def _rows(part: QWidget, widgets: list[QWidget]) -> list[list[QWidget]]:
         else:
             rows.append([widget])
     rightward = part.layoutDirection() == Qt.LayoutDirection.LeftToRight
-    start = (lambda each: places[each].left()) if rightward else (lambda each: -places[each].right())
-    return [sorted(row, key=start) for row in rows]
+
+    def place(widget: QWidget) -> tuple[bool, int]:
+        return bool(widget.property(_IS_LAST)), places[widget].left() if rightward else -places[widget].right()
+
+    return [sorted(row, key=place) for row in rows]
 
 
 def _ancestors(widget: QWidget) -> list[QWidget]:

@@ -26,6 +26,7 @@ QLabel[kind="badge"] { color: $muted; background: $raised; border-radius: ${smal
 QLabel[kind="badge-accent"] {
     color: $link; background: $bubble; border-radius: ${small}px; padding: 2px ${small}px; }
 QToolButton, QPushButton { icon-size: ${icon}px; }
+QPushButton { outline: none; }
 QFrame#header QToolButton { icon-size: ${head_icon}px; }
 QFrame[kind="chip"] QToolButton { icon-size: ${chip_icon}px; }
 QToolButton[kind="round"] { icon-size: ${round_icon}px; }
@@ -42,8 +43,10 @@ QPushButton[kind="link"]:hover { background: $raised; }
 QPushButton[kind="link"]:focus { border-color: $link; }
 QPushButton[kind="link"]:disabled { color: $disabled; }
 QToolButton[kind="flat"]::menu-indicator { image: none; width: 0; }
-QToolButton[kind="way"] { border: none; padding: 0; background: transparent; color: $muted; }
-QToolButton[kind="way"]:hover, QToolButton[kind="way"]:focus { color: $link; }
+QToolButton[kind="way"] {
+    border: 1px solid transparent; border-radius: ${tiny}px; padding: 0; background: transparent; color: $muted; }
+QToolButton[kind="way"]:hover { color: $link; }
+QToolButton[kind="way"]:focus { color: $link; border-color: $link; }
 QToolButton[kind="way"]::menu-indicator { image: none; width: 0; }
 QToolButton[kind="menu"] { padding-$after: ${menu_room}px; }
 QToolButton[kind="menu"]::menu-indicator {
@@ -58,14 +61,14 @@ QPushButton[kind="plain"], QDialogButtonBox QPushButton {
     border: 1px solid $outline; border-radius: ${small}px; padding: 6px ${medium}px;
     background: $surface; color: $text; }
 QPushButton[kind="plain"]:hover, QDialogButtonBox QPushButton:hover { background: $raised; }
-QPushButton[kind="plain"]:focus, QDialogButtonBox QPushButton:focus { border-color: $link; }
 QPushButton[kind="plain"]:checked { border-color: $link; color: $link; background: $bubble; }
+QPushButton[kind="plain"]:focus, QDialogButtonBox QPushButton:focus { border: 2px solid $link; padding: 5px 11px; }
 QPushButton[kind="plain"]:disabled, QDialogButtonBox QPushButton:disabled { color: $disabled; }
 QPushButton[kind="step"] {
     border: 1px solid $border; border-radius: ${small}px; padding: 5px ${tiny}px; background: $surface; color: $text; }
 QPushButton[kind="step"]:hover { background: $raised; }
 QPushButton[kind="step"]:checked { border: 1px solid $accent; color: $link; background: $bubble; }
-QPushButton[kind="step"]:focus { border-color: $link; }
+QPushButton[kind="step"]:focus { border: 2px solid $link; padding: 4px 3px; }
 QPushButton[kind="example"] {
     border: 1px solid $border; border-radius: ${radius}px; background: $surface; text-align: left; }
 QPushButton[kind="example"]:hover { background: $raised; }
@@ -76,7 +79,7 @@ QPushButton::menu-indicator {
 QPushButton[kind="primary"] {
     border: 1px solid $accent; border-radius: ${small}px; padding: 6px ${medium}px;
     background: $accent; color: $on_accent; }
-QPushButton[kind="primary"]:focus { border: 2px solid $text; padding: 5px 11px; }
+QPushButton[kind="primary"]:focus { border: 2px solid $text; padding: 5px 11px; outline: 1px solid $on_accent; }
 QPushButton[kind="primary"]:disabled { background: $raised; border-color: $border; color: $disabled; }
 QToolButton[kind="round"] { border: 2px solid transparent; border-radius: ${round}px; background: $accent; }
 QToolButton[kind="round"]:focus { border-color: $text; }
@@ -85,10 +88,12 @@ QLineEdit, QPlainTextEdit[kind="field"], QComboBox, QAbstractSpinBox {
     border: 1px solid $outline; border-radius: ${small}px; padding: 4px ${small}px; background: $surface; color: $text;
     placeholder-text-color: $muted;
     selection-background-color: $accent; selection-color: $on_accent; }
-QLineEdit:focus, QPlainTextEdit[kind="field"]:focus, QComboBox:focus, QAbstractSpinBox:focus { border-color: $link; }
 QLineEdit:disabled, QComboBox:disabled, QAbstractSpinBox:disabled { color: $disabled; border-color: $border; }
 QAbstractSpinBox { padding: 3px ${small}px 2px; }
-QComboBox QLineEdit, QAbstractSpinBox QLineEdit { border: none; padding: 0; background: transparent; }
+QLineEdit:focus, QPlainTextEdit[kind="field"]:focus, QComboBox:focus { border: 2px solid $link; padding: 3px 7px; }
+QAbstractSpinBox:focus { border: 2px solid $link; padding: 2px 7px 1px; }
+QComboBox QLineEdit, QComboBox QLineEdit:focus, QAbstractSpinBox QLineEdit, QAbstractSpinBox QLineEdit:focus {
+    border: none; padding: 0; background: transparent; }
 QComboBox::drop-down { border: none; width: ${drop}px; }
 QComboBox::down-arrow { image: url("$resources/down.svg"); width: ${box}px; height: ${box}px; }
 QComboBox QAbstractItemView {
@@ -99,7 +104,7 @@ QAbstractSpinBox::up-arrow { image: url("$resources/up.svg"); width: 11px; heigh
 QAbstractSpinBox::down-arrow { image: url("$resources/down.svg"); width: 11px; height: 11px; }
 QAbstractSpinBox::up-arrow:off { image: url("$resources/up-off.svg"); }
 QAbstractSpinBox::down-arrow:off { image: url("$resources/down-off.svg"); }
-QCheckBox { color: $text; spacing: ${small}px; }
+QCheckBox { color: $text; spacing: ${small}px; outline: 1px solid $link; }
 QCheckBox:disabled { color: $disabled; }
 QCheckBox::indicator, QTreeView::indicator {
     width: ${box}px; height: ${box}px; border: 1px solid $outline; border-radius: ${tiny}px; background: $surface; }
@@ -107,7 +112,7 @@ QCheckBox::indicator:hover, QTreeView::indicator:hover { border-color: $text; }
 QCheckBox::indicator:focus { border: 2px solid $link; width: ${box_in}px; height: ${box_in}px; }
 QCheckBox::indicator:checked, QTreeView::indicator:checked {
     background: $accent; border-color: $accent; image: url("$resources/check.svg"); }
-QCheckBox::indicator:checked:focus { border-color: $link; }
+QCheckBox::indicator:checked:focus { border-color: $text; }
 QCheckBox::indicator:disabled { background: $raised; border-color: $border; }
 QCheckBox[kind="switch"] { font-weight: 600; }
 QCheckBox[kind="switch"]::indicator {
@@ -118,7 +123,7 @@ QCheckBox[kind="switch"]::indicator:checked {
     background: $accent; border-color: $accent; image: url("$resources/switch_on.svg"); }
 QCheckBox[kind="switch"]::indicator:checked:focus { border-color: $text; }
 #composer { background: $surface; border: 1px solid $border; border-radius: 14px; }
-#composer[focused="true"] { border-color: $accent; }
+#composer[focused="true"] { border-color: $link; }
 #composer[dropping="true"] { border: 2px dashed $accent; }
 #composer QPlainTextEdit {
     border: none; background: transparent; color: $text; placeholder-text-color: $muted; }
@@ -131,7 +136,7 @@ QFrame[kind="chip"] { background: $raised; border: 1px solid $border; border-rad
 QToolButton[kind="chip"] {
     background: $raised; border: 1px solid $border; border-radius: ${small}px; padding: 2px ${small}px; color: $text; }
 QToolButton[kind="chip"]:hover, QToolButton[kind="chip"]:checked { border-color: $text; }
-QToolButton[kind="chip"]:focus { border-color: $link; }
+QToolButton[kind="chip"]:focus { border: 2px solid $link; padding: 1px 7px; }
 QFrame[kind="bar"] { background: $raised; border: 1px solid $border; border-radius: ${small}px; }
 QFrame[kind="bar"][severity="danger"] { border-color: $danger; }
 QListView { border: none; background: transparent; outline: none; }
@@ -173,14 +178,12 @@ QScrollBar::add-page, QScrollBar::sub-page { background: transparent; }
 
 # In high contrast, focused and selected parts have a frame.
 _CONTRAST = Template("""
-QPushButton[kind="plain"]:focus, QDialogButtonBox QPushButton:focus { border: 2px solid $link; padding: 5px 11px; }
 QToolButton[kind="flat"]:focus, QPushButton[kind="flat"]:focus, QPushButton[kind="link"]:focus {
     border: 2px solid $link; padding: 4px; }
 QToolButton[kind="menu"]:focus { border: 2px solid $link; padding: 4px; padding-$after: ${menu_room_in}px; }
 QToolButton[kind="toggle"]:focus { border: 2px solid $text; padding: 4px; }
-QPushButton[kind="step"]:checked, QPushButton[kind="step"]:focus { border: 2px solid $link; padding: 4px 3px; }
-QLineEdit:focus, QPlainTextEdit[kind="field"]:focus, QComboBox:focus { border: 2px solid $link; padding: 3px 7px; }
-QAbstractSpinBox:focus { border: 2px solid $link; padding: 2px 7px 1px; }
+QPushButton[kind="step"]:checked { border: 2px solid $link; padding: 4px 3px; }
+QPushButton[kind="step"]:checked:focus { outline: 1px solid $link; }
 QToolButton[kind="flat"]:checked, QPushButton[kind="flat"]:checked, QTabBar::tab:selected { border-color: $text; }
 QTabBar::tab:focus { border: 2px solid $link; }
 QFrame[kind="card"]:focus, QPushButton[kind="example"]:focus, #composer[focused="true"] { border: 2px solid $link; }
