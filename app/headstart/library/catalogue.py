@@ -46,7 +46,7 @@ class CatalogueEntry(msgspec.Struct, frozen=True):
 
     @property
     def tasks_done(self) -> Translatable:
-        """How well it calls tools; empty if that was not measured."""
+        """A sentence about its calls of tools; empty if they were not measured."""
         if self.tasks is None:
             return Translatable()
         if self.tasks * 2 < TASKS:
