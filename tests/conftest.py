@@ -19,6 +19,7 @@ from filelock import FileLock
 
 from headstart import paths
 from headstart.library import manifest, vocabulary
+from tests import source_state
 from tests.stand_ins import tiny
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -49,9 +50,10 @@ MODELS_VARIABLE = "HEADSTART_TEST_MODELS"  # a folder with exported models, to b
 EXPORTER = ("export", "models", "app/headstart/library/manifest.py", "app/headstart/library/vocabulary.py")
 PACKAGES = ("torch", "transformers", "optimum-intel", "nncf", "openvino", "openvino-genai", "openvino-tokenizers")
 UNUSED_SECONDS = 86_400
-# Files whose slow tests take longest.
+# Files whose slow tests take longest, the longest first.
 LONGEST = (
     "tests/export/test_end_to_end.py",
+    "tests/export/gguf/test_decoder.py",
     "tests/engine/kernels/test_sanitized.py",
     "tests/engine/test_real_models.py",
     "tests/engine/test_exactness.py",
@@ -92,7 +94,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         config.hook.pytest_deselected(items=left_out)
         items[:] = [item for item in items if item not in left_out]
     if "slow" not in unasked:  # what takes longest does not begin last
-        items.sort(key=lambda item: not item.nodeid.startswith(LONGEST))
+        items.sort(key=_place)
+
+
+def _place(item: pytest.Item) -> int:
+    return next((place for place, file in enumerate(LONGEST) if item.nodeid.startswith(file)), len(LONGEST))
 
 
 @pytest.fixture(autouse=True)
@@ -253,7 +259,7 @@ def kept(name: str, sources: Iterable[Path], make: Callable[[Path], None]) -> Pa
     """
     digest = hashlib.sha256()
     for path in sources:
-        digest.update(path.read_bytes())
+        digest.update(source_state.digest(path))
     for package in PACKAGES:
         digest.update(importlib.metadata.version(package).encode())
     folder = USER_CACHE / "tests" / f"{name}-{digest.hexdigest()[:16]}"
@@ -271,8 +277,7 @@ def kept(name: str, sources: Iterable[Path], make: Callable[[Path], None]) -> Pa
 
 def sources_of(*places: str) -> list[Path]:
     """Return the sources in these files and folders of the checkout."""
-    found = [path for place in places for path in (ROOT / place, *(ROOT / place).rglob("*"))]
-    return sorted(path for path in found if path.suffix in (".py", ".toml", ".npy", ".safetensors"))
+    return source_state.sources_of(ROOT, places)
 
 
 def _remove_unused(parent: Path, name: str) -> None:
