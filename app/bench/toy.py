@@ -351,7 +351,7 @@ def _bench_of(engine: Engine, facts: ModelInfo) -> RunBench:
 
     def run(order: Bench, tell: Callable[[BenchReport], None], cancel: CancelEvent) -> Mapping[str, Any]:
         size, ticket = order.size, order.ticket
-        names = playable(SWEEP if size.sweep else CONTESTANTS, {DRAFT_ONLY} if facts.has_draft else ())
+        names = playable(SWEEP if size.sweep else CONTESTANTS, {DRAFT_ONLY} if facts.draft else ())
         modes = own_modes(engine, size.tokens, lambda: None, cancel, names)
         prompts = read_prompts(size.prompts, size.kinds)
         tell(BenchStage(ticket, "warming up"))

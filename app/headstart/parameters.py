@@ -242,10 +242,6 @@ class DrafterChoice(StrEnum):
     NGRAM = "ngram"  # the text itself alone
     TABLE = "table"  # the table of usual words alone
 
-    @classmethod
-    def _missing_(cls, value: object) -> "DrafterChoice | None":
-        return cls.HEAD if value == "eagle" else None  # its former name
-
 
 class EngineKind(StrEnum):
     """The engines."""

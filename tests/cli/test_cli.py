@@ -63,19 +63,6 @@ def test_help_loads_no_model_library() -> None:
     assert done.stderr == "[]\n"
 
 
-@pytest.mark.parametrize(
-    ("old", "new"),
-    [
-        (["text", "a.pdf"], "headstart dev text"),
-        (["bench", "forward"], "python app/bench/forward.py"),
-        (["dev", "forward"], "python app/bench/forward.py"),
-    ],
-)
-def test_moved_command_names_its_place(old: list[str], new: str, capsys: Captured) -> None:
-    assert main(old) == 2
-    assert new in capsys.readouterr().err
-
-
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish", "powershell"])
 def test_completion_script_is_printed(shell: str, capsys: Captured) -> None:
     assert main(["--completion", shell]) == 0

@@ -54,8 +54,6 @@ CHAT: tuple[tuple[str, int, str], ...] = (
     ("--batch|p.jsonl|--output|.", 2, ". cannot be written: name a file in a folder that exists."),
     ("--batch|p.jsonl|--output|diary.txt", 2, "diary.txt holds something else than answers (line 1)"),
     ("--batch|empty.jsonl", 2, "empty.jsonl has no prompts; give it one JSON object in each line."),
-    ("--batch|p.jsonl|--batch-engine|own", 2, "Leave out --batch-engine: Headstart's own engine writes as many"),
-    ("--batch|p.jsonl|--batch-size=4", 2, "Leave out --batch-size: Headstart's own engine writes as many"),
     ("--output|a.jsonl", 2, "--output needs --batch FILE."),
 )
 OTHERS: tuple[tuple[str, int, str], ...] = (
@@ -66,8 +64,6 @@ OTHERS: tuple[tuple[str, int, str], ...] = (
     ("bench|--resume", 2, "--resume needs the file of the race that was cut off: add --json FILE."),
     ("bench|--resume|--json|diary.txt", 2, "diary.txt is no result of `headstart bench speed --json FILE`."),
     ("bench|--model|remote:office", 2, "remote:office is on another computer and can only chat"),
-    ("bench|peers", 2, "This command is now `python app/bench/peers.py`."),
-    ("bench|advice|absent.json", 2, "This command is now `python app/bench/advice.py`."),
     ("remote|check|office", 1, "There is no server 'office'; none is known yet."),
     ("remote|add|a b|http://host", 2, "A server's name has up to 40 letters"),
     ("remote|add|office|host", 2, "'host' is not the address of a server; write it like https://host:8000/v1."),

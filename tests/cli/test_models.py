@@ -14,8 +14,8 @@ from headstart.library import exporter as export_program
 from headstart.library import manifest
 from tests.conftest import ROOT
 from tests.stand_ins import fake_python
-from tests.stand_ins.fakes import FOX, RecordingLoad, ScriptedEngine
-from tests.stand_ins.model_folders import JOINED, WORDS, describe, write_model, write_pair
+from tests.stand_ins.fakes import FOX, RecordingLoad
+from tests.stand_ins.model_folders import WORDS, describe, write_model, write_pair
 
 Captured = pytest.CaptureFixture[str]
 
@@ -95,19 +95,6 @@ def test_check_finds_flipped_bits(root: Path, capsys: Captured) -> None:
     target, draft = capsys.readouterr().err.splitlines()
     assert target.startswith("headstart: pair/target: openvino_model.bin ")
     assert draft.startswith("headstart: pair/draft: openvino_model.xml ")
-    assert not load.options
-
-
-def test_earlier_tokenizer_is_reported_by_list_and_check(root: Path, capsys: Captured) -> None:
-    model = write_model(root / "model")
-    (model / manifest.TOKENIZER_FILE).write_bytes(JOINED)
-    manifest.write(model, describe(model))
-    assert main(["models"]) == 0
-    sentence = capsys.readouterr().out.splitlines()[-1]
-    assert sentence.startswith("model ")
-    load = RecordingLoad(ScriptedEngine())
-    assert main(["models", "check", "model"], load) == 1
-    assert capsys.readouterr().err == f"headstart: {sentence}\n"
     assert not load.options
 
 

@@ -22,12 +22,10 @@ from headstart.engine.engine import (
     Sampling,
     Speculation,
 )
-from headstart.engine.opening import LocalModels
 from headstart.engine.process.client import EngineClient
 from headstart.engine.supervision import Journal
 from headstart.engine.text.generation_config import USUAL
 from headstart.errors import Translatable
-from headstart.library import manifest as manifests
 from tests.stand_ins.fakes import RecordingLoad, ScriptedEngine
 from tests.stand_ins.model_folders import write_model
 from tests.stand_ins.openvino_core import CPU, GPU, FakeCore, plug_in
@@ -83,10 +81,6 @@ def test_every_flag_reaches_the_request() -> None:
         effort="low",
     )
     assert requested("--no-think").thinking is False
-
-
-def test_drafter_head_has_a_former_name() -> None:
-    assert requested("--drafter", "eagle") == requested("--drafter", "head")
 
 
 @pytest.mark.parametrize(
@@ -154,11 +148,3 @@ def test_how_a_model_is_loaded_is_said_at_its_load_and_with_its_figures(
         monkeypatch.setattr("sys.stdin", io.StringIO("Hi\n/stats\n/quit\n"))
         assert main(["chat"], lambda _: client) == 0
     assert capsys.readouterr().err.count(f"· {sentence}\n") == 2
-
-
-def test_wrong_tokens_are_reported(tiny_target: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(manifests, "_joins_splits", lambda folder: folder == tiny_target)
-    opened = LocalModels().open(LoadOptions(tiny_target), lambda _: None)
-    opened.engine.close()
-    (note,) = opened.facts.notes
-    assert note.startswith("tiny-target reads blank space before a digit, as in a list, as wrong tokens")

@@ -11,7 +11,7 @@ import pytest
 from headstart.errors import BrokenModelError, SettingsError
 from headstart.library import library, manifest
 from headstart.library.manifest import PairManifest, Precision
-from tests.stand_ins.model_folders import CREATED, JOINED, describe, write_model, write_pair
+from tests.stand_ins.model_folders import CREATED, describe, write_model, write_pair
 
 Edit = Callable[[dict[str, Any]], object]
 
@@ -110,28 +110,18 @@ def _edit(folder: Path, edit: Edit) -> None:
     path.write_text(json.dumps(data), encoding="utf-8")
 
 
-WORDS_ALONE = rb"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
-DIGITS_AMONG_WORDS = rb"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
-SENTENCE = (
-    "reads blank space before a digit, as in a list, as wrong tokens, which makes its answers worse; export it again"
+@pytest.mark.parametrize(
+    ("source", "name"),
+    [
+        (manifest.Source("packages", "some"), "model"),
+        (manifest.Source("hub", "org/model", "c0ffee"), "org/model"),
+        (manifest.Source("hub", "org/files", "c0ffee", "ab"), "model"),
+        (manifest.Source("gguf", "own.gguf", sha256="ab", path="/files/own.gguf"), "/files/own.gguf"),
+    ],
 )
-
-
-def misreading(folder: Path, patterns: bytes, source: manifest.Source | None = None) -> str:
-    """Return the fault of a model whose OpenVINO tokenizer has these patterns."""
-    (folder / manifest.TOKENIZER_FILE).write_bytes(bytes(40) + patterns + bytes(40))
-    found = describe(folder)
-    return manifest.misreading(folder, dataclasses.replace(found, source=source or found.source))
-
-
-def test_joined_patterns_of_earlier_exports_are_reported(folder: Path) -> None:
-    packages, hub = manifest.Source("packages", "some"), manifest.Source("hub", "org/model", "c0ffee")
-    assert misreading(folder, JOINED, packages) == f"model {SENTENCE} with `headstart models add model --force`."
-    assert misreading(folder, JOINED, hub) == f"model {SENTENCE} with `headstart models add org/model --force`."
-    for recipe in (manifest.Source("hub", "org/files", "c0ffee", "ab"), packages):
-        assert "`headstart models add model --force`" in misreading(folder, JOINED, recipe)
-    own = manifest.Source("gguf", "own.gguf", sha256="ab", path="/files/own.gguf")
-    assert "`headstart models add /files/own.gguf --force`" in misreading(folder, JOINED, own)
+def test_model_is_exported_again_from_its_source(folder: Path, source: manifest.Source, name: str) -> None:
+    described = dataclasses.replace(describe(folder), source=source)
+    assert manifest.command_to_replace(folder, described) == f"`headstart models add {name} --force`"
 
 
 def test_part_of_a_pair_is_exported_again_with_its_pair(tmp_path: Path) -> None:
@@ -139,25 +129,6 @@ def test_part_of_a_pair_is_exported_again_with_its_pair(tmp_path: Path) -> None:
     (target / "tokenizer.json").unlink()
     with pytest.raises(BrokenModelError, match=r"export it again with `headstart models add pair --force`\."):
         library.find("pair", tmp_path)
-
-
-def test_digits_in_words_are_compared_with_the_source(folder: Path) -> None:
-    assert misreading(folder, DIGITS_AMONG_WORDS) == ""
-    digits = {"pre_tokenizer": {"type": "Sequence", "pretokenizers": [{"type": "Digits", "individual_digits": True}]}}
-    plain = json.loads((folder / "tokenizer.json").read_text(encoding="utf-8"))
-    (folder / "tokenizer.json").write_text(json.dumps(plain | digits, indent=2), encoding="utf-8")
-    assert SENTENCE in misreading(folder, DIGITS_AMONG_WORDS)
-
-
-def test_sound_or_proven_tokenizer_is_accepted(folder: Path) -> None:
-    assert misreading(folder, WORDS_ALONE) == ""
-    assert misreading(folder, rb"\p{N}" + WORDS_ALONE) == ""  # two patterns, one after the other
-    assert SENTENCE in misreading(folder, JOINED)
-    found = describe(folder)
-    proven = dataclasses.replace(found, tokenizer=dataclasses.replace(found.tokenizer, proof=80_000))
-    assert manifest.misreading(folder, proven) == ""
-    (folder / manifest.TOKENIZER_FILE).unlink()
-    assert manifest.misreading(folder, found) == ""
 
 
 @pytest.mark.parametrize("name", ["smollm2", "Qwen2.5 Coder 0.5B", "a+b", "模型", "console", "nonesuch", "a" * 200])

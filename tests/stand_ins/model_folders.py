@@ -11,8 +11,6 @@ from headstart.library import manifest, vocabulary
 from headstart.library.manifest import Manifest, PairManifest, Precision, Quality, Source, TokenizerSpec
 
 WORDS: Mapping[str, int] = {"a": 0, "Ġthe": 1, "Ġof": 2, "Ġand": 3}
-# How earlier exports joined the patterns of a tokenizer that splits digits first.
-JOINED = rb"\p{N}|'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
 CREATED = "2026-01-01T00:00:00+00:00"
 
 

@@ -11,7 +11,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from headstart.engine.engine import Engine, LoadOptions
-from headstart.errors import MemoryBudgetError, SettingsError
+from headstart.errors import MemoryBudgetError
 from headstart.parameters import TRUTHS, Parameter, declared, parameter
 
 INTERRUPTED = 130  # exit code that shells report after Ctrl+C
@@ -160,31 +160,24 @@ class CommandGroup(Command, click.Group):
         entries: Mapping[str, LazyCommand],
         run: Run | None = None,
         load: Load = load_apart,
-        moved: Mapping[str, str] | None = None,
         aliases: Mapping[str, str] | None = None,
     ) -> None:
-        """`entries` are in their order in the help; `moved` has the new names of commands that have moved.
-
-        `aliases` maps other names of commands to the words that follow the name of this one.
-        """
+        """`entries`: in the order of the help. `aliases` maps other names to the words that follow this one's name."""
         super().__init__(run, load)
         self.entries, self.aliases = entries, aliases or {}
-        self._moved = moved or {}
         self.invoke_without_command, self.no_args_is_help = run is not None, False
 
     def list_commands(self, _ctx: click.Context) -> list[str]:
         return [*self.entries, *self.aliases]
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
-        """Return the sub-command with this name; None if there is none. Raises SettingsError if it has moved."""
+        """Return the sub-command with this name; None if there is none."""
         if name in self.aliases:
             aliased: click.Command = self
             for word in self.aliases[name].split():
                 assert isinstance(aliased, CommandGroup)
                 aliased = aliased.get_command(ctx, word) or aliased
             return aliased
-        if name in self._moved:
-            raise SettingsError(f"This command is now `{self._moved[name]}`.")
         entry = self.entries.get(name)
         if entry is None:
             return None

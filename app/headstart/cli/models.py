@@ -311,7 +311,6 @@ def _check(arguments: CheckFlags, load: Load) -> int:
         for model in models
         for fault in manifest.damaged_files(model.folder, model.manifest, hashes=True)
     ]
-    faults += filter(None, (model.misreading for model in models))
     for fault in faults:
         screen.complain(fault)
     if faults:
@@ -354,8 +353,6 @@ def _print_table(entries: tuple[Entry, ...]) -> None:
     for entry in entries:
         if isinstance(entry, Broken):
             print(harmless(f"{entry.name} cannot be used: {entry.reason}"))
-    for misreading in filter(None, (model.misreading for entry in usable for model in _models(entry))):
-        print(harmless(misreading))
 
 
 def _row(entry: Model | Pair) -> tuple[str, ...]:

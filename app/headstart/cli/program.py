@@ -31,10 +31,6 @@ from headstart.errors import HeadstartError, SettingsError, WindowError
 FAILED = 1
 _NAME, _COMPLETE = "headstart", "_HEADSTART_COMPLETE"
 _SHELLS = ("bash", "zsh", "fish", "powershell")
-_MOVED = ("text",)  # now a sub-command of `headstart dev`
-_REMOVED_FLAGS = dict.fromkeys(
-    ("--batch-engine", "--batch-size"), "Headstart's own engine writes as many answers at the same time as memory holds"
-)
 _ALIASES = {"list": "models", "pull": "models add", "rm": "models remove"}  # names from similar programs
 
 
@@ -124,7 +120,7 @@ def program(window: Window = open_window) -> click.Group:
     def run(arguments: ProgramFlags, _load: Load) -> int:
         return window(arguments.window)
 
-    root = CommandGroup(COMMANDS, run, moved={name: f"{_NAME} dev {name}" for name in _MOVED}, aliases=_ALIASES)
+    root = CommandGroup(COMMANDS, run, aliases=_ALIASES)
     root.help = summary
     root.params += [
         click.Option(
@@ -158,8 +154,6 @@ def _run(root: click.Command, name: str, arguments: list[str], load: Load | None
 
 def _sentence(error: click.UsageError) -> str:
     """Return what is wrong and, for a misspelt word, what may be meant."""
-    if isinstance(error, click.NoSuchOption) and error.option_name in _REMOVED_FLAGS:
-        return f"Leave out {error.option_name}: {_REMOVED_FLAGS[error.option_name]}."
     if isinstance(error, click.NoSuchOption) and error.ctx:
         options = (name for param in error.ctx.command.get_params(error.ctx) for name in param.opts if name[:2] == "--")
         return error.message + suggestion(error.option_name, options)

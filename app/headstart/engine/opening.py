@@ -41,7 +41,6 @@ from headstart.engine.protocol import (
 from headstart.engine.tuning import store
 from headstart.engine.tuning.messages import Findings, Stage, Tune, TuneDecided, TuneReport, TuneStep, TuningStep
 from headstart.errors import HeadstartError, RemoteError, SettingsError, Translatable
-from headstart.library import manifest as manifests
 
 if TYPE_CHECKING:
     from headstart.engine.backends.embedding import EmbeddingEngine
@@ -172,7 +171,6 @@ class LocalModels:
 def _model_info(engine: "LocalEngine | GenaiEngine", resolved: ResolvedOptions) -> ModelInfo:
     target, *drafting = engine.models
     thinking = engine.tokenizer.thinking
-    misreading = manifests.misreading(resolved.target.folder, target)  # the draft gets the target's tokens
     is_batch_invariant = engine.is_batch_invariant
     varies = Translatable(
         "{model} computes a little differently here when it reads several tokens at once: where two words are almost "
@@ -186,7 +184,7 @@ def _model_info(engine: "LocalEngine | GenaiEngine", resolved: ResolvedOptions) 
         engine.context,
         engine=engine.kind.value,
         reason=engine.reason,
-        notes=(*filter(None, [misreading, None if is_batch_invariant else varies]), *engine.notes),
+        notes=(*([] if is_batch_invariant else [varies]), *engine.notes),
         slowness=engine.slowness,
         sampling=engine.sampling,
         head=next((model.name for model in drafting if model.is_eagle or model.is_hydra), None),

@@ -1,12 +1,10 @@
 """Prompt caches on disk: a folder for each model, and in it one for each chat."""
 
 import shutil
-from contextlib import suppress
 
 from headstart import paths
 
 TERMINAL = "terminal"  # stands for a chat: the conversation that the terminal continues
-ANSWERS = "answers"  # a file of a chat with the tokens of its answers, which earlier versions kept if told to
 
 
 def chats() -> set[str]:
@@ -23,10 +21,3 @@ def delete(*chat_ids: str) -> None:
 def delete_all() -> None:
     """Delete the prompt caches of all chats and models."""
     shutil.rmtree(paths.kept_prompts(), ignore_errors=True)
-
-
-def delete_answers() -> None:
-    """Delete the tokens of answers that earlier versions kept."""
-    for path in paths.kept_prompts().glob(f"*/*/{ANSWERS}"):
-        with suppress(OSError):
-            path.unlink()

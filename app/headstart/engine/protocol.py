@@ -152,7 +152,7 @@ class StopServer(Tagged, frozen=True):
 @dataclass(frozen=True)
 class ModelInfo:
     model: str
-    draft: str | None
+    draft: str | None  # name of the draft model
     device: str
     context: int  # tokens; 0 if unknown
     server: str = ""  # the computer that has the model
@@ -166,11 +166,6 @@ class ModelInfo:
     arithmetic: str = ""  # what the model computes in; empty if unknown
     is_batch_invariant: bool = False  # guesses leave its logits unchanged to the bit
     thinking: ThinkingSupport | None = None  # None: it does not think, or that is unknown
-
-    @property
-    def has_draft(self) -> bool:
-        """True if a draft model guesses ahead."""
-        return self.draft is not None
 
 
 @dataclass(frozen=True)

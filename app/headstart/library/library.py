@@ -47,10 +47,6 @@ class Model:
         return self.manifest.is_checked
 
     @property
-    def misreading(self) -> Translatable:
-        return manifest.misreading(self.folder, self.manifest)
-
-    @property
     def head(self) -> "Model | None":
         """The head that is a part of it. Raises BrokenModelError."""
         folder = manifest.head_folder(self.folder)

@@ -4,7 +4,6 @@ import dataclasses
 import hashlib
 import json
 import math
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -26,11 +25,6 @@ _MEMORY_FACTOR, _FIXED_MEMORY = (
     500_000_000,
 )  # of the files; of the program, and of a small model's graph and context
 TOKENIZER_FILE = "openvino_tokenizer.bin"
-# Patterns by which earlier exports joined "digits one by one" with the splitting of words. No tokenizer has the first
-# by itself; a tokenizer has the second if its source lists digits apart.
-_JOINED = rb"\p{N}|'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+|"
-_JOINED_DIGITS = rb"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
-_DIGITS = re.compile(rb'"type":\s*"Digits"')
 TABLE_FILE = "table.npz"  # an n-gram table; optional, present if `files` lists it
 TABLE_CONTEXT = 3  # most tokens before an entry on which it depends
 TABLE_BITS = 21  # of each token in the key: three fit into 64 bits
@@ -397,18 +391,6 @@ def damaged_files(folder: Path, manifest: Manifest, *, hashes: bool) -> list[Tra
     return faults
 
 
-def misreading(folder: Path, manifest: Manifest) -> Translatable:
-    """Return a sentence about wrong tokens of a model from before tokenizers were proven; empty for most models."""
-    if manifest.tokenizer.proof is not None or not _joins_splits(folder):
-        return Translatable()
-    return Translatable(
-        "{name} reads blank space before a digit, as in a list, as wrong tokens, which makes its answers "
-        "worse; export it again with {command}.",
-        name=manifest.name,
-        command=command_to_replace(folder, manifest),
-    )
-
-
 def command_to_replace(folder: Path, manifest: Manifest) -> str:
     """Return the command that exports an installed model again; a part of a pair is exported with its pair."""
     source = manifest.source
@@ -419,16 +401,6 @@ def command_to_replace(folder: Path, manifest: Manifest) -> str:
     else:
         name = source.path or source.id
     return f"`headstart models add {name} --force`"
-
-
-def _joins_splits(folder: Path) -> bool:
-    try:
-        patterns = (folder / TOKENIZER_FILE).read_bytes()
-        if _JOINED in patterns:
-            return True
-        return _JOINED_DIGITS in patterns and bool(_DIGITS.search((folder / "tokenizer.json").read_bytes()))
-    except OSError:  # loading the model says what is missing
-        return False
 
 
 def table_key(context: Sequence[int]) -> int:

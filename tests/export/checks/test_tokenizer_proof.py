@@ -17,7 +17,6 @@ from tokenizers import Tokenizer as Source
 from headstart.engine.answer_writer import AnswerText
 from headstart.engine.text.tokenizer import Tokenizer
 from headstart.errors import ExportError
-from headstart.library import manifest
 from headstart_export.checks import tokenizer_proof
 from headstart_export.checks.tokenizer_proof import RenderedChat
 from headstart_export.conversion import convert
@@ -74,12 +73,6 @@ def test_joined_splits_of_openvino_are_found(found: dict[str, dict[str, Any]], k
 def test_tags_that_openvino_takes_for_bytes_are_found(found: dict[str, dict[str, Any]]) -> None:
     fault = found[ALONE + TAGGED]["fault"]
     assert re.fullmatch(r"The OpenVINO tokenizer writes \[\d+\] as '\ufffd', its source as '<code>'\.", fault)
-
-
-def test_earlier_exports_are_recognized(kinds: Path) -> None:
-    assert not any(manifest._joins_splits(kinds / f"{name} converted") for name in KINDS)
-    for name in ("digits", "smollm"):
-        assert manifest._joins_splits(kinds / "alone" / f"{name} converted")
 
 
 def test_folder_without_a_tokenizer_is_refused(tmp_path: Path) -> None:

@@ -74,7 +74,7 @@ def test_link_loads_and_answers(qtbot: QtBot, link: EngineLink, heard: Heard) ->
         link.load(LoadOptions(Path("models/big"), Path("models/small")))
     assert loaded.args == [ModelInfo("big", "small", "CPU", 2048, sampling=USUAL, is_batch_invariant=True)]
     assert link.facts is not None
-    assert link.facts.has_draft
+    assert link.facts.draft
     with qtbot.waitSignal(link.prefill, timeout=WAIT) as prefill:
         generation = link.generate(ask("one two three"))
     assert prefill.args == [generation, Prefill(0, 4)]

@@ -208,7 +208,7 @@ def test_chosen_model_is_loaded_and_remembered(qtbot: QtBot, root: Path, open_pr
     write_pair(root / "both")
     app = open_program(find=installed_model)
     assert app.link.facts
-    assert app.link.facts.has_draft
+    assert app.link.facts.draft
     press(app.window.models, "Use smol")
     qtbot.waitUntil(lambda: bool(app.link.facts and app.link.facts.model == "smol"), timeout=WAIT)
     assert app.settings.now.model == "smol"

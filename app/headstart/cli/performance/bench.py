@@ -45,12 +45,6 @@ from headstart.errors import SettingsError
 if TYPE_CHECKING:
     from headstart.engine.hardware.devices import Machine
 
-_PROGRAMS = {  # programs of a checkout that were sub-commands
-    "forward": "python app/bench/forward.py",
-    "peers": "python app/bench/peers.py",
-    "prompt": "python app/bench/first_token.py",
-    "advice": "python app/bench/advice.py",
-}
 _FILE_WIDTH = 120  # width if the output is not a terminal
 _NO_VALUE = "–"
 
@@ -174,7 +168,7 @@ def commands() -> CommandGroup:
     """Return `headstart bench` with its sub-commands."""
     race = "Race plain decoding, speculation and OpenVINO GenAI on this machine; the default of `headstart bench`"
     speed = LazyCommand(race, lambda: Command(race_modes, _load_measured))
-    return CommandGroup({"speed": speed}, race_modes, _load_measured, moved=_PROGRAMS)
+    return CommandGroup({"speed": speed}, race_modes, _load_measured)
 
 
 def earlier_result(output: OutputFlags) -> BenchResult | None:

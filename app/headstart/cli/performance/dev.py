@@ -47,7 +47,6 @@ def commands() -> CommandGroup:
                 lambda: Command(listen),
             ),
         },
-        moved={"forward": "python app/bench/forward.py"},
     )
 
 

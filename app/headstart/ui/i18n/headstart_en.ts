@@ -280,10 +280,6 @@
         <translation>{name} of {source} is not the file that commit {revision} had when it was exported before; empty the hub&apos;s cache and try again, or remove that model first if the new one is to be trusted.</translation>
     </message>
     <message>
-        <source>{name} reads blank space before a digit, as in a list, as wrong tokens, which makes its answers worse; export it again with {command}.</source>
-        <translation>{name} reads blank space before a digit, as in a list, as wrong tokens, which makes its answers worse; export it again on the page of models.</translation>
-    </message>
-    <message>
         <source>{name} refuses the key{in_brackets}; give another one with {command}.</source>
         <translation>{name} refuses the key{in_brackets}; add the server again with another “Key”.</translation>
     </message>

@@ -4057,10 +4057,6 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>{source} 的 {name} 与以前导出时提交 {revision} 中的文件不同；请清空 hub 的缓存后重试，或者在信任新文件时先移除该模型。</translation>
     </message>
     <message>
-        <source>{name} reads blank space before a digit, as in a list, as wrong tokens, which makes its answers worse; export it again with {command}.</source>
-        <translation>{name} 把数字前的空白（例如列表中的空白）读成错误的 token，因此回答质量会变差；请在模型页面重新导出。</translation>
-    </message>
-    <message>
         <source>{name} reads {text} instead of {proof} once it is converted; choose another model.</source>
         <translation>{name} 转换后读出的是 {text} 而不是 {proof}；请选择其他模型。</translation>
     </message>

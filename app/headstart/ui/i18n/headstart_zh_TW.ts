@@ -4057,10 +4057,6 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>{source} 的 {name} 與以前匯出時提交 {revision} 中的檔案不同；請清空 hub 的快取後重試，或者在信任新檔案時先移除該模型。</translation>
     </message>
     <message>
-        <source>{name} reads blank space before a digit, as in a list, as wrong tokens, which makes its answers worse; export it again with {command}.</source>
-        <translation>{name} 把數字前的空白（例如清單中的空白）讀成錯誤的 token，因此回答品質會變差；請在模型頁面重新匯出。</translation>
-    </message>
-    <message>
         <source>{name} reads {text} instead of {proof} once it is converted; choose another model.</source>
         <translation>{name} 轉換後讀出的是 {text} 而不是 {proof}；請選擇其他模型。</translation>
     </message>

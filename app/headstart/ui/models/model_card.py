@@ -166,11 +166,10 @@ def _lines(entry: Entry) -> list[tuple[str, str, str]]:
     if isinstance(entry, Broken):
         return [(translate_error(entry.reason), "danger", "")]
     models = model_choices.models_of(entry)
-    faults = [(translate_error(model.misreading), "danger", "") for model in models if model.misreading]
     lines = [(_part_line(model, entry), "muted", _quality_details(model)) for model in models]
     recipe = catalogue.find(models[0].manifest)
     tasks = [translate_error(recipe.tasks_done)] if recipe and recipe.tasks_done else []
-    return [*lines, *((line, "muted", "") for line in (*tasks, *_other_form(entry))), *faults]
+    return [*lines, *((line, "muted", "") for line in (*tasks, *_other_form(entry)))]
 
 
 def _other_form(entry: Model | Pair) -> Iterator[str]:

@@ -389,7 +389,6 @@ class ChatsController(QObject):
         self.delete_outdated_caches()
         if not self._settings.prompt_cache_gb:
             prompt_cache_files.delete_all()
-        prompt_cache_files.delete_answers()
         for chat_id in prompt_cache_files.chats():
             if chat_id == prompt_cache_files.TERMINAL and paths.last_chat().exists():
                 continue
