@@ -351,7 +351,7 @@ def test_race_counts_the_tokens_of_thinking(tiny_thinking: Make) -> None:
 
 
 def read(pieces: Sequence[str], *, is_open: bool = False) -> tuple[str, str]:
-    reader = ThinkingReader("<think>", "</think>", is_open=is_open)
+    reader = ThinkingReader("<think>", "</think>", place="thinking" if is_open else "start")
     parts = [*map(reader.push, pieces), reader.finish()]
     return "".join(thinking for thinking, _ in parts), "".join(text for _, text in parts)
 

@@ -1,8 +1,8 @@
 """The section in which a model thinks before it answers: its marks, its text and its limit."""
 
-import copy
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from typing import Literal
 
 import numpy as np
 
@@ -64,117 +64,106 @@ def marks_of(template: str, added: Collection[str]) -> Marks | None:
     return next(named, None) or next(spelled, None)
 
 
+@dataclass
 class ThinkingReader:
-    """Reader that separates thinking from the answer, piece by piece.
+    """Reader that separates thinking from the answer, piece by piece. `replace` copies it.
 
     Only a section at the beginning counts: marks that are quoted later are text like any other.
     """
 
-    def __init__(
-        self,
-        begins: str,
-        ends: str,
-        skips: str = "",
-        names: Mapping[int, str] | None = None,
-        *,
-        is_open: bool = False,
-        has_channels: bool = False,
-    ) -> None:
-        """Read an answer.
-
-        `names` has the tokens that occur in the marks, by id: their texts are marked there. `is_open`: the prompt ends
-        inside a section. `has_channels`: these tokens belong to the answer, too, and sections follow one another.
-        """
-        self._begins, self._ends, self._skips, self._names = begins, ends, skips, names or {}
-        self._has_channels = has_channels
-        self._place = "thinking" if is_open else "start"
-        self._held = ""  # not certain yet: it may belong to a mark, or to the white space before one
-        self._is_bare = True  # nothing of this part was returned yet; white space is skipped there
-        self.is_plain = False  # the answer began without a mark
-        self.tokens = 0  # pieces of the section and its end mark
+    begins: str
+    ends: str
+    skips: str = ""
+    names: Mapping[int, str] = field(default_factory=dict)  # of tokens in the marks, by id: a reader marks their texts
+    has_channels: bool = False  # these tokens belong to the answer, too, and sections follow one another
+    place: Literal["start", "thinking", "answer"] = "start"  # where reading is; a prompt may end inside a section
+    held: str = ""  # not certain yet: it may belong to a mark, or to the white space before one
+    is_bare: bool = True  # nothing of this part was returned yet; white space is skipped there
+    is_plain: bool = False  # the answer began without a mark
+    tokens: int = 0  # pieces of the section and its end mark
 
     def resume(self) -> None:
         """Go on within the section, if it is open, or within the answer proper: white space and marks there count."""
-        self._is_bare = False
-        if self._place == "start":
-            self._place = "answer"
+        self.is_bare = False
+        if self.place == "start":
+            self.place = "answer"
 
     @property
     def is_thinking(self) -> bool:
-        return self._place == "thinking"
+        return self.place == "thinking"
 
     @property
     def has_answer(self) -> bool:
         """True once the answer proper has begun."""
-        return self._place == "answer"
+        return self.place == "answer"
 
     def push(self, text: str, token: int = -1) -> tuple[str, str]:
         """Add a piece, the text that `token` completed. Return the thinking and the answer that are certain now."""
-        if self._place == "answer" and not self._is_bare:
+        if self.place == "answer" and not self.is_bare:
             return "", text
-        if token in self._names:
-            text = marked(text, self._names[token])
-        self._held += text
+        if token in self.names:
+            text = marked(text, self.names[token])
+        self.held += text
         thinking = ""
-        self.tokens += self._place == "thinking"
-        if self._place == "start":
+        self.tokens += self.place == "thinking"
+        if self.place == "start":
             self._begin()
-        if self._place == "thinking":
+        if self.place == "thinking":
             thinking = self._take_thinking()
-        return thinking, self._take_answer() if self._place == "answer" else ""
+        return thinking, self._take_answer() if self.place == "answer" else ""
 
     def finish(self, text: str = "") -> tuple[str, str]:
         """Add the last piece, and return the rest."""
         thinking, answer = self.push(text) if text else ("", "")
-        held, self._held = self._without_marks(self._held), ""
-        if self._place == "thinking":
+        held, self.held = self._without_marks(self.held), ""
+        if self.place == "thinking":
             return thinking + held.rstrip(), answer
         return thinking, answer + ("" if self.has_answer else held)
 
     def _begin(self) -> None:
-        rest = self._held.lstrip()
-        if rest.startswith(self._begins):
-            self._place, self._held = "thinking", rest[len(self._begins) :]
-        elif rest.startswith(self._ends):  # of a section that the prompt opened in a form of its own
-            self._place, self._held = "answer", rest[len(self._ends) :]
-        elif self._skips and rest.startswith(self._skips):
-            self._place, self._held = "answer", rest[len(self._skips) :]
-        elif not any(mark.startswith(rest) for mark in (self._begins, self._ends, self._skips)):
-            self._place, self._is_bare, self.is_plain = "answer", self._has_channels, True  # its white space stays
-            self._held = self._held if self._has_channels else self._without_marks(self._held)
+        rest = self.held.lstrip()
+        if rest.startswith(self.begins):
+            self.place, self.held = "thinking", rest[len(self.begins) :]
+        elif rest.startswith(self.ends):  # of a section that the prompt opened in a form of its own
+            self.place, self.held = "answer", rest[len(self.ends) :]
+        elif self.skips and rest.startswith(self.skips):
+            self.place, self.held = "answer", rest[len(self.skips) :]
+        elif not any(mark.startswith(rest) for mark in (self.begins, self.ends, self.skips)):
+            self.place, self.is_bare, self.is_plain = "answer", self.has_channels, True  # its white space stays
+            self.held = self.held if self.has_channels else self._without_marks(self.held)
 
     def _take_thinking(self) -> str:
-        if self._is_bare:  # some models open a section again
-            self._held = self._held.lstrip().removeprefix(self._begins).lstrip()
-            if self._begins.startswith(self._held):
+        if self.is_bare:  # some models open a section again
+            self.held = self.held.lstrip().removeprefix(self.begins).lstrip()
+            if self.begins.startswith(self.held):
                 return ""
-        thinking, mark, rest = self._held.partition(self._ends)
+        thinking, mark, rest = self.held.partition(self.ends)
         if mark:
-            self._place, self._held = "answer", rest
+            self.place, self.held = "answer", rest
             thinking = thinking.rstrip()
         else:
-            beginning = next((n for n in range(len(self._ends) - 1, 0, -1) if thinking.endswith(self._ends[:n])), 0)
+            beginning = next((n for n in range(len(self.ends) - 1, 0, -1) if thinking.endswith(self.ends[:n])), 0)
             certain = thinking[: len(thinking) - beginning].rstrip()
-            thinking, self._held = certain, thinking[len(certain) :]
-        self._is_bare = bool(mark) or (self._is_bare and not thinking)
+            thinking, self.held = certain, thinking[len(certain) :]
+        self.is_bare = bool(mark) or (self.is_bare and not thinking)
         return self._without_marks(thinking)
 
     def _without_marks(self, text: str) -> str:
-        for name in self._names.values() if _NONCHARACTER in text else ():
+        for name in self.names.values() if _NONCHARACTER in text else ():
             text = text.replace(marked("", name), "")
         return text
 
     def _take_answer(self) -> str:
-        answer = self._held.lstrip() if self._is_bare else self._held
-        if self._has_channels and self._is_bare:
-            if answer.startswith(self._begins):
-                self._place, self._held = "thinking", answer.removeprefix(self._begins)
+        answer = self.held.lstrip() if self.is_bare else self.held
+        if self.has_channels and self.is_bare:
+            if answer.startswith(self.begins):
+                self.place, self.held = "thinking", answer.removeprefix(self.begins)
                 return ""
-            if self._begins.startswith(answer):
+            if self.begins.startswith(answer):
                 return ""
             answer = answer.replace(_NONCHARACTER, "")
-        self._held = "" if answer else self._held
-        self._is_bare = self._is_bare and not answer
+        self.held = "" if answer else self.held
+        self.is_bare = self.is_bare and not answer
         return answer
 
 
@@ -202,7 +191,7 @@ class ThinkingTokens:
 
     def reader(self, *, is_open: bool) -> ThinkingReader:
         begins, ends, skips = ("".join(map(self._text, ids)) for ids in (self.begin_ids, self.end_ids, self.skip_ids))
-        return ThinkingReader(begins, ends, skips, self.names, is_open=is_open, has_channels=self.has_channels)
+        return ThinkingReader(begins, ends, skips, self.names, self.has_channels, "thinking" if is_open else "start")
 
     def reader_of(self, messages: Sequence[Message], prompt: Sequence[int]) -> ThinkingReader:
         """Return the reader of the answer to a conversation, which continues the last message if that is an answer."""
@@ -260,7 +249,7 @@ class ThinkingConstraint:
     def allowed(self, run: Sequence[int]) -> Allowed | None:
         reader, written = self._reader, self._written
         if not reader.has_answer:
-            reader, written = copy.copy(reader), list(written)
+            reader, written = replace(reader), list(written)
             run = self._read(reader, written, run)
         if reader.has_answer:
             return None if self._inner is None else self._inner.allowed(run)
@@ -275,7 +264,7 @@ class ThinkingConstraint:
     def settle(self, token: int, run: Sequence[int], room: int) -> int:
         reader = self._reader
         if not reader.has_answer:
-            reader = copy.copy(reader)
+            reader = replace(reader)
             run = self._read(reader, list(self._written), run)
         return self._inner.settle(token, run, room) if self._inner and reader.has_answer else token
 

@@ -166,7 +166,7 @@ class RemoteAnswer:
     def _separate(self, thought: str, content: str) -> tuple[str, str]:
         """Return the thinking and the text of a chunk without the white space around thinking."""
         if thought and not self._apart and self._left_out is None:
-            self._apart = ThinkingReader(_NO_MARK, _NO_MARK, is_open=True)
+            self._apart = ThinkingReader(_NO_MARK, _NO_MARK, place="thinking")
             if self._is_in_section:
                 self._apart.resume()
         if self._apart is None:
