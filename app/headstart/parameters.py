@@ -219,7 +219,7 @@ def filled(params: type[_Params], values: Mapping[str, Any]) -> _Params:
     return params(**told)
 
 
-def told(params: object) -> dict[str, Any]:
+def values_of(params: object) -> dict[str, Any]:
     """Return the values of parameters by their outer names; None is automatic."""
     left = getattr(params, "automatic", ())
     return {each.name: None if each.field in left else getattr(params, each.field) for each in declared(type(params))}

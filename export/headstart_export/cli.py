@@ -320,7 +320,7 @@ def _require_quality(output: Path) -> None:
 
 def _order(options: argparse.Namespace) -> recipes.Order:
     arguments: dict[str, Any] = {name: getattr(options, name, None) for name in recipes.Arguments.__struct_fields__}
-    return recipes.understand(recipes.Arguments(**arguments))
+    return recipes.parse_order(recipes.Arguments(**arguments))
 
 
 def _check(options: argparse.Namespace) -> None:

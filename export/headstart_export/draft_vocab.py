@@ -51,7 +51,7 @@ def write(ranked: list[int], rows: int, folder: Path) -> None:
     np.save(folder / FILE_NAME, np.array(ranked[: max(rows, MIN_ENTRIES)], np.int32))
 
 
-def committed(path: Path) -> list[int]:
+def listed_tokens(path: Path) -> list[int]:
     """Return the tokens that the repository lists for a recipe, by rising id. The file has a bit for each token."""
     flags = np.unpackbits(np.load(path))
     return [int(index) for index in np.flatnonzero(flags)]

@@ -32,7 +32,7 @@ class Recipe:
     length: int
 
 
-def is_one(source: Path) -> bool:
+def is_embedding_model(source: Path) -> bool:
     """Return True if a folder holds a model that turns texts into vectors, rather than one that writes."""
     if not source.is_dir():
         return False
@@ -40,7 +40,7 @@ def is_one(source: Path) -> bool:
     return (source / MODULES_FILE).is_file() or bool(_ENCODER.fullmatch(names))
 
 
-def understand(source: Path) -> Recipe:
+def read_recipe(source: Path) -> Recipe:
     """Return the recipe of a model folder. Raises ExportError if it is unclear or not supported."""
     modules = _read(source / MODULES_FILE, list)
     if not modules:

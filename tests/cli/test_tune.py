@@ -25,7 +25,7 @@ from headstart.engine.process.client import EngineClient
 from headstart.engine.supervision import Journal
 from headstart.engine.tuning import search
 from headstart.engine.tuning.messages import DEFAULT, Findings, Row, Stage, Tune, TuneReport, TuneRequest, TuningStep
-from headstart.engine.tuning.search import CandidateTimes, Tell, decided
+from headstart.engine.tuning.search import CandidateTimes, Tell, decide_stage
 from headstart.engine.tuning.store import Tuned
 from headstart.errors import Translatable
 from headstart.library import library, manifest
@@ -220,4 +220,4 @@ def test_other_drafts_are_small_and_share_the_vocabulary(
     ],
 )
 def test_tuned_options_are_explained(trials: list[CandidateTimes], told: str) -> None:
-    assert told in reason(decided("target", trials, {"": 70.0, "x": 100.0}))
+    assert told in reason(decide_stage("target", trials, {"": 70.0, "x": 100.0}))

@@ -117,7 +117,7 @@ class Whimsical(Policy):
     """Drafts at random; the answer must not depend on it."""
 
     def __init__(self, seed: int) -> None:
-        super().__init__(Costs(Curve.shipped(1.0)))
+        super().__init__(Costs(Curve.prior(1.0)))
         self._dice = random.Random(seed)
 
     def plan(self, state: RoundState) -> DraftPlan:

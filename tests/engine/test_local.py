@@ -411,14 +411,14 @@ def text(decoder: Decoder, sequence: Sequence) -> list[int]:
 
 
 def plain_text(sampling: Sampling | None = None) -> list[int]:
-    return text(Decoder(ToyRunner(), [], Policy(Costs(Curve.shipped(1.0)))), begun(Speculation(Mode.OFF), sampling))
+    return text(Decoder(ToyRunner(), [], Policy(Costs(Curve.prior(1.0)))), begun(Speculation(Mode.OFF), sampling))
 
 
 @pytest.mark.parametrize("at", [1, 9, 20])
 @pytest.mark.parametrize("speculation", [DRAFTED, Speculation()])
 def test_failing_draft_is_disabled(at: int, speculation: Speculation, caplog: pytest.LogCaptureFixture) -> None:
     draft, first = DraftModel(Breaking(at, blur=0.2), 24), begun(speculation)
-    decoder = Decoder(ToyRunner(), [draft, NgramDrafter()], Policy(Costs(Curve.shipped(1.0))))
+    decoder = Decoder(ToyRunner(), [draft, NgramDrafter()], Policy(Costs(Curve.prior(1.0))))
     with caplog.at_level(logging.WARNING):
         assert text(decoder, begun(speculation)) == plain_text()
     if speculation is DRAFTED:  # else the policy may leave it alone
@@ -432,7 +432,7 @@ def test_failing_draft_is_disabled(at: int, speculation: Speculation, caplog: py
 @pytest.mark.parametrize("value", [np.nan, np.inf])
 def test_non_finite_logits_of_the_target_are_an_error(value: float) -> None:
     for runner in (Breaking(9, value), BreakingBranches(9, value)):
-        decoder = Decoder(runner, toy_drafters(runner, ToyRunner(blur=0.2)), Policy(Costs(Curve.shipped(1.0))))
+        decoder = Decoder(runner, toy_drafters(runner, ToyRunner(blur=0.2)), Policy(Costs(Curve.prior(1.0))))
         with pytest.raises(NonFiniteError):
             text(decoder, begun(DRAFTED))
 
@@ -448,7 +448,7 @@ def test_non_finite_logits_of_the_target_are_an_error(value: float) -> None:
 @pytest.mark.parametrize("length", [1, 7, 39])
 def test_decoder_continues_a_written_answer(sampling: Sampling, length: int) -> None:
     whole = plain_text(sampling)
-    decoder = Decoder(ToyRunner(), toy_drafters(ToyRunner(), ToyRunner(blur=0.2)), Policy(Costs(Curve.shipped(1.0))))
+    decoder = Decoder(ToyRunner(), toy_drafters(ToyRunner(), ToyRunner(blur=0.2)), Policy(Costs(Curve.prior(1.0))))
     assert text(decoder, begun(DRAFTED, sampling, written=tuple(whole[:length]))) == whole[length:]
 
 

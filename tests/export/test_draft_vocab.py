@@ -82,8 +82,8 @@ def test_prompts_are_varied_and_not_those_of_the_benchmark() -> None:
 
 
 def test_tokens_of_a_recipe_are_committed() -> None:
-    pair = recipe.understand(recipe.Arguments("qwen2.5-coder"))
+    pair = recipe.parse_order(recipe.Arguments("qwen2.5-coder"))
     assert isinstance(pair, recipe.PairOrder)
-    tokens = draft_vocab.committed(recipe.folder() / "draft_vocab" / f"{pair.draft_tokens}.npy")
+    tokens = draft_vocab.listed_tokens(recipe.folder() / "draft_vocab" / f"{pair.draft_tokens}.npy")
     assert len(tokens) == pair.draft_vocab
     assert tokens == sorted(set(tokens))

@@ -299,6 +299,6 @@ def test_incomplete_embedding_source_is_refused(
     copy = tmp_path / "copy"
     shutil.copytree(source, copy)
     write(copy / file, data)
-    assert embedding.is_one(copy)
+    assert embedding.is_embedding_model(copy)
     with pytest.raises(ExportError, match=sentence):
-        embedding.understand(copy)
+        embedding.read_recipe(copy)

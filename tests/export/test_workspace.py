@@ -19,7 +19,7 @@ from headstart.library import export_leftovers
 from headstart_export import workspace
 from headstart_export.conversion.quantize import Int4
 from headstart_export.sources import fetching
-from headstart_export.sources.recipe import Arguments, HubSource, ModelOrder, understand
+from headstart_export.sources.recipe import Arguments, HubSource, ModelOrder, parse_order
 
 MARK = "manifest.json"
 GB = 10**9
@@ -119,7 +119,7 @@ def give(monkeypatch: pytest.MonkeyPatch, *, disk: float = 100, memory: float = 
 
 def model(name: str) -> ModelOrder:
     """The order of one recipe."""
-    order = understand(Arguments(name))
+    order = parse_order(Arguments(name))
     assert isinstance(order, ModelOrder)
     return order
 
@@ -135,7 +135,7 @@ def test_low_disk_space_is_refused_with_both_sizes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, free: dict[str, float], sentence: str
 ) -> None:
     give(monkeypatch, **free)
-    order = understand(Arguments("qwen3-0.6b", weights="int8"))
+    order = parse_order(Arguments("qwen3-0.6b", weights="int8"))
     with pytest.raises(NotEnoughSpaceError, match=sentence):
         workspace.require_room(order, tmp_path / "out", tmp_path / "cache")
 
@@ -147,7 +147,7 @@ def test_pair_needs_space_for_sources_and_results(
     # Twice 1.6 GB of sources, as packages are joined, results of 1.1 and 0.6, and the first of them again, on one disk.
     give(monkeypatch, disk=disk)
     with nullcontext() if is_enough else pytest.raises(NotEnoughSpaceError):
-        workspace.require_room(understand(Arguments("qwen2.5-coder")), tmp_path / "out", tmp_path / "cache")
+        workspace.require_room(parse_order(Arguments("qwen2.5-coder")), tmp_path / "out", tmp_path / "cache")
 
 
 @pytest.mark.parametrize(("disk", "is_enough"), [(5, False), (6.5, True)])
@@ -159,7 +159,7 @@ def test_copy_of_the_target_is_not_fetched_again(
     monkeypatch.setattr(fetching, "size", lambda source: 2 * GB if source == HubSource("org/model") else 0)
     assert workspace.parameters(model("org/model")) == GB
     with nullcontext() if is_enough else pytest.raises(NotEnoughSpaceError):
-        order = understand(Arguments("org/model", draft="org/model", draft_weights="int4"))
+        order = parse_order(Arguments("org/model", draft="org/model", draft_weights="int4"))
         workspace.require_room(order, tmp_path / "out", tmp_path / "cache")
 
 

@@ -12,7 +12,7 @@ from headstart.cli.command import Command, Load, given
 from headstart.engine.backends.remote.dialects import body_of
 from headstart.engine.engine import ConversationRequest, Message
 from headstart.errors import SettingsError
-from headstart.parameters import SamplingParams, declared, filled, parameter, told
+from headstart.parameters import SamplingParams, declared, filled, parameter, values_of
 from headstart.server.requests.bodies import with_parameters
 
 
@@ -74,7 +74,7 @@ def test_sampling_parameters_are_sent_to_remote_servers() -> None:
 
 
 def test_values_are_read_back() -> None:
-    values = told(filled(MoreParams, {"warmth": 1.0, "top_k": 5}))
+    values = values_of(filled(MoreParams, {"warmth": 1.0, "top_k": 5}))
     assert (values["warmth"], values["top_k"], values["temperature"]) == (1.0, 5, None)
 
 

@@ -184,7 +184,7 @@ class Conversation:
         """The last message shown; None if there is none."""
         return self.path[-1] if self.path else None
 
-    def upto(self, id_: int) -> tuple[ChatMessage, ...]:
+    def path_to(self, id_: int) -> tuple[ChatMessage, ...]:
         """Return the messages from the first to this one, whether they are shown or not."""
         path = [self.messages[id_]]
         while path[-1].parent is not None:
@@ -287,9 +287,9 @@ class Conversation:
         found = replace(new, passages=tuple(passages), excerpts=tuple(excerpts), searched=searched)
         return self._with_added(found)
 
-    def talk(self, before: int | None = None) -> tuple[tuple[str, str], ...]:
+    def questions_and_answers(self, before: int | None = None) -> tuple[tuple[str, str], ...]:
         """Return the questions above a message, or all that are shown, each with its answer."""
-        path = self.path if before is None else self.upto(before)[:-1]
+        path = self.path if before is None else self.path_to(before)[:-1]
         return tuple(
             (question.text, answer.text)
             for question, answer in pairwise(path)
@@ -298,7 +298,7 @@ class Conversation:
 
     def show(self, id_: int) -> "Conversation":
         """Choose this version and the versions above it. The choices below it stay."""
-        lead = {message.parent: message.id for message in self.upto(id_)}
+        lead = {message.parent: message.id for message in self.path_to(id_)}
         return replace(self, chosen={**self.chosen, **lead})
 
     def walk(self, id_: int, by: int) -> "Conversation":
@@ -309,7 +309,7 @@ class Conversation:
 
     def fork(self, id_: int) -> "Conversation":
         """Return a conversation of its own with the messages up to this one, without other versions."""
-        ids = {message.id: number for number, message in enumerate(self.upto(id_), start=1)}
+        ids = {message.id: number for number, message in enumerate(self.path_to(id_), start=1)}
         copies = [
             replace(
                 message,
@@ -319,7 +319,7 @@ class Conversation:
                     item._replace(message=ids[item.message]) for item in message.passages if item.message in ids
                 ),
             )
-            for message in self.upto(id_)
+            for message in self.path_to(id_)
         ]
         return Conversation({copy.id: copy for copy in copies}, {copy.parent: copy.id for copy in copies})
 

@@ -22,7 +22,7 @@ class FileSetting:
 
 
 @dataclass(frozen=True)
-class _Before:
+class _EarlierValue:
     """The state of a value before it was written."""
 
     file: str
@@ -38,11 +38,11 @@ def write(agent: str, settings: tuple[FileSetting, ...]) -> None:
     for setting in settings:
         path = Path(setting.file).resolve()
         content = _read(path)
-        holder = _holder(content, setting.names)
+        holder = _parent_object(content, setting.names)
         if setting.names not in noted:
             of_file = [each["had_file"] for each in record.get(agent, []) if each["file"] == str(path)]
             had_file = of_file[0] if of_file else path.exists()
-            before = _Before(str(path), setting.names, holder.get(setting.names[-1]), had_file)
+            before = _EarlierValue(str(path), setting.names, holder.get(setting.names[-1]), had_file)
             record.setdefault(agent, []).append(asdict(before))
             _write(_record_file(), record)
         holder[setting.names[-1]] = setting.value
@@ -52,11 +52,11 @@ def write(agent: str, settings: tuple[FileSetting, ...]) -> None:
 def restore(agent: str) -> list[str]:
     """Put back what the files of an agent held, and return their paths. Raises SettingsError."""
     record = _read(_record_file())
-    entries = [_Before(**each) for each in record.pop(agent, [])]
+    entries = [_EarlierValue(**each) for each in record.pop(agent, [])]
     for before in entries:
         path = Path(before.file)
         content = _read(path)
-        holder = _holder(content, before.names)
+        holder = _parent_object(content, before.names)
         holder.pop(before.names[-1], None)
         if before.value is not None:
             holder[before.names[-1]] = before.value
@@ -73,7 +73,7 @@ def _record_file() -> Path:
     return paths.data_folder() / _RECORD
 
 
-def _holder(content: dict[str, Any], names: tuple[str, ...]) -> dict[str, Any]:
+def _parent_object(content: dict[str, Any], names: tuple[str, ...]) -> dict[str, Any]:
     """Return the object that holds a value; create the missing objects on the way."""
     for name in names[:-1]:
         inner = content.setdefault(name, {})

@@ -41,7 +41,7 @@ from headstart.parameters import (
     SpeculationParams,
     declared,
     filled,
-    told,
+    values_of,
 )
 
 
@@ -229,7 +229,7 @@ class RequestSettings:
     @property
     def values(self) -> dict[str, Any]:
         """The values by name; None is automatic."""
-        return told(self.answer) | told(self.sampling) | told(self.speculation)
+        return values_of(self.answer) | values_of(self.sampling) | values_of(self.speculation)
 
     def request(self, messages: tuple[Message, ...]) -> ConversationRequest:
         """Return a request with these settings."""

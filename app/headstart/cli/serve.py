@@ -36,7 +36,7 @@ from headstart.errors import MemoryBudgetError, SettingsError
 from headstart.library import library
 from headstart.library.library import Broken, Model, Pair
 from headstart.server import keys, running_servers
-from headstart.server.models import LoadedModels, OpenModel, Served, Task, build_of, find
+from headstart.server.models import LoadedModels, OpenModel, Served, Task, build_id, find
 from headstart.server.running_servers import ModelProcess, RunningServer
 from headstart.server.worker import Limits
 
@@ -262,7 +262,7 @@ def _describe(entry: Model | Pair, flags: AnsweringFlags) -> Served:
     target = entry.target if isinstance(entry, Pair) else entry
     context = memory.context_of(target.manifest, flags.context)
     vectors, speech = target.manifest.embedding, target.manifest.transcription
-    served = Served(entry.name, context, build_of(entry), size=target.manifest.size_bytes)
+    served = Served(entry.name, context, build_id(entry), size=target.manifest.size_bytes)
     if vectors or speech:
         dimensions, languages = vectors.dimensions if vectors else 0, speech.languages if speech else 0
         return replace(served, dimensions=dimensions, languages=languages)

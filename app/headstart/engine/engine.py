@@ -161,7 +161,7 @@ class _Generation(Tagged, frozen=True, kw_only=True):
         likeliest = self.likeliest or 0
         _require(0 <= likeliest <= MAX_LIKELIEST, "likeliest", f"between 0 and {MAX_LIKELIEST}", likeliest)
 
-    def beyond(self, supported: Set[str]) -> list[str]:
+    def unsupported_fields(self, supported: Set[str]) -> list[str]:
         """Return the fields that are set and not supported. The parameters of sampling are supported."""
         known = {*supported, "sampling", "automatic", *(each.field for each in parameters.declared(Sampling))}
         plain = {each.name: each.default for each in structs.fields(self)} | vars(Sampling())

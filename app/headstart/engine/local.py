@@ -426,4 +426,4 @@ def _curve(model: LoadedModel, trial: validation.Verdict | None) -> Curve:
         if model.draft_vocab is not None:  # the trial's output head was not trimmed
             saved_ms = max(min(trial.ms.values()) - pass_ms(model.runner, 1, repeats=2), 0.0)
         return Curve({size: ms - saved_ms for size, ms in trial.ms.items()}, trial.switch_ms)
-    return Curve.shipped(pass_ms(model.runner, 1, repeats=2))
+    return Curve.prior(pass_ms(model.runner, 1, repeats=2))

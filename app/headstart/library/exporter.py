@@ -253,7 +253,7 @@ class SetUp:
         for name, *words in _NAMES:
             if path := shutil.which(name):
                 self._start([path, *words, "-I", "-c", _QUESTION])
-                examined += [python for python in map(parse, self._said()) if python]
+                examined += [python for python in map(parse, self._output_lines()) if python]
                 if examined and examined[-1].will_do:
                     return examined[-1]
         if not examined:
@@ -295,7 +295,7 @@ class SetUp:
     def _do(self, step: str, python: Python, path: str, *words: str) -> None:
         self._listener.note_step(step)
         self._start([path, *_QUIET, *words])
-        for line in self._said():
+        for line in self._output_lines():
             self._note(line)
         assert self._child
         if code := self._child.returncode:
@@ -315,7 +315,7 @@ class SetUp:
         if self._cancelled:  # while it was started
             kill(self._child.pid)
 
-    def _said(self) -> Iterator[str]:
+    def _output_lines(self) -> Iterator[str]:
         """Yield the child process's lines until it ends."""
         assert self._child
         with self._child as child:
@@ -330,11 +330,11 @@ class SetUp:
             return
         self._lines.append(line)
         self._listener.note_line(line)
-        if step := step_of(line):
+        if step := parse_step(line):
             self._listener.note_step(*step)
 
 
-def step_of(line: str) -> tuple[str, *tuple[object, ...]] | None:
+def parse_step(line: str) -> tuple[str, *tuple[object, ...]] | None:
     """Return the set-up step that a line of pip's output announces, as a template and its values."""
     if match := _FETCHING.match(line):
         return ("Fetching {} ({})", match[1], match[2]) if match[2] else ("Fetching {}", match[1])

@@ -40,7 +40,7 @@ class Served:
 
     id: str
     context: int = 0  # tokens; 0: unknown
-    build: str = ""  # from `build_of`
+    build: str = ""  # from `build_id`
     dimensions: int = 0  # of the vectors that an embedding model makes; 0: the model writes answers
     arithmetic: str = ""  # see ModelInfo; known once the model is loaded
     is_batch_invariant: bool = True  # likewise
@@ -55,7 +55,7 @@ class Served:
         return Task.VECTORS if self.dimensions else Task.ANSWERS
 
 
-def build_of(entry: Model | Pair) -> str:
+def build_id(entry: Model | Pair) -> str:
     """Return a hash of the model's weights and the version of OpenVINO."""
     manifest = entry.manifest if isinstance(entry, Model) else entry.target.manifest
     files = sorted((name, file.sha256) for name, file in manifest.files.items())
@@ -65,7 +65,7 @@ def build_of(entry: Model | Pair) -> str:
 def served(name: str, facts: ModelInfo) -> Served:
     """Return the description of a loaded model. A model that is not installed has no `build`."""
     try:
-        build = build_of(library.find(name))
+        build = build_id(library.find(name))
     except HeadstartError:
         build = ""
     return Served(name, facts.context, build, 0, facts.arithmetic, facts.is_batch_invariant, sampling=facts.sampling)

@@ -244,7 +244,7 @@ def texts() -> list[str]:
     *scripts, emoji = lines.splitlines()
     return [
         *PROBES,
-        *(form for text in (*scripts, *code) for form in _written_otherwise(text)),
+        *(form for text in (*scripts, *code) for form in _variants(text)),
         *map("".join, itertools.product(_BEFORE, _SPACES, _BEHIND)),
         *("a" + "".join(ends) + "1" for ends in itertools.product(_ENDS, repeat=3)),
         *_mixtures(scripts, emoji.split()),
@@ -252,7 +252,7 @@ def texts() -> list[str]:
     ]
 
 
-def _written_otherwise(text: str) -> Iterator[str]:
+def _variants(text: str) -> Iterator[str]:
     """Yield a text, its lines and words, and variants with other indentation, line ends and characters."""
     yield text
     yield from text.splitlines()
@@ -285,7 +285,7 @@ def compare(folder: str, source: str, documents: list[Document], *, whole: bool 
     original = Tokenizer.from_file(source)
     original.no_truncation()
     original.no_padding()
-    probes = [*texts(), *_of_the_vocabulary(original)] if whole else []
+    probes = [*texts(), *_vocabulary_texts(original)] if whole else []
     if _SPACE_SIGN in f"{original.normalizer} {original.pre_tokenizer}":
         # OpenVINO puts a second sign before a text that begins with the sign itself, which nobody types.
         probes = [text for text in probes if not text.startswith(_SPACE_SIGN)]
@@ -298,7 +298,7 @@ def compare(folder: str, source: str, documents: list[Document], *, whole: bool 
     return len(probes) + len(documents), next(faults, "")
 
 
-def _of_the_vocabulary(source: Any) -> list[str]:
+def _vocabulary_texts(source: Any) -> list[str]:
     """Return texts that cover each token of the vocabulary once, or as many tokens as `_RUNS` texts hold."""
     ids = sorted(source.get_vocab(with_added_tokens=True).values())
     random.Random(2).shuffle(ids)  # noqa: S311 - texts, not secrets

@@ -92,7 +92,7 @@ def load_gguf(path: Path, advance: Advance = ignore, **options: Any) -> Any:
     import torch
     from transformers import AutoModelForCausalLM
 
-    with _spared_work(path, advance) as reader:
+    with _faster_gguf_loading(path, advance) as reader:
         loaded = AutoModelForCausalLM.from_pretrained(path.parent, gguf_file=path.name, dtype=torch.float16, **options)
     factors = [tensor.data for tensor in reader.tensors if tensor.name == metadata.ROPE_FACTORS]
     if factors:  # WORKAROUND transformers forgets them, and the model would lose the thread of long texts
@@ -102,7 +102,7 @@ def load_gguf(path: Path, advance: Advance = ignore, **options: Any) -> Any:
 
 
 @contextlib.contextmanager
-def _spared_work(path: Path, advance: Advance) -> Iterator[Any]:
+def _faster_gguf_loading(path: Path, advance: Advance) -> Iterator[Any]:
     """WORKAROUND transformers 5.5 reads the vocabulary twice and holds all weights in f32 before it makes them f16.
 
     It imports these three functions from `gguf` at each call, so that others can replace them for the time of one load:

@@ -234,14 +234,14 @@ def _finish(
                 layers=store.layers,
                 texts=sum(1 for _ in store.texts(names)),
                 tokens=trainer.tokens,
-                curve=trainer.marks,
+                curve=trainer.learning_curve,
                 compressed=acceptance,
             )
             hydra.describe(head, space.result, described, learned)
         with progress.step("Moving it into place"):
             _unlist(output)
             space.move_into_place()
-    last = trainer.marks[-1].acceptance
+    last = trainer.learning_curve[-1].acceptance
     shown = ", ".join(
         f"{kind} {rate:.0%} (before compression {last[kind][0]:.0%})" for kind, rate in acceptance.items()
     )

@@ -76,7 +76,7 @@ class Trainer:
         self._resume()
 
     @property
-    def marks(self) -> tuple[CurvePoint, ...]:
+    def learning_curve(self) -> tuple[CurvePoint, ...]:
         """The learning curve so far."""
         return tuple(self._state.marks)
 
@@ -92,7 +92,7 @@ class Trainer:
                 state.tokens += sum(map(_count_learned, batch))
                 state.seconds = time.monotonic() - begun
                 if state.tokens >= _FIRST_MARK * 2 ** len(state.marks):
-                    self._mark(note)
+                    self._measure(note)
                 if state.seconds - saved > SAVE_EVERY:
                     self._save()
                     saved = state.seconds
@@ -102,9 +102,9 @@ class Trainer:
                 if state.seconds >= self.plan.seconds:
                     break
             state.passes, state.place = state.passes + 1, 0
-            state.rounds.append(self._mark(note))
+            state.rounds.append(self._measure(note))
             self._save()
-        self._swap()
+        self._swap_average()
 
     def _is_over(self) -> bool:
         state = self._state
@@ -140,11 +140,11 @@ class Trainer:
             for mean, weight in zip(self._mean, self._weights, strict=True):
                 mean.lerp_(weight, 1 - keep)
 
-    def _mark(self, note: Callable[[str], None]) -> float:
+    def _measure(self, note: Callable[[str], None]) -> float:
         """Measure the averaged weights. Return the mean tokens of a round of STEPS guesses over all classes."""
-        self._swap()
+        self._swap_average()
         rates_by_class = acceptance(self.head, self._trials)
-        self._swap()
+        self._swap_average()
         state = self._state
         state.marks.append(CurvePoint(state.tokens, round(state.seconds / 3600, 3), rates_by_class))
         summary = "; ".join(
@@ -153,7 +153,7 @@ class Trainer:
         note(f"  after {state.tokens:,} tokens the target takes, by place: {summary}")
         return sum(map(_round_tokens, rates_by_class.values())) / len(rates_by_class)
 
-    def _swap(self) -> None:
+    def _swap_average(self) -> None:
         """Swap the weights and their average."""
         with torch.no_grad():
             for mean, weight in zip(self._mean, self._weights, strict=True):

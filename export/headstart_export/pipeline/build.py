@@ -117,7 +117,7 @@ def _list_tokens(
     if not 0 < rows < len(target.tokenizer):
         return None
     if order.draft_tokens:
-        tokens = draft_vocab.committed(recipes_folder() / "draft_vocab" / f"{order.draft_tokens}.npy")
+        tokens = draft_vocab.listed_tokens(recipes_folder() / "draft_vocab" / f"{order.draft_tokens}.npy")
     elif texts:
         with job.progress.step("Ranking the tokens that the target writes"):
             counts = np.load(job.counts_file)

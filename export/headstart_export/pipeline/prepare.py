@@ -58,11 +58,11 @@ def prepare(order: ModelOrder, job: Job, target: Prepared | None = None) -> Prep
     fetched = fetching.fetch(order.recipe, job.cache, job.progress, code=order.code)
     fetching.require_same(fetched.source, job.space.output)
     info = weights.inspect(fetched.path, code=order.code or order.recipe.native)
-    if merged and (info.head or embedding.is_one(fetched.path)):
+    if merged and (info.head or embedding.is_embedding_model(fetched.path)):
         raise ExportError("{name} writes nothing, so no adapter can be merged into it.", name=order.name)
     if info.head:
         return _head(order, fetched, info, job, target)
-    if embedding.is_one(fetched.path):
+    if embedding.is_embedding_model(fetched.path):
         if target or order.role == "target":
             raise ExportError(
                 "{name} turns texts into vectors: it writes nothing, and is no part of a pair.", name=order.name
@@ -73,7 +73,7 @@ def prepare(order: ModelOrder, job: Job, target: Prepared | None = None) -> Prep
             info,
             None,
             ProvenTokenizer(fetched.path, 0, ""),
-            vectors=embedding.understand(fetched.path),
+            vectors=embedding.read_recipe(fetched.path),
         )
     for note in info.notes:
         job.progress.note(note)

@@ -319,7 +319,7 @@ def rows(text: str) -> int:
     return int(number) * (1024 if thousands else 1)
 
 
-def understand(arguments: Arguments) -> Order:
+def parse_order(arguments: Arguments) -> Order:
     """Return the order of a command line. Raises ExportError for an unknown source and for contradicting options."""
     order = _understood(arguments)
     models = (order.target, order.draft) if isinstance(order, PairOrder) else (order,)

@@ -128,7 +128,7 @@ def _inspect_gguf(source: Path) -> SourceInfo:
 def require_known(config: Path, name: str) -> None:
     """Raise ExportError if a `config.json` says that `name` is of a kind that cannot be exported."""
     kind = _json(config).get("model_type")
-    if kind and not embedding.is_one(config.parent):
+    if kind and not embedding.is_embedding_model(config.parent):
         require_architecture(kind, name)
 
 

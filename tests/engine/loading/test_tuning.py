@@ -32,7 +32,17 @@ from headstart.engine.tuning.messages import (
     TuneStep,
     TuningStep,
 )
-from headstart.engine.tuning.search import CandidateTimes, Hardware, Pair, Tell, decided, drafts, search, settings, tune
+from headstart.engine.tuning.search import (
+    CandidateTimes,
+    Hardware,
+    Pair,
+    Tell,
+    decide_stage,
+    drafts,
+    search,
+    settings,
+    tune,
+)
 from headstart.engine.tuning.store import Tuned
 from headstart.errors import DeviceError, Translatable
 from headstart.library import manifest
@@ -65,7 +75,7 @@ class Field:
 
 
 def winner(trials: list[CandidateTimes]) -> str:
-    return decided("target", trials, {}).chosen.name
+    return decide_stage("target", trials, {}).chosen.name
 
 
 def test_fastest_option_is_timed_longer_and_wins() -> None:

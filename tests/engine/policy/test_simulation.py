@@ -81,7 +81,7 @@ def test_learned_state_does_not_hurt_the_next_answer() -> None:
 
 
 def test_policy_works_with_the_prices_of_another_machine() -> None:
-    policy = Policy(Costs(Curve.shipped(60.0), {Origin.DRAFT: Curve.shipped(20.0)}))
+    policy = Policy(Costs(Curve.prior(60.0), {Origin.DRAFT: Curve.prior(20.0)}))
     assert speedup(TEXTS["code"], lambda text: adaptive_ms(deepcopy(policy), text)) >= 0.95 * adaptive("code")
 
 

@@ -42,7 +42,7 @@ def differences(vocabulary: Path, count: int = TEXTS) -> list[tuple[str, list[in
 def texts(tokenizer: Any, count: int) -> list[str]:
     """Half of them of the texts that prove every export, half runs of the vocabulary's own tokens; always the same."""
     lot = random.Random(3)
-    runs = tokenizer_proof._of_the_vocabulary(tokenizer)
+    runs = tokenizer_proof._vocabulary_texts(tokenizer)
     half = min(count // 2, len(runs))
     return [*lot.sample(tokenizer_proof.texts(), count - half), *lot.sample(runs, half)]
 

@@ -114,7 +114,7 @@ def test_verify_needs_no_converters(lean: Offline, imported: Path, tiny_gguf_fil
 
 
 def test_blocks_of_4_bits_are_kept_only_for_own_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
-    order = recipe.understand(recipe.Arguments("smollm2-135m-instruct"))
+    order = recipe.parse_order(recipe.Arguments("smollm2-135m-instruct"))
     assert isinstance(order, recipe.ModelOrder)
     monkeypatch.setattr(selftest, "proven", lambda: True)
     assert gguf_import.best_form(order) == "gguf"
@@ -123,6 +123,6 @@ def test_blocks_of_4_bits_are_kept_only_for_own_kernels(monkeypatch: pytest.Monk
 
 
 def test_only_a_draft_is_int4_throughout() -> None:
-    pair = recipe.understand(recipe.Arguments("qwen2.5-coder-int4"))
+    pair = recipe.parse_order(recipe.Arguments("qwen2.5-coder-int4"))
     assert isinstance(pair, recipe.PairOrder)
     assert [gguf_import.best_form(order) for order in (pair.target, pair.draft)] == ["int4-mixed", "int4"]

@@ -117,7 +117,7 @@ def main() -> None:
         json.dumps(
             {
                 "losses": [before, after],
-                "marks": [len(trainer.marks) for trainer in (whole, parts)],
+                "marks": [len(trainer.learning_curve) for trainer in (whole, parts)],
                 "resumed differs": max(float((a - b).abs().max()) for a, b in weights),
                 "chains": [
                     unrolled(whole.head, trials[0], 20),

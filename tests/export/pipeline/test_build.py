@@ -7,7 +7,7 @@ import pytest
 
 from headstart import paths
 from headstart_export.pipeline import build
-from headstart_export.sources.recipe import Arguments, understand
+from headstart_export.sources.recipe import Arguments, parse_order
 
 
 @pytest.mark.parametrize(
@@ -27,7 +27,7 @@ from headstart_export.sources.recipe import Arguments, understand
     ],
 )
 def test_only_a_model_whose_answers_are_used_writes(arguments: Arguments, writes: bool) -> None:
-    assert build.writes_answers(understand(arguments)) == writes
+    assert build.writes_answers(parse_order(arguments)) == writes
 
 
 def test_installed_program_has_its_heads_in_the_wheel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -72,14 +72,14 @@ def load(folder: Path, text: str) -> recipe.Recipe:
 
 def model(words: Arguments) -> ModelOrder:
     """The order of one model."""
-    order = recipe.understand(words)
+    order = recipe.parse_order(words)
     assert isinstance(order, ModelOrder)
     return order
 
 
 def pair(words: Arguments) -> PairOrder:
     """The order of a pair."""
-    order = recipe.understand(words)
+    order = recipe.parse_order(words)
     assert isinstance(order, PairOrder)
     return order
 
@@ -202,7 +202,7 @@ def test_draft_vocab_is_read_in_thousands(words: dict[str, Any], text: str, rows
 @pytest.mark.parametrize("text", ["", "k", "0", "-5", "1.5k", "many", "٣k"])
 def test_invalid_draft_vocab_is_refused(text: str) -> None:
     with pytest.raises(ExportError, match=r"--draft-vocab is '.*' instead of 32k, 64k, another number of tokens, or"):
-        recipe.understand(Arguments(PAIR, draft_vocab=text))
+        recipe.parse_order(Arguments(PAIR, draft_vocab=text))
 
 
 def test_hub_id_means_its_newest_revision() -> None:
@@ -223,12 +223,12 @@ def test_local_folder_has_no_revision(tmp_path: Path, tiny_gguf_file: Path) -> N
     assert model(Arguments(str(tmp_path / "Linked.gguf"))).name == "linked"
     (tmp_path / "empty.gguf").touch()
     with pytest.raises(ExportError, match=r"empty\.gguf is not a GGUF file that can be used"):
-        recipe.understand(Arguments(str(tmp_path / "empty.gguf")))
+        recipe.parse_order(Arguments(str(tmp_path / "empty.gguf")))
     with pytest.raises(ExportError, match="A revision belongs to a model of the hub"):
-        recipe.understand(Arguments(str(tmp_path), revision="v1"))
+        recipe.parse_order(Arguments(str(tmp_path), revision="v1"))
     (tmp_path / "weights.bin").touch()
     with pytest.raises(ExportError, match=r"weights\.bin is neither a folder nor a \.gguf file"):
-        recipe.understand(Arguments(str(tmp_path / "weights.bin")))
+        recipe.parse_order(Arguments(str(tmp_path / "weights.bin")))
 
 
 @pytest.mark.parametrize("trusted", [False, True])
@@ -252,7 +252,7 @@ def test_trust_comes_from_the_command_line_alone(*, trusted: bool) -> None:
 )
 def test_contradictions_are_refused(words: Arguments, reason: str) -> None:
     with pytest.raises(ExportError) as caught:
-        recipe.understand(words)
+        recipe.parse_order(words)
     assert reason in str(caught.value)
 
 
@@ -314,7 +314,7 @@ def test_adapter_is_part_of_name_and_target(tmp_path: Path) -> None:
 )
 def test_unsupported_int4_options_are_refused(words: Arguments, reason: str) -> None:
     with pytest.raises(ExportError) as caught:
-        recipe.understand(words)
+        recipe.parse_order(words)
     assert reason in str(caught.value)
 
 
@@ -333,7 +333,7 @@ def test_unreadable_file_is_refused(tmp_path: Path) -> None:
         (Arguments("qwen3-4b", template=tmp_path), "of --template is no file; name one with a chat template."),
     ):
         with pytest.raises(ExportError) as caught:
-            recipe.understand(words)
+            recipe.parse_order(words)
         assert reason in str(caught.value)
 
 
@@ -457,10 +457,10 @@ def chosen(name: str, gigabytes: float, installed: Sequence[str] = ()) -> forms.
 
 
 def test_target_gets_its_head_alone_and_in_a_pair() -> None:
-    alone = recipe.understand(Arguments("qwen2.5-coder-1.5b-instruct"))
+    alone = recipe.parse_order(Arguments("qwen2.5-coder-1.5b-instruct"))
     pairs = [
-        recipe.understand(Arguments("qwen2.5-coder")),
-        recipe.understand(Arguments("qwen2.5-coder-1.5b-instruct", draft="qwen2.5-coder-0.5b-instruct")),
+        recipe.parse_order(Arguments("qwen2.5-coder")),
+        recipe.parse_order(Arguments("qwen2.5-coder-1.5b-instruct", draft="qwen2.5-coder-0.5b-instruct")),
     ]
     assert isinstance(alone, ModelOrder)
     assert alone.recipe.head

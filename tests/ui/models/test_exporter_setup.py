@@ -306,7 +306,7 @@ def test_setup_takes_the_best_python(monkeypatch: pytest.MonkeyPatch, tmp_path: 
     ],
 )
 def test_setup_reads_the_output_of_pip(line: str, step: tuple[object, ...] | None) -> None:
-    assert exporter.step_of(line) == step
+    assert exporter.parse_step(line) == step
 
 
 def wheel(folder: Path, requires: str = "") -> Path:

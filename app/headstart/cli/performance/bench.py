@@ -326,11 +326,11 @@ def remarks(result: BenchResult) -> list[str]:
     auto = result.standings.get(AUTO)
     if auto and auto.overhead_share is not None:
         lines.append(f"Time outside the models with {AUTO}: {auto.overhead_share:.1%} of decoding.")
-    if memory.peak_rss is not None and memory.beyond is not None:
+    if memory.peak_rss is not None and memory.overhead is not None:
         lines.append(
             f"Peak memory of Headstart itself: {memory.peak_rss / 2**20:.0f} MiB; weights "
             f"{memory.weights / 2**20:.0f}, keys and values {memory.kv / 2**20:.0f}, everything else "
-            f"{memory.beyond / 2**20:.0f}."
+            f"{memory.overhead / 2**20:.0f}."
         )
     return [*lines, _text_differences(result), *result.skipped]
 

@@ -69,7 +69,7 @@ class Memory:
     peak_rss: int | None  # None where the system does not tell
 
     @property
-    def beyond(self) -> int | None:
+    def overhead(self) -> int | None:
         """The peak memory beyond weights, keys and values."""
         return None if self.peak_rss is None else self.peak_rss - self.weights - self.kv
 
@@ -168,7 +168,7 @@ class BenchResult:
 def as_json(result: BenchResult) -> dict[str, object]:
     """Return plain data, with the derived memory figure."""
     data: dict[str, object] = dataclasses.asdict(result)
-    data["memory"] = dataclasses.asdict(result.memory) | {"beyond": result.memory.beyond}
+    data["memory"] = dataclasses.asdict(result.memory) | {"beyond": result.memory.overhead}
     return data
 
 

@@ -47,7 +47,7 @@ class Recognizer:
         self._detector, self._classifier = (model.create_infer_request() for model in compiled)
         hint = {"PERFORMANCE_HINT": "THROUGHPUT"}  # a line for each core is read sooner than a line by all cores
         self._reader = openvino().AsyncInferQueue(core().compile_model(folder / READER, "CPU", hint))
-        self._reader.set_callback(_take_reading)
+        self._reader.set_callback(_store_reading)
         characters = (folder / CHARACTERS).read_text(encoding="utf-8").split("\n")
         self._characters = np.array(["", *characters, " "])  # the first is CTC's blank
 
@@ -82,7 +82,7 @@ class Recognizer:
         )
         scales = picture.width / width, picture.height / height
         boxes = [box.scaled(math.sqrt(scales[0] * scales[1])) for box in found]
-        return [box for box in _levelled(boxes) if min(box.width, box.height) >= _MIN_LINE]
+        return [box for box in _with_page_angle(boxes) if min(box.width, box.height) >= _MIN_LINE]
 
     def _are_upside_down(self, crops: Sequence[Image.Image]) -> bool:
         height, width = _TURNED_SHAPE
@@ -110,7 +110,7 @@ class Recognizer:
         return readings
 
 
-def _take_reading(request: Any, task: tuple[Any, list[_Reading], int]) -> None:
+def _store_reading(request: Any, task: tuple[Any, list[_Reading], int]) -> None:
     """Store the result of a finished request; the queue calls this."""
     characters, readings, place = task
     logits, ids = (request.get_output_tensor(number).data[0] for number in range(2))
@@ -139,7 +139,7 @@ def _plain(picture: Image.Image) -> Image.Image:
     return colours if has_colour else red
 
 
-def _levelled(boxes: Sequence[Box]) -> list[Box]:
+def _with_page_angle(boxes: Sequence[Box]) -> list[Box]:
     """Return boxes with the angle of the page, which is more exact than their own, except for rotated ones."""
     if not boxes:
         return []

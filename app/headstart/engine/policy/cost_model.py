@@ -122,7 +122,7 @@ class Curve:
         return float(self._tracked.means[_SWITCHING]) * self._points[1]
 
     @classmethod
-    def shipped(cls, first_ms: float) -> "Curve":
+    def prior(cls, first_ms: float) -> "Curve":
         """Return the priors for a machine on which only a pass over one token was timed."""
         curve = cls({tokens: first_ms * share for tokens, share in _SHIPPED.items()})
         curve._tracked = Tracked(_MEANS, _DEVIATIONS)
@@ -194,7 +194,7 @@ class Costs:
     def model(self, drafter: str) -> Curve:
         """Return the curve of a model that drafts."""
         if drafter not in self._models:
-            self._models[drafter] = Curve.shipped(_DRAFT_STEP * self.target.ms(1))
+            self._models[drafter] = Curve.prior(_DRAFT_STEP * self.target.ms(1))
         return self._models[drafter]
 
     def verify(self, limit: int, context: int, last_pass: LastPass | None = None) -> list[float]:

@@ -128,7 +128,7 @@ class ChatTemplate:
         needs_tools = tools or any(message.calls or message.role == "tool" for message in messages)
         if needs_tools and not (self._supports_tools or (own_calls and self.tool_format)):
             messages, offered = without_tools(messages, offered), []
-        messages = self._fitting(messages, offered)
+        messages = self._arranged(messages, offered)
         if thinking is None and effort and self.support and self.support.can_switch:
             thinking = True
         values = self._values(thinking, effort)
@@ -165,7 +165,7 @@ class ChatTemplate:
             _log.warning("It is not known how %s is asked to think (%s).", self._name, _reason(error))
             return None
         can_switch, takes_effort = on != off, low != high
-        by_default = default == on if can_switch else self._opens(default)
+        by_default = default == on if can_switch else self._ends_in_section(default)
         return ThinkingSupport(by_default or takes_effort, can_switch, takes_effort)
 
     def _probe(self, values: Mapping[str, Any]) -> str:
@@ -176,13 +176,13 @@ class ChatTemplate:
         switch = {} if thinking is None else {"enable_thinking": thinking, "thinking": thinking}
         return switch | ({"reasoning_effort": effort} if effort else {})
 
-    def _opens(self, prompt: str) -> bool:
+    def _ends_in_section(self, prompt: str) -> bool:
         """Return whether a prompt ends within an open thinking section."""
         return self.marks is not None and prompt.rstrip().endswith(self.marks.begins.rstrip())
 
     def _beginning(self, prompt: str, continued: Message | None, thinking: bool | None) -> str:
         """Return the prefilled beginning of the answer: an empty thinking section, or the text to be continued."""
-        marks, is_open, text = self.marks, self._opens(prompt), continued.content if continued else ""
+        marks, is_open, text = self.marks, self._ends_in_section(prompt), continued.content if continued else ""
         if continued and continued.thinking and marks:
             opening = "" if is_open else marks.opening
             return f"{opening}{continued.thinking}{marks.closing if text else ''}{text}"
@@ -194,13 +194,13 @@ class ChatTemplate:
             )
         return (marks.closing if marks and is_open and (text or thinking is False) else "") + text
 
-    def _fitting(self, messages: Sequence[Message], tools: list[dict[str, Any]]) -> Sequence[Message]:
+    def _arranged(self, messages: Sequence[Message], tools: list[dict[str, Any]]) -> Sequence[Message]:
         """Return the conversation in a form that the template supports. Raises ChatTemplateError if there is none.
 
         System messages stand at the front, or in the turn of the user; turns of one role in a row are joined.
         """
         refusal = None
-        for arrange in (_as_they_are, _calls_apart, _joined, _system_in_turns, _without_system):
+        for arrange in (_unchanged, _calls_apart, _joined, _system_in_turns, _without_system):
             arranged = arrange(messages)
             try:
                 self._check_roles(arranged, tools)
@@ -271,7 +271,7 @@ class ChatTemplate:
                 name=self._name,
             )
         probes = [f"headstart{index}probe" for index in range(len(messages))]
-        turns = [_probe_of(message, probe) for message, probe in zip(messages, probes, strict=True)]
+        turns = [_probe_message(message, probe) for message, probe in zip(messages, probes, strict=True)]
         rendered = self._render(turns, tools, add_generation_prompt=False)
         for message, turn, probe in zip(messages, turns, probes, strict=True):
             shown = [call.name for call in turn.calls] or [probe]
@@ -348,11 +348,11 @@ def _reason(error: ChatTemplateError) -> object:
     return error.text.values["reason"]
 
 
-def _as_they_are(messages: Sequence[Message]) -> Sequence[Message]:
+def _unchanged(messages: Sequence[Message]) -> Sequence[Message]:
     return messages
 
 
-def _probe_of(message: Message, probe: str) -> Message:
+def _probe_message(message: Message, probe: str) -> Message:
     """Return a copy of a message that is easy to find in a rendered conversation.
 
     It has no content if it has calls and had no content, as many templates show only the calls then.

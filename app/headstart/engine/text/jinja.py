@@ -57,7 +57,7 @@ class Template:
             raise RenderError("it is too long")
         try:
             self._environment.begin()
-            tree = _Guards().visit(self._environment.parse(source))
+            tree = _CountingTransformer().visit(self._environment.parse(source))
             code = self._environment.compile(tree)
             self._template = jinja2.Template.from_code(self._environment, code, self._environment.globals)
         except _FAULTS as error:
@@ -138,7 +138,7 @@ class _Generation(Extension):
         return caller()
 
 
-class _Guards(NodeTransformer):
+class _CountingTransformer(NodeTransformer):
     """A code generator that routes loops, joins and slices of a template through the environment, which counts them."""
 
     def visit_For(self, node: nodes.For) -> nodes.For:  # noqa: N802 - of the base class

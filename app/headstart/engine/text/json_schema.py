@@ -73,7 +73,7 @@ def bounded(schema: str, room: int) -> dict[str, Any]:
     Bounds would remove a number's exponent; numbers are bounded by GrammarConstraint.
     """
     data: dict[str, Any] = _with_integers(json.loads(schema))
-    for change in (_unrolled, lambda each: _with_few_names(each, max(_MIN_ENTRIES, room // _TOKENS_PER_ENTRY))):
+    for change in (_expanded, lambda each: _with_few_names(each, max(_MIN_ENTRIES, room // _TOKENS_PER_ENTRY))):
         changed = change(data)
         if changed != data and not _fault(changed):
             data = changed
@@ -265,7 +265,7 @@ def _with_few_names(schema: dict[str, Any], entries: int) -> dict[str, Any]:
     Where a schema declares names and does not speak of others, there are no others.
     """
     schema = copy.deepcopy(schema)
-    nodes = [node for node, _ in _nodes(schema, ()) if _is_formed(node)]
+    nodes = [node for node, _ in _nodes(schema, ()) if _is_well_formed(node)]
     if any("allOf" in node or ("$ref" in node and _MERGED & node.keys()) for node in nodes):
         return schema  # the bounds of a part would be those of the whole
     joined = [
@@ -286,12 +286,12 @@ def _with_few_names(schema: dict[str, Any], entries: int) -> dict[str, Any]:
 _FORMS = {"properties": dict, "required": list, "minProperties": int, "anyOf": list, "oneOf": list}
 
 
-def _is_formed(schema: dict[str, Any]) -> bool:
+def _is_well_formed(schema: dict[str, Any]) -> bool:
     """Return whether a grammar could read a schema: nobody has checked definitions that nothing refers to."""
     return all(isinstance(schema.get(key, kind()), kind) for key, kind in _FORMS.items())
 
 
-def _unrolled(schema: dict[str, Any]) -> dict[str, Any]:
+def _expanded(schema: dict[str, Any]) -> dict[str, Any]:
     """Expand a recursive schema to a limited depth."""
     parts = {"#": {key: value for key, value in schema.items() if key not in ("$defs", "definitions")}}
     for group, definitions in _definitions(schema).items():
@@ -302,7 +302,7 @@ def _unrolled(schema: dict[str, Any]) -> dict[str, Any]:
     }
     if any(target not in parts for each in targets.values() for target in each):
         return schema
-    reached = {name: _reached(name, targets) for name in parts}
+    reached = {name: _references(name, targets) for name in parts}
     endless = {name for name in parts if name in reached[name]}
     if not endless or sum(len(json.dumps(parts[name])) for name in endless) * _MAX_DEPTH > _MAX_UNROLLED:
         return schema
@@ -338,7 +338,7 @@ def _unrolled(schema: dict[str, Any]) -> dict[str, Any]:
     return {**root, **kept, "$defs": {**kept.get("$defs", {}), **copies}}
 
 
-def _reached(name: str, targets: dict[str, set[str]]) -> set[str]:
+def _references(name: str, targets: dict[str, set[str]]) -> set[str]:
     """Return the parts that a part refers to."""
     found, waiting = set[str](), list(targets[name])
     while waiting:

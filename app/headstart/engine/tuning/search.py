@@ -165,7 +165,7 @@ def search(
     return trials
 
 
-def decided(subject: str, trials: Sequence[CandidateTimes], ms: Mapping[str, float]) -> Stage:
+def decide_stage(subject: str, trials: Sequence[CandidateTimes], ms: Mapping[str, float]) -> Stage:
     """Return the stage that these trials decide. `ms` has the times by name; "" is the default."""
 
     def row(name: str) -> dict[str, float]:
@@ -300,14 +300,14 @@ def _stage(
     """Measure and decide one stage; without a race, the time has run out."""
     tell(TuningStep(subject, hint, tuple(candidates)))
     if race is None:
-        stage = decided(subject, [CandidateTimes(name) for name in candidates], {})
+        stage = decide_stage(subject, [CandidateTimes(name) for name in candidates], {})
     else:
         for number in range(0 if candidates or race.times else _MIN_ANSWERS):
             race.answer(number)
         trials = search(
             list(candidates), lambda name, number: race.compare(name, candidates[name], number), end, race.seconds
         )
-        stage = decided(subject, trials, {name: statistics.median(times) for name, times in race.times.items()})
+        stage = decide_stage(subject, trials, {name: statistics.median(times) for name, times in race.times.items()})
     tell(stage)
     return stage
 

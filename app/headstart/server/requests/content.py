@@ -12,7 +12,7 @@ _TEXT_TYPES = {"text", "input_text", "output_text"}
 _MEDIA = {"image": "images", "screenshot": "images", "audio": "audio", "video": "videos", "file": "files"}  # by type
 
 
-def given(value: _Value | None, place: str, name: str) -> _Value:
+def required(value: _Value | None, place: str, name: str) -> _Value:
     """Return a required field. Raises RefusedError if it is missing."""
     if value is None:
         raise invalid(f"`{place}` lacks `{name}`: add it.", place.partition("[")[0])
@@ -28,10 +28,10 @@ def texts_of(content: Content, place: str) -> list[str]:
 
 def _text_of_part(part: ContentPart, place: str) -> str:
     if part.type == "refusal":
-        return given(part.refusal, place, "refusal")
+        return required(part.refusal, place, "refusal")
     if part.type in _TEXT_TYPES:
-        return given(part.text, place, "text")
-    raise unread(part.type, place)
+        return required(part.text, place, "text")
+    raise unsupported_part(part.type, place)
 
 
 def noted_texts(content: Content) -> list[str]:
@@ -62,7 +62,7 @@ def note_of(type_: str) -> str:
     return f"[{kind} left out: this model reads text only]" if kind else ""
 
 
-def unread(type_: str, place: str) -> RefusedError:
+def unsupported_part(type_: str, place: str) -> RefusedError:
     """Return the refusal of a part that is not text."""
     kind = _media(type_)
     if kind:

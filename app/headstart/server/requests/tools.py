@@ -8,7 +8,7 @@ from headstart.engine.engine import Tool, Tools
 from headstart.engine.text.json_schema import hold
 from headstart.server.errors import invalid
 from headstart.server.requests.bodies import FunctionTool, OfferedTool
-from headstart.server.requests.content import given
+from headstart.server.requests.content import required
 from headstart.tools.calls import MAX_DEPTH, depth
 
 FUNCTION = "function"  # the type of the tools that an answer may call
@@ -18,7 +18,7 @@ _NO_PARAMETERS = {"type": "object", "properties": {}, "additionalProperties": Fa
 def functions_of(tools: Sequence[OfferedTool]) -> tuple[Tool, ...]:
     """Return the tools that an answer may call. Raises RefusedError."""
     functions = [(f"tools[{place}]", tool.function) for place, tool in enumerate(tools) if tool.type == FUNCTION]
-    return tuple(tool_of(given(function, place, "function")) for place, function in functions)
+    return tuple(tool_of(required(function, place, "function")) for place, function in functions)
 
 
 def other_kinds(tools: Sequence[OfferedTool]) -> list[str]:

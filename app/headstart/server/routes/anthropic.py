@@ -21,7 +21,7 @@ from headstart.server.requests.bodies import (
     Object,
     Parameters,
 )
-from headstart.server.requests.content import given, note_of, texts_of, unread
+from headstart.server.requests.content import note_of, required, texts_of, unsupported_part
 from headstart.server.requests.fields import Unsupported
 from headstart.server.requests.history import History
 from headstart.server.requests.tools import tool_of, tools_of
@@ -156,7 +156,7 @@ def messages_to_request(body: MessagesRequest, defaults: Defaults) -> Conversati
     tools = tools_of(
         tuple(tool_of(_function(tool, place)) for place, tool in enumerate(body.tools or ()) if _is_function(tool)),
         required=choice.type in {"any", "tool"},
-        only=given(choice.name, "tool_choice", "name") if choice.type == "tool" else "",
+        only=required(choice.name, "tool_choice", "name") if choice.type == "tool" else "",
         parallel=choice.disable_parallel_tool_use is False,
         left_out=[name for tool in others for name in (tool.type, tool.name) if name],
     )
@@ -214,7 +214,7 @@ def _is_function(tool: AnthropicTool) -> bool:
 
 def _function(tool: AnthropicTool, place: int) -> FunctionTool:
     where = f"tools[{place}]"
-    return FunctionTool(given(tool.name, where, "name"), tool.description, tool.input_schema)
+    return FunctionTool(required(tool.name, where, "name"), tool.description, tool.input_schema)
 
 
 def _add_turn(history: History, turn: AnthropicTurn, place: str) -> None:
@@ -234,8 +234,8 @@ def _add_turn(history: History, turn: AnthropicTurn, place: str) -> None:
             history.add_result(_noted_text(block.content), where, block.tool_use_id, "tool_use_id")
             has_results = True
         elif block.type.endswith(_CALL):
-            arguments = whole_arguments(json.dumps(given(block.input, where, "input")))
-            calls += (Call(given(block.name, where, "name"), arguments),)
+            arguments = whole_arguments(json.dumps(required(block.input, where, "input")))
+            calls += (Call(required(block.name, where, "name"), arguments),)
             ids.append(block.id)
         elif block.type == "thinking":
             thinking += block.thinking or ""
@@ -250,19 +250,19 @@ def _text_of_block(block: TurnBlock, place: str) -> str:
     source = block.source
     match block.type:
         case "text":
-            return given(block.text, place, "text")
+            return required(block.text, place, "text")
         case "search_result" | "web_search_result":
             name = source if isinstance(source, str) else block.url
             return _titled(block.title, name, _noted_text(block.content))
         case "document" if isinstance(source, DocumentSource) and source.type == "text":
-            return _titled(block.title, block.context, given(source.data, f"{place}.source", "data"))
+            return _titled(block.title, block.context, required(source.data, f"{place}.source", "data"))
         case "document" if isinstance(source, DocumentSource) and source.type == "content":
             return _titled(block.title, block.context, _noted_text(source.content))
         case "document":
             sentence = f"Only documents of plain text are read here: leave out the file in `{place}`, or send its text."
             raise invalid(sentence, "messages", "unsupported_value")
         case "image" | "audio" | "video" | "file":
-            raise unread(block.type, place)
+            raise unsupported_part(block.type, place)
         case _:
             return ""
 

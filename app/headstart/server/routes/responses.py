@@ -30,7 +30,7 @@ from headstart.server.requests.bodies import (
     TextFormat,
 )
 from headstart.server.requests.constraint import schema_of
-from headstart.server.requests.content import given, noted_text, noted_texts, texts_of
+from headstart.server.requests.content import noted_text, noted_texts, required, texts_of
 from headstart.server.requests.fields import Unsupported
 from headstart.server.requests.history import History
 from headstart.server.requests.tools import FUNCTION, tool_of, tools_of
@@ -223,7 +223,7 @@ def left_out_of_responses(body: ResponsesRequest) -> list[str]:
 def _functions(body: ResponsesRequest) -> list[FunctionTool]:
     """Return the tools that an answer may call. Raises RefusedError."""
     return [
-        FunctionTool(given(tool.name, f"tools[{place}]", "name"), tool.description, tool.parameters, tool.strict)
+        FunctionTool(required(tool.name, f"tools[{place}]", "name"), tool.description, tool.parameters, tool.strict)
         for place, tool in enumerate(body.tools or ())
         if tool.type == FUNCTION
     ]

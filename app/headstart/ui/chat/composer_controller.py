@@ -179,7 +179,7 @@ class ComposerController(QObject):
         """Return the passages that match the message, from its long files and from shortened files before it."""
         assert self._session
         conversation, state = self._session.conversation, self._state
-        above = conversation.path if state.editing is None else conversation.upto(state.editing)[:-1]
+        above = conversation.path if state.editing is None else conversation.path_to(state.editing)[:-1]
         if state.editing is not None and conversation.messages[state.editing].role is Role.ASSISTANT:
             return ()
         cut = [
@@ -228,7 +228,7 @@ class ComposerController(QObject):
         self._drop_search()
         conversation, editing = self._session.conversation, self._state.editing
         is_question = editing is None or conversation.messages[editing].role is Role.USER
-        question = understand(text, conversation.talk(editing))
+        question = understand(text, conversation.questions_and_answers(editing))
         on_found = partial(self._on_excerpts, self._search_number, text, files, question.searched)
         if is_question and question.searched and self.search_folders(self._session.chat.project, question, on_found):
             self._search_timer.start()

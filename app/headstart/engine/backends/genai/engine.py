@@ -279,7 +279,7 @@ def _require_simple(request: GenerationRequest) -> None:
         )
     if isinstance(request, ConversationRequest) and request.thinking_budget is not None:
         raise SettingsError("OpenVINO GenAI cannot limit thinking: {ours}, or leave out the budget.", ours=_REMEDY)
-    if request.beyond(_SUPPORTED):
+    if request.unsupported_fields(_SUPPORTED):
         raise SettingsError(
             "OpenVINO GenAI is not asked to keep to a JSON schema, a grammar or tools: {ours}, or leave it out.",
             ours=_REMEDY,

@@ -64,7 +64,7 @@ class RemoteEngine:
 
     def generate(self, request: Request, cancel: CancelEvent | None = None) -> Iterator[Event]:
         """Yield the events of an answer. Also raises RemoteError; the events before it remain valid."""
-        if not isinstance(request, ConversationRequest) or request.beyond(SUPPORTED):
+        if not isinstance(request, ConversationRequest) or request.unsupported_fields(SUPPORTED):
             raise SettingsError(
                 "{name} is only asked to answer conversations: for a text to be written on or a grammar "
                 "choose a model of this computer.",
