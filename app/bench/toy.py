@@ -61,7 +61,7 @@ from headstart.engine.engine import (
 )
 from headstart.engine.hardware.devices import Machine
 from headstart.engine.hardware.measurements import Measurements
-from headstart.engine.opening import LoadedEngine, RunBench, Tell, bench_heat, machine_memory
+from headstart.engine.opening import LoadedEngine, RunBench, Tell, bench_heat
 from headstart.engine.protocol import (
     Bench,
     BenchPlanned,
@@ -206,7 +206,7 @@ class ToyModels:
 
     def describe(self) -> Description:
         versions = {"headstart": __version__, "python": platform.python_version()}
-        return Description((Device("TOY", "An engine without a model"),), *machine_memory(), versions)
+        return Description((Device("TOY", "An engine without a model"),), versions)
 
     def tune(self, order: Tune, tell: Callable[[TuneReport], None], cancel: threading.Event) -> Findings:
         for stage in _STAGES:

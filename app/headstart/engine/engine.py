@@ -358,7 +358,6 @@ class LoadOptions:
     ignore_memory: bool = parameters.EngineConfig.ignore_memory  # try although the model seems too big
     draft_vocab: int | None = None  # tokens that the draft chooses among; None: as exported, 0: all
     properties: Mapping[str, str] = field(default_factory=dict)  # OpenVINO's, before those that Headstart chooses
-    draft_properties: Mapping[str, str] = field(default_factory=dict)
     unset: tuple[Unset, ...] = ()  # options here that are only defaults
     remote: Remote | None = None
     engine: EngineKind = parameters.EngineConfig.engine

@@ -370,7 +370,6 @@ def draft_config(draft: ModelSpec, options: LoadOptions) -> RunnerConfig:
         _runner_config(draft, options),
         device=options.draft_device or options.device,
         rows=options.draft_vocab,
-        properties=options.draft_properties,
         decides=False,
         sequences=1,
     )

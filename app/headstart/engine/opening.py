@@ -1,7 +1,6 @@
 """The choice of an engine for a model, and loaded engines with what they can do."""
 
 import logging
-import os
 import platform
 import sys
 import threading
@@ -11,8 +10,6 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn, Protocol
-
-import psutil
 
 from headstart import __version__, paths
 from headstart.engine.bench.prompts import read_prompts
@@ -149,7 +146,7 @@ class LocalModels:
             "openvino": openvino().get_version(),
             "openvino-genai": openvino_genai().get_version(),
         }
-        return Description(present, *machine_memory(), versions)
+        return Description(present, versions)
 
     def tune(self, order: Tune, tell: Callable[[TuneReport], None], cancel: CancelEvent) -> Findings:
         from headstart.engine.tuning import search  # noqa: PLC0415 - as above
@@ -298,12 +295,6 @@ def _no_bench(_order: Bench, _tell: Callable[[BenchReport], None], _cancel: Canc
         "A benchmark times Headstart's own engine, and OpenVINO GenAI beside it: load the model on a CPU, and run it "
         "again."
     )
-
-
-def machine_memory() -> tuple[int, int]:
-    """Return the bytes of memory in all, and what a program could take in this one's place without swapping."""
-    total = int(psutil.virtual_memory().total)
-    return total, min(total, free_memory(os.getpid()))
 
 
 def resolve(options: LoadOptions) -> ResolvedOptions:

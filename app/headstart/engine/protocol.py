@@ -178,11 +178,9 @@ class Device:
 
 @dataclass(frozen=True)
 class Description:
-    """The devices that can run a model, the memory in bytes, and versions by component."""
+    """The devices that can run a model, and versions by component."""
 
     devices: tuple[Device, ...]
-    memory_total: int
-    memory_free: int
     versions: Mapping[str, str]
 
 

@@ -419,10 +419,9 @@ def _complete_lines(code: str) -> str:
 class MarkdownStream:
     """Markdown that grows at its end. After `finish`, the blocks equal those of the whole text."""
 
-    def __init__(self, base: int = 0) -> None:
+    def __init__(self) -> None:
         self.source = ""
         self.blocks: list[Block] = []
-        self._base = base
         self._checkpoint = _Checkpoint(0, 0)
         self._fence: str | None = None  # marker of the open fence that begins at the checkpoint
 
@@ -432,7 +431,7 @@ class MarkdownStream:
         if self._fence and self._extend_fence(text):
             return len(self.blocks) - 1
         start = self._checkpoint
-        tail = _BlockParser(self.source[start.offset :], self._base + start.offset, start.open_list)
+        tail = _BlockParser(self.source[start.offset :], start.offset, start.open_list)
         first = self._replace(tail.blocks, start.blocks)
         self._checkpoint = replace(
             tail.checkpoint, offset=start.offset + tail.checkpoint.offset, blocks=start.blocks + tail.checkpoint.blocks
@@ -443,7 +442,7 @@ class MarkdownStream:
     def finish(self) -> int:
         """Parse everything again and return the index of the first block that changed."""
         self._fence = None
-        return self._replace(parse(self.source, self._base), 0)
+        return self._replace(parse(self.source), 0)
 
     def _replace(self, new: list[Block], at: int) -> int:
         old = self.blocks[at:]
@@ -457,7 +456,7 @@ class MarkdownStream:
         last = self.blocks[-1] if self.blocks else None
         if not match or _REPLACED.search(self.source) or not isinstance(last, Code) or last.place != Nesting():
             return None
-        if len(self.blocks) != self._checkpoint.blocks + 1 or last.runs != ((0, self._base + match.end()),):
+        if len(self.blocks) != self._checkpoint.blocks + 1 or last.runs != ((0, match.end()),):
             return None
         return match[1] if last.text == _complete_lines(self.source[match.end() :]) else None
 
@@ -468,7 +467,7 @@ class MarkdownStream:
             return False
         code = self.blocks[-1]
         assert isinstance(code, Code)
-        self.blocks[-1] = replace(code, text=_complete_lines(self.source[code.runs[0][1] - self._base :]))
+        self.blocks[-1] = replace(code, text=_complete_lines(self.source[code.runs[0][1] :]))
         return True
 
 

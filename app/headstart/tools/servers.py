@@ -113,9 +113,9 @@ def entries(path: Path | None = None) -> dict[str, Any]:
     return found
 
 
-def write_entries(changed: Mapping[str, Any], path: Path | None = None) -> None:
+def write_entries(changed: Mapping[str, Any]) -> None:
     """Replace the entries of the file, and keep what else it has. Raises ToolError and SettingsError."""
-    path = path or default_path()
+    path = default_path()
     content = {**_content(path), "mcpServers": dict(changed)}
     try:
         private_files.write(path, json.dumps(content, ensure_ascii=False, indent=2) + "\n")

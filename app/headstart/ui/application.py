@@ -66,8 +66,8 @@ class SingleInstance(QObject):
     quick_requested = Signal()  # for the small window that asks one question
     open_requested = Signal(str)  # the path of a file with chats
 
-    def __init__(self, folder: Path, parent: QObject | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, folder: Path) -> None:
+        super().__init__()
         with contextlib.suppress(OSError):  # opening the history reports it
             private_files.make(folder)
         # Unix sockets allow about a hundred characters, and a folder may have more. One folder may have several paths.

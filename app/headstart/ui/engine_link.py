@@ -79,13 +79,12 @@ class EngineLink(QObject):
     def __init__(
         self,
         command: Sequence[str] | None = None,
-        journal: Journal | None = None,
         parent: QObject | None = None,
         timeouts: Timeouts | None = None,
     ) -> None:
         """Start nothing yet. `command` replaces the engine's program in tests and in the self-check."""
         super().__init__(parent)
-        self.journal = journal or Journal()
+        self.journal = Journal()
         self._session = EngineSession(command, self.journal, self._reported.emit, timeouts, restarts_at_once=True)
         self._numbers = itertools.count(1)
         self._generation: int | None = None
@@ -183,7 +182,7 @@ class EngineLink(QObject):
         return order.ticket
 
     def describe(self) -> None:
-        """Ask for devices, memory and versions; `described` follows."""
+        """Ask for devices and versions; `described` follows."""
         self._send(Describe(next(self._numbers)))
 
     def bench(self, size: BenchSize) -> int:

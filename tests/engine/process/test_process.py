@@ -257,12 +257,12 @@ def test_key_is_in_no_log_and_no_error(client: EngineClient, tmp_path: Path) -> 
 def test_restarts_of_a_client_are_bounded_until_the_next_load(client: EngineClient) -> None:
     for _ in range(3):
         kill_idle(client)
-        assert client.describe().memory_free > 0
+        assert client.describe().versions
     kill_idle(client)
     with pytest.raises(EngineLostError, match="too often"):
         client.describe()
     client.load(TOY)
-    assert client.describe().memory_free > 0
+    assert client.describe().versions
 
 
 def test_restart_budget_refills_with_time() -> None:

@@ -244,7 +244,6 @@ def test_describe_works_without_a_model(qtbot: QtBot, link: EngineLink) -> None:
     with qtbot.waitSignal(link.described, timeout=WAIT) as blocker:
         link.describe()
     description = (blocker.args or [])[0]
-    assert 0 < description.memory_free <= description.memory_total
     assert "headstart" in description.versions
 
 

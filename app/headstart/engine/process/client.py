@@ -97,7 +97,7 @@ class EngineClient:
             del self._inboxes[generation]
 
     def describe(self) -> Description:
-        """Return the devices, memory and versions of this machine."""
+        """Return the devices of this machine, and the versions of its packages."""
         return self._ask(Describe(next(self._numbers)), Described).description
 
     def bench(

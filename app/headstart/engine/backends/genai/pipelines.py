@@ -168,8 +168,7 @@ def make_blueprint(options: LoadOptions, models: Sequence[VerifiedModel], room: 
     target = {name: value for name, value in target.items() if value}  # an empty value takes a property away
     if len(models) == 1 or models[1].manifest.is_eagle:  # a head shares the target's hidden states and cache
         return Blueprint(options, target, target, room)
-    draft = _properties(models[1], options.kv_precision)
-    return Blueprint(options, target, draft | dict(options.draft_properties), room)
+    return Blueprint(options, target, _properties(models[1], options.kv_precision), room)
 
 
 def _stepped(options: LoadOptions, chosen: dict[str, Any], room: int) -> Any:
