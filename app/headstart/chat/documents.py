@@ -83,7 +83,7 @@ def moment(seconds: float, wording: Wording) -> str:
 
 
 def remarks(message: ChatMessage, wording: Wording) -> Iterator[str]:
-    """Return lines about the generation of a message."""
+    """Return lines about how a message was generated."""
     lines = {
         wording.settings: wording.list_settings(message.settings),
         wording.statistics: wording.list_statistics(message.stats),

@@ -433,7 +433,7 @@ class _Batch:
 
 
 def _events(engine: Engine, tasks: Iterator[PromptLine], parallel: int, cancel: CancelEvent) -> Generator[_Event]:
-    """Yield the events of the answers, of which `parallel` are written at the same time.
+    """Yield the events of the answers, `parallel` of which are written at the same time.
 
     Closing the iterator sets `cancel`, which ends the answers in progress. Raises what the engine raises.
     """

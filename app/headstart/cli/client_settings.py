@@ -50,7 +50,7 @@ def write(agent: str, settings: tuple[FileSetting, ...]) -> None:
 
 
 def restore(agent: str) -> list[str]:
-    """Put back what the files of an agent held, and return their paths. Raises SettingsError."""
+    """Restore the earlier values in the files of agents, and return their paths. Raises SettingsError."""
     record = _read(_record_file())
     entries = [_EarlierValue(**each) for each in record.pop(agent, [])]
     for before in entries:

@@ -320,7 +320,7 @@ def _start(setup: Setup, command: list[str]) -> int:
 
 
 def _print_setup(setup: Setup, command: list[str]) -> None:
-    """Print what a shell of this system takes."""
+    """Print the setup as commands for a shell of this system."""
     command[1:1] = setup.arguments
     for setting in setup.files:
         value = json.dumps(setting.value)

@@ -142,7 +142,7 @@ class ModelSelection:
 
     @property
     def title(self) -> str:
-        """A text that says what is loaded, and where."""
+        """The loaded models and their place as a text."""
         draft = f" with draft {self.draft}" if self.draft else ""
         return f"{self.choice.target.name}{draft} on {self.options.device}"
 
@@ -276,7 +276,7 @@ _GREEDY = Parameter(
 
 
 def sampling_flags(seed: str = "") -> tuple[Parameter, ...]:
-    """Return the parameters of sampling as flags; `seed` is what the help says of a seed that has no default."""
+    """Return the parameters of sampling as flags. `seed`: the help's words for a seed without a default."""
     first, *others = (
         replace(each, meaning=seed, default=None, is_flag=True) if seed and each.name == "seed" else each
         for each in SAMPLING

@@ -153,7 +153,7 @@ def _run(root: click.Command, name: str, arguments: list[str], load: Load | None
 
 
 def _sentence(error: click.UsageError) -> str:
-    """Return what is wrong and, for a misspelt word, what may be meant."""
+    """Return the message of an error and, for a misspelt word, similar words."""
     if isinstance(error, click.NoSuchOption) and error.ctx:
         options = (name for param in error.ctx.command.get_params(error.ctx) for name in param.opts if name[:2] == "--")
         return error.message + suggestion(error.option_name, options)

@@ -302,7 +302,7 @@ _PHASE_TEXTS = {
 
 
 def _spinner(console: Console) -> Progress:
-    """Return a line that shows what is going on and for how long, and disappears."""
+    """Return a line that shows the current work and its duration, and disappears."""
     return Progress(
         SpinnerColumn(),
         TextColumn("{task.description}", markup=False),
@@ -330,7 +330,7 @@ def show_loading() -> Iterator[Callable[[Loading], None]]:
 
 @contextmanager
 def show_reading(name: str) -> Iterator[Callable[[int, int], None]]:
-    """Context manager that gives a function to call with the parts of a file that are read, and all of them."""
+    """Context manager that gives a function to call with the progress of reading a file, in parts."""
     with _spinner(Console(stderr=True)) as progress:
         task = progress.add_task(f"reading {name}", total=None)
 
@@ -341,7 +341,7 @@ def show_reading(name: str) -> Iterator[Callable[[int, int], None]]:
 
 
 def stats_line(stats: Stats) -> str:
-    """The speed of one answer, and what guessing made of it where that is known."""
+    """The speed of one answer, and the gain of speculation if it is known."""
     return f"{_speed(stats)}, {stats.speedup:.2f}x plain decoding" if stats.speedup else _speed(stats)
 
 

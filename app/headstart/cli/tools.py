@@ -124,7 +124,7 @@ class ChatTools:
     def _approved(
         self, workspace: "Workspace", proposal: "Proposal", screen: Screen, cancel: CancelEvent
     ) -> "Proposal | None":
-        """Show what a call would do, and return what you allow of it; None if you refuse."""
+        """Show the effect of a call, and return the approved proposal; None if you refuse."""
         screen.remark(f"The model wants to: {proposal.sentence}")
         screen.remark(*proposal.warnings)
         if not self.may_ask:
@@ -198,7 +198,7 @@ def _keys(tools: ChatTools, names: tuple[str, ...]) -> set[tuple[str, str]]:
 
 
 def show_undo(workspace: "Workspace", screen: Screen) -> None:
-    """Take back the last answer, and say what is as before. Raises WorkspaceError."""
+    """Undo the changes of the last answer, and print which files are restored. Raises WorkspaceError."""
     restored, kept = workspace.record.undo()
     if restored:
         screen.remark(f"As before: {', '.join(restored)}")

@@ -113,7 +113,7 @@ def call_head(name: str) -> str:
 
 
 def written_call(call: Call) -> str:
-    """Return a call as it stands in the text of an answer."""
+    """Return a call in the form that it has in an answer's text."""
     arguments = json.dumps(json.loads(call.arguments), ensure_ascii=False)
     return f"{CALL_BEGINS}\n{call_head(call.name)}{arguments}}}\n{CALL_ENDS}"
 

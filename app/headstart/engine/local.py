@@ -244,11 +244,11 @@ class LocalEngine:
             yield from prefixes.read_ahead(prompt, request.keep)
 
     def store_one(self) -> bool:
-        """Write some of what was read to disk. Return True if there may be more."""
+        """Write one part of the prompt cache to disk. Return True if there may be more."""
         return any(prefixes.store_one() for prefixes in self.slot.prefixes)
 
     def forget(self, chats: Collection[str]) -> None:
-        """Drop what was read of deleted chats; without any, of all that are on disk."""
+        """Drop the cached prompts of deleted chats; without any, of all chats on disk."""
         for prefixes in self.slot.prefixes:
             prefixes.forget(chats)
         for other in self.others:
@@ -262,12 +262,12 @@ class LocalEngine:
             model.runner.rollback(0)
 
     def keep_in(self, folder: Path) -> None:
-        """Store what is read in another folder than that of the user's chats, as a benchmark does."""
+        """Store cached prompts in another folder than that of the user's chats, as a benchmark does."""
         for prefixes in self.slot.prefixes:
             prefixes.keep_in(folder)
 
     def record_with(self, policy: Policy) -> None:
-        """Decide by another policy from now on, and keep nothing of what it learns."""
+        """Use another policy from now on, and store nothing that it learns."""
         self._slot = Slot(self.slot.models, policy, self.slot.prefixes)
         self._learned = None
 

@@ -1,4 +1,4 @@
-"""The choice of an engine for a model, and loaded engines with what they can do."""
+"""The choice of an engine for a model, and loaded engines with their abilities."""
 
 import logging
 import platform
@@ -58,7 +58,7 @@ CountTokens = Callable[[ConversationRequest | None, str], int]
 
 @dataclass(frozen=True)
 class LoadedEngine:
-    """A loaded engine and what it can do."""
+    """A loaded engine and its abilities."""
 
     engine: Engine
     facts: ModelInfo

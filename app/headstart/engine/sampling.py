@@ -104,7 +104,7 @@ class Constraint(Protocol):
         ...
 
     def commit(self, token: int) -> None:
-        """Take in one token of the answer."""
+        """Append one token to the answer."""
         ...
 
 
@@ -135,7 +135,7 @@ class Sampler:
         return self._sampling.temperature == 0.0
 
     def commit(self, token: int) -> None:
-        """Take in one token of the answer."""
+        """Append one token to the answer."""
         self._hashes.pop(self._position, None)
         self._position += 1
         if self._penalties is not None:
@@ -262,7 +262,7 @@ class Penalties:
         self._counts: Row = np.zeros(self._tokens.size, np.float32)  # in the answer
 
     def commit(self, token: int) -> None:
-        """Take in one token of the answer."""
+        """Count one more token of the answer."""
         place = int(np.searchsorted(self._tokens, token))
         if place == self._tokens.size or self._tokens[place] != token:
             self._tokens = np.insert(self._tokens, place, token)

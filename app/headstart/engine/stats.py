@@ -103,7 +103,7 @@ def figures(stats: Stats) -> dict[str, object]:
 
 
 def rows(figures: Figures) -> dict[str, Any]:
-    """Return what is known of an answer, in the order in which it is read. A row that is not known is left out.
+    """Return the known figures of an answer as rows, in reading order.
 
     Times are in milliseconds; "origins" and "parts" are mappings, "acceptance", "prompt" and "context" pairs or triples
     of figures. "speedup" may be a NoGain.

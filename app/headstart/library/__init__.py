@@ -1,1 +1,1 @@
-"""The models of this computer: what is installed, what a folder says of itself, how models come and go."""
+"""The models on this computer: which are installed, what their folders contain, and how they are added and removed."""

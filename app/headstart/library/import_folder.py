@@ -69,7 +69,7 @@ def take_in(folder: Path, go_on: GoOn, root: Path | None = None, name: str | Non
 
 
 def sweep(root: Path) -> None:
-    """Remove what a killed program has left of a copy among the models."""
+    """Remove the remains of copies that a killed program left among the models."""
     for left in root.glob(f"{_PREFIX}*"):
         pid = left.name.removeprefix(_PREFIX).partition("-")[0]
         if not (pid.isdecimal() and psutil.pid_exists(int(pid))):
@@ -82,7 +82,7 @@ def sizes(folder: Path) -> tuple[str, int]:
 
 
 def check(entry: Model | Pair, go_on: GoOn) -> list[str]:
-    """Yield a part of a sentence for each file of an installed entry that differs from its hash. Raises Stopped."""
+    """Return part of a sentence for each file of an installed entry that differs from its hash. Raises Stopped."""
     files = [file for file in _files(entry.folder) if file.sha256]
     faults, digest = [], _digesting(files, go_on)
     for file in files:

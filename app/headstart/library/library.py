@@ -69,7 +69,7 @@ class Pair:
 
 
 def loaded_models(entry: Model | Pair) -> tuple[Model, ...]:
-    """Return what is loaded for one answer at a time: target and draft, or a model and its head."""
+    """Return the models that are loaded for one answer at a time: target and draft, or a model and its head."""
     if isinstance(entry, Pair):
         return entry.target, entry.draft
     head = entry.head
@@ -179,7 +179,7 @@ def find_recognition() -> Model | None:
 
 
 def find_transcription(language: str = "") -> Model | None:
-    """Return the installed model that writes down speech: the one of most languages, but for English the quickest."""
+    """Return the best installed speech recognition model: the one with most languages, or for English the fastest."""
     found = [entry for entry in installed() if isinstance(entry, Model) and entry.manifest.transcription]
     if language == "en":
         return min(found, key=lambda model: model.manifest.size_bytes, default=None)

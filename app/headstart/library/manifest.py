@@ -114,7 +114,7 @@ class Quality:
 
     @property
     def measure(self) -> str:
-        """The source of the comparison, in words."""
+        """The source of the comparison, as text."""
         return {"gguf": "the GGUF file it came from", "weights": "the original weights"}.get(
             self.against or "", "its source"
         )

@@ -49,7 +49,7 @@ class Reading:
 
 
 def reading(folder: Path) -> Reading:
-    """Return what the tokenizer does to a text beside its vocabulary."""
+    """Return how the tokenizer processes text, apart from its vocabulary."""
     data = _load(folder / FILE_NAME)
     added = data.get("added_tokens", [])
     if not isinstance(added, list) or not all(isinstance(token, dict) and "content" in token for token in added):

@@ -46,7 +46,7 @@ class _Writer:
         self._open: list[tuple[str, int]] = []  # element and, of a list, its number
 
     def add(self, block: Block) -> None:
-        """Write one block and what has to be opened and closed before it."""
+        """Write one block, and close and open the quotes and lists around it."""
         item = block.item if isinstance(block, Paragraph) else None
         around = _around(block.place)
         same = 0

@@ -344,7 +344,7 @@ def _push_formula(state: StateBlock, start: int, last: int) -> bool:
 
 
 def _below_formulas(source: str, lines: Sequence[int]) -> set[int]:
-    r"""Return the lines that a formula above may come to include: no empty line is between them and a $$ or \[."""
+    """Return the lines that may become part of a formula above them: no empty line or mark lies between."""
     below: set[int] = set()
     if not any(opening in source for opening in _DISPLAY):
         return below

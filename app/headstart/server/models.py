@@ -103,7 +103,7 @@ class ModelRegistry(Protocol):
         ...
 
     def release(self) -> None:
-        """Free what can be loaded again: no request has come for a while."""
+        """Free models that can be loaded again, because no request has come for a while."""
         ...
 
 

@@ -219,7 +219,7 @@ class Folder:
             os.symlink(target, name, dir_fd=parent)
 
     def walk(self, path: str = "", skipped: frozenset[str] = frozenset()) -> Iterator[Entry]:
-        """Yield what the folder has, folders before what is in them, but not the inside of `skipped` ones."""
+        """Yield the entries below the folder, folders before their content, without the content of `skipped` ones."""
         waiting, count = [path], 0
         while waiting:
             inside = waiting.pop()

@@ -89,7 +89,7 @@ class Record:
         return found
 
     def after_command(self, before: Mapping[str, tuple[Entry, str]], after: Iterable[Entry]) -> list[str]:
-        """Note what a command has changed, forget the other snapshots, and return the paths."""
+        """Note the changes of a command, delete the other snapshots, and return the changed paths."""
         now = {entry.path: entry for entry in after}
         changes = list[Change]()
         for path, (entry, kept) in before.items():

@@ -143,7 +143,7 @@ def _limits(*, is_confined: bool) -> str:
 
 
 def _wait(process: "subprocess.Popen[bytes]", cancel: CancelEvent, seconds: float) -> str:
-    """Wait for the end, and end what the command left running. Return why it was ended early."""
+    """Wait for the end, and stop child processes that are left. Return why it was ended early."""
     due, reason = time.monotonic() + seconds, ""
     try:
         while process.poll() is None and not reason:
@@ -161,7 +161,7 @@ def _wait(process: "subprocess.Popen[bytes]", cancel: CancelEvent, seconds: floa
 
 
 def _shown(output: IO[bytes]) -> str:
-    """Return the beginning and the end of what was written."""
+    """Return the beginning and the end of an output."""
     size, half = output.seek(0, os.SEEK_END), MAX_OUTPUT // 2
     output.seek(0)
     if size <= MAX_OUTPUT:

@@ -162,7 +162,7 @@ class Skills:
 
 
 def _skills(place: Path, source: SkillSource) -> Iterator[Skill]:
-    """Yield the skills in a folder; what is broken is left out."""
+    """Yield the skills in a folder; faulty ones are skipped."""
     with suppress(OSError):
         for path in sorted(place.iterdir())[:MAX_SKILLS]:
             with suppress(WorkspaceError, OSError):

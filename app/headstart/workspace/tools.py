@@ -206,7 +206,7 @@ class Workspace:
         return REFUSED
 
     def run(self, proposal: Proposal, cancel: CancelEvent) -> ToolResult:
-        """Do what was proposed."""
+        """Carry out a proposal."""
         if cancel.is_set():
             return STOPPED
         try:
@@ -404,7 +404,7 @@ class Workspace:
         return ToolResult("\n".join(filter(None, parts)) or "(no output)", failed=bool(outcome.reason or outcome.code))
 
     def _undoable(self, shield: sandbox.Shield | None) -> Iterator[Entry]:
-        """Yield what a command may change."""
+        """Yield the entries that a command may change."""
         return (entry for entry in self.folder.walk() if shield is None or not is_secret(entry.path))
 
     def _list(self, path: str) -> ToolResult:

@@ -235,7 +235,7 @@ class PackedTensors:
 
 
 def _rows(tensor: Any) -> Bytes:
-    """Return a tensor of the file as it is stored: [rows, bytes]."""
+    """Return a tensor's stored bytes: [rows, bytes]."""
     data: Bytes = tensor.data.view(np.uint8).reshape(math.prod(_leading(tensor)), -1)
     return data
 

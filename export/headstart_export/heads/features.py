@@ -43,12 +43,12 @@ class Text:
 
 
 def prompts() -> list[str]:
-    """Return the prompts that test the head, each with its class."""
+    """Return the prompts for training, all classes mixed, always in the same order."""
     return answers.combined(_groups())
 
 
 def trials() -> list[tuple[str, str]]:
-    """Return class and text of the prompts that test the head."""
+    """Return the prompts that test the head, each with its class."""
     return [(kind, prompt) for kind, group in _groups().items() for prompt in group["trials"]]
 
 

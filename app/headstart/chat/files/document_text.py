@@ -73,7 +73,7 @@ def read_rich_text(path: Path) -> str:
 
 
 def read_mail(path: Path) -> str:
-    """Return an .eml file: subject, addresses, date, text and the names of what is attached. Raises AttachmentError."""
+    """Return an .eml file as text, with addresses and the names of attached files. Raises AttachmentError."""
     return _read(path, _mail)
 
 
@@ -136,7 +136,7 @@ def _page(path: Path) -> str:
 
 
 def _decoded(content: bytes) -> str:
-    """Return a text in its likeliest encoding. Raises ValueError for what is no text."""
+    """Decode bytes in their likeliest encoding. Raises ValueError if they are not text."""
     for reading in readings(content):
         return reading.text
     raise ValueError
@@ -215,7 +215,7 @@ def _table(rows: list[list[Any]]) -> str:
 
 
 def _shown(value: object) -> str:
-    """Return the value of a cell as it is usually shown."""
+    """Return the value of a cell as spreadsheets usually show it."""
     if isinstance(value, float) and value.is_integer():
         return str(int(value))
     return " ".join(str(value).split())

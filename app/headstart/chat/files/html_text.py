@@ -22,7 +22,7 @@ _LINKS = ("http://", "https://", "mailto:")
 
 
 def to_markdown(page: str) -> str:
-    """Return the text of a page as Markdown. What is no markup is text."""
+    """Convert a web page to Markdown. Everything but markup is text."""
     writer = _Writer()
     # The parser takes hours for a tag that never ends, repeated.
     writer.feed(_NO_TAG.sub("&lt;", page) if len(_NO_TAG.findall(page)) > _MAX_NO_TAGS else page)
@@ -181,7 +181,7 @@ class _Writer(HTMLParser):
             self._write("\n".join([lines[0], f"|{' --- |' * width}", *lines[1:]]))
 
     def _end_inline(self, tag: str) -> None:
-        """Close the innermost element of this name, and what is open in it."""
+        """Close the innermost element of this name, and the elements that are open in it."""
         if any(name == tag for name, _, _ in self._inline):
             while self._close() != tag:
                 pass

@@ -203,7 +203,7 @@ class FolderIndex:
                 self.erase()
 
     def erase(self) -> None:
-        """Erase what is left of removed folders, and of files that were removed or changed. It writes the file anew."""
+        """Erase the remaining text of removed folders and of removed or changed files, by rewriting the database."""
         with _translate_errors(self.path):
             all(erasing.steps(self._connection, self._folder, self._key))
 
@@ -289,7 +289,7 @@ class FolderIndex:
         return True
 
     def state(self, folder: str) -> FolderState:
-        """Return what the index has of a folder."""
+        """Return the state of a folder in the index."""
         files = "SELECT count(*) FROM file WHERE folder = folder.rank AND state = ?"
         passages = "passage JOIN file ON file.rank = passage.file WHERE file.folder = folder.rank"
         query = (
@@ -466,7 +466,7 @@ class FolderIndex:
         return self._write(rank, path, state, _READING, _hash(folder / path)), 0
 
     def _append(self, file: int, piece: FileSection, headings: "_Headings") -> None:
-        """Write a piece of a file, and where to go on."""
+        """Write a piece of a file, and where to continue."""
         passages = [(file, place, storable(head), storable(text)) for place, head, text in _passages(piece, headings)]
         insert = "INSERT INTO passage (file, place, heading, text) SELECT ?1, ?2, ?3, ?4 "
         insert += "WHERE EXISTS (SELECT 1 FROM file WHERE rank = ?1)"  # removed meanwhile
@@ -553,7 +553,7 @@ def _passages(piece: FileSection, headings: "_Headings") -> Iterator[tuple[int, 
 
 
 class _Headings:
-    """The headings of a text as it is read, in the notations that its kind of file has."""
+    """The headings of a text, found while it is read, in the notation of its kind of file."""
 
     def __init__(self, path: str) -> None:
         self._has_marks = PurePosixPath(path).suffix.lower() in (".md", ".markdown")

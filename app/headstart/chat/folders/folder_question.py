@@ -131,7 +131,7 @@ class Question(NamedTuple):
 
 
 def understand(text: str, before: Sequence[tuple[str, str]] = ()) -> Question:
-    """Return what a question looks for. `before` has the questions and answers above it, the last one last."""
+    """Parse a question for the search. `before` has the questions and answers above it, the last one last."""
     is_newest, lists = bool(_NEWEST.search(text)), bool(_LISTS.search(text))
     bare = _NEWEST.sub(" ", text)
     own = terms(_OF_LISTS.sub(" ", bare) if lists else bare)
@@ -169,7 +169,7 @@ def understand(text: str, before: Sequence[tuple[str, str]] = ()) -> Question:
 
 
 def terms(text: str) -> tuple[str, ...]:
-    """Return the words of a text that say what it is about, CJK characters in pairs."""
+    """Return the words that carry the meaning of a text, CJK characters in pairs."""
     plain = _PARTICLES.sub(" ", unicodedata.normalize("NFKC", text))
     found = dict.fromkeys(
         search.plain(term)
@@ -216,7 +216,7 @@ def _names(text: str) -> Iterator[str]:
 
 
 def _dates(text: str) -> list[str]:
-    """Return year and month of each date in words, as names of files have them."""
+    """Return the year and the month of each date in words, in the form that file names use."""
     found = []
     for month, year, chinese_year, number in _DATE.findall(text):
         found.append(f"{year or chinese_year} {_MONTH.get(month.lower(), int(number or 0)):02}")

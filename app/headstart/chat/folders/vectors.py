@@ -1,4 +1,4 @@
-"""The vectors of passages: how they are stored, and the comparison of a question with all of them in memory."""
+"""The vectors of passages: their storage, and the comparison of a question with all of them in memory."""
 
 import sqlite3
 from collections.abc import Sequence

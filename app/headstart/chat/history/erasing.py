@@ -31,7 +31,7 @@ class Order:
 
 
 def add_order(connection: sqlite3.Connection, chats: Iterable[str] = (), *, forgets_damaged: bool = False) -> None:
-    """Order to erase what the transaction deletes, in it."""
+    """Record, in the current transaction, that the texts it deletes must be erased."""
     before = _order(connection) or Order("", 0.0)
     order = {
         "since": time.time(),
@@ -42,7 +42,7 @@ def add_order(connection: sqlite3.Connection, chats: Iterable[str] = (), *, forg
 
 
 def erase(folder: Path, key: Key | None, quiet_seconds: float = 0.0) -> bool:
-    """Erase what was ordered, and return whether all is done.
+    """Erase the texts of all orders, and return whether all is done.
 
     With `quiet_seconds`, wait for another call if others would notice: something was deleted just now, an answer is
     being written, or the history is large. Always wait for other connections that read.
@@ -84,7 +84,7 @@ def _can_pause(connection: sqlite3.Connection, path: Path, order: Order, seconds
 
 
 def _rewrite(connection: sqlite3.Connection) -> Iterator[bool]:
-    """Merge the full-text indexes, and write the whole file anew."""
+    """Merge the full-text indexes, and rewrite the whole file."""
     for (name,) in connection.execute(_INDEXES).fetchall():
         connection.execute(f'INSERT INTO "{name}" ("{name}") VALUES (\'optimize\')')  # noqa: S608
         yield True

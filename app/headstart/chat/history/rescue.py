@@ -78,7 +78,7 @@ class ReadableHistoryError(DamagedHistoryError):
 
 
 def rescue(folder: Path, key: Key | None) -> Rescue:
-    """Write what can be read of a history to a new file. Raises DamagedHistoryError if nothing can."""
+    """Write everything that is readable of a history to a new file. Raises DamagedHistoryError if nothing is."""
     path, new = folder / FILE_NAME, folder / NEW
     discard(new)
     with database.translate_errors(new), closing(database.connect(new, key)) as target:
@@ -120,7 +120,7 @@ def discard(path: Path) -> None:
 
 
 def _copy_by_query(path: Path, key: Key | None, target: sqlite3.Connection) -> tuple[list[str], dict[int, set[int]]]:
-    """Copy the tables as far as SQLite reads them.
+    """Copy the tables as far as SQLite can read them.
 
     Return the names of those that it does not read whole, and the ranks of each chat's messages that an index names.
     """
@@ -232,7 +232,7 @@ _SHAPES: dict[str, Callable[[tuple[object, ...]], bool]] = {
 
 
 def _known_messages(path: Path, key: Key | None) -> dict[int, set[int]]:
-    """Return the ranks of messages by the ranks of their chats, from the indexes as far as they can be read."""
+    """Return the ranks of messages by the ranks of their chats, from the readable parts of the indexes."""
     known = defaultdict[int, set[int]](set)
     for index in ("sqlite_autoindex_message_1", "message_by_parent"):
         with _reading(path, key) as source:
@@ -242,7 +242,7 @@ def _known_messages(path: Path, key: Key | None) -> dict[int, set[int]]:
 
 
 def _connect_rows(target: sqlite3.Connection, known: Mapping[int, set[int]]) -> Lost:
-    """Make the rows fit together again, and return what is lost."""
+    """Restore the references between the rows, and return what is lost."""
     lost = Counter[int](_mend_messages(target))
     for chat, ranks in known.items():
         rows = target.execute("SELECT rank FROM message WHERE chat = ?", (chat,))

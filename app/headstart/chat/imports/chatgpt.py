@@ -143,7 +143,7 @@ def _piece(part: object, left_out: LeftOut) -> str:
 
 
 def _without_citations(text: str, metadata: Mapping[str, Any]) -> str:
-    """Replace marks of sources by the links that they stand for."""
+    """Replace citation marks by the links of their sources."""
     if not re.search("[\ue200-\ue2ff]", text):
         return text
     for reference in map(mapping, listing(metadata.get("content_references"))):

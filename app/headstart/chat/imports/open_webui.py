@@ -124,7 +124,7 @@ def _parts(message: Mapping[str, Any], left_out: LeftOut) -> Iterable[Part]:
 
 
 def _inside(text: str) -> Iterator[Part]:
-    """Yield what a text is made of: thinking, calls of tools, and the answer proper."""
+    """Yield the parts of a text: thinking, tool calls, and the answer proper."""
     end = 0
     for match in _DETAILS.finditer(text):
         attributes = {name: html.unescape(value) for name, value in _ATTRIBUTE.findall(match["attributes"])}

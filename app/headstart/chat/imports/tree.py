@@ -168,7 +168,7 @@ class _Builder:
         return self._ended[key]
 
     def _write(self, role: Role, nodes: Sequence[MessageNode], parent: int | None) -> int | None:
-        """Add a message, unless it is empty. Return its id, or that of the message above."""
+        """Add a message, unless it is empty. Return its id; for an empty message, the id of the one above."""
         text, thinking, calls = _joined(part for node in nodes for part in node.parts)
         files = tuple(file for node in nodes for file in node.attachments)
         if not (text.strip() or thinking.strip() or calls or files):

@@ -172,7 +172,7 @@ def commands() -> CommandGroup:
 
 
 def earlier_result(output: OutputFlags) -> BenchResult | None:
-    """Return the result of the race that --resume goes on with; None if it starts anew. Raises SettingsError."""
+    """Return the result of the race that --resume continues; None if it begins again. Raises SettingsError."""
     if output.resume and output.json is None:
         raise SettingsError("--resume needs the file of the race that was cut off: add --json FILE.")
     return read_result(output.json) if output.resume and output.json and output.json.exists() else None

@@ -56,7 +56,7 @@ class TuneFlags:
 
 
 def run(arguments: TuneFlags, _load: Load) -> int:
-    """Tune the models, and show what was found. Return the exit code."""
+    """Tune the models, and print the results. Return the exit code."""
     from headstart.engine.tuning import store
 
     choice, screen = library.choose(arguments.model, arguments.draft), Screen()
@@ -95,7 +95,7 @@ def run(arguments: TuneFlags, _load: Load) -> int:
 
 
 def lines(findings: Findings, *, explain: bool) -> list[str]:
-    """Return sentences that say what was chosen and, with `explain`, why."""
+    """Return sentences about the choices and, with `explain`, the reasons."""
     changed = [f"{stage.subject}: {stage.chosen.name}" for stage in findings.stages if stage.chosen.name != DEFAULT]
     no_change = CUT_SHORT if any(stage.cut_short for stage in findings.stages) else NOTHING_GAINED
     summary = f"Chosen for {findings.target}: {'; '.join(changed)}." if changed else no_change

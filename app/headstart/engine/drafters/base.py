@@ -59,7 +59,7 @@ class Drafter(Protocol):
 
     @property
     def name(self) -> str:
-        """The key of its account and of what was learned about it."""
+        """The key of its account and of its learned figures."""
         ...
 
     @property

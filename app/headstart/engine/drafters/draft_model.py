@@ -162,7 +162,7 @@ class DraftModel(ModelDrafter):
         return min(WINDOW, self.runner.context // 2)
 
     def _has_room(self, context: abc.Sequence[int]) -> bool:
-        """Return whether what it reads of a text, and a round, fit its context."""
+        """Return whether the text it reads, and a round, fit its context."""
         return len(context) - self._skipped + MAX_DRAFTED <= self.runner.context
 
     def _skip(self, context: abc.Sequence[int]) -> None:

@@ -1,4 +1,4 @@
-"""N-grams of the text as a drafter: the text goes on as it did after the same tokens before."""
+"""N-grams of the text as a drafter: it proposes the tokens that followed the same tokens before."""
 
 from collections import abc
 from itertools import cycle, islice

@@ -47,7 +47,7 @@ class Table:
 
 
 class TableDrafter:
-    """Looks up the last three tokens, else the last two, else the last one, and goes on from the result."""
+    """Looks up the last three tokens, else the last two, else the last one, and continues from the result."""
 
     name = Origin.TABLE
     can_share = True

@@ -65,7 +65,7 @@ def every(folder: Path) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
 
 
 class _Trial(msgspec.Struct):
-    """A stored `validation.Verdict`, as far as it tells the speed: the window does not load NumPy."""
+    """The part of a stored `validation.Verdict` that the window needs for speeds; it does not load NumPy."""
 
     reason: dict[str, Any] = {}  # with a template if it was refused
     ms: dict[int, float] = {}

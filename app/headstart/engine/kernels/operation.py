@@ -293,7 +293,7 @@ class _PackedStep:
         return step
 
     def sizes(self, library: Library, output: int) -> NDArray[np.float64] | None:
-        """Return the mean squares of an output's numbers to expect, [width], but for a factor; None if unknown."""
+        """Return the expected mean squares of an output's channels, [width], up to a factor; None if unknown."""
         planned = self.planned
         if planned.kind is Kind.NORM and planned.gain is not None:
             return planned.gain.astype(np.float64) ** 2

@@ -187,7 +187,7 @@ def _compressed(node: Any) -> tuple[Any, Any, Any | None] | None:
 
 
 def _behind(node: Any) -> Any:
-    """Strip conversions and reshaping from a node, and return what comes before them."""
+    """Skip conversions and reshaping; return the node before them."""
     while node.get_type_name() in _UNPACKING:
         node = node.input_value(0).get_node()
     return node

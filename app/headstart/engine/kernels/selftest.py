@@ -151,7 +151,7 @@ def self_test(kernels: Library) -> str:
 
 
 def _attention_fault(kernels: Library, bits: int, random: np.random.Generator) -> str:
-    """Return what is wrong with attention that has norms, rotations, sinks and a window; empty if nothing is."""
+    """Return the fault of attention with norms, rotations, sinks and a window; empty if it is right."""
     widths = [_HEADS * _SIZE, *[_KV_HEADS * _SIZE] * 2, _SIZE, _SIZE]
     q, k, v, *_ = inputs = [random.standard_normal((_LENGTH, width)).astype(np.float32) for width in widths]
     angles = np.outer(np.arange(_LENGTH), np.tile(0.5 ** np.arange(_SIZE // 2), 2))

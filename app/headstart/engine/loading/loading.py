@@ -62,7 +62,7 @@ _MAX_COST = 1.1  # times the fastest: the price of arithmetic whose passes agree
 
 @dataclass(frozen=True)
 class VerifiedModel(ModelSpec):
-    """A model whose files are whole, the device to run it on, and what was measured of the two."""
+    """A model whose files are intact, its device, and the measurements of both."""
 
     device: str  # by OpenVINO's name
     measurements: Measurements
@@ -160,7 +160,7 @@ def load_model(spec: ModelSpec, config: RunnerConfig, watcher: Watcher | None = 
 def _build_first(
     model: VerifiedModel, chosen: Properties, config: RunnerConfig, draft_vocab: Ids | None
 ) -> AnyRunner | None:
-    """Build the first kind of runner, if it compiles and passes its self-test as it is to work; store that.
+    """Build the first kind of runner, if it compiles and passes its self-test in its final form; store the result.
 
     If it fails, `select_runner` finds another one. Our own kernels are then refused.
     """
@@ -246,7 +246,7 @@ def verify_files(spec: ModelSpec, device: str) -> VerifiedModel:
 
 
 def _processor() -> dict[str, str]:
-    """Return what a processor's measurements are for; the number of threads too if the process may not use all cores.
+    """Return the key of a processor's measurements, with the number of threads if not all cores may be used.
 
     What is right and fast with all cores may not be with one.
     """

@@ -225,7 +225,7 @@ def free_memory(ending: int = 0) -> int:
 
 
 def amount(size: int) -> str:
-    """Return a number of bytes as people read it."""
+    """Format a number of bytes for people."""
     return f"{size / 1e9:.1f} GB" if size >= 1e9 else f"{size / 1e6:.0f} MB"
 
 

@@ -43,7 +43,7 @@ class DraftCalibration:
         return self._unseen(0), self._unseen(1)
 
     def expect(self, confidences: Sequence[float]) -> None:
-        """Take in the confidences of a round for the outlook."""
+        """Update the outlook with the confidences of a round."""
         for place, confidence in enumerate(confidences):
             z = _logit(confidence)
             news = (1.0, z, z * z)
@@ -187,7 +187,7 @@ class Acceptance:
 
     @classmethod
     def from_json(cls, data: Mapping[Any, Any]) -> "Acceptance":
-        """Return what was stored. A part that cannot be read starts from its prior."""
+        """Return the stored acceptance. A part that cannot be read starts from its prior."""
         acceptance = cls()
         models, free = data.get("models"), data.get("free")
         for name, stored in models.items() if isinstance(models, dict) else ():

@@ -287,10 +287,10 @@ def _is_table(table: dict[Any, Any]) -> bool:
 
 
 def _rising(table: Mapping[int, float]) -> dict[int, float]:
-    """Return the table with means where it falls.
+    """Return the table without falls: they are replaced by means (isotonic regression).
 
-    On a busy computer a pass over one token may take longer than one over ten, and guesses would seem to be free.
-    This is isotonic regression by pooling adjacent violators (Ayer et al. 1955).
+    On a busy computer a pass over one token may take longer than one over ten, and guesses would seem to be free. This
+    pools adjacent violators (Ayer et al. 1955).
     """
     pools: list[tuple[float, list[int]]] = []  # mean, sizes
     for size in sorted(table):

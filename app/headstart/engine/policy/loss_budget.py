@@ -156,7 +156,7 @@ class LossBudget:
             self.accounts[self._switched_for].book(0, extra_ms, plain_ms)
 
     def _note_pass(self, outcome: Outcome, costs: Costs) -> None:
-        """Note the size of the pass, and what it costs to keep it. The size of a long pass is not kept."""
+        """Note the size of the pass, and the cost of keeping it. The size of a long pass is not kept."""
         if outcome.size == self.last_pass.size:
             sizes = (outcome.size, 1 + outcome.verified)
             filled_ms, needed_ms = (costs.target.ms(size, outcome.state.context) for size in sizes)

@@ -92,7 +92,7 @@ class Policy:
         return policy
 
     def to_json(self) -> dict[str, Any]:
-        """Return what is kept between runs: prices, acceptance and the lengths of the last answers."""
+        """Return the data to keep between runs: prices, acceptance and the lengths of the last answers."""
         lengths = self._lengths.copy()
         if self._budget.written:
             lengths.append(self._budget.written)

@@ -13,7 +13,7 @@ from headstart.engine.runners.runner import common_prefix
 
 @dataclass(frozen=True, slots=True)
 class RoundState:
-    """Everything that a round starts from, apart from what the policy has learned."""
+    """The state at the start of a round, apart from what the policy has learned."""
 
     context: int  # tokens in the target's cache
     remaining: int  # tokens that may still be written

@@ -280,7 +280,7 @@ class Host:
                 self._work.put(IdleMarker())
 
     def _carry_out(self, order: Work, verb: Callable[[Any], None] | None = None) -> None:
-        """Run an order, by `verb` instead of its usual one if given; report what it raises."""
+        """Carry out an order, as another verb if given; report the error if it fails."""
         try:
             (verb or self._verbs[type(order)])(order)
         except HeadstartError as error:

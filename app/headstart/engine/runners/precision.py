@@ -73,7 +73,7 @@ def without_defaults(chosen: Properties) -> dict[str, str]:
 
 
 def differing(other: str, hint: str) -> Properties:
-    """Return properties that turn those of `hint` into those of `other`; an empty value takes one away."""
+    """Return the properties that turn those of `hint` into those of `other`; an empty value removes one."""
     usual, others = ({_GROUP: _USUAL_GROUP, **properties(name)} for name in (hint, other))
     return {name: others.get(name, "") for name in usual | others if usual.get(name) != others.get(name)}
 

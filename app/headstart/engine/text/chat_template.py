@@ -213,7 +213,7 @@ class ChatTemplate:
 
     @cached_property
     def tool_format(self) -> CallFormat | None:
-        """The format of calls that the template has in place of that of Hermes; None if it has none that is known."""
+        """The format of calls that the template uses instead of that of Hermes; None if that is not a known one."""
         rendered = self._rendered_tools
         if not rendered or self._supports_tools or _PROBE_RESULT not in rendered or f"{_PROBE} does" not in rendered:
             return None

@@ -64,7 +64,7 @@ class Template:
             raise RenderError(_reason(error)) from None
 
     def render(self, **values: Any) -> str:
-        """Return what the template makes of values. Raises RenderError."""
+        """Return the text that the template renders from values. Raises RenderError."""
         try:
             self._environment.begin()
             text = "".join(self._environment.spent(part) for part in self._template.generate(**values))
@@ -125,7 +125,7 @@ def read_sources(folder: Path) -> tuple[dict[str, str], dict[str, str]]:
 
 
 class _Generation(Extension):
-    """The tag around what a model writes: {% generation %} ... {% endgeneration %}."""
+    """The tag around the model's own text: {% generation %} ... {% endgeneration %}."""
 
     tags = {"generation"}  # noqa: RUF012 - of the base class
 

@@ -1,4 +1,4 @@
-"""JSON schemas as a grammar can hold them: without what it cannot hold, and with bounds on what may grow."""
+"""JSON schemas in the form that a grammar supports: without unsupported keys, and with bounds on growth."""
 
 import copy
 import json
@@ -190,7 +190,7 @@ def _fault_of(schema: str) -> str:
 
 
 def _fault(schema: dict[str, Any]) -> str:
-    """Return what the grammar's own error says of a schema; empty if it can be held."""
+    """Return the grammar's error about a schema; empty if the schema is supported."""
     return _fault_of(json.dumps(schema))
 
 
@@ -218,7 +218,7 @@ def _leads_somewhere(reference: Any, schema: dict[str, Any], trials: _Trials) ->
 
 
 def _loss(place: tuple[str, ...], key: str, value: Any) -> Translatable:
-    """Return a part of a sentence that says what was left out."""
+    """Return the part of a sentence that names what was left out."""
     path = "".join(each if each == "[]" else f".{each}" for each in place).removeprefix(".")
     where = Translatable(" of `{path}`", path=path) if path else Translatable()
     if key in {"pattern", "patternProperties"} and isinstance(value, str):

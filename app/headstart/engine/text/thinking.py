@@ -287,7 +287,7 @@ class ThinkingConstraint:
         return []
 
     def _beginning(self, written: list[int]) -> Allowed | None:
-        """Return what may follow before it is known whether the answer has a section."""
+        """Return the allowed tokens while it is unknown whether the answer begins with thinking."""
         count = len(written)
         begun = [ids for ids in (self._tokens.begin_ids, self._tokens.skip_ids) if list(ids[:count]) == written]
         following = [ids[count] for ids in begun if len(ids) > count and not self._tokens.has_channels]

@@ -145,7 +145,7 @@ class Tokenizer:
 
     @cached_property
     def infill_ends(self) -> frozenset[int]:
-        """Tokens that end what fills a gap: the marks, and those of other files."""
+        """Tokens that end the text for a gap: the marks of the gap, and those of other files."""
         ends = self._added_tokens.intersection([*_INFILL_ENDS, *itertools.chain.from_iterable(_INFILL)])
         return frozenset(token for text in ends for token in self._parse(text))
 

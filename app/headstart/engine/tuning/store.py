@@ -43,7 +43,7 @@ def fill_unset(options: LoadOptions) -> LoadOptions:
 
 
 def merge(options: LoadOptions, tuned: Tuned) -> LoadOptions:
-    """Return the options with tuned values for what is open. Values for another device or draft are not used."""
+    """Fill open options with tuned values. Values for another device or draft are not used."""
     device = tuned.device if Unset.DEVICE in options.unset else options.device
     merged = replace(options, unset=())
     if device.upper() != tuned.device.upper():

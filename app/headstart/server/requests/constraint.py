@@ -65,7 +65,7 @@ def constraint_of(
 
 
 def schema_of(response_format: ResponseFormat | FlatSchema | None) -> JsonObject | None:
-    """Return the schema of a format. Unless it is strict, it has only what can be kept to."""
+    """Return the schema of a format. Unless it is strict, unsupported parts are left out."""
     match response_format:
         case JsonObjectFormat(schema=schema):
             return schema or {"type": "object"}
@@ -78,7 +78,7 @@ def schema_of(response_format: ResponseFormat | FlatSchema | None) -> JsonObject
 
 
 def losses_of(request: GenerationRequest, response_format: ResponseFormat | FlatSchema | None = None) -> dict[str, str]:
-    """Return what is left to the model for want of a grammar: a part of a sentence by the name of a tool or schema."""
+    """Return the parts of schemas that no grammar enforces, by the name of the tool or schema."""
     tools = request.tools.callable if isinstance(request, ConversationRequest) and request.tools else ()
     schemas = {tool.name: tool.parameters for tool in tools if not tool.strict}
     match response_format:

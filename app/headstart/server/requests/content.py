@@ -35,7 +35,7 @@ def _text_of_part(part: ContentPart, place: str) -> str:
 
 
 def noted_texts(content: Content) -> list[str]:
-    """Return the texts of a result or of an earlier answer, with notes in place of what is no text."""
+    """Return the texts of a result or of an earlier answer. Notes replace parts that are not text."""
     if isinstance(content, str):
         return [content]
     texts = [part.text if part.type in _TEXT_TYPES else part.refusal or note_of(part.type) for part in content]

@@ -119,7 +119,7 @@ IGNORED = {"context", "conversation_id", "mode", "models", "reasoning_format", "
 
 @dataclass(frozen=True)
 class FieldRow:
-    """A field of a body, as the documentation has it."""
+    """A field of a body for the documentation."""
 
     name: str
     takes: str
@@ -147,7 +147,7 @@ def _description(kind: inspect.Type) -> str:
 
 
 def _meaning(kind: inspect.Type) -> str:
-    """Return what is said of the objects that a field takes, alone or in a list."""
+    """Return the description of the objects that a field takes, alone or in a list."""
     kinds = list[inspect.Type]()
     for each in alternatives(kind):
         kinds += alternatives(each.item_type) if isinstance(each, inspect.ListType) else [each]

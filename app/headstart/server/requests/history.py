@@ -1,4 +1,4 @@
-"""The messages of a request, in which the results of tools stand behind their calls, in the order of the calls."""
+"""The messages of a request, with the results of tools behind their calls, in the order of the calls."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator

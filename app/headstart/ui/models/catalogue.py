@@ -116,7 +116,7 @@ def good_at(recipe: CatalogueEntry) -> str:
 
 
 def facts(recipe: CatalogueEntry, free: int) -> str:
-    """Describe a model's cost; `free` is the memory that a model can take in bytes, or 0 if unknown."""
+    """Return sentences on a model's cost. `free`: the bytes of memory that a model can take; 0 if unknown."""
     words = translate("Catalogue", "{download} to download · {result} on the disk · licence: {licence}").format(
         download=rough_size(recipe.download), result=rough_size(recipe.result), licence=recipe.licence
     )
@@ -192,7 +192,7 @@ class RecipeRow(QWidget):
         self.get_fast.setVisible(self.recipe.has_smaller_form and self.recipe.fast_name not in names)
 
     def matches(self, words: Iterable[str]) -> bool:
-        """Return whether all words, in lower case, occur in what is known of the model."""
+        """Return whether all words, in lower case, occur in the description of the model."""
         text = " ".join((self.recipe.name, self.recipe.title, self.recipe.licence, good_at(self.recipe))).casefold()
         return all(word in text for word in words)
 

@@ -253,7 +253,7 @@ class ModelChoices(QObject):
         return sorted(usable, key=lambda entry: not isinstance(entry, Pair))
 
     def set_models(self, entries: tuple[Entry, ...], servers: tuple[Remote, ...]) -> None:
-        """Set what is installed here, and the servers on other computers."""
+        """Set the models that are installed here, and the servers on other computers."""
         self.entries, self.servers = entries, servers
         self.changed.emit()
 

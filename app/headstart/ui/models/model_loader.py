@@ -185,7 +185,7 @@ class ModelLoader(QObject):
         return loadable.name
 
     def reload(self, settings: Settings) -> None:
-        """Load again what may have failed before. Raise a HeadstartError."""
+        """Load again after a failure. Raises a HeadstartError."""
         self._options = self._options if self.occupation else None
         self.require(settings)
 

@@ -137,7 +137,7 @@ class ModelsController(QObject):
 
     @Slot()
     def show_memory(self) -> None:
-        """Show what each model takes against what is free now."""
+        """Show the memory that each model needs, beside the free memory."""
         free = self.choices.free()
         for part in (self._page.placement, self._page.catalogue, self._page.welcome):
             part.show_memory(free)

@@ -113,7 +113,7 @@ class ModelsPage(Page):
         self._lay_out()
 
     def show_entries(self, entries: Iterable[Entry], current: str, folder: str) -> None:
-        """Show what is installed, and which of it new chats use."""
+        """Show the installed models, and which of them new chats use."""
         for card in self._cards.values():
             card.deleteLater()
         all_entries = tuple(entries)

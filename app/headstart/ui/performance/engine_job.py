@@ -69,7 +69,7 @@ class JobPage(Page):
         self.status_changed.emit((sentence or self.tr("running…")) if self.is_running else "")
 
     def request(self) -> object | None:
-        """Return what the form asks for; None if it is not complete."""
+        """Return the request in the form; None if it is not complete."""
         raise NotImplementedError
 
     def lay_out(self, form: QWidget, *running_parts: QWidget) -> None:

@@ -322,7 +322,7 @@ class TextEditor(SettingEditor):
 
     @Slot()
     def flush(self) -> None:
-        """Emit what was typed."""
+        """Emit the typed text."""
         self._typing_timer.stop()
         text = self._field.toPlainText()
         self.edited.emit(self.name, [line for line in text.split("\n") if line] if self._is_list else text)

@@ -397,7 +397,7 @@ class ChatsController(QObject):
                 prompt_cache_files.delete(chat_id)
 
     def _chats(self, chat_ids: Sequence[str]) -> list[Chat]:
-        """Return those of the chats that are there."""
+        """Return the chats that still exist."""
         chats: list[Chat] = []
         self._try(lambda: chats.extend(chat for chat in map(self._store.chat, chat_ids) if chat))
         return chats
@@ -500,7 +500,7 @@ class ChatsController(QObject):
         return self._undoable(chats, (self.tr("Delete"), self.tr("Deleted {}")), take_back)
 
     def _undoable(self, chats: list[Chat], words: tuple[str, str], take_back: Callable[[], object]) -> Undoable:
-        """Return how to undo what was done to chats. `words`: a verb, and a sentence with a place for the chats."""
+        """Return how to undo a change of chats. `words`: a verb, and a sentence with a place for the chats."""
         verb, sentence = words
         title = chats[0].title or self.tr("New chat")
         title = title if len(title) <= _MAX_TITLE else f"{title[: _MAX_TITLE - 1]}…"

@@ -43,7 +43,7 @@ def report(stats: StoredStats) -> str:
 
 
 def gain(stats: StoredStats) -> str:
-    """Return the rounded gain of guessing ahead; empty without a gain. The details have what is no gain."""
+    """Return the rounded gain of speculation; empty without a gain."""
     times = speedup(stats)
     if isinstance(times, NoGain) or times < _MIN_GAIN:
         return ""

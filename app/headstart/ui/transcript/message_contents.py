@@ -54,7 +54,7 @@ class ContentCache:
 
 
 def content(conversation: Conversation, message: ChatMessage) -> MessageContent:
-    """Return what is shown of `message`, which may have more text than it has in the conversation."""
+    """Return the shown content of `message`, which may have more text than the conversation has."""
     version, versions = conversation.version(message.id)
     return MessageContent(
         id=message.id,

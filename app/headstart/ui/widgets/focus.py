@@ -195,7 +195,7 @@ def pass_wheel(*fields: QWidget) -> None:
 
 
 def stops(columns: Iterable[QWidget]) -> list[QWidget]:
-    """Return the stops in reading order, row by row. A scroll area counts as one stop."""
+    """Return the widgets that Tab visits, column after column."""
     return [stop for column in columns for stop in _ordered_stops(column)]
 
 
@@ -213,7 +213,7 @@ def bring_into_view(widget: QWidget) -> None:
 
 
 def _ordered_stops(part: QWidget) -> list[QWidget]:
-    """Return the stops in reading order, row by row. A scroll area counts as one place."""
+    """Return the stops in reading order, row by row. A scroll area counts as one stop."""
     children = [widget for widget in part.findChildren(QWidget) if _is_stop(widget)]
     blocks = dict.fromkeys(_outermost(widget, part) or widget for widget in children)
     ordered: list[QWidget] = []

@@ -74,7 +74,7 @@ class ModelInUse(QObject):
 
     @Slot()
     def load_again(self) -> None:
-        """Load what may have failed before."""
+        """Load again after a failure."""
         self._try_to_load(self._loader.reload)
 
     @Slot(str, object)

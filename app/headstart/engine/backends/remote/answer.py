@@ -184,7 +184,7 @@ class RemoteAnswer:
         return text
 
     def scored(self, shown: int) -> tuple[Scored, ...]:
-        """Return the new tokens among those of the first `shown` characters of the answer proper."""
+        """Return the tokens not yet returned among those of the first `shown` characters of the answer proper."""
         if self._left_out is None:
             return ()
         begin, end = self._left_out, self._left_out + shown

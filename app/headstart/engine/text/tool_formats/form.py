@@ -13,7 +13,7 @@ _BLANKS = re.compile(r"\s*")
 
 
 class UnfinishedError(Exception):
-    """The text ends where a call may go on."""
+    """The text ends where a call may continue."""
 
 
 class NoCallError(Exception):
